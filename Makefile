@@ -1,0 +1,46 @@
+# make demo and make test set everything up by themselves; they need Python >= 3.11 and make, nothing else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench bench-quick docs clean
+
+help:  ## Show the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(VENV)/.ready-run: pyproject.toml tools/bootstrap.sh
+	@PYTHON=$(PYTHON) sh tools/bootstrap.sh $(VENV) "."
+	@touch $@
+
+$(VENV)/.ready-dev: pyproject.toml tools/bootstrap.sh
+	@PYTHON=$(PYTHON) sh tools/bootstrap.sh $(VENV) ".[dev]"
+	@touch $@ $(VENV)/.ready-run
+
+$(VENV)/.ready-docs: $(VENV)/.ready-dev
+	@PYTHON=$(PYTHON) sh tools/bootstrap.sh $(VENV) ".[dev,docs]"
+	@touch $@
+
+demo: $(VENV)/.ready-run  ## Set up, then find the heavy hitters of a simulated crowd
+	@$(BIN)/hubbub demo
+
+test: $(VENV)/.ready-dev lint  ## Set up, then run every check and test
+	$(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/.ready-dev  ## ruff, mypy --strict, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.ready-dev  ## Measure encode, tally and decode; rewrites docs/benchmarks.md
+	$(BIN)/python benchmarks/mechanisms.py --write docs/benchmarks.md
+
+bench-quick: $(VENV)/.ready-dev  ## The same in about a minute, printed only
+	$(BIN)/python benchmarks/mechanisms.py --quick
+
+docs: $(VENV)/.ready-docs  ## Build the documentation site into site/
+	$(BIN)/mkdocs build --strict
+
+clean:  ## Remove everything the other targets made
+	rm -rf $(VENV) site build dist .mypy_cache .ruff_cache .hypothesis .import_linter_cache

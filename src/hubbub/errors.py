@@ -1,0 +1,64 @@
+"""The exceptions hubbub raises on purpose.
+
+* HubbubError
+  x ParameterError     a Survey, a domain or a query that cannot be built
+  x PrivacyError       a Survey whose executed privacy loss is above its claim
+  x WireError          bytes that are not what they claim to be
+    . BadVersion       another version of the format
+    . BadLength        too short, or a size that is not a whole number of reports
+    . LeftOverBytes    bytes after the end
+  x SurveyMismatch     reports or tallies of another survey
+  x InputError         a file that cannot be read as people's values
+
+Every message is one sentence: the rule, the name and the value got. No message ever holds a private value.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BadLength",
+    "BadVersion",
+    "HubbubError",
+    "InputError",
+    "LeftOverBytes",
+    "ParameterError",
+    "PrivacyError",
+    "SurveyMismatch",
+    "WireError",
+]
+
+
+class HubbubError(Exception):
+    """The root: catch this to catch everything hubbub raises on purpose."""
+
+
+class ParameterError(HubbubError, ValueError):
+    """A Survey, a domain or a query that cannot be built."""
+
+
+class PrivacyError(ParameterError):
+    """A Survey whose thresholds execute a larger privacy loss than it states."""
+
+
+class WireError(HubbubError, ValueError):
+    """Bytes that are not what they claim to be."""
+
+
+class BadVersion(WireError):
+    """Bytes of another version of the format."""
+
+
+class BadLength(WireError):
+    """Bytes that end too early or are not a whole number of reports."""
+
+
+class LeftOverBytes(WireError):
+    """Bytes after the end of the message."""
+
+
+class SurveyMismatch(HubbubError, ValueError):
+    """Reports or tallies of another survey."""
+
+
+class InputError(HubbubError, ValueError):
+    """A file that cannot be read as people's values."""

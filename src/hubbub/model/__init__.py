@@ -1,0 +1,1 @@
+"""The words of hubbub as types: numpy and the standard library only."""

@@ -1,0 +1,127 @@
+"""The three roles of a mechanism, and the whole protocol on one screen.
+
+Two laws hold everywhere. A report is a pure function of (survey, item, words). A tally is a commutative monoid of
+integers. Everything else in the library follows from them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hubbub.model.estimates import Estimates, Query
+from hubbub.model.privacy import PrivacyGuarantee
+from hubbub.model.tally import Cells, Tally
+
+Items: TypeAlias = NDArray[np.uint64]
+"""Encoded values, shape (n, item_words): the packed bits of each, least significant word first."""
+
+Words: TypeAlias = NDArray[np.uint64]
+"""All the randomness of n reports, shape (n, words_per_report)."""
+
+Reports: TypeAlias = NDArray[np.void]
+"""Structured, of the mechanism's report_dtype; the field "id" is always first and 16 bytes."""
+
+
+def run_protocol(mechanism: Mechanism, items: Items, words: Words, survey_id: bytes) -> Tally:
+    """Client, wire and collector in six lines: the example every reader starts from."""
+    sent = mechanism.randomize(items, words).tobytes()  # on each device; nothing else leaves it
+    received = np.frombuffer(sent, mechanism.report_dtype)
+    valid = received[mechanism.validate(received)]
+    cells = np.zeros(mechanism.cells_shape, np.int64)
+    mechanism.accumulate(cells, valid)
+    return Tally(survey_id, len(valid), cells)
+
+
+class Randomizer(Protocol):
+    """The client's role: turns an item and words into a report."""
+
+    @property
+    def report_dtype(self) -> np.dtype[np.void]:
+        """The fixed binary layout of one report, little-endian."""
+
+    @property
+    def words_per_report(self) -> int:
+        """How many 64-bit words one report uses, whatever the item is."""
+
+    @property
+    def guarantee(self) -> PrivacyGuarantee:
+        """What the integer thresholds that run guarantee, never more than the survey states."""
+
+    def randomize(self, items: Items, words: Words) -> Reports:
+        """One report per row: a pure function of the two arguments."""
+
+
+class Accumulator(Protocol):
+    """The collector's role: never sees an item, cannot decode."""
+
+    @property
+    def report_dtype(self) -> np.dtype[np.void]:
+        """The fixed binary layout of one report, little-endian."""
+
+    @property
+    def cells_shape(self) -> tuple[int, ...]:
+        """The shape of the tally's cells."""
+
+    def validate(self, reports: Reports) -> NDArray[np.bool_]:
+        """Which reports could have been sent by an honest client."""
+
+    def accumulate(self, cells: Cells, reports: Reports) -> None:
+        """Add valid reports to `cells`, in place, exactly and in any order."""
+
+
+class Decoder(Protocol):
+    """The analyst's role: reads tallies, never reports."""
+
+    def estimate(self, tally: Tally, items: Items) -> Estimates:
+        """Unbiased counts of the given items, with standard errors of noise and collisions together."""
+
+    def discover(self, tally: Tally, query: Query) -> Estimates:
+        """The items that stand out, largest first, with their counts."""
+
+    def detection_limit(self, tally: Tally, query: Query) -> float:
+        """The count that `discover` finds with a chance of about 95 %."""
+
+
+class Mechanism(Randomizer, Accumulator, Decoder, Protocol):
+    """One parameter object in all three roles; callers take the narrow role they need."""
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """A crowd, as the simulation sees it: distinct items and how many people hold each.
+
+    Attributes
+    ----------
+    items : Items
+        Distinct items, shape (k, item_words).
+    counts : NDArray[np.int64]
+        People holding each.
+    singletons : int
+        Further people who each hold an item nobody else holds. A sampler may pool them as fair coins on every
+        row, which is exact for one row and an approximation for all rows together.
+    """
+
+    items: Items
+    counts: NDArray[np.int64]
+    singletons: int = 0
+
+    @property
+    def people(self) -> int:
+        """Everyone."""
+        return int(self.counts.sum()) + self.singletons
+
+
+@runtime_checkable
+class TallySampler(Protocol):
+    """What a mechanism offers where the law of its tally can be drawn straight from a histogram."""
+
+    def sample_tally(self, histogram: Histogram, rng: np.random.Generator) -> Tally:
+        """A tally with the law of the per-person path, at a cost that does not grow with the people."""
+
+
+JSON: TypeAlias = Any
+"""Plain data of a survey: strings, whole numbers below 2^53, booleans, None, lists and string-keyed dicts."""

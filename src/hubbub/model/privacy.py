@@ -1,0 +1,32 @@
+"""What is promised to each person."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyGuarantee:
+    """(epsilon, delta)-differential privacy of one report under *replacement*: any value against any other.
+
+    Definition 2.2 of the paper compares databases at L1 distance 1, but two values of one person are at distance
+    2; taken literally it would promise nothing in the local model. Every guarantee here compares all pairs.
+
+    Attributes
+    ----------
+    epsilon : Decimal
+        Upper bound on the log-ratio of the chances of any report.
+    delta : Decimal
+        Upper bound on the chance by which that may be exceeded; 0 for pure privacy.
+    """
+
+    epsilon: Decimal
+    delta: Decimal
+
+    def within(self, other: PrivacyGuarantee) -> bool:
+        """Whether this is at least as strong as `other` in both numbers."""
+        return self.epsilon <= other.epsilon and self.delta <= other.delta
+
+    def __str__(self) -> str:
+        return f"ε = {self.epsilon:.4g}" + (f", δ = {self.delta:.2g}" if self.delta else "")

@@ -1,0 +1,54 @@
+"""The tally: a count and integer cells, merged with `+`, exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hubbub.errors import SurveyMismatch
+
+Cells: TypeAlias = NDArray[np.int64]
+"""The collector's whole memory of the reports: sums."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tally:
+    """Everything a collector keeps of its reports. A commutative monoid of integers.
+
+    Attributes
+    ----------
+    survey_id : bytes
+        The 32 bytes of the survey the reports answer.
+    count : int
+        How many valid reports were added.
+    cells : Cells
+        Their sums.
+    """
+
+    survey_id: bytes
+    count: int
+    cells: Cells
+
+    def __add__(self, other: Tally) -> Tally:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        if self.survey_id != other.survey_id:
+            raise SurveyMismatch(
+                f"tallies merge only within one survey, got surveys {self.survey_id.hex()[:8]} "
+                f"and {other.survey_id.hex()[:8]}"
+            )
+        return Tally(self.survey_id, self.count + other.count, self.cells + other.cells)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        return (
+            self.survey_id == other.survey_id
+            and self.count == other.count
+            and np.array_equal(self.cells, other.cells)
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # cells are a mutable array
