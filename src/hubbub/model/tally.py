@@ -46,9 +46,7 @@ class Tally:
         if not isinstance(other, Tally):
             return NotImplemented
         return (
-            self.survey_id == other.survey_id
-            and self.count == other.count
-            and np.array_equal(self.cells, other.cells)
+            self.survey_id == other.survey_id and self.count == other.count and np.array_equal(self.cells, other.cells)
         )
 
     __hash__ = None  # type: ignore[assignment]  # cells are a mutable array

@@ -1,0 +1,1 @@
+"""The mechanisms, and the closed registry that makes a survey into one of them."""

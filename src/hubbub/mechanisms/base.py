@@ -1,0 +1,133 @@
+"""What the registry needs to know about a mechanism before there is a survey."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from hubbub.errors import ParameterError
+from hubbub.model.mechanism import Items, Mechanism, Reports
+from hubbub.model.survey import Survey
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One thing a mechanism lets its user choose: one of a few words, or a number in an open interval."""
+
+    name: str
+    default: str
+    help: str
+    choices: tuple[str, ...] = ()
+    between: tuple[Decimal, Decimal] | None = None
+
+    def resolve(self, value: object) -> str:
+        """The value as the survey spells it, or a ParameterError."""
+        if self.between is None:
+            if value not in self.choices:
+                raise ParameterError(f"option {self.name} must be one of {', '.join(self.choices)}, got {value!r}")
+            return str(value)
+        low, high = self.between
+        try:
+            number = Decimal(str(value))
+        except InvalidOperation:
+            raise ParameterError(f"option {self.name} must be a number, got {value!r}") from None
+        if isinstance(value, bool) or not (number.is_finite() and low < number < high):
+            raise ParameterError(f"option {self.name} must be between {low} and {high}, got {value!r}")
+        return format(number.normalize(), "f")
+
+    def describe(self) -> str:
+        """The values it takes, for a table."""
+        return " / ".join(self.choices) if self.between is None else f"{self.between[0]} < x < {self.between[1]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a mechanism derives its parameters from."""
+
+    size: int
+    epsilon: Decimal
+    delta: Decimal
+    options: Mapping[str, str]
+    expected_reports: int
+
+    @property
+    def bits(self) -> int:
+        """Bits of an item."""
+        return (self.size - 1).bit_length()
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a mechanism is, for the table of `hubbub mechanisms`."""
+
+    name: str
+    title: str
+    guarantee: str
+    report: str
+    limit: str
+    server_time: str
+    use_when: str
+    options: tuple[Option, ...] = ()
+
+
+class MechanismClass(Protocol):
+    """A mechanism as a class: derives parameters, and is built from a survey that carries them."""
+
+    about: ClassVar[About]
+
+    @staticmethod
+    def default_delta(options: Mapping[str, str]) -> Decimal:
+        """The delta of a survey whose author did not choose one."""
+
+    @staticmethod
+    def derive(request: Request) -> dict[str, Any]:
+        """The parameters for a request, or a ParameterError naming the limit that is passed."""
+
+    def __call__(self, survey: Survey) -> Mechanism:
+        """The mechanism of a survey."""
+
+
+def whole(parameters: Mapping[str, Any], name: str, low: int, high: int) -> int:
+    """A whole number from the survey's parameters, checked: a survey is untrusted input."""
+    value = parameters.get(name)
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ParameterError(f"parameters.{name} must be a whole number from {low} to {high}, got {value!r}")
+    return value
+
+
+def whole_text(name: str, value: object) -> int:
+    """A 64-bit integer that the survey carries as a decimal string."""
+    if not isinstance(value, str) or not (value.isascii() and value.isdigit() and str(int(value[:20])) == value):
+        raise ParameterError(f"parameters.{name} must be a whole number in a string, got {value!r}")
+    return int(value)
+
+
+def check_fields(parameters: Mapping[str, Any], names: set[str]) -> None:
+    """Exactly these parameters, no more and no fewer."""
+    if unknown := sorted(set(parameters) - names):
+        raise ParameterError(f"parameters must not have other fields, got {unknown[0]!r}")
+    if missing := sorted(names - set(parameters)):
+        raise ParameterError(f"parameters must have the field {missing[0]!r}, got none")
+
+
+def report_ids(words: np.ndarray[Any, np.dtype[np.uint64]]) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """The first two words of each report: its random id, never used as noise."""
+    return words[:, :2]
+
+
+def check_batch(items: Items, words: np.ndarray[Any, np.dtype[np.uint64]], item_words: int, needed: int) -> None:
+    """The shapes `randomize` is called with; a caller's mistake, so it may speak of shapes but of no value."""
+    if items.ndim != 2 or items.shape[1] != item_words:
+        raise ParameterError(f"items must have shape (n, {item_words}), got {items.shape}")
+    if words.shape != (len(items), needed):
+        raise ParameterError(f"words must have shape ({len(items)}, {needed}), got {words.shape}")
+
+
+def check_reports(reports: Reports, dtype: np.dtype[np.void]) -> None:
+    """Reports of this mechanism's layout."""
+    if reports.dtype != dtype or reports.ndim != 1:
+        raise ParameterError("reports must be a vector of the mechanism's report_dtype, got another layout")

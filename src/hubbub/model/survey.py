@@ -1,0 +1,253 @@
+"""The Survey: every public fact both sides share, as frozen data with one canonical form.
+
+`hubbub.create_survey` makes one and `hubbub.load_survey` reads one; both check that the privacy loss its
+thresholds execute is within what it states. This module only knows the shape of the data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from types import MappingProxyType
+from typing import Any, Final
+
+from hubbub.errors import ParameterError
+from hubbub.model.domain import Domain, domain_from_json
+from hubbub.model.privacy import PrivacyGuarantee
+
+SURVEY_VERSION: Final = 1
+SEED_BYTES: Final = 32
+MAX_DELTA: Final = Decimal("0.36787944117144232")  # 1/e rounded down: the composition theorem needs delta <= 1/e
+_MAX_NAME = 200
+_MAX_PEOPLE = 10**15
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Survey:
+    """One question to a crowd, for one period. Equal surveys have equal canonical bytes, and so equal ids.
+
+    Attributes
+    ----------
+    name : str
+        For people; part of the identity all the same.
+    domain : Domain
+        The values that can be held.
+    epsilon, delta : Decimal
+        What is stated to every person. The executed loss is never above it.
+    mechanism : str
+        A name in the closed registry.
+    options : Mapping[str, str]
+        The mechanism's options, all of them, resolved.
+    parameters : Mapping[str, Any]
+        What was derived from the above once and for all, so that no two sides compute floats.
+    public_seed : bytes
+        32 bytes that key every public hash of the survey.
+    expected_reports : int
+        The crowd the parameters were derived for; any number may come.
+    opens, closes : datetime or None
+        The period, in UTC.
+    """
+
+    name: str
+    domain: Domain
+    epsilon: Decimal
+    delta: Decimal
+    mechanism: str
+    options: Mapping[str, str]
+    parameters: Mapping[str, Any]
+    public_seed: bytes
+    expected_reports: int
+    opens: datetime | None = None
+    closes: datetime | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not 1 <= len(self.name) <= _MAX_NAME:
+            raise ParameterError(f"name must be a string of 1 to {_MAX_NAME} characters, got name={self.name!r}")
+        _check_unicode("name", self.name)
+        if not isinstance(self.domain, Domain):
+            raise ParameterError(f"domain must be a Domain, got domain={self.domain!r}")
+        object.__setattr__(self, "epsilon", parse_epsilon(self.epsilon))
+        object.__setattr__(self, "delta", parse_delta(self.delta))
+        if not isinstance(self.mechanism, str):
+            raise ParameterError(f"mechanism must be a string, got mechanism={self.mechanism!r}")
+        if not isinstance(self.public_seed, bytes) or len(self.public_seed) != SEED_BYTES:
+            raise ParameterError(f"public_seed must be {SEED_BYTES} bytes, got {self.public_seed!r}")
+        parse_people("expected_reports", self.expected_reports)
+        for name in ("opens", "closes"):
+            object.__setattr__(self, name, _parse_time(name, getattr(self, name)))
+        if self.opens and self.closes and self.closes <= self.opens:
+            raise ParameterError(f"closes must be after opens, got closes={_time_text(self.closes)}")
+        object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
+        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+
+    @property
+    def stated(self) -> PrivacyGuarantee:
+        """What is stated to every person."""
+        return PrivacyGuarantee(self.epsilon, self.delta)
+
+    @property
+    def survey_id(self) -> bytes:
+        """SHA-256 of the canonical JSON: the identity a client pins."""
+        return hashlib.sha256(self.to_json()).digest()
+
+    def to_json(self) -> bytes:
+        """The canonical form (RFC 8785): sorted keys, no white space, UTF-8, no floating-point number."""
+        document = {
+            "version": SURVEY_VERSION,
+            "name": self.name,
+            "domain": self.domain.to_json(),
+            "epsilon": _decimal_text(self.epsilon),
+            "delta": _decimal_text(self.delta),
+            "mechanism": self.mechanism,
+            "options": dict(self.options),
+            "parameters": dict(self.parameters),
+            "public_seed": self.public_seed.hex(),
+            "expected_reports": self.expected_reports,
+            "opens": _time_text(self.opens),
+            "closes": _time_text(self.closes),
+        }
+        # All our keys are ASCII, for which Python's order of code points is RFC 8785's order of UTF-16 units.
+        text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        return text.encode("utf-8")
+
+    @classmethod
+    def from_json(cls, document: bytes | str) -> Survey:
+        """Read the shape of a survey; `hubbub.load_survey` also checks its privacy."""
+        data = _parse_document(document)
+        expected = {field.name for field in fields(cls)} | {"version"}
+        if not isinstance(data, dict):
+            raise ParameterError(f"a survey must be a JSON object, got {type(data).__name__}")
+        if data.get("version") != SURVEY_VERSION or isinstance(data.get("version"), bool):
+            raise ParameterError(f"version must be {SURVEY_VERSION}, got version={data.get('version')!r}")
+        if unknown := sorted(set(data) - expected):
+            raise ParameterError(f"a survey has no field of this name, got {unknown[0]!r}")
+        if missing := sorted(expected - set(data)):
+            raise ParameterError(f"a survey must have the field {missing[0]!r}, got none")
+        for name in ("epsilon", "delta", "public_seed"):
+            _check_type(name, data[name], str, "a string")
+        for name in ("options", "parameters"):
+            _check_type(name, data[name], dict, "an object")
+        for key, value in data["options"].items():
+            _check_type(f"options.{key}", value, str, "a string")
+        try:
+            seed = bytes.fromhex(data["public_seed"])
+        except ValueError:
+            raise ParameterError(f"public_seed must be hex, got {data['public_seed']!r}") from None
+        rest = {k: v for k, v in data.items() if k not in ("version", "domain", "public_seed")}
+        survey = cls(domain=domain_from_json(data["domain"]), public_seed=seed, **rest)
+        if survey.to_json() != _canonical(data):
+            # Two spellings of one fact would give one question two ids.
+            raise ParameterError("a survey must be spelled in its canonical form, got another spelling of a field")
+        return survey
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Survey) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.survey_id)
+
+    def __reduce__(self) -> tuple[Callable[..., Survey], tuple[bytes]]:
+        return (Survey.from_json, (self.to_json(),))
+
+
+def parse_epsilon(value: object) -> Decimal:
+    """A finite Decimal above 0, from an int, float, str or Decimal."""
+    epsilon = _parse_decimal("epsilon", value)
+    if epsilon <= 0:
+        raise ParameterError(f"epsilon must be above 0, got epsilon={value!s}")
+    if epsilon > 1000 or epsilon < Decimal("1e-15"):
+        raise ParameterError(f"epsilon must be from 1e-15 to 1000, got epsilon={value!s}")
+    return epsilon
+
+
+def parse_delta(value: object) -> Decimal:
+    """A Decimal in [0, 1/e], from an int, float, str or Decimal."""
+    delta = _parse_decimal("delta", value)
+    if not 0 <= delta <= MAX_DELTA:
+        raise ParameterError(f"delta must be from 0 to 1/e, got delta={value!s}")
+    if 0 < delta < Decimal("1e-60"):
+        raise ParameterError(f"delta must be 0 or at least 1e-60, got delta={value!s}")
+    return delta
+
+
+def parse_people(name: str, value: object) -> int:
+    """A number of people: a whole number from 1 to 10^15."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MAX_PEOPLE:
+        raise ParameterError(f"{name} must be a whole number from 1 to 10^15, got {name}={value!r}")
+    return value
+
+
+def _parse_decimal(name: str, value: object) -> Decimal:
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
+        raise ParameterError(f"{name} must be a number, got {name}={value!r}")
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation:
+        raise ParameterError(f"{name} must be a number, got {name}={value!r}") from None
+    if not number.is_finite():
+        raise ParameterError(f"{name} must be finite, got {name}={value!s}")
+    if len(number.as_tuple().digits) > 60:
+        raise ParameterError(f"{name} must have at most 60 digits, got {len(number.as_tuple().digits)}")
+    return number
+
+
+def _decimal_text(number: Decimal) -> str:
+    text = format(number, "f")
+    return (text.rstrip("0").rstrip(".") if "." in text else text) or "0"
+
+
+def _parse_time(name: str, value: object) -> datetime | None:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            raise ParameterError(f"{name} must be an RFC 3339 time, got {name}={value!r}") from None
+    if not isinstance(value, datetime):
+        raise ParameterError(f"{name} must be a time, got {name}={value!r}")
+    if value.tzinfo is None:
+        raise ParameterError(f"{name} must name its time zone, got {name}={value.isoformat()}")
+    return value.astimezone(UTC).replace(microsecond=0)
+
+
+def _time_text(value: datetime | None) -> str | None:
+    return None if value is None else value.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _check_type(name: str, value: object, kind: type, text: str) -> None:
+    if not isinstance(value, kind):
+        raise ParameterError(f"{name} must be {text}, got {name}={value!r}")
+
+
+def _check_unicode(name: str, text: str) -> None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ParameterError(f"{name} must be valid Unicode, got {name}={text!r}") from None
+
+
+def _canonical(data: dict[str, Any]) -> bytes:
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def _parse_document(document: bytes | str) -> Any:
+    def no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = [key for key, _ in pairs]
+        if len(set(keys)) < len(keys):
+            raise ParameterError("a survey must name each field once, got a field twice")
+        return dict(pairs)
+
+    def whole_only(text: str) -> Any:
+        raise ParameterError(f"numbers in a survey must be whole, got {text[:40]}")
+
+    try:
+        return json.loads(document, object_pairs_hook=no_duplicates, parse_float=whole_only, parse_constant=whole_only)
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, ParameterError):
+            raise
+        raise ParameterError(f"a survey must be JSON, got a document that is not ({type(error).__name__})") from None

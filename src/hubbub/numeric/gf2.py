@@ -1,0 +1,330 @@
+"""Linear algebra over GF(2) on packed bits.
+
+A matrix of r rows and c columns is an array of uint64 of shape (r, ceil(c / 64)). Column j is bit j % 64 of
+word j // 64, least significant first; the bits beyond c are zero, and every function relies on that.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hubbub.errors import ParameterError
+
+__all__ = ["independent_rows", "inverse", "pack", "parities", "parity_pairs", "rank", "solve", "unpack"]
+
+WORD = 64
+
+
+def pack(bits: NDArray[np.uint8] | NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Pack a matrix of bits, one row of words for each row of bits.
+
+    Parameters
+    ----------
+    bits : NDArray[np.uint8] | NDArray[np.bool_]
+        Shape (r, c); anything but zero is a one.
+
+    Returns
+    -------
+    NDArray[np.uint64]
+        Shape (r, ceil(c / 64)).
+
+    Notes
+    -----
+    Costs one pass over the bits.
+
+    Examples
+    --------
+    >>> pack(np.array([[1, 0, 1], [0, 1, 0]], dtype=np.uint8))
+    array([[5],
+           [2]], dtype=uint64)
+    """
+    rows, columns = bits.shape
+    padded = np.zeros((rows, 8 * _words(columns)), dtype=np.uint8)
+    padded[:, : (columns + 7) // 8] = np.packbits(bits, axis=1, bitorder="little")
+    return padded.view("<u8").astype(np.uint64, copy=False)
+
+
+def unpack(packed: NDArray[np.uint64], columns: int) -> NDArray[np.uint8]:
+    """Undo `pack`.
+
+    Parameters
+    ----------
+    packed : NDArray[np.uint64]
+        A packed matrix of `columns` columns.
+    columns : int
+        How many columns it has.
+
+    Returns
+    -------
+    NDArray[np.uint8]
+        Shape (r, columns), zeros and ones.
+
+    Notes
+    -----
+    Costs one pass over the bits.
+
+    Examples
+    --------
+    >>> unpack(np.array([[5], [2]], dtype=np.uint64), 3)
+    array([[1, 0, 1],
+           [0, 1, 0]], dtype=uint8)
+    """
+    _check_words(packed, columns)
+    octets = np.ascontiguousarray(packed).astype("<u8", copy=False).view(np.uint8)
+    return np.unpackbits(octets, axis=1, count=columns, bitorder="little")
+
+
+def rank(matrix: NDArray[np.uint64], columns: int) -> int:
+    """Count the linearly independent rows.
+
+    Parameters
+    ----------
+    matrix : NDArray[np.uint64]
+        A packed matrix of `columns` columns.
+    columns : int
+        How many columns it has.
+
+    Returns
+    -------
+    int
+        The rank.
+
+    Notes
+    -----
+    Costs at most r · rank · words steps, and stops early at full column rank.
+    """
+    return int(independent_rows(matrix, columns).size)
+
+
+def independent_rows(matrix: NDArray[np.uint64], columns: int, limit: int | None = None) -> NDArray[np.int64]:
+    """Choose independent rows greedily: a row is taken unless the rows taken before it span it.
+
+    Parameters
+    ----------
+    matrix : NDArray[np.uint64]
+        A packed matrix of `columns` columns, the preferred rows first.
+    columns : int
+        How many columns it has.
+    limit : int | None
+        Stop after so many rows; None for as many as there are.
+
+    Returns
+    -------
+    NDArray[np.int64]
+        The indices of the chosen rows, ascending.
+
+    Notes
+    -----
+    Costs at most r · rank · words steps. Rows after the one that completes the rank are not read.
+    """
+    _check_words(matrix, columns)
+    if limit is not None and limit < 0:
+        raise ParameterError(f"limit must not be negative, got limit={limit}")
+    most = min(matrix.shape[0], columns) if limit is None else min(matrix.shape[0], columns, limit)
+    chosen: NDArray[np.int64] = _independent_rows(np.ascontiguousarray(matrix), most)
+    return chosen
+
+
+def inverse(matrix: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Invert a square matrix.
+
+    Parameters
+    ----------
+    matrix : NDArray[np.uint64]
+        A packed matrix of as many columns as rows.
+
+    Returns
+    -------
+    NDArray[np.uint64]
+        Its inverse, packed.
+
+    Raises
+    ------
+    ParameterError
+        If the matrix is singular.
+
+    Notes
+    -----
+    Costs about c² · words steps.
+    """
+    columns = matrix.shape[0]
+    _check_words(matrix, columns)
+    inverted = pack(np.eye(columns, dtype=np.uint8))
+    # The kernel eliminates in place, so it gets a copy.
+    if not _invert(matrix.copy(order="C"), inverted):
+        raise ParameterError(f"a matrix must be invertible, got rank {rank(matrix, columns)} of {columns}")
+    return inverted
+
+
+def solve(matrix: NDArray[np.uint64], rhs: NDArray[np.uint8], columns: int) -> NDArray[np.uint64] | None:
+    """Solve matrix · x = rhs, a system of full column rank with perhaps more rows than columns.
+
+    Parameters
+    ----------
+    matrix : NDArray[np.uint64]
+        A packed matrix of `columns` columns.
+    rhs : NDArray[np.uint8]
+        Shape (r,), zeros and ones.
+    columns : int
+        How many columns the matrix has.
+
+    Returns
+    -------
+    NDArray[np.uint64] | None
+        The only solution, packed, of shape (words,); None if the rows contradict each other.
+
+    Raises
+    ------
+    ParameterError
+        If the columns are dependent: there would be no solution or many.
+
+    Notes
+    -----
+    Costs at most r · c · words steps.
+    """
+    if rhs.shape != matrix.shape[:1]:
+        raise ParameterError(f"rhs must have one bit for each of {matrix.shape[0]} rows, got shape {rhs.shape}")
+    chosen = independent_rows(matrix, columns)
+    if chosen.size < columns:
+        raise ParameterError(f"a system must have full column rank, got rank {chosen.size} of {columns}")
+    values = pack(rhs[np.newaxis, chosen])
+    solution = pack(parities(inverse(matrix[chosen]), values))
+    return solution[0] if np.array_equal(parity_pairs(matrix, solution), rhs) else None
+
+
+def parities(matrix: NDArray[np.uint64], vectors: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    """Compute the inner product of every vector with every row.
+
+    Parameters
+    ----------
+    matrix : NDArray[np.uint64]
+        Shape (r, words).
+    vectors : NDArray[np.uint64]
+        Shape (n, words).
+
+    Returns
+    -------
+    NDArray[np.uint8]
+        Shape (n, r), zeros and ones.
+
+    Notes
+    -----
+    Costs n · r · words steps, several of them in one instruction, and the n · r octets of the answer.
+    """
+    if matrix.shape[1] != vectors.shape[1]:
+        raise ParameterError(f"vectors must have the {matrix.shape[1]} words of the rows, got {vectors.shape[1]} words")
+    out = np.zeros((vectors.shape[0], matrix.shape[0]), dtype=np.uint8)
+    # Word by word across the rows: that order is the one the compiler vectorises.
+    _parities(np.ascontiguousarray(matrix.T), np.ascontiguousarray(vectors), out)
+    return out
+
+
+def parity_pairs(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    """Compute the inner product of each row of `a` with the same row of `b`.
+
+    Parameters
+    ----------
+    a, b : NDArray[np.uint64]
+        Shape (n, words); one of the two may have a single row, paired with every row of the other.
+
+    Returns
+    -------
+    NDArray[np.uint8]
+        Shape (n,), zeros and ones.
+
+    Notes
+    -----
+    Costs n · words steps.
+    """
+    if a.shape[1] != b.shape[1]:
+        raise ParameterError(f"both sides must have as many words, got {a.shape[1]} and {b.shape[1]} words")
+    odd: NDArray[np.uint8] = np.bitwise_count(np.bitwise_xor.reduce(a & b, axis=1)) & np.uint8(1)
+    return odd
+
+
+def _words(columns: int) -> int:
+    return (columns + WORD - 1) // WORD
+
+
+def _check_words(matrix: NDArray[np.uint64], columns: int) -> None:
+    if matrix.shape[1] != _words(columns):
+        raise ParameterError(
+            f"a matrix of {columns} columns must have {_words(columns)} words a row, got {matrix.shape[1]}"
+        )
+
+
+@njit(cache=True, nogil=True)
+def _independent_rows(matrix: NDArray[np.uint64], most: int) -> NDArray[np.int64]:
+    rows, words = matrix.shape
+    chosen = np.empty(most, dtype=np.int64)
+    basis = np.empty((most, words), dtype=np.uint64)
+    pivot_word = np.empty(most, dtype=np.int64)
+    pivot_bit = np.empty(most, dtype=np.uint64)
+    rest = np.empty(words, dtype=np.uint64)
+    found = 0
+    for row in range(rows):
+        if found == most:
+            break
+        for word in range(words):
+            rest[word] = matrix[row, word]
+        # In order of arrival: a later basis row is zero at every earlier pivot, so no pivot comes back.
+        for known in range(found):
+            if rest[pivot_word[known]] & pivot_bit[known]:
+                for word in range(words):
+                    rest[word] ^= basis[known, word]
+        for word in range(words):
+            if rest[word]:
+                chosen[found] = row
+                pivot_word[found] = word
+                pivot_bit[found] = rest[word] & (~rest[word] + np.uint64(1))
+                for other in range(words):
+                    basis[found, other] = rest[other]
+                found += 1
+                break
+    return chosen[:found]
+
+
+@njit(cache=True, nogil=True)
+def _invert(work: NDArray[np.uint64], inverted: NDArray[np.uint64]) -> bool:
+    size, words = work.shape
+    for column in range(size):
+        word = column // WORD
+        bit = np.uint64(1) << np.uint64(column % WORD)
+        pivot = column
+        while pivot < size and not work[pivot, word] & bit:
+            pivot += 1
+        if pivot == size:
+            return False
+        if pivot != column:
+            for other in range(words):
+                work[column, other], work[pivot, other] = work[pivot, other], work[column, other]
+                inverted[column, other], inverted[pivot, other] = inverted[pivot, other], inverted[column, other]
+        for row in range(size):
+            if row != column and work[row, word] & bit:
+                for other in range(words):
+                    work[row, other] ^= work[column, other]
+                    inverted[row, other] ^= inverted[column, other]
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _parities(columns: NDArray[np.uint64], vectors: NDArray[np.uint64], out: NDArray[np.uint8]) -> None:
+    words, rows = columns.shape
+    common = np.empty(rows, dtype=np.uint64)
+    for vector in range(vectors.shape[0]):
+        for row in range(rows):
+            common[row] = 0
+        for word in range(words):
+            value = vectors[vector, word]
+            for row in range(rows):
+                common[row] ^= columns[word, row] & value
+        for row in range(rows):
+            folded = common[row]
+            folded ^= folded >> np.uint64(32)
+            folded ^= folded >> np.uint64(16)
+            folded ^= folded >> np.uint64(8)
+            folded ^= folded >> np.uint64(4)
+            # Bit v of 0x6996 is the parity of the four bits of v.
+            out[vector, row] = (np.uint64(0x6996) >> (folded & np.uint64(15))) & np.uint64(1)

@@ -1,0 +1,180 @@
+"""Exact samplers: pure functions of words against integer thresholds computed in high precision.
+
+Randomised response rounds its threshold towards privacy, so the stated epsilon bounds the executed one. Discrete
+Laplace noise is built from the independent binary digits of geometric variables: a fixed number of words, no loop
+that ends at random, integers only. What its truncation and rounding cost is bounded and goes into delta.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hubbub.errors import ParameterError
+
+_PRECISION: Final = 80
+_TWO64: Final = Decimal(2**64)
+_MAX_DIGITS: Final = 30  # noise then fits an int32
+_TAIL: Final = 50.0  # digits reach 50 scales: what is cut off has a chance below e^-50
+_RATE_DIGITS: Final = 20
+
+
+def response_threshold(epsilon: Decimal, symbols: int = 2) -> int:
+    """Largest t such that keeping the truth with chance t / 2^64, and else answering uniformly, is ε-private.
+
+    The chances of a true and of another symbol are then t/2^64 + (1 − t/2^64)/symbols and (1 − t/2^64)/symbols.
+    """
+    with localcontext(Context(prec=_PRECISION, rounding=ROUND_FLOOR)):
+        grown = min(epsilon, Decimal(200)).exp()
+        threshold = min(int((grown - 1) / (grown + symbols - 1) * _TWO64), 2**64 - 1)
+        # Decimal's exp is within one unit of its last digit, 60 digits below what we keep; step back if on the edge.
+        while threshold > 0 and response_epsilon(threshold, symbols) > epsilon:
+            threshold -= 1
+    if threshold == 0:
+        raise ParameterError(f"epsilon must be large enough for a 64-bit threshold, got epsilon={epsilon}")
+    return threshold
+
+
+def response_epsilon(threshold: int, symbols: int = 2) -> Decimal:
+    """The privacy loss a threshold executes, rounded up: ln(1 + symbols·t / (2^64 − t))."""
+    if not 0 < threshold < 2**64:
+        raise ParameterError(f"a threshold must be from 1 to 2^64 - 1, got {threshold}")
+    with localcontext(Context(prec=_PRECISION, rounding=ROUND_CEILING)):
+        loss = (1 + Decimal(symbols * threshold) / Decimal(2**64 - threshold)).ln()
+        return loss * (1 + Decimal(10) ** -40)
+
+
+def bernoulli(words: NDArray[np.uint64], threshold: int) -> NDArray[np.bool_]:
+    """True with probability exactly threshold / 2^64."""
+    return words < np.uint64(threshold)
+
+
+def uniform_bits(words: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
+    """Uniform over 2^bits: the top bits of each word."""
+    return words >> np.uint64(64 - bits) if bits else np.zeros_like(words)
+
+
+def randomized_response(
+    symbols: NDArray[np.uint64],
+    keep_words: NDArray[np.uint64],
+    other_words: NDArray[np.uint64],
+    threshold: int,
+    bits: int,
+) -> NDArray[np.uint64]:
+    """Each symbol of `bits` bits where its first word is below the threshold, else a uniform symbol."""
+    return np.where(bernoulli(keep_words, threshold), symbols, uniform_bits(other_words, bits))
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace:
+    """Noise k with chance proportional to e^(−rate·|k|), from the binary digits of two geometric variables.
+
+    A geometric variable with ratio a = e^−rate has independent binary digits: digit j is 1 with chance
+    a^(2^j) / (1 + a^(2^j)). With J digits it is exact given that it is below 2^J. The noise is the difference of
+    two of them.
+
+    Attributes
+    ----------
+    rate : Decimal
+        1 / scale of the Laplace distribution it stands for.
+    digit_thresholds : tuple of int
+        For each digit, from the lowest, its chance times 2^64, rounded to nearest.
+    """
+
+    rate: Decimal
+    digit_thresholds: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.rate, Decimal) and self.rate.is_finite() and self.rate > 0):
+            raise ParameterError(f"rate must be a number above 0, got rate={self.rate!r}")
+        if not 1 <= len(self.digit_thresholds) <= _MAX_DIGITS:
+            raise ParameterError(f"noise must have 1 to {_MAX_DIGITS} digits, got {len(self.digit_thresholds)}")
+        for threshold in self.digit_thresholds:
+            if isinstance(threshold, bool) or not isinstance(threshold, int) or not 0 <= threshold < 2**64:
+                raise ParameterError(f"a digit threshold must be from 0 to 2^64 - 1, got {threshold!r}")
+
+    @classmethod
+    def with_rate(cls, rate: Decimal | float) -> DiscreteLaplace:
+        """Noise of at most this rate, rounded down (more noise) to 20 digits."""
+        rounded = Context(prec=_RATE_DIGITS, rounding=ROUND_FLOOR).create_decimal(rate)
+        if not (rounded.is_finite() and rounded > 0):
+            raise ParameterError(f"rate must be a number above 0, got rate={rate}")
+        digits = max(1, math.ceil(math.log2(_TAIL / float(rounded))))
+        if digits > _MAX_DIGITS:
+            raise ParameterError(
+                f"noise must have a scale of at most {2**_MAX_DIGITS / _TAIL:.3g}, got {1 / float(rounded):.3g}"
+            )
+        exact = _digit_chances(rounded, digits)
+        return cls(rounded, tuple(int((chance * _TWO64).to_integral_value()) for chance in exact))
+
+    @property
+    def digits(self) -> int:
+        """J: binary digits of each geometric variable."""
+        return len(self.digit_thresholds)
+
+    @property
+    def words(self) -> int:
+        """Words per draw: one for each digit of both variables."""
+        return 2 * self.digits
+
+    @property
+    def bound(self) -> int:
+        """No draw is larger than this in size."""
+        return (1 << self.digits) - 1
+
+    @cached_property
+    def distance(self) -> Decimal:
+        """Upper bound on the total variation distance to the untruncated, unrounded noise."""
+        with localcontext(Context(prec=_PRECISION, rounding=ROUND_CEILING)):
+            exact = _digit_chances(self.rate, self.digits)
+            rounding = sum(
+                (abs(Decimal(t) / _TWO64 - p) for t, p in zip(self.digit_thresholds, exact, strict=True)), Decimal(0)
+            )
+            cut = (-self.rate * (1 << self.digits)).exp()
+            return 2 * (cut + rounding) * (1 + Decimal(10) ** -40)
+
+    @cached_property
+    def variance(self) -> float:
+        """2a / (1 − a)², a = e^−rate."""
+        rate = float(self.rate)
+        return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
+
+    def add_to(self, answers: NDArray[np.int8], words: NDArray[np.uint64], noisy: NDArray[np.signedinteger]) -> None:
+        """noisy[i, c] = answers[i, c] + a draw from words[i, c·words : (c + 1)·words]."""
+        _add_noise(answers, words, np.array(self.digit_thresholds, np.uint64), noisy)
+
+    def sample_sums(self, people: int, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Sums of `people` draws each, without drawing them: a difference of two negative binomials."""
+        if people == 0:
+            return np.zeros(shape, np.int64)
+        chance = -math.expm1(-float(self.rate))
+        plus = rng.negative_binomial(people, chance, shape)
+        return (plus - rng.negative_binomial(people, chance, shape)).astype(np.int64)
+
+
+def _digit_chances(rate: Decimal, digits: int) -> list[Decimal]:
+    with localcontext(Context(prec=_PRECISION)):
+        powers = ((-rate * (1 << j)).exp() for j in range(digits))
+        return [power / (1 + power) for power in powers]
+
+
+@njit(cache=True, nogil=True)
+def _add_noise(answers, words, thresholds, noisy):  # type: ignore[no-untyped-def]
+    """Twin: tests/reference/naive.py::add_noise."""
+    digits = thresholds.shape[0]
+    for i in range(answers.shape[0]):
+        for c in range(answers.shape[1]):
+            base = 2 * digits * c
+            noise = np.int64(0)
+            for j in range(digits):
+                plus = np.int64(words[i, base + j] < thresholds[j])
+                minus = np.int64(words[i, base + digits + j] < thresholds[j])
+                noise += (plus - minus) << j
+            noisy[i, c] = answers[i, c] + noise

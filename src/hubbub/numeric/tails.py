@@ -1,0 +1,31 @@
+"""Tails and quantiles, far out: a universe of 2^512 values needs a level of 10^-156."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtrc, ndtr, ndtri, ndtri_exp
+
+from hubbub.errors import ParameterError
+
+
+def normal_quantile(chance: float) -> float:
+    """The z that a standard normal variable exceeds with this chance: Q⁻¹."""
+    if not 0 < chance < 1:
+        raise ParameterError(f"a chance must be between 0 and 1, got {chance}")
+    return float(-ndtri(chance))
+
+
+def normal_quantile_log(log_chance: float) -> float:
+    """Q⁻¹ of e^log_chance, for chances too small for a float."""
+    return float(-ndtri_exp(log_chance))
+
+
+def normal_tail(z: NDArray[np.float64] | float) -> NDArray[np.float64]:
+    """The chance that a standard normal variable exceeds z: Q."""
+    return np.asarray(ndtr(-np.asarray(z, np.float64)))
+
+
+def binomial_tail(successes: int, trials: int, chance: float) -> float:
+    """P[Bin(trials, chance) >= successes], exactly."""
+    return 1.0 if successes <= 0 else float(bdtrc(successes - 1, trials, chance))
