@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 import numpy as np
 
 from hubbub.errors import ParameterError
-from hubbub.model.mechanism import Items, Mechanism, Reports
+from hubbub.model.mechanism import Items, Mechanism, Reports, Words
 from hubbub.model.survey import Survey
 
 
@@ -74,21 +74,26 @@ class About:
     options: tuple[Option, ...] = ()
 
 
-class MechanismClass(Protocol):
-    """A mechanism as a class: derives parameters, and is built from a survey that carries them."""
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A mechanism as the registry holds it.
 
-    about: ClassVar[About]
+    Attributes
+    ----------
+    about : About
+        What it is.
+    default_delta : function of the resolved options
+        The delta of a survey whose author did not choose one.
+    derive : function of a Request
+        The parameters, or a ParameterError naming the limit that is passed.
+    build : function of a Survey
+        The mechanism of a survey that carries such parameters; they are untrusted input to it.
+    """
 
-    @staticmethod
-    def default_delta(options: Mapping[str, str]) -> Decimal:
-        """The delta of a survey whose author did not choose one."""
-
-    @staticmethod
-    def derive(request: Request) -> dict[str, Any]:
-        """The parameters for a request, or a ParameterError naming the limit that is passed."""
-
-    def __call__(self, survey: Survey) -> Mechanism:
-        """The mechanism of a survey."""
+    about: About
+    default_delta: Callable[[Mapping[str, str]], Decimal]
+    derive: Callable[[Request], dict[str, Any]]
+    build: Callable[[Survey], Mechanism]
 
 
 def whole(parameters: Mapping[str, Any], name: str, low: int, high: int) -> int:
@@ -114,12 +119,7 @@ def check_fields(parameters: Mapping[str, Any], names: set[str]) -> None:
         raise ParameterError(f"parameters must have the field {missing[0]!r}, got none")
 
 
-def report_ids(words: np.ndarray[Any, np.dtype[np.uint64]]) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """The first two words of each report: its random id, never used as noise."""
-    return words[:, :2]
-
-
-def check_batch(items: Items, words: np.ndarray[Any, np.dtype[np.uint64]], item_words: int, needed: int) -> None:
+def check_batch(items: Items, words: Words, item_words: int, needed: int) -> None:
     """The shapes `randomize` is called with; a caller's mistake, so it may speak of shapes but of no value."""
     if items.ndim != 2 or items.shape[1] != item_words:
         raise ParameterError(f"items must have shape (n, {item_words}), got {items.shape}")

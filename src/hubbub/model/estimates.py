@@ -52,12 +52,15 @@ class Estimates:
         One standard error of each, noise and sketch collisions together.
     threshold : float
         The count above which `discover` takes an item for real; -inf where nothing was selected.
+    detection_limit : float
+        The count that `discover` finds with a chance of about 95 %; nan for `estimate`.
     """
 
     items: NDArray[np.uint64]
     counts: NDArray[np.float64]
     stderrs: NDArray[np.float64]
     threshold: float = -math.inf
+    detection_limit: float = math.nan
 
     def __len__(self) -> int:
         return len(self.items)

@@ -80,10 +80,7 @@ class Decoder(Protocol):
         """Unbiased counts of the given items, with standard errors of noise and collisions together."""
 
     def discover(self, tally: Tally, query: Query) -> Estimates:
-        """The items that stand out, largest first, with their counts."""
-
-    def detection_limit(self, tally: Tally, query: Query) -> float:
-        """The count that `discover` finds with a chance of about 95 %."""
+        """The items that stand out, largest first, with their counts and the smallest count that could be seen."""
 
 
 class Mechanism(Randomizer, Accumulator, Decoder, Protocol):

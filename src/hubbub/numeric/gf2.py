@@ -215,7 +215,7 @@ def parities(matrix: NDArray[np.uint64], vectors: NDArray[np.uint64]) -> NDArray
     """
     if matrix.shape[1] != vectors.shape[1]:
         raise ParameterError(f"vectors must have the {matrix.shape[1]} words of the rows, got {vectors.shape[1]} words")
-    out = np.zeros((vectors.shape[0], matrix.shape[0]), dtype=np.uint8)
+    out = np.empty((vectors.shape[0], matrix.shape[0]), dtype=np.uint8)
     # Word by word across the rows: that order is the one the compiler vectorises.
     _parities(np.ascontiguousarray(matrix.T), np.ascontiguousarray(vectors), out)
     return out

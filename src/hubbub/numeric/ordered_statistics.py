@@ -45,16 +45,18 @@ def decode(
     Raises
     ------
     ParameterError
-        If the order is unknown, the rank is below `columns` or a soft value is not finite.
+        If the order is unknown, the shapes disagree, the rank is below `columns` or a soft value is not finite.
 
     Notes
     -----
-    Costs about K · L steps at order 0 and 1, K · L² at order 2 and K · L³ / 6 at order 3, and 16 · K · L octets.
-    Among equal scores the first wins: fewer flips, then flips of more reliable decisions. Multiplying `soft` by
-    a positive number changes the score alone.
+    Costs about K · L steps at order 0 and 1, K · L² at order 2 and K · L³ / 6 at order 3, and 16 · K · L octets
+    from order 2 on. Among equal scores the first wins: fewer flips, then flips of more reliable decisions.
+    Multiplying `soft` by a positive number multiplies the score and leaves x as it is.
     """
     if order not in (0, 1, 2, 3):
         raise ParameterError(f"order must be 0, 1, 2 or 3, got order={order}")
+    if columns < 1:
+        raise ParameterError(f"columns must be at least 1, got columns={columns}")
     if soft.shape != rows.shape[:1]:
         raise ParameterError(f"soft must have one value for each of {rows.shape[0]} rows, got shape {soft.shape}")
     if not np.isfinite(soft).all():
@@ -79,7 +81,8 @@ def decode(
 
 
 def _times(matrix: NDArray[np.uint64], bits: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    return gf2.pack(gf2.parity_pairs(matrix, gf2.pack(bits[np.newaxis]))[np.newaxis])[0]
+    product = gf2.parity_pairs(matrix, gf2.pack(bits[np.newaxis]))
+    return gf2.pack(product[np.newaxis]).reshape(-1)
 
 
 def _agreement(rows: NDArray[np.uint64], soft: NDArray[np.float64], x: NDArray[np.uint64]) -> NDArray[np.float64]:
@@ -97,20 +100,20 @@ def _best_flips(coordinates: NDArray[np.float64], agreement: NDArray[np.float64]
     size = coordinates.shape[1]
     tolerance = ROUNDING * float(np.abs(agreement).sum())
     flips: list[int] = []
-    best = tolerance
+    to_beat = tolerance
 
     single = -2.0 * (agreement @ coordinates)
-    first = _first_best(single, best, tolerance)
+    first = _first_best(single, to_beat, tolerance)
     if first is not None:
-        flips, best = [first], single[first] + tolerance
+        flips, to_beat = [first], single[first] + tolerance
     if order == 1:
         return flips
 
     both = coordinates.T @ (agreement[:, np.newaxis] * coordinates)
     pair = _pair_gains(single, both)
-    first = _first_best(pair, best, tolerance)
+    first = _first_best(pair, to_beat, tolerance)
     if first is not None:
-        flips, best = list(divmod(first, size)), pair.flat[first] + tolerance
+        flips, to_beat = list(divmod(first, size)), pair.flat[first] + tolerance
     if order == 2:
         return flips
 
@@ -122,10 +125,10 @@ def _best_flips(coordinates: NDArray[np.float64], agreement: NDArray[np.float64]
             single[flipped + 1 :] + 4.0 * both[flipped, flipped + 1 :],
             both[flipped + 1 :, flipped + 1 :] - 2.0 * all_three,
         )
-        first = _first_best(triple, best, tolerance)
+        first = _first_best(triple, to_beat, tolerance)
         if first is not None:
             one, two = divmod(first, size - flipped - 1)
-            flips, best = [flipped, flipped + 1 + one, flipped + 1 + two], triple.flat[first] + tolerance
+            flips, to_beat = [flipped, flipped + 1 + one, flipped + 1 + two], triple.flat[first] + tolerance
     return flips
 
 

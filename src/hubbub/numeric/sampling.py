@@ -26,6 +26,19 @@ _TAIL: Final = 50.0  # digits reach 50 scales: what is cut off has a chance belo
 _RATE_DIGITS: Final = 20
 
 
+def bit_threshold(epsilon: Decimal) -> int:
+    """Largest t such that telling the truth about a bit with chance t / 2^64, and else lying, is ε-private."""
+    return (response_threshold(epsilon, 2) + 2**64) // 2
+
+
+def bit_epsilon(threshold: int) -> Decimal:
+    """The privacy loss such a threshold executes, rounded up: ln(t / (2^64 − t))."""
+    if not 2**63 < threshold < 2**64:
+        raise ParameterError(f"a bit threshold must be from 2^63 + 1 to 2^64 - 1, got {threshold}")
+    with localcontext(Context(prec=_PRECISION, rounding=ROUND_CEILING)):
+        return (Decimal(threshold) / Decimal(2**64 - threshold)).ln() * (1 + Decimal(10) ** -40)
+
+
 def response_threshold(epsilon: Decimal, symbols: int = 2) -> int:
     """Largest t such that keeping the truth with chance t / 2^64, and else answering uniformly, is ε-private.
 

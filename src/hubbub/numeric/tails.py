@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtrc, ndtr, ndtri, ndtri_exp
+from scipy.special import bdtrc, log_ndtr, ndtr, ndtri, ndtri_exp
 
 from hubbub.errors import ParameterError
 
@@ -24,6 +24,11 @@ def normal_quantile_log(log_chance: float) -> float:
 def normal_tail(z: NDArray[np.float64] | float) -> NDArray[np.float64]:
     """The chance that a standard normal variable exceeds z: Q."""
     return np.asarray(ndtr(-np.asarray(z, np.float64)))
+
+
+def normal_tail_log(z: NDArray[np.float64] | float) -> NDArray[np.float64]:
+    """The logarithm of Q(z), also where Q(z) is too small for a float."""
+    return np.asarray(log_ndtr(-np.asarray(z, np.float64)))
 
 
 def binomial_tail(successes: int, trials: int, chance: float) -> float:

@@ -1,0 +1,1 @@
+"""From tallies to answers for people."""

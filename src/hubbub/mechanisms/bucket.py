@@ -1,0 +1,291 @@
+"""The Bucket mechanism: the paper's efficient mechanism, Algorithm 3, with a soft decoder and a one-bit form.
+
+    paper           here             meaning
+    log(12N) = k₁   rows_per_trial   hash functions of a trial: ⌈log₂ 12N⌉ (log bases: erratum E16)
+    8 log(1/β) = k₂ trials           ⌈8 ln(1/β)⌉
+    H               matrix           redrawn until a trial has full rank, so that its solution is unique (E17)
+    –               shifts           ρ: bit = ⟨r, x⟩ ⊕ ρ, so that value 0 is hashed like any other (E18)
+    u               cells            sums of noisy bits
+    w_i, w*         discover()       solutions of the trials and their vote; infeasible or ≥ N is ⊥ (E19)
+
+The soft decoder treats all k₁·k₂ rows as one binary linear code and decodes it by ordered statistics; it needs no
+further privacy, since it reads the same sums.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hubbub.errors import ParameterError
+from hubbub.mechanisms import selection
+from hubbub.mechanisms.base import About, Entry, Option, Request, check_fields, whole
+from hubbub.mechanisms.channels import (
+    LaplaceChannel,
+    OneBitChannel,
+    bit_from_json,
+    calibrate_bit,
+    calibrate_noise,
+    noise_from_json,
+    noise_to_json,
+)
+from hubbub.mechanisms.row_sketch import RowSketch
+from hubbub.model.estimates import Estimates, Query
+from hubbub.model.mechanism import Histogram, Items
+from hubbub.model.survey import Survey
+from hubbub.model.tally import Tally
+from hubbub.numeric import gf2, ordered_statistics
+from hubbub.numeric.hashing import Purpose, derive_key, hash_words
+from hubbub.numeric.tails import binomial_tail, normal_tail
+
+MAX_BITS = 512
+_SAMPLE_CHUNK = 1 << 24  # draws at once
+
+ABOUT = About(
+    name="bucket",
+    title="The Bucket mechanism: group testing with linear hashes (paper, section 4.2)",
+    guarantee="onebit: pure ε; paper, tight: (ε, δ)",
+    report="onebit: 17 bytes; paper, tight: 16 + 2·rows",
+    limit="universe ≤ 2^512 values",
+    server_time="log³ N, whatever the universe",
+    use_when="the universe is huge and one value, or a few, are held by a large share",
+    options=(
+        Option("calibration", "onebit", "how the answer is made private", ("paper", "tight", "onebit")),
+        Option("decoder", "soft", "the paper's vote, or soft decoding of all rows", ("hard", "soft")),
+        Option("beta", "0.1", "failure probability of the theorem; sets the trials", between=(Decimal(0), Decimal(1))),
+    ),
+)
+
+
+class Bucket(RowSketch):
+    """The Bucket mechanism (Algorithm 3 of Hsu, Khanna, Roth)."""
+
+    def __init__(self, survey: Survey) -> None:
+        parameters = survey.parameters
+        self.rows_per_trial = whole(parameters, "rows_per_trial", 1, 2**12)
+        self.trials = whole(parameters, "trials", 1, 2**10)
+        if self.rows_per_trial <= survey.domain.bits:
+            raise ParameterError(
+                f"parameters.rows_per_trial must be above the {survey.domain.bits} bits of an item, "
+                f"got {self.rows_per_trial}"
+            )
+        rows = self.rows_per_trial * self.trials
+        channel: LaplaceChannel | OneBitChannel
+        if survey.options["calibration"] == "onebit":
+            check_fields(parameters, {"rows_per_trial", "trials", "truth_threshold"})
+            channel = bit_from_json(parameters, rows, survey.public_seed)
+        else:
+            check_fields(parameters, {"rows_per_trial", "trials", "noise_rate", "digit_thresholds"})
+            # Two values may differ in every bit, by 1.
+            channel = LaplaceChannel(rows, changed=rows, step=1, noise=noise_from_json(parameters))
+        super().__init__(survey, rows, channel)
+        self.soft = survey.options["decoder"] == "soft"
+
+    # The hash functions.
+
+    @cached_property
+    def matrix(self) -> NDArray[np.uint64]:
+        """H of all trials, one below the other, packed: shape (rows, item_words)."""
+        key = derive_key(self.survey.public_seed, Purpose.BUCKET_MATRIX)
+        return np.concatenate([self._draw_trial(key, trial) for trial in range(self.trials)])
+
+    def _draw_trial(self, key: Any, trial: int) -> NDArray[np.uint64]:
+        top = np.uint64((1 << (self.bits - 64 * (self.item_words - 1))) - 1)
+        attempt = 0
+        while True:
+            message = np.indices((self.rows_per_trial, self.item_words), np.uint32).reshape(2, -1)
+            prefix = np.broadcast_to(np.array([[trial], [attempt]], np.uint32), (2, message.shape[1]))
+            drawn = hash_words(key, np.concatenate([prefix, message]).T).reshape(self.rows_per_trial, -1)
+            drawn[:, -1] &= top
+            # The paper draws from non-zero rows; full rank makes the solution of a trial unique (E17).
+            if drawn.any(axis=1).all() and gf2.rank(drawn, self.bits) == self.bits:
+                return drawn
+            attempt += 1
+
+    @cached_property
+    def shifts(self) -> NDArray[np.uint8]:
+        """ρ of every row."""
+        key = derive_key(self.survey.public_seed, Purpose.BUCKET_SHIFT)
+        return (hash_words(key, np.arange(self.rows, dtype=np.uint32)[:, np.newaxis]) & np.uint64(1)).astype(np.uint8)
+
+    def sign_bits(self, items: Items) -> NDArray[np.uint8]:
+        """⟨r, x⟩ ⊕ ρ for every row."""
+        return gf2.parities(self.matrix, items) ^ self.shifts
+
+    def sign_bits_at(self, items: Items, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """⟨r, x⟩ ⊕ ρ for one row each."""
+        return gf2.parity_pairs(self.matrix[rows], items) ^ self.shifts[rows]
+
+    def answers(self, bits: NDArray[np.uint8]) -> NDArray[np.int8]:
+        """The bits, as in the paper."""
+        return bits.astype(np.int8)
+
+    # The analyst's role.
+
+    @property
+    def row_scale(self) -> float:
+        """A row's sum of signs is n − 2u."""
+        return 2.0
+
+    def row_sums(self, tally: Tally) -> NDArray[np.float64]:
+        """Each row's n − 2u; for one bit, the cells times rows·C_ε, since each report speaks of one row."""
+        cells = tally.cells.astype(np.float64)
+        if isinstance(self.channel, OneBitChannel):
+            return cells * (self.rows * self.channel.gain)
+        return tally.count - 2 * cells
+
+    def _signs(self, items: Items) -> NDArray[np.float64]:
+        return np.asarray(1.0 - 2.0 * self.sign_bits(items), np.float64)
+
+    def estimate(self, tally: Tally, items: Items) -> Estimates:
+        """Unbiased counts of any items: the mean over all rows of sign·sum.
+
+        Guarantees (tests/mechanisms/test_conformance.py): unbiased over words and public seed; the standard error
+        covers noise and collisions. Cost: len(items)·rows.
+        """
+        self.check_tally(tally)
+        sums = self.row_sums(tally)
+        counts = self._signs(items) @ sums / self.rows
+        return Estimates(items, counts, self.stderr(sums, counts, tally.count))
+
+    def discover(self, tally: Tally, query: Query) -> Estimates:
+        """The soft decoder finds one value after another in what is left of the sums; the paper's vote finds one."""
+        self.check_tally(tally)
+        sums = self.row_sums(tally)
+        found: list[NDArray[np.uint64]] = []
+        counts: NDArray[np.float64] = np.empty(0)
+        left = sums
+        threshold = -math.inf
+        while len(found) < query.top:
+            item = self._decode_soft(left) if self.soft else self._decode_vote(left)
+            if item is None or any(np.array_equal(item, other) for other in found):
+                break
+            sign = self._signs(item[np.newaxis])[0]
+            count = float(sign @ left) / self.rows
+            level = selection.threshold_z(self.size, query) * float(self.stderr(left, np.zeros(1), tally.count)[0])
+            if not query.best_guess:
+                threshold = level
+                if count <= level:
+                    break
+            found.append(item)
+            # All counts together by least squares, so that no value's collisions stay in another's count.
+            design = self._signs(np.stack(found)).T
+            counts = np.asarray(np.linalg.lstsq(design, sums, rcond=None)[0], np.float64)
+            left = sums - design @ counts
+            if not self.soft or query.best_guess:
+                break
+        # What is left holds the noise and the collisions of everything not found, and so every standard error.
+        stderr = float(self.stderr(left, np.zeros(1), tally.count)[0])
+        limit = max(selection.found_z(self.size, query), self.decodable_z) * stderr
+        order = np.argsort(-counts, kind="stable")
+        items = np.array(found, np.uint64).reshape(-1, self.item_words)[order]
+        return Estimates(items, counts[order], np.full(len(found), stderr), threshold, limit)
+
+    def _decode_soft(self, sums: NDArray[np.float64]) -> NDArray[np.uint64] | None:
+        soft = sums * (1.0 - 2.0 * self.shifts)
+        item, _ = ordered_statistics.decode(self.matrix, self.bits, soft)
+        return item if self._in_universe(item) else None
+
+    def _decode_vote(self, sums: NDArray[np.float64]) -> NDArray[np.uint64] | None:
+        # u > n/2, which is a negative sum of signs, means bit 1 (Algorithm 3); then the shift is undone.
+        bits = (sums < 0).astype(np.uint8) ^ self.shifts
+        votes: Counter[bytes] = Counter()
+        for trial in range(self.trials):
+            rows = slice(trial * self.rows_per_trial, (trial + 1) * self.rows_per_trial)
+            item = gf2.solve(self.matrix[rows], bits[rows], self.bits)
+            if item is not None and self._in_universe(item):
+                votes[item.tobytes()] += 1
+        if not votes:
+            return None
+        most = max(votes.values())
+        tied = np.stack([np.frombuffer(key, np.uint64) for key, n in sorted(votes.items()) if n == most])
+        return np.asarray(tied[int(np.argmax(self._signs(tied) @ sums))])  # a tie goes to the larger estimate (E19)
+
+    def _in_universe(self, item: NDArray[np.uint64]) -> bool:
+        return int.from_bytes(item.astype("<u8").tobytes(), "little") < self.size
+
+    @cached_property
+    def decodable_z(self) -> float:
+        """Standard errors of a count that the decoder finds with a chance of 95 %, in a Gaussian model of the rows."""
+        found = self._soft_success if self.soft else self._vote_success
+        low, high = 0.0, math.sqrt(self.rows) * 10
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (low, middle) if found(middle / math.sqrt(self.rows)) >= 0.95 else (middle, high)
+        return high
+
+    def _soft_success(self, signal: float) -> float:
+        """At most two of the most reliable rows are wrong, where a row is signal + a standard normal variable."""
+        share = self.bits / self.rows
+        low, high = 0.0, signal + 40.0
+        for _ in range(60):  # the size above which a share of bits/rows of all rows lies
+            cut = (low + high) / 2
+            outside = float(normal_tail(cut - signal) + normal_tail(cut + signal))
+            low, high = (cut, high) if outside > share else (low, cut)
+        wrong = float(normal_tail(high + signal)) / share
+        return 1.0 - binomial_tail(3, self.bits, min(wrong, 1.0))
+
+    def _vote_success(self, signal: float) -> float:
+        """At least one trial has all rows right: wrong trials hardly ever agree, and a tie goes to the larger."""
+        trial = (1.0 - float(normal_tail(signal))) ** self.rows_per_trial
+        return 1.0 - (1.0 - trial) ** self.trials
+
+    # The simulation's.
+
+    def sample_tally(self, histogram: Histogram, rng: np.random.Generator) -> Tally:
+        """The law of the per-person path, in items·rows draws however many people there are.
+
+        Singletons are pooled as fair coins on every row: exact for each row, approximate for all together.
+        """
+        chunk = max(1, _SAMPLE_CHUNK // self.rows)
+        parts = [slice(start, start + chunk) for start in range(0, len(histogram.items), chunk)]
+        if isinstance(self.channel, OneBitChannel):
+            even = np.full(self.rows, 1.0 / self.rows)
+            alone = rng.multinomial(histogram.singletons, even)
+            ones = rng.binomial(alone, 0.5)
+            zeros = alone - ones
+            for part in parts:
+                drawn = rng.multinomial(histogram.counts[part], even)
+                bits = self.sign_bits(histogram.items[part]).astype(bool)
+                ones = ones + np.where(bits, drawn, 0).sum(axis=0)
+                zeros = zeros + np.where(bits, 0, drawn).sum(axis=0)
+            cells = self.channel.sample(zeros, ones, rng)
+        else:
+            sums = rng.binomial(histogram.singletons, 0.5, self.rows)
+            for part in parts:
+                bits = self.sign_bits(histogram.items[part])
+                sums = sums + (bits * histogram.counts[part, np.newaxis]).sum(axis=0)
+            cells = self.channel.sample(sums.astype(np.int64), histogram.people, rng)
+        return Tally(self.survey_id, histogram.people, cells)
+
+
+def default_delta(options: Mapping[str, str]) -> Decimal:
+    """Pure for one bit, 10⁻⁶ for Laplace noise."""
+    return Decimal(0) if options["calibration"] == "onebit" else Decimal("1e-6")
+
+
+def derive(request: Request) -> dict[str, Any]:
+    """k₁ = ⌈log₂ 12N⌉ rows in each of k₂ = ⌈8 ln(1/β)⌉ trials."""
+    if request.bits > MAX_BITS:
+        raise ParameterError(f"bucket must have a universe of at most 2^{MAX_BITS} values, got 2^{request.bits}")
+    rows_per_trial = (12 * request.size - 1).bit_length()
+    trials = math.ceil(8 * math.log(1 / float(request.options["beta"])))
+    if trials > 2**10:
+        raise ParameterError(f"option beta must be at least 1e-55, got {request.options['beta']}")
+    parameters = {"rows_per_trial": rows_per_trial, "trials": trials}
+    calibration = request.options["calibration"]
+    if calibration == "onebit":
+        return {**parameters, **calibrate_bit(request.epsilon)}
+    rows = rows_per_trial * trials
+    noise = calibrate_noise(calibration, request.epsilon, request.delta, changed=rows, step=1)
+    return {**parameters, **noise_to_json(noise)}
+
+
+ENTRY = Entry(ABOUT, default_delta, derive, Bucket)

@@ -1,0 +1,143 @@
+"""The closed registry: names, and the way from a request to a Survey to a mechanism.
+
+Closed on purpose: a mechanism that is not here has no guarantee that anybody checked.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Final
+
+from hubbub.errors import ParameterError, PrivacyError
+from hubbub.mechanisms import bucket, jl_hh, naive_laplace
+from hubbub.mechanisms.base import Entry, Request
+from hubbub.model.domain import Domain
+from hubbub.model.mechanism import Mechanism
+from hubbub.model.survey import SEED_BYTES, Survey, parse_delta, parse_epsilon, parse_people
+
+REGISTRY: Final[Mapping[str, Entry]] = MappingProxyType(
+    {entry.about.name: entry for entry in (naive_laplace.ENTRY, jl_hh.ENTRY, bucket.ENTRY)}
+)
+
+DEFAULT_EXPECTED_REPORTS: Final = 100_000
+
+
+def default_mechanism(domain: Domain) -> str:
+    """`jl` where every value can be scored, `bucket` in larger universes."""
+    return "jl" if domain.bits <= jl_hh.MAX_BITS else "bucket"
+
+
+def create_survey(
+    name: str,
+    domain: Domain,
+    epsilon: Decimal | float | str,
+    delta: Decimal | float | str | None = None,
+    mechanism: str | None = None,
+    options: Mapping[str, object] | None = None,
+    expected_reports: int = DEFAULT_EXPECTED_REPORTS,
+    opens: datetime | str | None = None,
+    closes: datetime | str | None = None,
+    *,
+    public_seed: bytes | None = None,
+) -> Survey:
+    """Derive everything two sides must share, once, and check what it guarantees.
+
+    Parameters
+    ----------
+    name : str
+        For people.
+    domain : Domain
+        The values that can be held.
+    epsilon : number
+        The privacy loss stated to every person; above 0.
+    delta : number, optional
+        From 0 to 1/e. Without it: 0 where the mechanism is pure, else the mechanism's default.
+    mechanism : str, optional
+        A name of `REGISTRY`; without it, one that suits the domain.
+    options : mapping, optional
+        The mechanism's options; the rest take their defaults.
+    expected_reports : int
+        The crowd to derive parameters for.
+    opens, closes : datetime or str, optional
+        The period.
+    public_seed : bytes, optional
+        32 bytes; drawn from the operating system unless a rehearsal must be repeatable.
+
+    Examples
+    --------
+    >>> from hubbub import Integers, create_survey
+    >>> survey = create_survey("ids", Integers(64), epsilon=1)
+    >>> survey.mechanism, dict(survey.options)
+    ('bucket', {'calibration': 'onebit', 'decoder': 'soft', 'beta': '0.1'})
+    """
+    if not isinstance(domain, Domain):
+        raise ParameterError(f"domain must be a Domain, got domain={domain!r}")
+    mechanism = default_mechanism(domain) if mechanism is None else mechanism
+    entry = find_entry(mechanism)
+    resolved = resolve_options(entry, options or {})
+    stated_epsilon = parse_epsilon(epsilon)
+    stated_delta = entry.default_delta(resolved) if delta is None else parse_delta(delta)
+    request = Request(
+        domain.size, stated_epsilon, stated_delta, resolved, parse_people("expected_reports", expected_reports)
+    )
+    survey = Survey(
+        name=name,
+        domain=domain,
+        epsilon=stated_epsilon,
+        delta=stated_delta,
+        mechanism=mechanism,
+        options=resolved,
+        parameters=entry.derive(request),
+        public_seed=os.urandom(SEED_BYTES) if public_seed is None else public_seed,
+        expected_reports=expected_reports,
+        opens=opens,  # type: ignore[arg-type]  # Survey parses strings
+        closes=closes,  # type: ignore[arg-type]
+    )
+    mechanism_for(survey)
+    return survey
+
+
+def load_survey(document: bytes | str) -> Survey:
+    """Read a survey that somebody else wrote, trusting nothing in it.
+
+    Raises
+    ------
+    ParameterError
+        It is not a survey: a field unknown, missing, of the wrong type or out of range.
+    PrivacyError
+        The loss its thresholds execute is above what it states.
+    """
+    survey = Survey.from_json(document)
+    mechanism_for(survey)
+    return survey
+
+
+def mechanism_for(survey: Survey) -> Mechanism:
+    """The mechanism of a survey, once its executed privacy loss is seen to be within what it states."""
+    entry = find_entry(survey.mechanism)
+    if resolve_options(entry, survey.options) != dict(survey.options):
+        raise ParameterError("a survey must carry every option of its mechanism, got some missing or misspelled")
+    built = entry.build(survey)
+    if not built.guarantee.within(survey.stated):
+        raise PrivacyError(f"a survey must execute no more than it states ({survey.stated}), got {built.guarantee}")
+    return built
+
+
+def find_entry(name: object) -> Entry:
+    """The registry's entry of this name."""
+    if not isinstance(name, str) or name not in REGISTRY:
+        raise ParameterError(f"mechanism must be one of {', '.join(REGISTRY)}, got mechanism={name!r}")
+    return REGISTRY[name]
+
+
+def resolve_options(entry: Entry, options: Mapping[str, object]) -> dict[str, str]:
+    """All options of the mechanism, as a survey spells them."""
+    known = {option.name: option for option in entry.about.options}
+    if unknown := sorted(set(options) - set(known)):
+        names = ", ".join(known) or "no options"
+        raise ParameterError(f"mechanism {entry.about.name} has {names}, got option {unknown[0]!r}")
+    return {name: option.resolve(options.get(name, option.default)) for name, option in known.items()}

@@ -1,0 +1,37 @@
+"""Which estimates stand out from the noise."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hubbub.model.estimates import Query
+from hubbub.numeric.tails import normal_quantile_log
+
+_FOUND_95 = 1.6448536269514722  # Q⁻¹(0.05)
+
+
+def threshold_z(size: int, query: Query) -> float:
+    """How many standard errors an absent value exceeds with a chance of level/2 among all `size` values."""
+    return normal_quantile_log(math.log(query.level / 2) - math.log(size))
+
+
+def found_z(size: int, query: Query) -> float:
+    """How many standard errors of a count pass the threshold with a chance of 95 %."""
+    return threshold_z(size, query) + _FOUND_95
+
+
+def select(
+    counts: NDArray[np.float64], absent_stderr: float, size: int, query: Query
+) -> tuple[NDArray[np.int64], float]:
+    """Indices of the largest counts that stand out, largest first (ties by index), and the threshold used."""
+    threshold = -math.inf if query.best_guess else threshold_z(size, query) * absent_stderr
+    candidates = np.flatnonzero(counts > threshold)
+    if len(candidates) > query.top:
+        largest = np.argpartition(-counts[candidates], query.top - 1)[: query.top]
+        cut = counts[candidates[largest]].min()
+        candidates = candidates[counts[candidates] >= cut]
+    order = np.argsort(-counts[candidates], kind="stable")[: query.top]
+    return candidates[order], threshold

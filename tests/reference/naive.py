@@ -1,0 +1,118 @@
+"""Slow and obvious twins of the algebra: a row of bits is a Python int, and column j is its bit j."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def to_ints(packed: NDArray[np.uint64]) -> list[int]:
+    """Read every packed row as one int."""
+    return [sum(int(word) << (64 * place) for place, word in enumerate(row)) for row in packed]
+
+
+def to_packed(rows: Sequence[int], columns: int) -> NDArray[np.uint64]:
+    """Write ints as packed rows."""
+    words = -(-columns // 64)
+    cut = [[row >> (64 * place) & (2**64 - 1) for place in range(words)] for row in rows]
+    return np.array(cut, dtype=np.uint64).reshape(len(rows), words)
+
+
+def parity(a: int, b: int) -> int:
+    """Return the inner product of two rows mod 2."""
+    return (a & b).bit_count() % 2
+
+
+def parities(rows: Sequence[int], vectors: Sequence[int]) -> list[list[int]]:
+    """Return the inner product of every vector (outer) with every row (inner)."""
+    return [[parity(row, vector) for row in rows] for vector in vectors]
+
+
+def independent_rows(rows: Sequence[int]) -> list[int]:
+    """Take each row that is not a sum of rows taken before it."""
+    taken: list[int] = []
+    basis: list[int] = []
+    for index, row in enumerate(rows):
+        for known in sorted(basis, reverse=True):
+            row = min(row, row ^ known)
+        if row:
+            taken.append(index)
+            basis.append(row)
+    return taken
+
+
+def rank(rows: Sequence[int]) -> int:
+    """Count the independent rows."""
+    return len(independent_rows(rows))
+
+
+def inverse(rows: Sequence[int]) -> list[int] | None:
+    """Invert a square matrix by eliminating in [matrix | identity]; None if it is singular."""
+    size = len(rows)
+    work = [row | 1 << (size + index) for index, row in enumerate(rows)]
+    for column in range(size):
+        pivot = next((index for index in range(column, size) if work[index] >> column & 1), None)
+        if pivot is None:
+            return None
+        work[column], work[pivot] = work[pivot], work[column]
+        for index in range(size):
+            if index != column and work[index] >> column & 1:
+                work[index] ^= work[column]
+    return [row >> size for row in work]
+
+
+def solutions(rows: Sequence[int], rhs: Sequence[int], columns: int) -> list[int]:
+    """Try every x and keep those with rows · x = rhs."""
+    return [x for x in range(2**columns) if all(parity(row, x) == bit for row, bit in zip(rows, rhs, strict=True))]
+
+
+def solve(rows: Sequence[int], rhs: Sequence[int], columns: int) -> int | None:
+    """Eliminate in [matrix | rhs] of full column rank; None if a row says 0 = 1."""
+    work = [row | bit << columns for row, bit in zip(rows, rhs, strict=True)]
+    for column in range(columns):
+        pivot = next(index for index in range(column, len(work)) if work[index] >> column & 1)
+        work[column], work[pivot] = work[pivot], work[column]
+        for index in range(len(work)):
+            if index != column and work[index] >> column & 1:
+                work[index] ^= work[column]
+    if any(work[columns:]):
+        return None
+    return sum((work[column] >> columns) << column for column in range(columns))
+
+
+def score(rows: Sequence[int], soft: Sequence[float], x: int) -> float:
+    """Sum the soft values, each with the sign of its parity."""
+    return sum(-value if parity(row, x) else value for row, value in zip(rows, soft, strict=True))
+
+
+def best_codeword(rows: Sequence[int], columns: int, soft: Sequence[float]) -> tuple[int, float]:
+    """Try every x and return the first of the best, with its score."""
+    best = max(range(2**columns), key=lambda x: score(rows, soft, x))
+    return best, score(rows, soft, best)
+
+
+def reliable_basis(rows: Sequence[int], soft: Sequence[float]) -> list[int]:
+    """Return the indices of the independent rows with the largest |soft|, the largest first."""
+    ranked = sorted(range(len(rows)), key=lambda index: -abs(soft[index]))
+    return [ranked[place] for place in independent_rows([rows[index] for index in ranked])]
+
+
+def ordered_statistics(rows: Sequence[int], columns: int, soft: Sequence[float], order: int) -> tuple[int, float]:
+    """Score every choice of at most `order` flips of the hard decisions, fewest flips first; the first best wins."""
+    chosen = reliable_basis(rows, soft)
+    inverted = inverse([rows[index] for index in chosen])
+    assert inverted is not None
+    hard = sum(1 << place for place, index in enumerate(chosen) if soft[index] < 0)
+    best: tuple[int, float] | None = None
+    for flips in range(order + 1):
+        for places in combinations(range(columns), flips):
+            decisions = hard ^ sum(1 << place for place in places)
+            x = sum(parity(row, decisions) << place for place, row in enumerate(inverted))
+            reached = score(rows, soft, x)
+            if best is None or reached > best[1]:
+                best = x, reached
+    assert best is not None
+    return best
