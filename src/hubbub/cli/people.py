@@ -284,7 +284,7 @@ class _Parquet(_File):
         with self.parquet() as parquet:
             of = parquet.schema_arrow.field(column)
             try:
-                for batch in parquet.iter_batches(columns=[of.name]):
+                for batch in parquet.iter_batches(8_192, columns=[of.name]):
                     yield from map(_plain, batch.column(of.name).to_pylist())
             except (ArrowException, ArithmeticError, LookupError, OSError, ValueError):
                 # Damaged pages, strings that are not UTF-8, times outside Python's range.

@@ -1,0 +1,147 @@
+"""What every command does alike: errors in one sentence, numbers people write, progress, JSON."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from decimal import Decimal, InvalidOperation
+from typing import Any, ParamSpec
+
+import typer
+
+from hubbub.errors import HubbubError, InputError, ParameterError
+from hubbub.model.domain import Categories, Domain, Integers, Text
+
+P = ParamSpec("P")
+
+_SUFFIXES = {"k": 3, "m": 6, "b": 9, "g": 9}
+
+
+def command(function: Callable[P, None]) -> Callable[P, None]:
+    """Make a failure one sentence on stderr and exit code 2, and Ctrl-C exit code 130."""
+
+    @functools.wraps(function)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            function(*args, **kwargs)
+        except HubbubError as error:
+            typer.echo(f"hubbub: {error}", err=True)
+            raise typer.Exit(2) from None
+        except KeyboardInterrupt:
+            typer.echo("hubbub: interrupted", err=True)
+            raise typer.Exit(130) from None
+        except MemoryError:
+            typer.echo("hubbub: the job must fit in memory, got an allocation that does not", err=True)
+            raise typer.Exit(2) from None
+
+    return wrapped
+
+
+def parse_count(name: str, text: str) -> int:
+    """A whole number as people write it: 1e6, 5m, 2_000_000, 1.5k, 1b.
+
+    >>> [parse_count("people", text) for text in ("1e6", "5m", "2_000_000", "1.5k")]
+    [1000000, 5000000, 2000000, 1500]
+    """
+    plain = text.strip().lower().replace("_", "").replace(",", "")
+    power = _SUFFIXES.get(plain[-1:], 0)
+    try:
+        number = Decimal(plain[:-1] if power else plain).scaleb(power)
+    except InvalidOperation:
+        raise ParameterError(f"{name} must be a number such as 1e6, 5m or 2_000_000, got {name}={text!r}") from None
+    if not number.is_finite() or number != number.to_integral_value() or not 1 <= number <= 10**15:
+        raise ParameterError(f"{name} must be a whole number from 1 to 10^15, got {name}={text!r}")
+    return int(number)
+
+
+def parse_options(pairs: list[str]) -> dict[str, str]:
+    """Options given as key=value."""
+    options: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise ParameterError(f"an option must be written key=value, got {pair!r}")
+        if key in options:
+            raise ParameterError(f"an option must be given once, got {key!r} twice")
+        options[key] = value
+    return options
+
+
+def parse_domain(text: str) -> Domain:
+    """A domain from its name: integers:BITS, text:BYTES or categories:FILE (one name a line).
+
+    >>> parse_domain("integers:64")
+    Integers(bits=64)
+    """
+    kind, _, rest = text.partition(":")
+    if kind == "categories" and rest:
+        return Categories(read_names(rest))
+    if kind in ("integers", "text"):
+        if not (rest.isascii() and rest.isdigit()) or len(rest) > 6:
+            raise ParameterError(f"domain {kind} must be written {kind}:NUMBER, got domain={text!r}")
+        return Integers(int(rest)) if kind == "integers" else Text(int(rest))
+    raise ParameterError(f"domain must be integers:BITS, text:BYTES or categories:FILE, got domain={text!r}")
+
+
+def read_names(path: str) -> list[str]:
+    """Public names from a file, one a line; empty lines are skipped and repeated ones dropped."""
+    try:
+        with open(path, encoding="utf-8-sig", errors="replace", newline="\n") as file:
+            lines = (line.rstrip("\n").removesuffix("\r") for line in file)
+            return list(dict.fromkeys(line for line in lines if line))
+    except OSError as error:
+        raise InputError(f"the file of names must be readable, got {path!r} ({error.strerror})") from None
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """One JSON object on stdout."""
+    typer.echo(json.dumps(document, ensure_ascii=False, allow_nan=False))
+
+
+@contextmanager
+def progress(label: str, total: int, unit: str) -> Iterator[Callable[[int], None]]:
+    """A progress bar on stderr where a person is looking; yields a function that advances it."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn(label),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=total)
+        yield lambda step: bar.advance(task, step)
+
+
+def print_table(title: str, columns: list[tuple[str, str]], rows: list[list[str]], caption: str = "") -> None:
+    """A table on stdout; columns are (heading, "left" or "right")."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text as Cell
+
+    table = Table(
+        title=title, caption=caption or None, box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left"
+    )
+    for heading, side in columns:
+        table.add_column(heading, justify="right" if side == "right" else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Cell(cell) for cell in row))  # as text: a value may look like markup
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=140)
+    console.print(table)
+
+
+def number(value: float) -> str:
+    """A count for people: thousands separated, no more digits than mean something."""
+    return f"{value:,.0f}" if abs(value) >= 10 else f"{value:,.3g}"

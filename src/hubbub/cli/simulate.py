@@ -1,0 +1,112 @@
+"""`hubbub simulate`: what would I see with n people at this epsilon?."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hubbub.cli.common import command, number, parse_count, parse_options, print_json, print_table, progress
+from hubbub.errors import ParameterError
+
+if TYPE_CHECKING:
+    from hubbub.simulation.experiment import Crowd
+
+
+@command
+def simulate(
+    mechanism: Annotated[str, typer.Option("--mechanism", "-m", help="A name of `hubbub mechanisms`, or exponential.")],
+    people: Annotated[str, typer.Option("--people", "-n", help="How many: 1e6, 5m, 2_000_000.")],
+    option: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="KEY=VALUE", help="Repeatable.")] = None,
+    bits: Annotated[int, typer.Option(help="The universe has 2^BITS values.", min=1, max=512)] = 16,
+    zipf: Annotated[float | None, typer.Option(help="Crowd: rank r is held in proportion to 1/r^ZIPF.")] = None,
+    heavy: Annotated[float | None, typer.Option(help="Crowd: one value is held by this share of people.")] = None,
+    tail: Annotated[
+        str, typer.Option(help="With --heavy: the rest holds TAIL values equally, or all distinct.")
+    ] = "1000",
+    uniform: Annotated[bool, typer.Option("--uniform", help="Crowd: all values equally often.")] = False,
+    values: Annotated[str | None, typer.Option(help="With --zipf or --uniform: how many values are held.")] = None,
+    epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Privacy loss of each person.")] = "1",
+    delta: Annotated[str | None, typer.Option(help="Default: 0 where pure, else 1e-6.")] = None,
+    runs: Annotated[int, typer.Option(help="Independent repetitions.", min=1, max=1_000_000)] = 1,
+    seed: Annotated[int | None, typer.Option(help="Repeat a simulation exactly.", min=0)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
+) -> None:
+    """Simulate a mechanism on a crowd, exactly, and compare with the truth and the theorem.
+
+    Where the sums of all reports can be drawn at once (all but `jl -o projection=dense`), a billion people take
+    seconds. Without a crowd option: --zipf 1.2. Success is finding a value that most people hold.
+
+    \b
+    hubbub simulate -m jl -n 1e6 --bits 16 --zipf 1.1
+    hubbub simulate -m bucket -n 8000 --bits 32 --heavy 0.5 --runs 20
+    hubbub simulate -m bucket -n 7.9e7 --bits 32 --heavy 0.5 -o calibration=paper -o decoder=hard
+    """  # noqa: D301  # \b keeps the examples' lines apart in the help text
+    from hubbub.simulation.experiment import Experiment
+    from hubbub.simulation.experiment import simulate as run
+
+    crowd_size = parse_count("people", people)
+    name, crowd = _crowd(crowd_size, bits, zipf, heavy, tail, uniform, values)
+    used_seed = secrets.randbits(32) if seed is None else seed
+    experiment = Experiment(
+        mechanism, crowd_size, crowd, bits, epsilon, delta, parse_options(option or []), runs, used_seed
+    )
+    with progress("Simulating", runs, "runs") as advance:
+        result = {"crowd": name, **run(experiment, lambda: advance(1))}
+    if as_json:
+        print_json(result)
+    else:
+        _show(result)
+
+
+def _crowd(
+    people: int, bits: int, zipf: float | None, heavy: float | None, tail: str, uniform: bool, values: str | None
+) -> tuple[str, Crowd]:
+    from hubbub.simulation import population
+
+    if (zipf is not None) + (heavy is not None) + uniform > 1:
+        raise ParameterError("a crowd must be one of --zipf, --heavy and --uniform, got more than one")
+    if heavy is not None:
+        many = None if tail == "distinct" else parse_count("tail", tail)
+        share = heavy
+        return f"heavy {heavy}, tail {tail}", lambda rng: population.heavy(people, share, many, bits, rng)
+    held = min(2**bits - 1, population.DEFAULT_VALUES) if values is None else parse_count("values", values)
+    if uniform:
+        return f"uniform over {held} values", lambda rng: population.uniform(people, held, bits, rng)
+    exponent = 1.2 if zipf is None else zipf
+    return f"zipf {exponent} over {held} values", lambda rng: population.zipf(people, exponent, held, bits, rng)
+
+
+def _show(result: dict[str, Any]) -> None:
+    options = " ".join(f"{key}={value}" for key, value in result["options"].items())
+    title = f"{result['mechanism']} {options}" + ("" if result["local"] else "  (NOT local: it sees every value)")
+    over_all = result["mechanism"] in ("jl", "naive-laplace")
+    what = (
+        "of every value"
+        if over_all
+        else ("in count of the chosen value" if not result["local"] else "of the found value")
+    )
+    rows = [
+        ["crowd", f"{number(result['people'])} people, 2^{result['bits']} values, {result['crowd']}"],
+        ["privacy", f"ε = {result['epsilon']:g}" + (f", δ = {result['delta']:g}" if result["delta"] else "")],
+        ["heavy hitter found", f"{result['successes']} of {result['runs']} runs ({result['success_rate']:.1%})"],
+        [f"mean error {what}", number(result["mean_error"])],
+        [f"largest error {what}", number(result["max_error"])],
+        ["theorem's bound on it", f"{number(result['bound'])} (holds with chance {1 - result['bound_beta']:.0%})"],
+    ]
+    if theorem := result.get("theorem"):
+        held = "holds" if theorem["holds"] else "does not hold, so nothing is promised"
+        rows.append(
+            [
+                "theorem's condition",
+                f"a count of {number(theorem['needed_corrected'])} needed, "
+                f"{number(theorem['heavy_hitter_count'])} there: {held}",
+            ]
+        )
+    if result["approximate"]:
+        rows.append(["note", "approximate: people alone on a value are pooled as fair coins on every row"])
+    rows.append(
+        ["time, memory, seed", f"{result['seconds']:.2f} s, {result['peak_memory_mb']:,.0f} MB, {result['seed']}"]
+    )
+    print_table(title, [("", "left"), ("", "left")], rows)

@@ -1,0 +1,32 @@
+"""The centralised exponential mechanism: a baseline that is *not* local.
+
+It sees everybody's value. It is here to show what trust would buy: an error of (2/ε)·ln(N/β) that does not grow
+with the people, where no local mechanism gets below a constant times √n (Theorem 3.3).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from hubbub.model.mechanism import Histogram
+
+
+def heavy_hitter(histogram: Histogram, size: int, epsilon: float, rng: np.random.Generator) -> int | None:
+    """The index in the histogram of a value drawn with chance ∝ e^(ε·count/2), or None for a value nobody holds.
+
+    By the Gumbel-max trick: the largest of count + (2/ε)·Gumbel. The values nobody holds need one draw together,
+    since the largest of M Gumbel variables is a Gumbel variable moved by ln M. Singletons count as held by nobody
+    else: one person cannot move the answer by more than a draw of noise.
+    """
+    scale = 2.0 / epsilon
+    scores = histogram.counts + rng.gumbel(0.0, scale, len(histogram.counts))
+    unheld = size - len(histogram.counts) - histogram.singletons
+    rest = [
+        held + scale * (math.log(many) + rng.gumbel())
+        for many, held in ((unheld, 0), (histogram.singletons, 1))
+        if many
+    ]
+    best = int(np.argmax(scores))
+    return best if scores[best] >= max(rest, default=-math.inf) else None

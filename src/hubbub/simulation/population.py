@@ -1,0 +1,80 @@
+"""Crowds for simulations: who holds what."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hubbub.errors import ParameterError
+from hubbub.model.mechanism import Histogram, Items
+
+DEFAULT_VALUES = 10_000
+DEFAULT_TAIL = 1_000
+
+
+def zipf(people: int, exponent: float, values: int, bits: int, rng: np.random.Generator) -> Histogram:
+    """The value of rank r is held in proportion to 1/r^exponent, over `values` values placed at random."""
+    if not (np.isfinite(exponent) and exponent >= 0):
+        raise ParameterError(f"zipf must be a number of at least 0, got zipf={exponent}")
+    weights = np.arange(1, values + 1, dtype=np.float64) ** -exponent
+    return _listed(people, weights / weights.sum(), bits, rng)
+
+
+def uniform(people: int, values: int, bits: int, rng: np.random.Generator) -> Histogram:
+    """Everyone holds one of `values` values, all equally often: nothing to find."""
+    return _listed(people, np.full(values, 1.0 / values), bits, rng)
+
+
+def heavy(people: int, share: float, tail: int | None, bits: int, rng: np.random.Generator) -> Histogram:
+    """One value held by a share of people; the rest spread over `tail` values, or all alone where it is None."""
+    if not 0 < share <= 1:
+        raise ParameterError(f"heavy must be a share above 0 and at most 1, got heavy={share}")
+    first = round(people * share)
+    rest = people - first
+    if tail is not None:
+        if rest == 0 or tail == 0:
+            return Histogram(random_items(1, bits, rng), np.array([people], np.int64))
+        counts = np.concatenate([[first], _split(rest, np.full(tail, 1.0 / tail))])
+        return _without_empty(random_items(tail + 1, bits, rng), counts)
+    if rest >= 2**bits - 1:
+        raise ParameterError(f"tail=distinct must have more values than people, got 2^{bits} values for {people}")
+    if bits <= 24:
+        # Small enough to list everyone.
+        counts = np.concatenate([[first], np.ones(rest, np.int64)])
+        return Histogram(random_items(rest + 1, bits, rng), counts.astype(np.int64))
+    return Histogram(random_items(1, bits, rng), np.array([first], np.int64), singletons=rest)
+
+
+def random_items(count: int, bits: int, rng: np.random.Generator) -> Items:
+    """Distinct uniform items, never the reserved one (all ones)."""
+    if count > 2**bits - 1:
+        raise ParameterError(f"a universe of 2^{bits} must hold all values, got {count} values")
+    if bits <= 24:
+        return rng.choice(2**bits - 1, count, replace=False).astype(np.uint64)[:, np.newaxis]
+    words = -(-bits // 64)
+    top = np.uint64((1 << (bits - 64 * (words - 1))) - 1)
+    items = np.empty((0, words), np.uint64)
+    while len(items) < count:
+        drawn = rng.integers(0, 2**64, (count, words), dtype=np.uint64)
+        drawn[:, -1] &= top
+        reserved = (drawn[:, :-1] == np.uint64(2**64 - 1)).all(axis=1) & (drawn[:, -1] == top)
+        _, first = np.unique(np.concatenate([items, drawn[~reserved]]), axis=0, return_index=True)
+        items = np.concatenate([items, drawn[~reserved]])[np.sort(first)]
+    return items[:count]
+
+
+def _listed(people: int, shares: NDArray[np.float64], bits: int, rng: np.random.Generator) -> Histogram:
+    return _without_empty(random_items(len(shares), bits, rng), _split(people, shares))
+
+
+def _split(people: int, shares: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Whole numbers in proportion to the shares that add up to everyone (largest remainders)."""
+    exact = shares * people
+    counts = np.floor(exact).astype(np.int64)
+    missing = people - int(counts.sum())
+    counts[np.argsort(-(exact - counts), kind="stable")[:missing]] += 1
+    return counts
+
+
+def _without_empty(items: Items, counts: NDArray[np.int64]) -> Histogram:
+    return Histogram(items[counts > 0], counts[counts > 0].astype(np.int64))

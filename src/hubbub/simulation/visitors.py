@@ -1,0 +1,34 @@
+"""The demo's crowd: visitors with a referring site."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+_HEADS = (
+    *("search", "news", "mail", "video", "social", "maps", "shop", "forum", "blog", "wiki", "weather", "sport"),
+    *("music", "photos", "travel", "games", "recipes", "jobs", "finance", "health", "movies", "books", "cars"),
+    *("garden", "science", "history", "radio", "design", "code", "art"),
+)
+_ENDS = ("example", "example.com", "example.net", "example.org")
+
+SITES = tuple(f"{head}.{end}" for end in _ENDS for head in _HEADS) + tuple(
+    f"site{number:04d}.example" for number in range(1, 1001)
+)
+"""Made-up sites, the most visited first. Names under .example belong to nobody (RFC 2606)."""
+
+_EXPONENT = 1.25
+_UNLISTED_SHARE = 0.02
+
+
+def write_visitors(path: Path, people: int, seed: int | None) -> None:
+    """One referring site a line, Zipf over SITES, and a few visitors from sites on nobody's list."""
+    rng = np.random.default_rng(seed)
+    weights = np.arange(1, len(SITES) + 1) ** -_EXPONENT
+    chosen = rng.choice(len(SITES), people, p=weights / weights.sum())
+    unlisted = rng.random(people) < _UNLISTED_SHARE
+    names = np.array([*SITES, ""], dtype=object)
+    values = names[np.where(unlisted, len(SITES), chosen)]
+    values[unlisted] = [f"private{number:06d}.example" for number in rng.integers(0, 10**6, int(unlisted.sum()))]
+    path.write_text("\n".join(values) + "\n", encoding="utf-8")

@@ -1,0 +1,1 @@
+"""Bytes: version first, little-endian, fixed sizes, nothing left over."""
