@@ -241,6 +241,23 @@ def test_parity_pairs_are_the_diagonal(columns: int) -> None:
     assert np.array_equal(gf2.parity_pairs(a, b[:1]), gf2.parities(a, b[:1])[0])
 
 
+@pytest.mark.parametrize("columns", [1, 63, 64, 65])
+def test_kernels_stay_within_their_arrays(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run as plain Python, where numpy checks every index that compiled code does not, the answers are the same."""
+    rng = np.random.default_rng([6, columns])
+    matrix = invertible(rng, columns)
+    taller = np.concatenate([matrix, gf2.pack(low_rank(rng, 20, columns, 5))])
+
+    def answers() -> list[list[object]]:
+        chosen = [gf2.independent_rows(taller, columns, limit=limit) for limit in (0, 1, columns // 2, None)]
+        return [answer.tolist() for answer in (*chosen, gf2.inverse(matrix), gf2.parities(taller, matrix))]
+
+    compiled = answers()
+    for name in ("_independent_rows", "_invert", "_parities"):
+        monkeypatch.setattr(gf2, name, getattr(gf2, name).py_func)
+    assert answers() == compiled
+
+
 def test_shapes_that_disagree_are_refused() -> None:
     """A wrong number of words, bits or rows is a ParameterError, not a wrong answer."""
     one, two = np.zeros((3, 1), dtype=np.uint64), np.zeros((3, 2), dtype=np.uint64)

@@ -100,13 +100,13 @@ def test_pure_noise_equals_the_enumeration(whole: bool) -> None:
     rng = np.random.default_rng([1, whole])
     improved = [0, 0, 0, 0]
     for _ in range(60):
-        rows = random_code(rng, 40, 10)
-        noise = rng.normal(0, 4, 40)
+        rows = random_code(rng, 120, 14)
+        noise = rng.normal(0, 4, 120)
         soft = np.rint(noise) if whole else noise
         before = -math.inf
         for order in range(4):
-            x, score = as_twin(decode(rows, 10, soft, order))
-            expected_x, expected_score = naive.ordered_statistics(naive.to_ints(rows), 10, soft.tolist(), order)
+            x, score = as_twin(decode(rows, 14, soft, order))
+            expected_x, expected_score = naive.ordered_statistics(naive.to_ints(rows), 14, soft.tolist(), order)
             assert x == expected_x
             assert score == (expected_score if whole else pytest.approx(expected_score, rel=1e-12))
             improved[order] += expected_score > before

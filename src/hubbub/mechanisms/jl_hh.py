@@ -161,7 +161,7 @@ class JLHeavyHitters(RowSketch):
         self.check_tally(tally)
         counts = self.scores(tally)
         absent = float(self._stderrs(tally, np.zeros(1))[0])
-        chosen, threshold = selection.select(counts, absent, self.size, query)
+        chosen, threshold = selection.select(counts, selection.threshold_z(self.size, query) * absent, query)
         kept = counts[chosen]
         items = chosen.astype(np.uint64)[:, np.newaxis]
         limit = selection.found_z(self.size, query) * absent

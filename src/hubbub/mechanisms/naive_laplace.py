@@ -106,9 +106,10 @@ class NaiveLaplace:
         check_tally(tally, self.survey_id, self.cells_shape)
         stderr = self._stderr(tally.count)
         counts = tally.cells.astype(np.float64)
-        chosen, threshold = selection.select(counts, stderr, self.size, query)
+        stands_out = self.channel.noise.sum_threshold(tally.count, query.level / 2 / self.size)
+        chosen, threshold = selection.select(counts, stands_out, query)
         items = chosen.astype(np.uint64)[:, np.newaxis]
-        limit = selection.found_z(self.size, query) * stderr
+        limit = stands_out + selection.FOUND_95 * stderr
         return Estimates(items, counts[chosen], np.full(len(chosen), stderr), threshold, limit)
 
     def sample_tally(self, histogram: Histogram, rng: np.random.Generator) -> Tally:

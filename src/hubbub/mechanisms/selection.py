@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from hubbub.model.estimates import Query
 from hubbub.numeric.tails import normal_quantile_log
 
-_FOUND_95 = 1.6448536269514722  # Q⁻¹(0.05)
+FOUND_95 = 1.6448536269514722
+"""Q⁻¹(0.05): a count this many standard errors above a threshold passes it with a chance of 95 %."""
 
 
 def threshold_z(size: int, query: Query) -> float:
@@ -19,15 +20,13 @@ def threshold_z(size: int, query: Query) -> float:
 
 
 def found_z(size: int, query: Query) -> float:
-    """How many standard errors of a count pass the threshold with a chance of 95 %."""
-    return threshold_z(size, query) + _FOUND_95
+    """How many standard errors of a count pass that threshold with a chance of 95 %."""
+    return threshold_z(size, query) + FOUND_95
 
 
-def select(
-    counts: NDArray[np.float64], absent_stderr: float, size: int, query: Query
-) -> tuple[NDArray[np.int64], float]:
-    """Indices of the largest counts that stand out, largest first (ties by index), and the threshold used."""
-    threshold = -math.inf if query.best_guess else threshold_z(size, query) * absent_stderr
+def select(counts: NDArray[np.float64], threshold: float, query: Query) -> tuple[NDArray[np.int64], float]:
+    """Indices of the largest counts above the threshold, largest first (ties by index), and the threshold used."""
+    threshold = -math.inf if query.best_guess else threshold
     candidates = np.flatnonzero(counts > threshold)
     if len(candidates) > query.top:
         largest = np.argpartition(-counts[candidates], query.top - 1)[: query.top]

@@ -1,0 +1,50 @@
+"""One suite for every registered mechanism, with every combination of its options, found by introspection."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+
+from hubbub.mechanisms.registry import REGISTRY, create_survey
+from hubbub.model.domain import Categories
+from hubbub.model.survey import Survey
+from hubbub.testing import CHECKS, MakeSurvey
+
+
+def option_sets(name: str) -> Iterator[dict[str, str]]:
+    """All combinations of the options that are words."""
+    worded = [option for option in REGISTRY[name].about.options if option.choices]
+    for values in itertools.product(*(option.choices for option in worded)):
+        yield {option.name: value for option, value in zip(worded, values, strict=True)}
+
+
+def maker(name: str, options: dict[str, str]) -> MakeSurvey:
+    """Surveys over 37 values (not a power of two), at an epsilon at which twenty thousand people suffice."""
+    domain = Categories([f"value {number}" for number in range(36)])
+
+    def make(seed: bytes) -> Survey:
+        return create_survey("test", domain, 4, None, name, options, expected_reports=2_000, public_seed=seed)
+
+    return make
+
+
+CASES = [
+    pytest.param(name, options, id=" ".join([name, *options.values()]))
+    for name in sorted(REGISTRY)
+    for options in option_sets(name)
+]
+
+
+def test_there_are_cases() -> None:
+    """Introspection finds every mechanism, so that an empty suite cannot pass."""
+    assert {case.values[0] for case in CASES} == set(REGISTRY)
+    assert len(CASES) >= 13
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_conformance(name: str, options: dict[str, str], check) -> None:
+    """Every registered mechanism keeps every promise of the interface."""
+    check(maker(name, options))
