@@ -116,3 +116,68 @@ def ordered_statistics(rows: Sequence[int], columns: int, soft: Sequence[float],
                 best = x, reached
     assert best is not None
     return best
+
+
+def half_sip_hash(key: bytes, message: bytes) -> bytes:
+    """HalfSipHash-2-4 with 8 bytes of output, on whole words, as its authors describe it."""
+    mask = 0xFFFFFFFF
+
+    def rotate(x: int, b: int) -> int:
+        return ((x << b) | (x >> (32 - b))) & mask
+
+    k0, k1 = (int.from_bytes(key[i : i + 4], "little") for i in (0, 4))
+    v = [k0, k1 ^ 0xEE, 0x6C796765 ^ k0, 0x74656462 ^ k1]
+
+    def rounds(times: int) -> None:
+        for _ in range(times):
+            v[0] = (v[0] + v[1]) & mask
+            v[1] = rotate(v[1], 5) ^ v[0]
+            v[0] = rotate(v[0], 16)
+            v[2] = (v[2] + v[3]) & mask
+            v[3] = rotate(v[3], 8) ^ v[2]
+            v[0] = (v[0] + v[3]) & mask
+            v[3] = rotate(v[3], 7) ^ v[0]
+            v[2] = (v[2] + v[1]) & mask
+            v[1] = rotate(v[1], 13) ^ v[2]
+            v[2] = rotate(v[2], 16)
+
+    words = [int.from_bytes(message[i : i + 4], "little") for i in range(0, len(message), 4)]
+    for word in [*words, (len(message) << 24) & mask]:
+        v[3] ^= word
+        rounds(2)
+        v[0] ^= word
+    v[2] ^= 0xEE
+    rounds(4)
+    low = v[1] ^ v[3]
+    v[1] ^= 0xDD
+    rounds(4)
+    return (low | (v[1] ^ v[3]) << 32).to_bytes(8, "little")
+
+
+def add_noise(answers: Sequence[int], words: Sequence[int], thresholds: Sequence[int]) -> list[int]:
+    """Each answer plus the difference of two numbers whose binary digits are (word < threshold)."""
+    digits = len(thresholds)
+    noisy = []
+    for position, answer in enumerate(answers):
+        mine = words[2 * digits * position : 2 * digits * (position + 1)]
+        plus = sum((mine[j] < thresholds[j]) << j for j in range(digits))
+        minus = sum((mine[digits + j] < thresholds[j]) << j for j in range(digits))
+        noisy.append(int(answer) + plus - minus)
+    return noisy
+
+
+def walsh_hadamard(values: Sequence[int]) -> list[int]:
+    """The transform by its definition."""
+    return [sum(v * (1 - 2 * parity(r, x)) for r, v in enumerate(values)) for x in range(len(values))]
+
+
+def dense_sign(key: bytes, item: int, row: int) -> int:
+    """The sign of (row, item) in the dense projection."""
+    message = (item & 0xFFFFFFFF).to_bytes(4, "little") + (item >> 32).to_bytes(4, "little")
+    hashed = half_sip_hash(key, message + (row // 64).to_bytes(4, "little"))
+    return 1 - 2 * (int.from_bytes(hashed, "little") >> (row % 64) & 1)
+
+
+def dense_scores(key: bytes, items: Sequence[int], cells: Sequence[int]) -> list[int]:
+    """Signed sums of the cells for each item."""
+    return [sum(dense_sign(key, item, row) * cell for row, cell in enumerate(cells)) for item in items]

@@ -87,6 +87,8 @@ class Bucket(RowSketch):
             channel = LaplaceChannel(rows, changed=rows, step=1, noise=noise_from_json(parameters))
         super().__init__(survey, rows, channel)
         self.soft = survey.options["decoder"] == "soft"
+        # A third wrong row costs a millisecond to mend in small universes and seconds in large ones.
+        self.order = 3 if self.bits <= 64 else 2
 
     # The hash functions.
 
@@ -200,7 +202,7 @@ class Bucket(RowSketch):
 
     def _decode_soft(self, sums: NDArray[np.float64]) -> NDArray[np.uint64] | None:
         soft = sums * (1.0 - 2.0 * self.shifts)
-        item, _ = ordered_statistics.decode(self.matrix, self.bits, soft)
+        item, _ = ordered_statistics.decode(self.matrix, self.bits, soft, self.order)
         return item if self._in_universe(item) else None
 
     def _decode_vote(self, sums: NDArray[np.float64]) -> NDArray[np.uint64] | None:
@@ -232,7 +234,7 @@ class Bucket(RowSketch):
         return high
 
     def _soft_success(self, signal: float) -> float:
-        """At most two of the most reliable rows are wrong, where a row is signal + a standard normal variable."""
+        """At most `order` of the most reliable rows are wrong, where a row is signal + a standard normal variable."""
         share = self.bits / self.rows
         low, high = 0.0, signal + 40.0
         for _ in range(60):  # the size above which a share of bits/rows of all rows lies
@@ -240,7 +242,7 @@ class Bucket(RowSketch):
             outside = float(normal_tail(cut - signal) + normal_tail(cut + signal))
             low, high = (cut, high) if outside > share else (low, cut)
         wrong = float(normal_tail(high + signal)) / share
-        return 1.0 - binomial_tail(3, self.bits, min(wrong, 1.0))
+        return 1.0 - binomial_tail(self.order + 1, self.bits, min(wrong, 1.0))
 
     def _vote_success(self, signal: float) -> float:
         """At least one trial has all rows right: wrong trials hardly ever agree, and a tie goes to the larger."""

@@ -37,9 +37,9 @@ class HashKey(NamedTuple):
 
 def derive_key(seed: bytes, purpose: int) -> HashKey:
     """The key for a purpose: the first 8 bytes of the seed hash the purpose and the other 24 bytes."""
-    words = np.frombuffer(seed, "<u4")
-    if len(words) != 8:
+    if len(seed) != 32:
         raise ParameterError(f"a public seed must have 32 bytes, got {len(seed)}")
+    words = np.frombuffer(seed, "<u4")
     message = np.concatenate([np.array([purpose], np.uint32), words[2:]]).astype(np.uint32)
     return _as_key(int(hash_words(HashKey(int(words[0]), int(words[1])), message[np.newaxis])[0]))
 

@@ -33,4 +33,6 @@ def normal_tail_log(z: NDArray[np.float64] | float) -> NDArray[np.float64]:
 
 def binomial_tail(successes: int, trials: int, chance: float) -> float:
     """P[Bin(trials, chance) >= successes], exactly."""
-    return 1.0 if successes <= 0 else float(bdtrc(successes - 1, trials, chance))
+    if not 0 < successes <= trials:
+        return float(successes <= 0)
+    return float(bdtrc(successes - 1, trials, chance))
