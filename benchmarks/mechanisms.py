@@ -32,9 +32,7 @@ from hubbub.simulation import population
 from hubbub.simulation.rehearsal import seeded_public_seed
 from hubbub.wire.report_batch import encode_batch, parse_batch
 
-SEED = 1
-REPEATS = 3
-EPSILON = "1"
+SEED, REPEATS, EPSILON = 1, 3, "1"
 EXPECTED_REPORTS = 100_000  # what surveys derive their rows for
 BATCH_PEOPLE, BATCH_WORDS = 1 << 16, 1 << 22  # people stream in batches of at most this
 MILLION = 1_000_000
@@ -64,14 +62,13 @@ FULL = [
     Case("bucket onebit hard", 32, MILLION),
     *(Case(f"bucket {calibration} soft", 32, 4_000) for calibration in ("tight", "paper")),
 ]
-FULL_GROWTH = [Case(kind, bits, 10**n) for kind, bits in ((JL, 16), (BUCKET, 64)) for n in (4, 5, 6)]
+THOUSANDS = (10, 30, 100, 300, 1000)
+FULL_GROWTH = [Case(kind, bits, 1000 * n) for kind, bits in ((JL, 16), (BUCKET, 64)) for n in THOUSANDS]
 QUICK = [Case("naive-laplace", 8, 2_000), Case("jl tight hadamard", 12, 100)]
-QUICK += [*(Case(JL, bits, 100_000) for bits in (10, 16, 20)), *(Case(BUCKET, bits, 100_000) for bits in (32, 128))]
+QUICK += [Case(JL, bits, 100_000) for bits in (10, 16, 20)]
+QUICK += [Case(BUCKET, bits, 100_000) for bits in (32, 128, 256)]
 QUICK_GROWTH = [Case(JL, 16, 10**n) for n in (4, 5, 6)]
 WARM_UP = {kind: 32 if kind.startswith("bucket") else 8 for kind, _, _ in FULL}
-
-
-# Jobs: each runs in a process of its own and returns plain data.
 
 
 def build(kind: str, bits: int, epsilon: str = EPSILON, reports: int = EXPECTED_REPORTS, seed: int = SEED) -> Survey:
@@ -163,11 +160,11 @@ def measure(kind: str, bits: int, people: int) -> Row:
 
     # The limits, after the peaks were read.
     parts, words = [len(items) for items in stream(crowd, people, batch)], BulkWords()
-    times["words"] = best(lambda: [words.draw(part, mechanism.words_per_report) for part in parts])
+    times["words"] = best(lambda: sum(len(words.draw(part, mechanism.words_per_report)) for part in parts))
     cells = int(np.prod(mechanism.cells_shape))
     if laplace:
         answers = np.ones((batch, cells), mechanism.report_dtype["answers"].base)
-        times["numpy"] = best(lambda: [answers[:part].sum(axis=0, dtype=np.int64) for part in parts])
+        times["numpy"] = best(lambda: sum(answers[:part].sum(axis=0, dtype=np.int64) for part in parts))
     else:
         rows = np.random.default_rng(SEED).integers(0, cells, people)
         times["numpy"] = best(lambda: np.bincount(rows, minlength=cells))
@@ -264,7 +261,7 @@ def cell(value: object) -> str:
 def table(rows: Sequence[Row], columns: str) -> str:
     """A Markdown table of some fields, named as in the JSON file."""
     keys = columns.split()
-    lines = [[key.replace("_", " ") for key in keys], ["---", *["---:"] * (len(keys) - 1)]]
+    lines = [[key.replace("_", " ").replace("mib", "MiB") for key in keys], ["---", *["---:"] * (len(keys) - 1)]]
     lines += [[cell(row.get(key, "–")) for key in keys] for row in rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -283,6 +280,7 @@ def page(results: Row) -> str:
     explained = readme[readme.index("## What is measured") :].split("\n## ")[0].strip()
     cases, growth = results["cases"], results["growth"]
     jl, bucket = ([row for row in cases if row["kind"] == kind] for kind in (JL, BUCKET))
+    wide = [row for row in bucket if row["bits"] > 64]
     grown = "".join(
         f"- {case}, by people: {slopes([row for row in growth if row['case'] == case], 'people', 'encode tally')}.\n"
         for case in dict.fromkeys(row["case"] for row in growth)
@@ -292,8 +290,9 @@ def page(results: Row) -> str:
 
 What each mechanism costs a device, a collector and an analyst, how that grows, and how far its counts are off.
 
-Made by `{results["command"]}` with {versions} on {results["cpu"]["cores"]} cores of {results["cpu"]["model"]}, from
-seed {results["seed"]}. A process that only imports and compiles has {results["baseline_mib"]:.0f} MiB.
+Made by `{results["command"]}` from seed {results["seed"]} with
+{versions} on {results["cpu"]["cores"]} cores ({results["cpu"]["model"]}).
+A process that only imports and compiles has {results["baseline_mib"]:.0f} MiB.
 
 {explained}
 
@@ -312,7 +311,8 @@ seed {results["seed"]}. A process that only imports and compiles has {results["b
 ## How cost grows
 
 {grown}- {JL}, by values, 2^{jl[0]["bits"]} to 2^{jl[-1]["bits"]}: {slopes(jl, "values", "encode tally decode")}.
-- {BUCKET}, by bits, {bucket[0]["bits"]} to {bucket[-1]["bits"]}: {slopes(bucket, "bits", "encode tally decode")}.
+- {BUCKET}, by bits, {bucket[0]["bits"]} to {bucket[-1]["bits"]}: {slopes(bucket, "bits", "encode tally")}.
+- {BUCKET}, by bits, {wide[0]["bits"]} to {wide[-1]["bits"]}: {slopes(wide, "bits", "decode")}.
 
 {table(growth, "case people encode_ms tally_ms reports_mib")}
 

@@ -63,8 +63,8 @@ def test_a_run_becomes_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
     cases = [
         mechanisms.Case(mechanisms.JL, 8, 100),
         mechanisms.Case(mechanisms.JL, 10, 100),
-        mechanisms.Case(mechanisms.BUCKET, 32, 100),
-        mechanisms.Case(mechanisms.BUCKET, 40, 100),
+        mechanisms.Case(mechanisms.BUCKET, 72, 100),
+        mechanisms.Case(mechanisms.BUCKET, 96, 100),
     ]
     growth = [mechanisms.Case(mechanisms.JL, 8, 100), mechanisms.Case(mechanisms.JL, 8, 1_000)]
     results = mechanisms.collect(cases, growth, seeds=1, job=in_process)
