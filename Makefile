@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-quick docs clean
+.PHONY: help demo test lint statistical bench bench-quick docs clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -32,6 +32,10 @@ lint: $(VENV)/.ready-dev  ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+statistical: $(VENV)/.ready-dev  ## The statistical tests with a fresh seed, which is printed
+	@seed=$$($(BIN)/python -c 'import secrets; print(secrets.randbits(31))'); echo "seed $$seed"; \
+	  $(BIN)/python -m pytest tests/statistical --seed $$seed
 
 bench: $(VENV)/.ready-dev  ## Measure encode, tally and decode; rewrites docs/benchmarks.md
 	$(BIN)/python benchmarks/mechanisms.py --write docs/benchmarks.md
