@@ -73,8 +73,8 @@ class LaplaceChannel:
 
     def validate(self, reports: Reports) -> NDArray[np.bool_]:
         """Within what the digits of the noise can reach."""
-        answers = reports["answers"].astype(np.int64)
-        return np.asarray((np.abs(answers) <= self.largest).all(axis=1))
+        answers = reports["answers"]
+        return np.asarray((answers.max(axis=1) <= self.largest) & (answers.min(axis=1) >= -self.largest))
 
     def accumulate(self, cells: Cells, reports: Reports) -> None:
         """Add the answers up."""
@@ -136,10 +136,8 @@ class OneBitChannel:
 
     def accumulate(self, cells: Cells, reports: Reports) -> None:
         """+1 for a bit 0 and −1 for a bit 1, in the cell of its row."""
-        rows = self.rows_of(np.ascontiguousarray(reports["id"]))
-        ones = reports["bit"].astype(bool)
-        cells += np.bincount(rows[~ones], minlength=self.rows)
-        cells -= np.bincount(rows[ones], minlength=self.rows)
+        # Not by bincount, which would cost O(rows) for each batch however small.
+        np.add.at(cells, self.rows_of(reports["id"]), 1 - 2 * reports["bit"].astype(np.int64))
 
     def sample(self, zeros: NDArray[np.int64], ones: NDArray[np.int64], rng: np.random.Generator) -> Cells:
         """Cells with the law of the sum of reports, given how many are about each row with either true bit."""

@@ -54,10 +54,10 @@ ABOUT = About(
     name="jl",
     title="JL-HH: random projection, every value scored (paper, section 3.1)",
     guarantee="onebit: pure ε; paper, tight: (ε, δ)",
-    report="onebit: 17 bytes; paper, tight: 16 + 4·rows",
+    report="onebit: 17 bytes; paper, tight: 16 + 2·rows or 4·rows",
     limit="universe ≤ 2^24 values; dense: rows·values ≤ 2^36",
     server_time="N log N (hadamard), N·rows (dense)",
-    use_when="the values are known or few: near-optimal counts of all of them",
+    use_when="the values are known or few: counts of all of them, near-optimal for ε ≤ 1",
     options=(
         Option("calibration", "onebit", "how the answer is made private", ("paper", "tight", "onebit")),
         Option("projection", "hadamard", "which rows of signs", ("dense", "hadamard")),
@@ -92,10 +92,15 @@ class JLHeavyHitters(RowSketch):
     def _padded(self) -> int:
         return 1 << self.bits
 
+    @property
+    def _complete(self) -> bool:
+        """Whether the rows are all characters of GF(2)^L in order, so that nothing collides."""
+        return not self.dense and self.rows == self._padded
+
     @cached_property
     def _characters(self) -> NDArray[np.int64]:
         """The r of each hadamard row: all of GF(2)^L where there are as many rows, else independent and uniform."""
-        if self.rows == self._padded:
+        if self._complete:
             return np.arange(self._padded, dtype=np.int64)
         key = derive_key(self.survey.public_seed, Purpose.PROJECTION_ROWS)
         return uniform_below(hash_uint64(key, np.arange(self.rows, dtype=np.uint64)[:, np.newaxis]), self._padded)
@@ -114,7 +119,8 @@ class JLHeavyHitters(RowSketch):
         """Single entries of A."""
         if self.dense:
             return projection.sign_bits_at(self._sign_key, items[:, 0], rows)
-        return parity_bits(items[:, 0] & self._characters[rows].astype(np.uint64))
+        characters = rows if self._complete else self._characters[rows]
+        return parity_bits(items[:, 0] & characters.astype(np.uint64))
 
     def answers(self, bits: NDArray[np.uint8]) -> NDArray[np.int8]:
         """±1."""
@@ -133,14 +139,15 @@ class JLHeavyHitters(RowSketch):
         if self.dense:
             wanted = np.arange(self.size, dtype=np.uint64) if items is None else items[:, 0]
             return np.multiply(projection.scores(self._sign_key, wanted, tally.cells), factor, dtype=np.float64)
-        spectrum = np.zeros(self._padded, np.int64)
-        np.add.at(spectrum, self._characters, tally.cells)
+        spectrum = tally.cells
+        if not self._complete:
+            spectrum = np.zeros(self._padded, np.int64)
+            np.add.at(spectrum, self._characters, tally.cells)
         everything = np.multiply(transform(spectrum)[: self.size], factor, dtype=np.float64)
         return everything if items is None else everything[items[:, 0].astype(np.int64)]
 
     def _stderrs(self, tally: Tally, counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        if not self.dense and self.rows == self._padded:
-            # Every character is there once, so nothing collides: only noise.
+        if self._complete:  # nothing collides: only noise
             noise = self.noise_stderr(tally.count) ** 2
             own = np.clip(counts, 0, tally.count) if isinstance(self.channel, OneBitChannel) else 0.0
             return np.sqrt(np.maximum(noise - own, 0.0) + np.zeros_like(counts))

@@ -31,9 +31,11 @@ def rehearse(mechanism: Mechanism, survey_id: bytes, items: Iterable[Items], wor
             part = chunk[start : start + at_once]
             reports = mechanism.randomize(part, words.draw(len(part), mechanism.words_per_report))
             received = parse_batch(encode_batch(survey_id, reports), survey_id, mechanism.report_dtype)
-            valid = received[mechanism.validate(received)]
-            mechanism.accumulate(cells, valid)
-            count += len(valid)
+            valid = mechanism.validate(received)
+            if not valid.all():
+                received = received[valid]
+            mechanism.accumulate(cells, received)
+            count += len(received)
     return Tally(survey_id, count, cells)
 
 

@@ -1,0 +1,486 @@
+"""`hubbub find`: the documented JSON, the table, every format, and values that try to do harm."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import hubbub
+
+Cli = Callable[..., CompletedProcess[str]]
+
+# 4,000 people: two values stand out clearly among fifty.
+PEOPLE = [0] * 1600 + [7] * 1000 + [10 + k % 50 for k in range(1400)]
+EASY = ("--domain", "integers:8", "--epsilon", "3", "--seed", "1")
+
+HARMFUL = {
+    "escape sequence": "\x1b[31mred\x1b[0m",
+    "escape in the middle": "a\x1b]0;title\x07b",
+    "one-byte CSI": "a\x9b31mb",
+    "bell": "\x07bell",
+    "backspace": "abc\x08\x08x",
+    "carriage return": "safe\revil",
+    "NUL": "a\x00b",
+    "delete": "a\x7fb",
+    "right-to-left override": "a\u202eb",
+}
+
+
+def table_of(value: str, people: int = 3000) -> str:
+    """A CSV in which everyone holds a value, whatever is in it."""
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([["value"], *[[value]] * people])
+    return text.getvalue()
+
+
+def answer(run: CompletedProcess[str]) -> dict[str, Any]:
+    """The JSON object of a run that went well: one line on stdout, nothing on stderr."""
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.endswith("\n")
+    assert run.stdout.count("\n") == 1
+    return json.loads(run.stdout)
+
+
+def without_time(document: dict[str, Any]) -> dict[str, Any]:
+    """All but the seconds."""
+    return {key: value for key, value in document.items() if key != "seconds"}
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A text file of PEOPLE."""
+    path = tmp_path_factory.mktemp("crowd") / "people.txt"
+    path.write_text("".join(f"{value}\n" for value in PEOPLE))
+    return path
+
+
+@pytest.fixture(scope="module")
+def found(hubbub_cli: Cli, crowd: Path) -> dict[str, Any]:
+    """What is found in PEOPLE."""
+    return answer(hubbub_cli("find", crowd, *EASY, "--json"))
+
+
+@pytest.fixture(scope="module")
+def found_with_truth(hubbub_cli: Cli, crowd: Path) -> dict[str, Any]:
+    """What is found in PEOPLE, beside the truth."""
+    return answer(hubbub_cli("find", crowd, *EASY, "--truth", "--json"))
+
+
+class TestJson:
+    """The documented object."""
+
+    def test_it_has_the_documented_fields(self, found: dict[str, Any]) -> None:
+        """The object has exactly the fields of the documentation, of the types of the documentation."""
+        assert list(found) == ["survey", "survey_id", "reports", "detection_limit", "hitters", "seconds"]
+        assert found["reports"] == len(PEOPLE)
+        assert isinstance(found["survey_id"], str)
+        assert 0 < found["detection_limit"] < len(PEOPLE)
+        assert found["seconds"] > 0
+        for hitter in found["hitters"]:
+            assert list(hitter) == ["value", "count", "share", "stderr", "low", "high", "confidence"]
+
+    def test_the_heavy_values_are_found(self, found: dict[str, Any]) -> None:
+        """The two heavy values come first, largest first, as whole numbers."""
+        assert [hitter["value"] for hitter in found["hitters"][:2]] == [0, 7]
+        counts = [hitter["count"] for hitter in found["hitters"]]
+        assert counts == sorted(counts, reverse=True)
+
+    def test_the_error_bars_are_consistent(self, found_with_truth: dict[str, Any]) -> None:
+        """Each interval holds its estimate and the true count, and the share is the count over the reports."""
+        for hitter in found_with_truth["hitters"]:
+            assert hitter["low"] < hitter["count"] < hitter["high"]
+            assert hitter["low"] <= hitter["true_count"] <= hitter["high"]
+            assert hitter["share"] == pytest.approx(hitter["count"] / len(PEOPLE))
+            assert hitter["stderr"] > 0
+            assert 0.9 < hitter["confidence"] <= 1
+
+    def test_the_truth_is_the_true_counts(self, found_with_truth: dict[str, Any]) -> None:
+        """With --truth every hitter has its true count, and the largest true counts are listed, most first."""
+        true = Counter(PEOPLE)
+        for hitter in found_with_truth["hitters"]:
+            assert hitter["true_count"] == true[hitter["value"]]
+        listed = [(entry["value"], entry["count"]) for entry in found_with_truth["truth"]]
+        assert listed[:2] == [(0, 1600), (7, 1000)]
+        assert len(listed) == 20
+        assert all(true[value] == count for value, count in listed)
+
+    def test_the_truth_does_not_change_the_answer(
+        self, found: dict[str, Any], found_with_truth: dict[str, Any]
+    ) -> None:
+        """Looking at the truth does not touch what is found."""
+        hitters = [dict(hitter) for hitter in found_with_truth["hitters"]]
+        for hitter in hitters:
+            del hitter["true_count"]
+        assert hitters == found["hitters"]
+        assert found_with_truth["survey_id"] == found["survey_id"]
+
+    def test_without_truth_no_true_count_is_told(self, found: dict[str, Any]) -> None:
+        """Without --truth the object holds no true count."""
+        assert "truth" not in json.dumps(found).replace("truth_threshold", "")
+        assert "true_count" not in json.dumps(found)
+
+    @pytest.mark.parametrize("domain", ["integers:8", "integers:300", "text:3", "text:32", "categories"])
+    @pytest.mark.parametrize("calibration", ["onebit", "tight"])
+    def test_the_survey_reloads_with_its_id(
+        self, hubbub_cli: Cli, tmp_path: Path, domain: str, calibration: str
+    ) -> None:
+        """The survey in the object, spelled canonically, is one that `load_survey` accepts under the same id."""
+        names = tmp_path / "names.txt"
+        names.write_text('naïve\n日本\n"quoted"\n', encoding="utf-8")
+        domain = f"categories:{names}" if domain == "categories" else domain
+        options = ("--domain", domain, "-o", f"calibration={calibration}", "--json")
+        found = answer(hubbub_cli("find", "-", *options, stdin="日本\n" * 20))
+        text = json.dumps(found["survey"], sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        survey = hubbub.load_survey(text)
+        assert survey.survey_id.hex() == found["survey_id"]
+        assert survey.expected_reports == found["reports"] == 20
+
+    def test_nothing_stands_out(self, hubbub_cli: Cli) -> None:
+        """Where nobody agrees the answer is an empty list and no failure."""
+        found = answer(
+            hubbub_cli("find", "-", "--domain", "integers:8", "--seed", "1", "--json", stdin="1\n2\n3\n4\n5\n")
+        )
+        assert found["hitters"] == []
+        assert found["reports"] == 5
+        assert found["detection_limit"] > 5
+
+    def test_one_person_is_a_crowd(self, hubbub_cli: Cli) -> None:
+        """A single person is never seen, and no failure."""
+        found = answer(hubbub_cli("find", "-", "--seed", "1", "--json", stdin="alone"))
+        assert (found["hitters"], found["reports"]) == ([], 1)
+
+    def test_top_limits_the_list(self, hubbub_cli: Cli, crowd: Path, found: dict[str, Any]) -> None:
+        """--top keeps the largest."""
+        only = answer(hubbub_cli("find", crowd, *EASY, "--top", "1", "--json"))
+        assert [hitter["value"] for hitter in only["hitters"]] == [0]
+        assert only["hitters"][0]["count"] == found["hitters"][0]["count"]
+
+
+class TestDefaults:
+    """What is taken where nothing is said."""
+
+    @pytest.mark.parametrize("mechanism", ["jl", "bucket"])
+    @pytest.mark.parametrize(("calibration", "delta"), [("onebit", "0"), ("paper", "0.000001"), ("tight", "0.000001")])
+    def test_epsilon_and_delta(self, hubbub_cli: Cli, mechanism: str, calibration: str, delta: str) -> None:
+        """Epsilon is 1, and delta is 0 for one bit and 1e-6 for Laplace noise."""
+        options = ("-m", mechanism, "-o", f"calibration={calibration}", "--domain", "integers:6", "--json")
+        survey = answer(hubbub_cli("find", "-", *options, stdin="1\n" * 20))["survey"]
+        assert (survey["epsilon"], survey["delta"]) == ("1", delta)
+        assert survey["mechanism"] == mechanism
+        assert survey["options"]["calibration"] == calibration
+
+    def test_a_given_delta_is_kept(self, hubbub_cli: Cli) -> None:
+        """A delta that was given is the one of the survey, in plain digits."""
+        options = ("-o", "calibration=tight", "--delta", "1e-9", "--domain", "integers:6", "--json")
+        survey = answer(hubbub_cli("find", "-", *options, stdin="1\n" * 20))["survey"]
+        assert survey["delta"] == "0.000000001"
+
+    @pytest.mark.parametrize(
+        ("domain", "mechanism"), [("integers:24", "jl"), ("integers:25", "bucket"), ("text:3", "jl"), ("text:4", "bucket")]
+    )
+    def test_the_mechanism_suits_the_domain(self, hubbub_cli: Cli, domain: str, mechanism: str) -> None:
+        """The mechanism is jl up to 2^24 values and bucket above."""
+        found = answer(hubbub_cli("find", "-", "--domain", domain, "--json", stdin="1\n" * 20))
+        assert found["survey"]["mechanism"] == mechanism
+
+    def test_the_domain_is_text_of_32_bytes(self, hubbub_cli: Cli) -> None:
+        """Without --domain values are texts of at most 32 bytes."""
+        found = answer(hubbub_cli("find", "-", "--json", stdin="a\n"))
+        assert found["survey"]["domain"] == {"kind": "text", "max_bytes": 32, "normalization": 1}
+
+
+class TestSeeds:
+    """Rehearsals that can be repeated."""
+
+    def test_the_same_seed_gives_the_same_answer(self, hubbub_cli: Cli, crowd: Path, found: dict[str, Any]) -> None:
+        """With the same seed everything but the time is the same."""
+        again = answer(hubbub_cli("find", crowd, *EASY, "--json"))
+        assert without_time(again) == without_time(found)
+
+    def test_another_seed_gives_another_answer(self, hubbub_cli: Cli, crowd: Path, found: dict[str, Any]) -> None:
+        """With another seed both the survey and the noise are others."""
+        other = answer(hubbub_cli("find", crowd, *EASY[:-1], "2", "--json"))
+        assert other["survey_id"] != found["survey_id"]
+        assert other["hitters"][0]["count"] != found["hitters"][0]["count"]
+
+    def test_without_a_seed_no_two_surveys_are_the_same(self, hubbub_cli: Cli) -> None:
+        """Without a seed the public seed comes from the operating system."""
+        runs = [answer(hubbub_cli("find", "-", *EASY[:-2], "--json", stdin="1\n2\n")) for _ in range(2)]
+        assert runs[0]["survey"]["public_seed"] != runs[1]["survey"]["public_seed"]
+
+    def test_a_seeded_choice_among_rows_is_repeatable(self, hubbub_cli: Cli) -> None:
+        """The seed also decides which row of a person is taken."""
+        rows = "person,value\n" + "".join(f"p{k % 40},{k % 7}\n" for k in range(200))
+        options = ("--column", "value", "--person", "person", *EASY, "--truth", "--json")
+        first, second = (answer(hubbub_cli("find", "-", *options, stdin=rows)) for _ in range(2))
+        assert first["truth"] == second["truth"]
+
+
+class TestFormats:
+    """One crowd in every format gives one answer."""
+
+    @pytest.mark.parametrize(
+        ("name", "options"),
+        [
+            ("people.csv", ()),
+            ("people.tsv", ("--column", "value")),
+            ("wide.csv", ("--column", "value")),
+            ("table.txt", ("--column", "value")),
+            ("people.txt.gz", ()),
+            ("people.csv.gz", ()),
+            ("people.parquet", ()),
+            ("strings.parquet", ("--column", "value")),
+            ("crlf.txt", ()),
+            ("bom.txt", ()),
+            ("no-end.txt", ()),
+            ("empty-lines.txt", ()),
+        ],
+    )
+    def test_files(
+        self, hubbub_cli: Cli, tmp_path: Path, found: dict[str, Any], name: str, options: tuple[str, ...]
+    ) -> None:
+        """Text, CSV, TSV, Parquet, gzip, CRLF and a byte order mark all read as the same people."""
+        path = tmp_path / name
+        lines = [str(value) for value in PEOPLE]
+        wide = "".join(f'"{k}, Main Street",{value},x\n' for k, value in enumerate(PEOPLE))
+        if name == "people.parquet":
+            pq.write_table(pa.table({"value": PEOPLE}), path)
+        elif name == "strings.parquet":
+            pq.write_table(pa.table({"other": lines, "value": lines}), path)
+        else:
+            text = {
+                "people.csv": "\n".join(["value", *lines]),
+                "people.tsv": "\n".join(["a\tvalue", *(f"x\t{line}" for line in lines)]),
+                "wide.csv": f"address,value,more\n{wide}",
+                "table.txt": f"address,value,more\n{wide}",
+                "people.txt.gz": "\n".join(lines),
+                "people.csv.gz": "\n".join(["value", *lines]),
+                "crlf.txt": "\r\n".join(lines) + "\r\n",
+                "bom.txt": "\ufeff" + "\n".join(lines),
+                "no-end.txt": "\n".join(lines),
+                "empty-lines.txt": "\n\n" + "\n\n".join(lines) + "\n\n\n",
+            }[name]
+            path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+        assert without_time(answer(hubbub_cli("find", path, *options, *EASY, "--json"))) == without_time(found)
+
+    @pytest.mark.parametrize("kind", ["text", "csv", "gzip", "parquet"])
+    def test_standard_input(
+        self, hubbub_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: dict[str, Any], kind: str
+    ) -> None:
+        """Standard input is read in every format too, and what was spooled of it is gone afterwards."""
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+        lines = "".join(f"{value}\n" for value in PEOPLE)
+        table = io.BytesIO()
+        pq.write_table(pa.table({"value": PEOPLE}), table)
+        stdin = {
+            "text": lines.encode(),
+            "csv": b"value\n" + lines.encode(),
+            "gzip": gzip.compress(lines.encode()),
+            "parquet": table.getvalue(),
+        }[kind]
+        options = ("--column", "value") if kind == "csv" else ()
+        run = hubbub_cli("find", "-", *options, *EASY, "--json", stdin=stdin)
+        assert without_time(answer(run)) == without_time(found)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_person_counts_once(self, hubbub_cli: Cli) -> None:
+        """With a person column a person with a thousand rows is one report, with one of their own rows."""
+        rows = [("flood", "spam")] * 1000 + [(f"p{k}", "ham") for k in range(500)] + [("p0", "eggs")]
+        text = "person,value\n" + "".join(f"{person},{value}\n" for person, value in rows)
+        options = ("--column", "value", "--person", "person", "--domain", "text:4", "--truth", "--json", "--seed", "1")
+        found = answer(hubbub_cli("find", "-", *options, stdin=text))
+        true = {entry["value"]: entry["count"] for entry in found["truth"]}
+        assert found["reports"] == sum(true.values()) == 501
+        assert true["spam"] == 1
+        assert true["ham"] in (499, 500)
+        assert found["survey"]["expected_reports"] == 501
+
+    def test_which_row_of_a_person_is_taken_is_random(self, hubbub_cli: Cli) -> None:
+        """Of two rows either is taken about as often: the first is no better than the last."""
+        text = "person,value\n" + "".join(f"p{k},{value}\n" for value in ("first", "last") for k in range(400))
+        options = ("--column", "value", "--person", "person", "--domain", "text:5", "--truth", "--json", "--seed", "1")
+        true = {entry["value"]: entry["count"] for entry in answer(hubbub_cli("find", "-", *options, stdin=text))["truth"]}
+        assert true["first"] + true["last"] == 400
+        assert 150 < true["first"] < 250  # five standard deviations
+
+
+class TestMechanisms:
+    """Every mechanism, with every option, on the file."""
+
+    @pytest.mark.parametrize(
+        ("mechanism", "options"),
+        [
+            ("naive-laplace", ()),
+            ("jl", ("-o", "calibration=paper")),
+            ("jl", ("-o", "calibration=tight", "-o", "projection=dense")),
+            ("jl", ("-o", "projection=dense")),
+            ("bucket", ()),
+            ("bucket", ("-o", "decoder=hard", "-o", "beta=0.01")),
+            ("bucket", ("-o", "calibration=tight")),
+        ],
+    )
+    def test_the_value_everyone_holds_is_found(
+        self, hubbub_cli: Cli, mechanism: str, options: tuple[str, ...]
+    ) -> None:
+        """Each mechanism finds the value that all hold, with an interval that holds the truth."""
+        common = ("--domain", "integers:6", "--epsilon", "6", "--seed", "1", "--json")
+        found = answer(hubbub_cli("find", "-", "-m", mechanism, *options, *common, stdin="42\n" * 3000))
+        first = found["hitters"][0]
+        assert first["value"] == 42
+        assert first["low"] <= 3000 <= first["high"]
+        given = dict(option.split("=") for option in options if option != "-o")
+        assert given.items() <= found["survey"]["options"].items()
+
+    def test_too_many_draws_are_refused(self, hubbub_cli: Cli) -> None:
+        """Above 2e8 draws of noise the answer is to simulate, at once and not after hours."""
+        run = hubbub_cli("find", "-", "-m", "naive-laplace", "--domain", "integers:16", stdin="1\n" * 3052)
+        assert (run.returncode, run.stdout) == (2, "")
+        assert run.stderr.startswith("hubbub: ")
+        assert run.stderr.count("\n") == 1
+        assert "hubbub simulate" in run.stderr
+        assert "2e+08" in run.stderr
+
+
+class TestValues:
+    """What values become."""
+
+    def test_other_is_a_text_like_any_other(self, hubbub_cli: Cli) -> None:
+        """In a domain of texts the value "(other)" is that text."""
+        options = ("--domain", "text:7", "--epsilon", "4", "--seed", "1", "--truth", "--json")
+        found = answer(hubbub_cli("find", "-", *options, stdin="(other)\n" * 3000 + "a\n" * 10))
+        assert found["hitters"][0]["value"] == "(other)"
+        assert found["hitters"][0]["true_count"] == 3000
+
+    @pytest.mark.parametrize("domain", ["integers:6", "categories"])
+    def test_what_is_not_in_the_domain_is_other(self, hubbub_cli: Cli, tmp_path: Path, domain: str) -> None:
+        """Values outside the domain are counted together, with the literal "(other)"."""
+        names = tmp_path / "names.txt"
+        names.write_text("5\n6\n7\n")
+        domain = f"categories:{names}" if domain == "categories" else domain
+        values = ["5"] * 1500 + ["elsewhere", "-1", "(other)", "1e3"] * 400
+        options = ("--domain", domain, "--epsilon", "4", "--seed", "1", "--truth", "--json")
+        found = answer(hubbub_cli("find", "-", *options, stdin="\n".join(values)))
+        five = 5 if domain.startswith("integers") else "5"
+        true = {hitter["value"]: hitter["true_count"] for hitter in found["hitters"]}
+        assert true == {"(other)": 1600, five: 1500}
+
+    def test_repeated_names_of_categories_are_dropped(self, hubbub_cli: Cli, tmp_path: Path) -> None:
+        """Lines that repeat in a file of names, empty lines, CRLF and a byte order mark make no difference."""
+        names = tmp_path / "names.txt"
+        names.write_bytes(b"\xef\xbb\xbfred\r\ngreen\r\n\r\nred\r\n")
+        found = answer(hubbub_cli("find", "-", "--domain", f"categories:{names}", "--json", stdin="red\n"))
+        assert found["survey"]["domain"]["names"] == ["red", "green"]
+
+    def test_equal_texts_are_counted_together(self, hubbub_cli: Cli) -> None:
+        """Two spellings of one text, composed and decomposed, are one value."""
+        options = ("--domain", "text:3", "--epsilon", "4", "--seed", "1", "--truth", "--json")
+        found = answer(hubbub_cli("find", "-", *options, stdin="é\n" * 900 + "e\u0301\n" * 800))
+        assert [(hitter["value"], hitter["true_count"]) for hitter in found["hitters"]] == [("é", 1700)]
+
+    @pytest.mark.parametrize("value", [*HARMFUL.values(), "line one\nline two", "[red]x[/red]", "[/]", 'quo"te', "日本"])
+    def test_json_gives_values_back_exactly(self, hubbub_cli: Cli, value: str) -> None:
+        """Whatever is in a value, the object is one line of JSON that holds it."""
+        options = ("--column", "value", "--domain", "text:18", "--epsilon", "5", "--seed", "1", "--json")
+        found = answer(hubbub_cli("find", "-", *options, stdin=table_of(value)))
+        assert [hitter["value"] for hitter in found["hitters"]] == [value]
+
+
+class TestTable:
+    """What people see."""
+
+    def test_it_shows_the_hitters_with_error_bars(
+        self, hubbub_cli: Cli, crowd: Path, found: dict[str, Any]
+    ) -> None:
+        """The table has the counts, shares and intervals of the JSON object, and what could not be seen."""
+        run = hubbub_cli("find", crowd, *EASY)
+        assert (run.returncode, run.stderr) == (0, "")
+        row = next(line for line in run.stdout.splitlines() if line.split()[:1] == ["0"])
+        first = found["hitters"][0]
+        assert f"{first['count']:,.0f}" in row
+        assert f"{first['share']:.2%}" in row
+        assert f"{first['low']:,.0f} – {first['high']:,.0f}" in row
+        assert f"{found['detection_limit']:,.0f}" in run.stdout
+        assert "4,000" in run.stdout
+        assert "ε = 3" in run.stdout
+        assert "true" not in run.stdout
+
+    def test_it_shows_the_truth_when_asked(self, hubbub_cli: Cli, crowd: Path) -> None:
+        """With --truth the true count stands at the end of each row, also of heavy values that were not found."""
+        run = hubbub_cli("find", crowd, *EASY, "--truth")
+        rows = {cells[0]: cells for line in run.stdout.splitlines() if (cells := line.split())}
+        assert rows["0"][-1] == "1,600"
+        assert rows["7"][-1] == "1,000"
+        assert "not seen" in " ".join(rows["10"])
+
+    def test_nothing_stands_out_is_said(self, hubbub_cli: Cli) -> None:
+        """An empty answer is said in words."""
+        run = hubbub_cli("find", "-", "--seed", "1", stdin="a\nb\n")
+        assert run.returncode == 0
+        assert "Nothing stands out" in run.stdout
+
+    def test_what_top_cuts_off_is_not_called_unseen(self, hubbub_cli: Cli) -> None:
+        """A value that stands out and only falls to --top is not among those that were not seen."""
+        values = "".join(f"{k % 6}\n" for k in range(6000))
+        run = hubbub_cli("find", "-", "--domain", "integers:3", *EASY[2:], "--top", "2", "--truth", stdin=values)
+        assert run.returncode == 0
+        assert "not seen" not in run.stdout
+
+    @pytest.mark.parametrize("value", ["[red]x[/red]", "[/]", "[bold", ":smile:", "[link=http://x]y[/link]"])
+    def test_markup_is_text(self, hubbub_cli: Cli, value: str) -> None:
+        """What looks like markup is shown as it is, and colours nothing."""
+        options = ("--domain", "text:23", "--epsilon", "5", "--seed", "1", "--truth")
+        run = hubbub_cli("find", "-", *options, stdin=f"{value}\n" * 3000, env={"FORCE_COLOR": "1", "COLUMNS": "120"})
+        assert run.returncode == 0
+        row = next(line for line in run.stdout.splitlines() if value in line)
+        assert "\x1b" not in row
+
+    @pytest.mark.parametrize("value", HARMFUL.values(), ids=HARMFUL)
+    @pytest.mark.parametrize("known", [False, True], ids=["text", "categories"])
+    def test_control_characters_never_reach_the_terminal(
+        self, hubbub_cli: Cli, tmp_path: Path, value: str, known: bool
+    ) -> None:
+        """A value cannot colour, move, ring or retitle the terminal of whoever looks at the answer."""
+        names = tmp_path / "names.txt"
+        names.write_bytes(f"{value}\nother\n".encode())
+        domain = f"categories:{names}" if known else "text:18"
+        options = ("--column", "value", "--domain", domain, "--epsilon", "5", "--seed", "1", "--truth")
+        run = hubbub_cli("find", "-", *options, stdin=table_of(value))
+        assert run.returncode == 0
+        assert "3,000" in run.stdout
+        assert re.findall(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", run.stdout) == []
+
+    def test_a_value_of_two_lines_is_one_row(self, hubbub_cli: Cli) -> None:
+        """A line end in a value does not start a line that looks like another value."""
+        options = ("--column", "value", "--domain", "text:18", "--epsilon", "5", "--seed", "1")
+        run = hubbub_cli("find", "-", *options, stdin=table_of("line one\nline two"))
+        assert run.returncode == 0
+        row = next(line for line in run.stdout.splitlines() if "line one" in line)
+        assert "line two" in row
+
+    def test_no_color_is_respected(self, hubbub_cli: Cli, crowd: Path) -> None:
+        """With NO_COLOR a terminal gets no colour."""
+        run = hubbub_cli("find", crowd, *EASY, env={"FORCE_COLOR": "1", "NO_COLOR": "1", "COLUMNS": "100"})
+        codes = {code for sequence in re.findall(r"\x1b\[([\d;]*)m", run.stdout) for code in sequence.split(";")}
+        assert codes <= {"", "0", "1", "2", "3"}
+
+    @pytest.mark.parametrize("columns", [40, 60])
+    def test_no_number_is_broken_in_a_narrow_terminal(self, hubbub_cli: Cli, crowd: Path, columns: int) -> None:
+        """However narrow the terminal is, a number is in one piece: 1,5 above 93 reads as another number."""
+        env = {"FORCE_COLOR": "1", "NO_COLOR": "1", "COLUMNS": str(columns)}
+        first = answer(hubbub_cli("find", crowd, *EASY, "--json"))["hitters"][0]
+        run = hubbub_cli("find", crowd, *EASY, "--truth", env=env)
+        for number in (f"{first['count']:,.0f}", f"{first['low']:,.0f}", f"{first['high']:,.0f}", "1,600"):
+            assert number in run.stdout
