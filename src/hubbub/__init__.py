@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from hubbub.analysis.decode import find_hitters
     from hubbub.errors import HubbubError, InputError, ParameterError, PrivacyError, SurveyMismatch, WireError
     from hubbub.mechanisms.registry import create_survey, load_survey, mechanism_for
-    from hubbub.model.domain import Categories, Domain, Integers, Text
+    from hubbub.model.coded_domain import CodedText, Hostnames, Words
+    from hubbub.model.domain import Categories, Domain, Integers, IPv4, Text
     from hubbub.model.estimates import Answer, Estimates, Hitter, Query
     from hubbub.model.mechanism import Histogram, Mechanism, run_protocol
     from hubbub.model.privacy import PrivacyGuarantee
     from hubbub.model.survey import Survey
     from hubbub.model.tally import Tally
+    from hubbub.model.text_code import TextCode
     from hubbub.numeric.randomness import BulkWords, OSWords, ReplayedWords, SeededWords
 
 # Each public name and its home. Loaded when first used, so that `import hubbub` is quick and pulls in no compiler.
@@ -26,15 +28,18 @@ _HOMES = {
     "Answer": "model.estimates",
     "BulkWords": "numeric.randomness",
     "Categories": "model.domain",
+    "CodedText": "model.coded_domain",
     "create_survey": "mechanisms.registry",
     "Domain": "model.domain",
     "Estimates": "model.estimates",
     "find_hitters": "analysis.decode",
     "Histogram": "model.mechanism",
     "Hitter": "model.estimates",
+    "Hostnames": "model.coded_domain",
     "HubbubError": "errors",
     "InputError": "errors",
     "Integers": "model.domain",
+    "IPv4": "model.domain",
     "load_survey": "mechanisms.registry",
     "Mechanism": "model.mechanism",
     "mechanism_for": "mechanisms.registry",
@@ -50,7 +55,9 @@ _HOMES = {
     "SurveyMismatch": "errors",
     "Tally": "model.tally",
     "Text": "model.domain",
+    "TextCode": "model.text_code",
     "WireError": "errors",
+    "Words": "model.coded_domain",
 }
 
 __version__ = "0.1.0"
@@ -59,11 +66,14 @@ __all__ = [
     "Answer",
     "BulkWords",
     "Categories",
+    "CodedText",
     "Domain",
     "Estimates",
     "Histogram",
     "Hitter",
+    "Hostnames",
     "HubbubError",
+    "IPv4",
     "InputError",
     "Integers",
     "Mechanism",
@@ -78,7 +88,9 @@ __all__ = [
     "SurveyMismatch",
     "Tally",
     "Text",
+    "TextCode",
     "WireError",
+    "Words",
     "create_survey",
     "find_hitters",
     "load_survey",

@@ -189,7 +189,8 @@ class TestDefaults:
         assert survey["delta"] == "0.000000001"
 
     @pytest.mark.parametrize(
-        ("domain", "mechanism"), [("integers:24", "jl"), ("integers:25", "bucket"), ("text:3", "jl"), ("text:4", "bucket")]
+        ("domain", "mechanism"),
+        [("integers:24", "jl"), ("integers:25", "bucket"), ("text:3", "jl"), ("text:4", "bucket")],
     )
     def test_the_mechanism_suits_the_domain(self, hubbub_cli: Cli, domain: str, mechanism: str) -> None:
         """The mechanism is jl up to 2^24 values and bucket above."""
@@ -312,7 +313,9 @@ class TestFormats:
         """Of two rows either is taken about as often: the first is no better than the last."""
         text = "person,value\n" + "".join(f"p{k},{value}\n" for value in ("first", "last") for k in range(400))
         options = ("--column", "value", "--person", "person", "--domain", "text:5", "--truth", "--json", "--seed", "1")
-        true = {entry["value"]: entry["count"] for entry in answer(hubbub_cli("find", "-", *options, stdin=text))["truth"]}
+        true = {
+            entry["value"]: entry["count"] for entry in answer(hubbub_cli("find", "-", *options, stdin=text))["truth"]
+        }
         assert true["first"] + true["last"] == 400
         assert 150 < true["first"] < 250  # five standard deviations
 
@@ -332,9 +335,7 @@ class TestMechanisms:
             ("bucket", ("-o", "calibration=tight")),
         ],
     )
-    def test_the_value_everyone_holds_is_found(
-        self, hubbub_cli: Cli, mechanism: str, options: tuple[str, ...]
-    ) -> None:
+    def test_the_value_everyone_holds_is_found(self, hubbub_cli: Cli, mechanism: str, options: tuple[str, ...]) -> None:
         """Each mechanism finds the value that all hold, with an interval that holds the truth."""
         common = ("--domain", "integers:6", "--epsilon", "6", "--seed", "1", "--json")
         found = answer(hubbub_cli("find", "-", "-m", mechanism, *options, *common, stdin="42\n" * 3000))
@@ -390,7 +391,9 @@ class TestValues:
         found = answer(hubbub_cli("find", "-", *options, stdin="é\n" * 900 + "e\u0301\n" * 800))
         assert [(hitter["value"], hitter["true_count"]) for hitter in found["hitters"]] == [("é", 1700)]
 
-    @pytest.mark.parametrize("value", [*HARMFUL.values(), "line one\nline two", "[red]x[/red]", "[/]", 'quo"te', "日本"])
+    @pytest.mark.parametrize(
+        "value", [*HARMFUL.values(), "line one\nline two", "[red]x[/red]", "[/]", 'quo"te', "日本"]
+    )
     def test_json_gives_values_back_exactly(self, hubbub_cli: Cli, value: str) -> None:
         """Whatever is in a value, the object is one line of JSON that holds it."""
         options = ("--column", "value", "--domain", "text:18", "--epsilon", "5", "--seed", "1", "--json")
@@ -401,9 +404,7 @@ class TestValues:
 class TestTable:
     """What people see."""
 
-    def test_it_shows_the_hitters_with_error_bars(
-        self, hubbub_cli: Cli, crowd: Path, found: dict[str, Any]
-    ) -> None:
+    def test_it_shows_the_hitters_with_error_bars(self, hubbub_cli: Cli, crowd: Path, found: dict[str, Any]) -> None:
         """The table has the counts, shares and intervals of the JSON object, and what could not be seen."""
         run = hubbub_cli("find", crowd, *EASY)
         assert (run.returncode, run.stderr) == (0, "")

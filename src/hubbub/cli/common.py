@@ -13,7 +13,10 @@ from typing import Any, ParamSpec
 import typer
 
 from hubbub.errors import HubbubError, InputError, ParameterError
-from hubbub.model.domain import Categories, Domain, Integers, Text
+from hubbub.model.coded_domain import WIDTHS, CodedText
+from hubbub.model.codes import CODE_NAMES, load_code
+from hubbub.model.domain import Categories, Domain, Integers, IPv4, Text
+from hubbub.model.text_code import MAX_FILE_BYTES, TextCode
 
 P = ParamSpec("P")
 
@@ -70,20 +73,46 @@ def parse_options(pairs: list[str]) -> dict[str, str]:
     return options
 
 
-def parse_domain(text: str) -> Domain:
-    """A domain from its name: integers:BITS, text:BYTES or categories:FILE (one name a line).
+_DOMAINS = (
+    "hostnames, words, text, text:BYTES, integers:BITS, ipv4, categories:FILE, hostnames:FILE, words:FILE or code:FILE"
+)
 
-    >>> parse_domain("integers:64")
-    Integers(bits=64)
+
+def parse_domain(text: str) -> Domain:
+    """A domain from its name.
+
+    hostnames, words and text are coded by the tables that ship; hostnames:FILE, words:FILE and code:FILE by a table of
+    one's own (see `hubbub code`), code:FILE with the rules of text. text:BYTES is raw text. categories:FILE has one
+    name a line.
+
+    >>> parse_domain("integers:64"), parse_domain("hostnames")
+    (Integers(bits=64), CodedText(hostnames-1, 128 bits))
     """
-    kind, _, rest = text.partition(":")
+    kind, colon, rest = text.partition(":")
     if kind == "categories" and rest:
         return Categories(read_names(rest))
-    if kind in ("integers", "text"):
+    if text == "ipv4":
+        return IPv4()
+    if kind in ("integers", "text") and colon:
         if not (rest.isascii() and rest.isdigit()) or len(rest) > 6:
             raise ParameterError(f"domain {kind} must be written {kind}:NUMBER, got domain={text!r}")
         return Integers(int(rest)) if kind == "integers" else Text(int(rest))
-    raise ParameterError(f"domain must be integers:BITS, text:BYTES or categories:FILE, got domain={text!r}")
+    if kind in ("hostnames", "words", "text", "code") and bool(rest) == bool(colon) and text != "code":
+        rules = f"{'text' if kind == 'code' else kind}-1"
+        return CodedText(read_code(rest or kind), rules, WIDTHS[rules])
+    raise ParameterError(f"domain must be {_DOMAINS}, got domain={text!r}")
+
+
+def read_code(name: str) -> TextCode:
+    """A code that ships, by its name, or one from a file."""
+    if name in CODE_NAMES:
+        return load_code(name)
+    try:
+        with open(name, "rb") as file:
+            document = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"the file of a code must be readable, got {name!r} ({error.strerror})") from None
+    return TextCode.from_json(document)
 
 
 def read_names(path: str) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import hubbub
+from hubbub.cli.code import code
 from hubbub.cli.demo import demo
 from hubbub.cli.find import find
 from hubbub.cli.mechanisms import mechanisms
@@ -40,6 +41,7 @@ def _main(
 
 for _command in (find, simulate, mechanisms, demo):
     app.command()(_command)
+app.add_typer(code)
 
 
 def run() -> None:

@@ -1,101 +1,35 @@
-"""Domains: total maps from values to items (a fixed number of bits) and back.
-
-A domain never raises on a private value: an error would tell the world something about it. What does not fit
-becomes the reserved item "(other)", or, for text, is normalised and cut.
-"""
+"""The domains: numbers, addresses, names everybody knows, text; coded text is in `coded_domain`."""
 
 from __future__ import annotations
 
 import operator
 import re
-import unicodedata
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from ipaddress import IPv4Address
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hubbub.errors import ParameterError
+from hubbub.model.coded_domain import CodedText
+from hubbub.model.domain_base import MAX_BITS, OTHER, Domain, as_text, check_bits, normalize_text
+from hubbub.model.text_code import TextCode
 
-OTHER: Final = "(other)"
-"""How the reserved item is shown."""
-
-MAX_BITS: Final = 512
+__all__ = [
+    "MAX_BITS",
+    "OTHER",
+    "Categories",
+    "Domain",
+    "IPv4",
+    "Integers",
+    "Text",
+    "domain_from_json",
+    "normalize_text",
+]
 
 _DECIMAL = re.compile(r"[0-9]{1,155}", re.ASCII)  # 2^512 has 155 digits
-
-
-class Domain(ABC):
-    """A universe of `size` items, each of `bits` bits, with a total `encode` and a partial `decode`."""
-
-    @property
-    @abstractmethod
-    def size(self) -> int:
-        """How many items there are, the reserved one included; N in the paper. Need not be a power of two."""
-
-    @property
-    def bits(self) -> int:
-        """Bits of an item: ⌈log₂ size⌉, from 1 to 512."""
-        return (self.size - 1).bit_length()
-
-    @property
-    def item_words(self) -> int:
-        """64-bit words of an item."""
-        return -(-self.bits // 64)
-
-    @abstractmethod
-    def to_json(self) -> dict[str, Any]:
-        """Plain data from which `domain_from_json` makes an equal domain."""
-
-    @abstractmethod
-    def _index(self, value: object) -> int:
-        """The item as a number; may raise, the caller takes that for `_fallback`."""
-
-    @property
-    @abstractmethod
-    def _fallback(self) -> int:
-        """The item of a value that is not in the domain."""
-
-    @abstractmethod
-    def _value(self, index: int) -> int | str | None:
-        """The value of an item below `size`, or None where the item encodes no value."""
-
-    def encode(self, values: Iterable[object]) -> NDArray[np.uint64]:
-        """Items of the values, shape (n, item_words). Total: never raises on a value.
-
-        Costs one pass; a string seen before in the same call is looked up, not encoded again.
-        """
-        width = 8 * self.item_words
-        seen: dict[str, bytes] = {}
-        encoded: list[bytes] = []
-        for value in values:
-            item = seen.get(value) if type(value) is str else None
-            if item is None:
-                item = self._encode_one(value).to_bytes(width, "little")
-                if type(value) is str:
-                    seen[value] = item
-            encoded.append(item)
-        return np.frombuffer(b"".join(encoded), "<u8").astype(np.uint64).reshape(-1, self.item_words)
-
-    def _encode_one(self, value: object) -> int:
-        # Whatever a foreign object does when it is looked at, the person's answer is "(other)", not an exception.
-        try:
-            return self._index(value)
-        except Exception:
-            return self._fallback
-
-    def decode(self, items: NDArray[np.uint64]) -> list[int | str | None]:
-        """The value of each item, or None for an item that is not the code of any value."""
-        words = np.ascontiguousarray(items, dtype="<u8").reshape(-1, self.item_words)
-        indices = (int.from_bytes(row.tobytes(), "little") for row in words)
-        return [self._value(index) if index < self.size else None for index in indices]
-
-
-def _check_bits(name: str, value: object, low: int, high: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ParameterError(f"{name} must be a whole number from {low} to {high}, got {name}={value!r}")
+_OCTET = re.compile(r"0|[1-9][0-9]{0,2}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +45,7 @@ class Integers(Domain):
     bits: int
 
     def __post_init__(self) -> None:
-        _check_bits("bits", self.bits, 1, MAX_BITS)
+        check_bits("bits", self.bits, 1, MAX_BITS)
 
     @property
     def size(self) -> int:
@@ -138,6 +72,43 @@ class Integers(Domain):
 
     def _value(self, index: int) -> int | str | None:
         return OTHER if index == self._fallback else index
+
+
+@dataclass(frozen=True, slots=True)
+class IPv4(Domain):
+    """Addresses of the Internet protocol, version 4, as 32-bit numbers; 255.255.255.255 means "(other)".
+
+    Accepts dotted quads without leading zeros (which some parsers read as octal), and numbers.
+
+    >>> IPv4().decode(IPv4().encode(["192.0.2.1", 3221225985, "192.0.2.256"]))
+    ['192.0.2.1', '192.0.2.1', '(other)']
+    """
+
+    @property
+    def size(self) -> int:
+        """2^32."""
+        return 1 << 32
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"kind": "ipv4"}
+
+    @property
+    def _fallback(self) -> int:
+        return self.size - 1
+
+    def _index(self, value: object) -> int:
+        if isinstance(value, bytes | str):
+            parts = as_text(value).strip().split(".")
+            fits = len(parts) == 4 and all(_OCTET.fullmatch(part) and int(part) < 256 for part in parts)
+            return int.from_bytes(map(int, parts), "big") if fits else self._fallback
+        if isinstance(value, IPv4Address):
+            return int(value)
+        number = operator.index(value)  # type: ignore[arg-type]  # a TypeError means "(other)"
+        return number if 0 <= number < self.size else self._fallback
+
+    def _value(self, index: int) -> int | str | None:
+        return OTHER if index == self._fallback else ".".join(map(str, index.to_bytes(4, "big")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +154,7 @@ class Categories(Domain):
         return len(self.names)
 
     def _index(self, value: object) -> int:
-        return self._positions.get(_as_text(value), self._fallback)
+        return self._positions.get(as_text(value), self._fallback)
 
     def _value(self, index: int) -> int | str | None:
         return OTHER if index == self._fallback else self.names[index]
@@ -203,7 +174,7 @@ class Text(Domain):
     max_bytes: int
 
     def __post_init__(self) -> None:
-        _check_bits("max_bytes", self.max_bytes, 1, MAX_BITS // 8)
+        check_bits("max_bytes", self.max_bytes, 1, MAX_BITS // 8)
 
     @property
     def size(self) -> int:
@@ -219,7 +190,7 @@ class Text(Domain):
         return 0
 
     def _index(self, value: object) -> int:
-        raw = _as_text(value).encode("utf-8")
+        raw = as_text(value).encode("utf-8")
         if len(raw) > self.max_bytes:
             # A cut through a character leaves an incomplete sequence at the end, which "ignore" drops.
             raw = raw[: self.max_bytes].decode("utf-8", "ignore").encode("utf-8")
@@ -234,46 +205,39 @@ class Text(Domain):
         return text if normalize_text(text) == text else None
 
 
-def normalize_text(text: str) -> str:
-    """Version 1 of our normal form: surrogate pairs joined, lone surrogates to U+FFFD, then NFC."""
-    if text.isascii():
-        return text
-    # Through UTF-16, as a browser would see it; errors="replace" on UTF-8 would give "?" instead of U+FFFD.
-    joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return unicodedata.normalize("NFC", joined)
-
-
-def _as_text(value: object) -> str:
-    if isinstance(value, bytes):
-        value = value.decode("utf-8", "replace")
-    elif isinstance(value, int | float | np.number):
-        value = str(value)
-    if not isinstance(value, str):
-        raise TypeError("not text")
-    return normalize_text(value)
+_FIELDS = {
+    "integers": ("bits",),
+    "ipv4": (),
+    "categories": ("names",),
+    "text": ("max_bytes", "normalization"),
+    "coded_text": ("code", "normalization", "width"),
+}
 
 
 def domain_from_json(data: Mapping[str, Any]) -> Domain:
     """The domain that `to_json` described; anything else is a ParameterError."""
     if not isinstance(data, Mapping):
         raise ParameterError(f"domain must be an object, got domain={data!r}")
-    fields = {"integers": ("bits",), "categories": ("names",), "text": ("max_bytes", "normalization")}
     kind = data.get("kind")
-    if kind not in fields:
-        raise ParameterError(f"domain.kind must be one of {', '.join(fields)}, got domain.kind={kind!r}")
-    unknown = sorted(set(data) - {"kind", *fields[kind]})
-    missing = sorted(set(fields[kind]) - set(data))
+    if not isinstance(kind, str) or kind not in _FIELDS:
+        raise ParameterError(f"domain.kind must be one of {', '.join(_FIELDS)}, got domain.kind={kind!r}")
+    unknown = sorted(set(data) - {"kind", *_FIELDS[kind]})
+    missing = sorted(set(_FIELDS[kind]) - set(data))
     if unknown or missing:
         raise ParameterError(
-            f"a domain of kind {kind} has the fields {', '.join(fields[kind])}, "
+            f"a domain of kind {kind} has the fields {', '.join(_FIELDS[kind]) or 'kind alone'}, "
             f"got {'unknown ' + unknown[0] if unknown else 'no ' + missing[0]}"
         )
     if kind == "integers":
         return Integers(data["bits"])
+    if kind == "ipv4":
+        return IPv4()
     if kind == "text":
         if data["normalization"] != 1 or isinstance(data["normalization"], bool):
             raise ParameterError(f"domain.normalization must be 1, got {data['normalization']!r}")
         return Text(data["max_bytes"])
+    if kind == "coded_text":
+        return CodedText(TextCode(data["code"]), data["normalization"], data["width"])
     if not isinstance(data["names"], list):
         raise ParameterError(f"domain.names must be a list, got {type(data['names']).__name__}")
     return Categories(data["names"])

@@ -26,6 +26,9 @@ class Purpose(IntEnum):
     PROJECTION_ROWS = 3
     BUCKET_MATRIX = 4
     BUCKET_SHIFT = 5
+    TREE_BIJECTION = 6
+    TREE_COINS = 7
+    TREE_BUCKET = 8
 
 
 class HashKey(NamedTuple):

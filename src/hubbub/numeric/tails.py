@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrc, log_ndtr, ndtr, ndtri, ndtri_exp
@@ -29,6 +31,24 @@ def normal_tail(z: NDArray[np.float64] | float) -> NDArray[np.float64]:
 def normal_tail_log(z: NDArray[np.float64] | float) -> NDArray[np.float64]:
     """The logarithm of Q(z), also where Q(z) is too small for a float."""
     return np.asarray(log_ndtr(-np.asarray(z, np.float64)))
+
+
+def binomial_threshold(trials: int, chance: float, log_level: float) -> int:
+    """The least k with ln P[Bin(trials, chance) ≥ k] ≤ log_level; trials + 1 if there is none."""
+    low, high = 0, trials + 1  # P[≥ low] is above the level, P[≥ high] is not
+    while high - low > 1:
+        middle = (low + high) // 2
+        tail = bdtrc(middle - 1, trials, chance)
+        # Below what a float holds, Chernoff's bound is sharp enough.
+        log_tail = math.log(tail) if tail > 1e-290 else -trials * _divergence(middle / trials, chance)
+        low, high = (low, middle) if log_tail <= log_level else (middle, high)
+    return high
+
+
+def _divergence(share: float, chance: float) -> float:
+    """Kullback–Leibler divergence of two coins."""
+    rest = (1 - share) * math.log((1 - share) / (1 - chance)) if share < 1 else 0.0
+    return share * math.log(share / chance) + rest
 
 
 def binomial_tail(successes: int, trials: int, chance: float) -> float:

@@ -1,0 +1,386 @@
+"""Fitting a text code to sample strings: symbols by merging pairs, classes by clustering, lengths by Huffman.
+
+1. The alphabet: the bytes that are not rare.
+2. Ends, first pass: the suffixes that save most bits as one symbol together with the end of the string.
+3. Tokens and more ends: again and again, the pair of neighbours that saves most bits becomes a symbol, the end
+   being a neighbour too.
+4. The counts of each symbol after each other one, in the greedy parse that the encoder makes.
+5. Rows of counts that cost least together share a class.
+6. Each class, smoothed, gets the best code lengths of at most 15 bits.
+
+The fit is for the workshop: only its table travels, so nothing here need give the same bits on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hubbub.errors import ParameterError
+from hubbub.model.text_code import END, ESC, MAX_BYTES, MAX_WORD, TextCode
+
+Counts = NDArray[np.float64]
+
+_DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+_LONGEST_END = 16
+_SMOOTHING = 8.0  # strings' worth of the average row that each class is mixed with
+_ROUNDS = 12  # of clustering
+
+
+@dataclass(frozen=True, slots=True)
+class CodeShape:
+    """How large a table to fit.
+
+    Attributes
+    ----------
+    tokens, ends, classes : int
+        How many of each. A table has about (symbols + 3) × classes bytes.
+    seeded_ends : int
+        Ends chosen as suffixes; merging may add the rest.
+    dotted : bool
+        Whether seeded ends must begin with a dot, as in names of hosts.
+    rare : float
+        Bytes with a smaller share than this are left to ESC.
+    """
+
+    tokens: int = 62
+    ends: int = 34
+    classes: int = 32
+    seeded_ends: int = 24
+    dotted: bool = False
+    rare: float = 1e-4
+
+    def __post_init__(self) -> None:
+        for name, low, high in (("tokens", 0, 400), ("ends", 0, 400), ("classes", 1, 36), ("seeded_ends", 0, 400)):
+            if not low <= getattr(self, name) <= high:
+                raise ParameterError(f"{name} must be from {low} to {high}, got {name}={getattr(self, name)}")
+
+
+SHAPES: Final[dict[str, CodeShape]] = {
+    "hostnames": CodeShape(seeded_ends=30, dotted=True),
+    "words": CodeShape(),
+    "text": CodeShape(),
+}
+
+
+def fit_code(
+    strings: Mapping[bytes, float], shape: CodeShape, advance: Callable[[int], None] = lambda _: None
+) -> TextCode:
+    """The code of a shape that suits strings with their weights; `advance` hears of each of `fit_steps(shape)`."""
+    texts = sorted(text for text, weight in strings.items() if weight > 0 and len(text) <= MAX_BYTES)
+    if not texts:
+        raise ParameterError(f"a code must be fitted to at least 1 string of at most {MAX_BYTES} bytes, got none")
+    weights = np.array([strings[text] for text in texts])
+    if not np.isfinite(weights).all():
+        raise ParameterError("weights must be finite, got one that is not")
+    weights *= len(texts) / weights.sum()
+    alphabet = _choose_alphabet(texts, weights, shape.rare)
+    merging = _Merging(texts, weights, alphabet, _choose_ends(texts, weights, alphabet, shape))
+    for _ in range(_merges(shape)):
+        merging.step(shape)
+        advance(1)
+    table = merging.symbols()
+    counts = _count_neighbours(texts, weights, _flat(table))
+    after, rows = _cluster(counts, shape.classes, advance)
+    table["class"] = "".join(_DIGITS[index] for index in after)
+    table["lengths"] = ["".join(_DIGITS[length] for length in row) for row in rows]
+    return TextCode(table)
+
+
+def fit_steps(shape: CodeShape) -> int:
+    """How many steps a fit reports."""
+    return _merges(shape) + _ROUNDS
+
+
+def _merges(shape: CodeShape) -> int:
+    return shape.tokens + max(0, shape.ends - shape.seeded_ends)
+
+
+def _choose_alphabet(texts: list[bytes], weights: Counts, rare: float) -> list[int]:
+    counts = _count_bytes(texts, weights)
+    return [int(byte) for byte in np.flatnonzero(counts > rare * counts.sum())]
+
+
+def _count_bytes(texts: list[bytes], weights: Counts) -> Counts:
+    every = np.frombuffer(b"".join(texts), np.uint8)
+    return np.bincount(every, np.repeat(weights, [len(text) for text in texts]), 256).astype(float)
+
+
+def _choose_ends(texts: list[bytes], weights: Counts, alphabet: list[int], shape: CodeShape) -> list[bytes]:
+    """Suffixes one by one, the next being the one that saves most bits over those already chosen."""
+    known = set(alphabet)
+    counts = _count_bytes(texts, weights)
+    bits = np.log2(counts.sum() / np.maximum(counts, 1))
+    places: dict[bytes, list[int]] = {}
+    for index, text in enumerate(texts):
+        for size in range(1, min(len(text), _LONGEST_END) + 1):
+            suffix = text[-size:]
+            if (not shape.dotted or suffix[:1] == b".") and set(suffix) <= known:
+                places.setdefault(suffix, []).append(index)
+    wanted = min(shape.seeded_ends, shape.ends)
+    by_weight = {suffix: float(weights[where].sum()) for suffix, where in places.items()}
+    likely = sorted(by_weight, key=lambda suffix: (-by_weight[suffix] * len(suffix), suffix))[: 40 * wanted]
+    cost = {suffix: float(bits[list(suffix)].sum()) for suffix in likely}
+    covered = np.zeros(len(texts))  # bits that the chosen end of each text saves
+    chosen: list[bytes] = []
+    everyone = float(weights.sum())
+    for _ in range(wanted):
+        best, most = b"", 0.0
+        for suffix in likely:
+            where = places[suffix]
+            price = float(np.log2(everyone / by_weight[suffix]))
+            saved = float((weights[where] * np.maximum(0, cost[suffix] - price - covered[where])).sum())
+            if suffix not in chosen and saved > most:
+                best, most = suffix, saved
+        if not best:
+            break
+        chosen.append(best)
+        where = places[best]
+        price = float(np.log2(everyone / by_weight[best]))
+        covered[where] = np.maximum(covered[where], cost[best] - price)
+    return chosen
+
+
+@dataclass(slots=True)
+class _Merging:
+    """All strings as one row of symbols; a step makes a symbol of one pair of neighbours."""
+
+    texts: list[bytes]
+    text_weights: Counts
+    alphabet: list[int]
+    seeds: list[bytes]
+    names: list[bytes] = field(init=False)
+    ends: list[bool] = field(init=False)
+    row: NDArray[np.int32] = field(init=False)
+    weights: Counts = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.names = [b"", b"", *(bytes([byte]) for byte in self.alphabet), *self.seeds]
+        self.ends = [True, False, *(False for _ in self.alphabet), *(True for _ in self.seeds)]
+        seeded = {seed: index for index, seed in enumerate(self.seeds, 2 + len(self.alphabet))}
+        number = [ESC] * 256
+        for index, byte in enumerate(self.alphabet, 2):
+            number[byte] = index
+        symbols: list[int] = []
+        sizes: list[int] = []
+        for text in self.texts:
+            size = next((size for size in range(min(_LONGEST_END, len(text)), 0, -1) if text[-size:] in seeded), 0)
+            symbols.extend(number[byte] for byte in text[: len(text) - size])
+            symbols.append(seeded[text[-size:]] if size else END)
+            sizes.append(len(text) - size + 1)
+        self.row = np.array(symbols, np.int32)
+        self.weights = np.repeat(self.text_weights, sizes)
+
+    def step(self, shape: CodeShape) -> None:
+        """Merge the best pair for which there is room."""
+        size = len(self.names)
+        left, right = self.row[:-1], self.row[1:]
+        pairs = np.bincount(left.astype(np.int64) * size + right, self.weights[:-1], size * size).reshape(size, size)
+        is_end = np.array(self.ends)
+        pairs[is_end] = 0  # the next string starts there
+        pairs[ESC], pairs[:, ESC] = 0, 0
+        made = sum(self.ends) - 1
+        if made >= shape.ends:
+            pairs[:, is_end] = 0
+        if size - 2 - len(self.alphabet) - made >= shape.tokens:
+            pairs[:, ~is_end] = 0
+        lengths = np.array([len(name) for name in self.names])
+        pairs[lengths[:, None] + lengths[None, :] > _LONGEST_END] = 0
+        alone = np.bincount(self.row, self.weights, size)
+        chance = np.outer(alone, alone) / alone.sum()
+        # The bits a pair saves as one symbol: how much commoner it is than its halves would make it by chance.
+        saved = pairs * np.log2(np.maximum(pairs, 1e-9) / np.maximum(chance, 1e-9))
+        first, second = divmod(int(saved.argmax()), size)
+        if saved[first, second] > 0:
+            self._merge(first, second)
+
+    def _merge(self, first: int, second: int) -> None:
+        name, ends = self.names[first] + self.names[second], self.ends[second]
+        both = enumerate(zip(self.names, self.ends, strict=True))
+        known = [index for index, same in both if same == (name, ends)]  # in+g where i+ng was made before
+        if not known:
+            self.names.append(name)
+            self.ends.append(ends)
+        merged = known[0] if known else len(self.names) - 1
+        at = np.flatnonzero((self.row[:-1] == first) & (self.row[1:] == second))
+        if first == second:  # aaa is (aa)a: of a run of pairs every other one
+            starts = np.concatenate(([True], np.diff(at) != 1))
+            run = np.arange(len(at)) - np.maximum.accumulate(np.where(starts, np.arange(len(at)), 0))
+            at = at[run % 2 == 0]
+        self.row[at] = merged
+        self.row, self.weights = np.delete(self.row, at + 1), np.delete(self.weights, at + 1)
+
+    def symbols(self) -> dict[str, Any]:
+        """The fields of a table that name its symbols."""
+        first = 2 + len(self.alphabet)
+        names = [name.decode("latin-1") for name in self.names]
+        made = list(zip(names[first:], self.ends[first:], strict=True))
+        return {
+            "bytes": bytes(self.alphabet).decode("latin-1"),
+            "tokens": sorted(name for name, end in made if not end),
+            "ends": sorted(name for name, end in made if end),
+        }
+
+
+def _flat(symbols: Mapping[str, Any]) -> TextCode:
+    """A code with these symbols and nearly equal lengths: only its parse is wanted."""
+    size = 2 + sum(len(symbols[name]) for name in ("bytes", "tokens", "ends"))
+    longest = (size - 1).bit_length()
+    short = (1 << longest) - size
+    row = "".join(_DIGITS[longest - 1] if index < short else _DIGITS[longest] for index in range(size))
+    return TextCode({**symbols, "class": "0" * size, "lengths": [row]})
+
+
+def _count_neighbours(texts: list[bytes], weights: Counts, code: TextCode) -> Counts:
+    """The weight of each symbol (column) after each symbol (row); the row of END stands for the start."""
+    size = len(code.symbols)
+    pairs: list[int] = []
+    lengths: list[int] = []
+    for text in texts:
+        before = END
+        symbols = code.greedy(text)
+        for symbol in symbols:
+            pairs.append(before * size + symbol)
+            before = symbol
+        lengths.append(len(symbols))
+    return np.bincount(pairs, np.repeat(weights, lengths), size * size).astype(float).reshape(size, size)
+
+
+def _cluster(counts: Counts, classes: int, advance: Callable[[int], None]) -> tuple[list[int], list[list[int]]]:
+    """The class after each symbol and the code lengths of each class; the start, row END, is in class 0."""
+    size = len(counts)
+    used = counts.sum(axis=1)
+    average = (counts.sum(axis=0) + 0.5) / (counts.sum() + 0.5 * size)
+    sums = _join_rows(counts[used > 0], classes)
+    bits = -np.log2(_smooth(sums, average))
+    after = np.zeros(size, np.int64)
+    for round_ in range(_ROUNDS):
+        cost = counts @ bits.T
+        after = cost.argmin(axis=1)
+        after[used == 0] = after[END]
+        sums = np.zeros((len(bits), size))
+        np.add.at(sums, after, counts)
+        rows = _smooth(sums, average)
+        # At first the ideal lengths, then the real ones: what counts in the end.
+        bits = -np.log2(rows) if round_ < _ROUNDS // 2 else np.array([code_lengths(row) for row in rows], float)
+        advance(1)
+    order = [int(after[END]), *(index for index in range(len(bits)) if index != after[END])]
+    kept = [index for index in order if np.any(after == index)]
+    return [kept.index(int(index)) for index in after], [code_lengths(_smooth(sums, average)[index]) for index in kept]
+
+
+def _join_rows(rows: Counts, wanted: int) -> Counts:
+    """Sums of rows, found by joining, again and again, the two that lose least by sharing a code."""
+    rows = rows.copy()
+    own = _entropy(rows)
+    loss = np.full((len(rows), len(rows)), np.inf)
+    for index in range(len(rows)):
+        loss[index] = _entropy(rows + rows[index]) - own - own[index]
+    np.fill_diagonal(loss, np.inf)
+    for _ in range(len(rows) - wanted):
+        one, two = divmod(int(loss.argmin()), len(rows))
+        rows[one] += rows[two]
+        rows[two] = 0
+        own[one] = _entropy(rows[one : one + 1])[0]
+        gone = ~rows.any(axis=1)
+        loss[one] = loss[:, one] = np.where(gone, np.inf, _entropy(rows + rows[one]) - own - own[one])
+        loss[one, one] = np.inf
+        loss[two] = loss[:, two] = np.inf
+    return rows[rows.any(axis=1)]
+
+
+def _entropy(rows: Counts) -> Counts:
+    """Bits of all that is counted in each row, coded at best."""
+    totals = rows.sum(axis=1, keepdims=True)
+    bits = rows * np.log2(np.where(rows > 0, totals, 1) / np.where(rows > 0, rows, 1))
+    return np.asarray(bits.sum(axis=1))
+
+
+def _smooth(sums: Counts, average: Counts) -> Counts:
+    mixed = sums + _SMOOTHING * average
+    return np.asarray(mixed / mixed.sum(axis=1, keepdims=True))
+
+
+def code_lengths(shares: Iterable[float], longest: int = MAX_WORD) -> list[int]:
+    """The lengths of the best prefix code with words of at most `longest` bits, by package-merge; ties by index.
+
+    >>> code_lengths([0.5, 0.25, 0.125, 0.125]), code_lengths([1, 1, 1, 1, 100], 3)
+    ([1, 2, 3, 3], [3, 3, 3, 3, 1])
+    """
+    # Whole weights, so that a tie is a tie on every machine.
+    coins = sorted((max(1, round(share * 2**40)), index) for index, share in enumerate(shares))
+    if len(coins) > 1 << longest:
+        raise ParameterError(f"a code must have at most 2^{longest} words, got {len(coins)}")
+    leaves: list[tuple[int, tuple[int, ...]]] = [(weight, (index,)) for weight, index in coins]
+    packages: list[tuple[int, tuple[int, ...]]] = []
+    for _ in range(longest):
+        merged = sorted(leaves + packages, key=lambda package: package[0])
+        packages = [(one[0] + two[0], one[1] + two[1]) for one, two in zip(merged[::2], merged[1::2], strict=False)]
+    lengths = [0] * len(coins)
+    for _, indices in packages[: len(coins) - 1]:
+        for index in indices:
+            lengths[index] += 1
+    return lengths
+
+
+@dataclass(frozen=True, slots=True)
+class CodeBits:
+    """How many bits a code gives to strings.
+
+    Attributes
+    ----------
+    strings : int
+        Distinct strings.
+    mean, weighted_mean : float
+        Bits a string, all strings alike and by their weights.
+    median, p90 : int
+        Half of the strings have at most so many bits; nine in ten.
+    escaping : float
+        The share of strings that need ESC.
+    """
+
+    lengths: NDArray[np.int64]
+    mean: float
+    weighted_mean: float
+    median: int
+    p90: int
+    escaping: float
+
+    @property
+    def strings(self) -> int:
+        """How many strings were measured."""
+        return len(self.lengths)
+
+    def share_within(self, width: int) -> float:
+        """The share of strings whose code has at most `width` bits."""
+        return float((self.lengths <= width).mean())
+
+
+def measure_code(code: TextCode, strings: Mapping[bytes, float]) -> CodeBits:
+    """Bits of the strings, each of at most 64 bytes and with its weight."""
+    if not strings:
+        raise ParameterError("a code must be measured on at least 1 string, got none")
+    lengths = np.array([code.length(text) for text in strings])
+    weights = np.array(list(strings.values()), float)
+    ordered = np.sort(lengths)
+    return CodeBits(
+        lengths=lengths,
+        mean=float(lengths.mean()),
+        weighted_mean=float((lengths * weights).sum() / weights.sum()),
+        median=int(ordered[(len(ordered) - 1) // 2]),
+        p90=int(ordered[-(-9 * len(ordered) // 10) - 1]),
+        escaping=sum(_escapes(code, text, int(n)) for text, n in zip(strings, lengths, strict=True)) / len(strings),
+    )
+
+
+def _escapes(code: TextCode, text: bytes, length: int) -> bool:
+    state = plain = 0
+    symbols = code.greedy(text)
+    for symbol in symbols:
+        plain += code.code_words[state][symbol][1]
+        state = code.next_class[symbol]
+    return ESC in symbols or plain > length

@@ -1,0 +1,166 @@
+"""`hubbub code`: fit a public prior code to sample strings, and measure the bits a code gives."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from collections import defaultdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hubbub.cli.common import command, number, print_json, print_table, progress, read_code
+from hubbub.errors import InputError, ParameterError
+from hubbub.model.coded_domain import NORMALIZATIONS, WIDTHS
+
+if TYPE_CHECKING:
+    from hubbub.model.text_code import TextCode
+
+code = typer.Typer(
+    name="code",
+    help="Fit and measure text codes: public tables that give plausible strings few bits.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+class Kind(StrEnum):
+    """The rules that strings are normalised by."""
+
+    HOSTNAMES = "hostnames"
+    WORDS = "words"
+    TEXT = "text"
+
+
+File = Annotated[str, typer.Argument(metavar="FILE", help="One string a line, then perhaps a tab and its weight.")]
+
+
+@code.command()
+@command
+def fit(
+    file: File,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="CODE", help="Where the table goes, as JSON.")],
+    kind: Annotated[Kind, typer.Option(help="How strings are normalised, and the shape of the table.")] = Kind.TEXT,
+) -> None:
+    """Fit a code to public sample strings. Never to what people hold: the table is published.
+
+    \b
+    hubbub code fit cities.txt -o cities.json --kind words
+    hubbub find visits.csv --column city --domain words:cities.json
+    """  # noqa: D301  # \b keeps the examples' lines apart in the help text
+    from hubbub.analysis.code_fitting import SHAPES, fit_code, fit_steps, measure_code
+
+    strings, skipped = read_strings(file, kind)
+    with progress("Fitting", fit_steps(SHAPES[kind]), "steps") as advance:
+        fitted = fit_code(strings, SHAPES[kind], advance)
+    bits = measure_code(fitted, strings)
+    size = write_code(fitted, output)
+    typer.echo(
+        f"{output}: {size:,} bytes, {bits.weighted_mean:.1f} bits a string on the {bits.strings:,} it was fitted to"
+        + (f"; {skipped:,} lines were no {kind}" if skipped else "")
+    )
+
+
+@code.command()
+@command
+def measure(
+    name: Annotated[str, typer.Argument(metavar="CODE", help="hostnames, words, text, or the file of a table.")],
+    file: File,
+    kind: Annotated[
+        Kind | None, typer.Option(help="How strings are normalised; default: as CODE's name says, else text.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
+) -> None:
+    """Show how many bits a code gives to strings, at best strings it was not fitted to.
+
+    \b
+    hubbub code measure hostnames referrers.txt
+    """  # noqa: D301
+    from hubbub.analysis.code_fitting import measure_code
+
+    shipped = name in list(Kind)
+    rules = kind or (Kind(name) if shipped else Kind.TEXT)
+    strings, skipped = read_strings(file, rules)
+    bits = measure_code(read_code(name), strings)
+    width = WIDTHS[f"{rules}-1"]
+    document = {
+        "code": name,
+        "kind": str(rules),
+        "strings": bits.strings,
+        "skipped": skipped,
+        "mean": bits.mean,
+        "weighted_mean": bits.weighted_mean,
+        "p50": bits.median,
+        "p90": bits.p90,
+        "share_escaping": bits.escaping,
+        "width": width,
+        "share_within_width": bits.share_within(width),
+    }
+    if as_json:
+        print_json(document)
+        return
+    rows = [
+        ["bits a string, mean", f"{bits.mean:.1f}"],
+        ["weighted mean", f"{bits.weighted_mean:.1f}"],
+        ["half have at most", number(bits.median)],
+        ["nine in ten have at most", number(bits.p90)],
+        ["strings with a byte or a tail that is not in the code", f"{bits.escaping:.1%}"],
+        [f"strings that fit in {width} bits", f"{bits.share_within(width):.1%}"],
+    ]
+    caption = f"{skipped:,} lines were no {rules}." if skipped else ""
+    print_table(f"{name} on {bits.strings:,} strings", [("", "left"), ("", "right")], rows, caption)
+
+
+def read_strings(path: str, kind: Kind) -> tuple[dict[bytes, float], int]:
+    """Normalised strings with their weights (1 each without one), and how many lines were none."""
+    strings: dict[bytes, float] = defaultdict(float)
+    skipped = 0
+    try:
+        with open(path, encoding="utf-8-sig", errors="replace", newline="\n") as file:
+            for line_number, line in enumerate(file, 1):
+                value, tab, weight = line.rstrip("\r\n").rpartition("\t")
+                value, weight = (value, weight) if tab else (weight, "1")
+                normal = NORMALIZATIONS[f"{kind}-1"](value)
+                if normal:
+                    strings[normal.encode("utf-8")] += _weight(weight, line_number)
+                else:
+                    skipped += bool(value)
+    except OSError as error:
+        raise InputError(f"the file of strings must be readable, got {path!r} ({error.strerror})") from None
+    if not strings:
+        raise InputError(f"the file must have at least 1 of the {kind}, got none in {path!r}")
+    return dict(strings), skipped
+
+
+def _weight(text: str, line_number: int) -> float:
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = math.nan
+    if not 0 < weight < math.inf:
+        raise InputError(f"a weight must be a number above 0, got {text[:40]!r} in line {line_number}")
+    return weight
+
+
+def write_code(fitted: TextCode, path: str) -> int:
+    """Write a table as one JSON line, all of it or nothing; returns its size."""
+    document = (json.dumps(fitted.to_json(), separators=(",", ":"), ensure_ascii=False) + "\n").encode("utf-8")
+    target = Path(path)
+    try:
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(document)
+            # mkstemp makes private files; this one is public by nature.
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, target)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise ParameterError(f"output must be a file that can be written, got {path!r} ({error.strerror})") from None
+    return len(document)

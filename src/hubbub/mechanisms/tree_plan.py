@@ -1,0 +1,87 @@
+"""The shape of a tree: rows, their depths, and which share of people speaks about each.
+
+Everything is derived once from (bits, ε, level) and written into the survey as integers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+from hubbub.numeric.tails import normal_quantile_log
+from hubbub.numeric.tree_kernels import MAX_MASKS, ROW_BITS
+
+ROOT_BITS = 20
+FULL_DEPTH_ROWS = 3  # the deepest level is split over independent hashes, so that one collision cannot decide
+_REACH = 2.3  # how far above the beam's edge a value should stand at each depth, in standard errors
+_LEVEL = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class TreePlan:
+    """Rows from the root down: depth and chunk of each in bits, and where its coins end (of 2^24)."""
+
+    bucket_bits: int
+    depths: tuple[int, ...]
+    chunks: tuple[int, ...]
+    ends: tuple[int, ...]
+
+
+def masks_for(epsilon: float) -> int:
+    """The s with the least variance (e^ε − 1 + 2^s)² / ((e^ε − 1)²·(2^s − 1)): about ε·log₂e."""
+    grown = math.expm1(min(epsilon, 50.0))
+
+    def variance(s: int) -> float:
+        return float((grown + 2**s) ** 2 / (grown**2 * (2**s - 1)))
+
+    return min(range(1, MAX_MASKS + 1), key=variance)
+
+
+def plan_tree(bits: int, standard: bool) -> TreePlan:
+    """Depths 20, 24, 28, … (steps of 8 from 128 bits up), and shares that keep a value inside the beam."""
+    if bits <= ROOT_BITS:
+        return TreePlan(bits, (bits,), (bits,), (1 << ROW_BITS,))
+    step = _chunk(bits)
+    depths = [ROOT_BITS, *range(ROOT_BITS + step, bits, step), bits]
+    chunks = [0] + [below - above for above, below in pairwise(depths)]
+    shares = _shares(depths, chunks[-1], beam_width(bits, standard))
+    rows = [(depth, chunk, share) for depth, chunk, share in zip(depths[:-1], chunks[:-1], shares[:-1], strict=True)]
+    rows += [(depths[-1], chunks[-1], shares[-1] / FULL_DEPTH_ROWS)] * FULL_DEPTH_ROWS
+    ends, total = [], 0.0
+    for _, _, share in rows:
+        total += share
+        ends.append(round(total * (1 << ROW_BITS)))
+    ends[-1] = 1 << ROW_BITS
+    return TreePlan(18 if standard else 16, tuple(r[0] for r in rows), tuple(r[1] for r in rows), tuple(ends))
+
+
+def _chunk(bits: int) -> int:
+    return 4 if bits < 128 else 8
+
+
+def beam_width(bits: int, standard: bool) -> int:
+    """Paths kept at each depth: as many children are looked at in wide universes, with their wider chunks."""
+    return 1 << ((16 if standard else 14) - (_chunk(bits) - 4))
+
+
+def _shares(depths: list[int], last_chunk: int, beam: int) -> list[float]:
+    """Shares of the people for each depth, by how far a value must stand out there to stay in the beam.
+
+    Cumulative share up to depth t: ((Q⁻¹(beam/2^t) + 2.3)/z)², where z is the count, in standard errors, that the
+    tree is built to find; the rest goes to the full depth.
+    """
+
+    def edge(log_chance: float) -> float:
+        return max(0.0, normal_quantile_log(min(log_chance, -math.log(2))))
+
+    bits = depths[-1]
+    before_last = edge(math.log(beam) - depths[-2] * math.log(2)) + _REACH
+    suffix = edge(math.log(_LEVEL) - last_chunk * math.log(2)) + _REACH
+    exhaustive = edge(math.log(_LEVEL) - bits * math.log(2)) + 1.645
+    wanted = max(exhaustive, math.hypot(before_last, suffix))
+    cumulative = [((edge(math.log(beam) - depth * math.log(2)) + _REACH) / wanted) ** 2 for depth in depths[:-1]]
+    steps = [after - before for before, after in zip([0.0, *cumulative], [*cumulative, 1.0], strict=True)]
+    least = 0.25 / len(steps)  # no depth is left without reporters, however small the universe
+    raised = [max(step, least) for step in steps]
+    return [step / sum(raised) for step in raised]

@@ -1,0 +1,188 @@
+"""Text as the bits of a public prior code: plausible strings are short, so they are found in smaller crowds.
+
+The code and the rules of normalisation are part of the domain's JSON, and so of the Survey: every client that reads
+it maps a value to the same item, bit for bit, whatever tables later versions ship.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from hubbub.errors import ParameterError
+from hubbub.model.codes import load_code
+from hubbub.model.domain_base import MAX_BITS, OTHER, Domain, as_text, check_bits, normalize_text
+from hubbub.model.text_code import MAX_BYTES, TextCode
+
+# What String.prototype.trim of a browser takes away; Python's strip() knows other characters.
+_SPACES: Final = (
+    "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f"
+    "\u205f\u3000\ufeff"
+)
+_SCHEME = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?//", re.ASCII)
+_NOT_OF_A_HOST = re.compile(r'[\x00-\x20\x7f"%<>\[\]^`{|}' + _SPACES + "]")
+_IPV6 = re.compile(r"\[[0-9a-f:.]+\]", re.ASCII)
+_ASCII_LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
+
+
+def text_v1(value: str) -> str:
+    """Any text: lone surrogates to U+FFFD, NFC, lower case, NFC, at most 64 bytes of UTF-8, cut at a character."""
+    text = unicodedata.normalize("NFC", normalize_text(value).lower())
+    # A cut through a character leaves an incomplete sequence at the end, which "ignore" drops.
+    return text.encode("utf-8")[:MAX_BYTES].decode("utf-8", "ignore")
+
+
+def words_v1(value: str) -> str:
+    """A word: white space at both ends goes, then the rules of text, then white space at a cut goes too."""
+    return text_v1(normalize_text(value).strip(_SPACES)).strip(_SPACES)
+
+
+def hostnames_v1(value: str) -> str | None:
+    """The host of a URL, or a bare host; None if there is none in it or if it has more than 64 bytes.
+
+    Without scheme, user, port, path, dots at the end, and "www." at the front as long as a dot remains; lower case
+    of A to Z only. Punycode is neither made nor undone: browsers and Python differ there.
+    """
+    text = normalize_text(value).strip(_SPACES)
+    text = text[scheme.end() :] if (scheme := _SCHEME.match(text)) else text
+    text = re.split(r"[/\\?#]", text, maxsplit=1)[0].rpartition("@")[2]
+    host = unicodedata.normalize("NFC", text.translate(_ASCII_LOWER))
+    if address := _IPV6.match(host):
+        return address.group() if len(address.group()) <= MAX_BYTES else None
+    host = host.partition(":")[0].rstrip(".")
+    while host.startswith("www.") and "." in host[4:]:
+        host = host[4:]
+    bad = not host or _NOT_OF_A_HOST.search(host) or len(host.encode("utf-8")) > MAX_BYTES
+    return None if bad else host
+
+
+NORMALIZATIONS: Final[dict[str, Callable[[str], str | None]]] = {
+    "text-1": text_v1,
+    "hostnames-1": hostnames_v1,
+    "words-1": words_v1,
+}
+"""Rules by their name in the JSON. A rule never changes: another one gets another number."""
+
+WIDTHS: Final = {"text-1": 192, "hostnames-1": 128, "words-1": 96}
+"""The usual width for each rule: nearly all real values fit, see docs/text-codes.md."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CodedText(Domain):
+    """Text as the bits of a code, in items of `width` bits.
+
+    Bit i of the code, its first being bit 0, is bit (width − 1 − i) of the item as a number: the code is at the top,
+    zeros are below it. All ones means "(other)": a value that is not text, that the rules refuse, or whose code is
+    longer than `width` bits or happens to be `width` ones.
+
+    Parameters
+    ----------
+    code : TextCode
+        The public prior.
+    normalization : str
+        A name in `NORMALIZATIONS`: text-1, hostnames-1 or words-1.
+    width : int
+        Bits of an item, from 16 to 512.
+
+    >>> domain = CodedText(load_code("text"), "text-1", 192)
+    >>> domain.decode(domain.encode(["Crème Brûlée", None]))
+    ['crème brûlée', '(other)']
+    """
+
+    code: TextCode
+    normalization: str
+    width: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.code, TextCode):
+            raise ParameterError(f"code must be a TextCode, got {type(self.code).__name__}")
+        if not isinstance(self.normalization, str) or self.normalization not in NORMALIZATIONS:
+            raise ParameterError(
+                f"normalization must be one of {', '.join(NORMALIZATIONS)}, got normalization={self.normalization!r}"
+            )
+        check_bits("width", self.width, 16, MAX_BITS)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.normalization}, {self.width} bits)"
+
+    def __eq__(self, other: object) -> bool:
+        # A Survey that was read back holds a CodedText where Hostnames() was given: the same domain.
+        return isinstance(other, CodedText) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[TextCode, str, int]:
+        return (self.code, self.normalization, self.width)
+
+    @property
+    def size(self) -> int:
+        """2^width; items that are no padded code encode no value."""
+        return 1 << self.width
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, the whole code included."""
+        code = self.code.to_json()
+        return {"kind": "coded_text", "code": code, "normalization": self.normalization, "width": self.width}
+
+    def code_length(self, value: object) -> int | None:
+        """Bits of the code of a value, however wide the items are; None for a value that is "(other)" at any width."""
+        try:
+            normal = self._normal(as_text(value))
+        except Exception:  # as in encode: a foreign object may do anything
+            return None
+        return None if normal is None else self.code.length(normal.encode("utf-8"))
+
+    @property
+    def _fallback(self) -> int:
+        return self.size - 1
+
+    def _normal(self, text: str) -> str | None:
+        normal = NORMALIZATIONS[self.normalization](text)
+        return None if normal == OTHER else normal  # or two items would be shown alike
+
+    def _index(self, value: object) -> int:
+        normal = self._normal(as_text(value))
+        if normal is None:
+            return self._fallback
+        bits, length = self.code.encode(normal.encode("utf-8"))
+        return bits << (self.width - length) if length <= self.width else self._fallback
+
+    def _value(self, index: int) -> int | str | None:
+        if index == self._fallback:
+            return OTHER
+        raw = self.code.decode_padded(index, self.width)
+        if raw is None:
+            return None
+        text = raw.decode("utf-8")
+        return text if self._normal(text) == text else None
+
+
+class Hostnames(CodedText):
+    """Hosts of the web in the shipped code: popular ones in about 38 bits.
+
+    >>> Hostnames().decode(Hostnames().encode(["https://www.Example.org:8080/a?b#c", "no host"]))
+    ['example.org', '(other)']
+    """
+
+    __slots__ = ()
+
+    def __init__(self, width: int = WIDTHS["hostnames-1"]) -> None:
+        super().__init__(load_code("hostnames"), "hostnames-1", width)
+
+
+class Words(CodedText):
+    """Words, English ones in few bits, in the shipped code.
+
+    >>> Words().decode(Words().encode([" Privacy ", "Straße"]))
+    ['privacy', 'straße']
+    """
+
+    __slots__ = ()
+
+    def __init__(self, width: int = WIDTHS["words-1"]) -> None:
+        super().__init__(load_code("words"), "words-1", width)

@@ -1,0 +1,20 @@
+"""The text codes that ship with hubbub, one JSON table each; tools/fit_codes.py made them."""
+
+from __future__ import annotations
+
+import functools
+from importlib import resources
+from typing import Final
+
+from hubbub.errors import ParameterError
+from hubbub.model.text_code import TextCode
+
+CODE_NAMES: Final = ("hostnames", "words", "text")
+
+
+@functools.cache
+def load_code(name: str) -> TextCode:
+    """A shipped code: hostnames, words or text."""
+    if name not in CODE_NAMES:
+        raise ParameterError(f"name must be one of {', '.join(CODE_NAMES)}, got name={name!r}")
+    return TextCode.from_json((resources.files(__name__) / f"{name}.json").read_text(encoding="utf-8"))

@@ -1,0 +1,114 @@
+"""What every domain is: a total map from values to items (a fixed number of bits), and back.
+
+A domain never raises on a private value: an error would tell the world something about it. What does not fit
+becomes the reserved item "(other)", or, for text, is normalised and cut.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hubbub.errors import ParameterError
+
+OTHER: Final = "(other)"
+"""How the reserved item is shown."""
+
+MAX_BITS: Final = 512
+
+
+class Domain(ABC):
+    """A universe of `size` items, each of `bits` bits, with a total `encode` and a partial `decode`."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many items there are, the reserved one included; N in the paper. Need not be a power of two."""
+
+    @property
+    def bits(self) -> int:
+        """Bits of an item: ⌈log₂ size⌉, from 1 to 512."""
+        return (self.size - 1).bit_length()
+
+    @property
+    def item_words(self) -> int:
+        """64-bit words of an item."""
+        return -(-self.bits // 64)
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Plain data from which `domain_from_json` makes an equal domain."""
+
+    @abstractmethod
+    def _index(self, value: object) -> int:
+        """The item as a number; may raise, the caller takes that for `_fallback`."""
+
+    @property
+    @abstractmethod
+    def _fallback(self) -> int:
+        """The item of a value that is not in the domain."""
+
+    @abstractmethod
+    def _value(self, index: int) -> int | str | None:
+        """The value of an item below `size`, or None where the item encodes no value."""
+
+    def encode(self, values: Iterable[object]) -> NDArray[np.uint64]:
+        """Items of the values, shape (n, item_words). Total: never raises on a value.
+
+        Costs one pass; a string seen before in the same call is looked up, not encoded again.
+        """
+        width = 8 * self.item_words
+        seen: dict[str, bytes] = {}
+        encoded: list[bytes] = []
+        for value in values:
+            item = seen.get(value) if type(value) is str else None
+            if item is None:
+                item = self._encode_one(value).to_bytes(width, "little")
+                if type(value) is str:
+                    seen[value] = item
+            encoded.append(item)
+        return np.frombuffer(b"".join(encoded), "<u8").astype(np.uint64).reshape(-1, self.item_words)
+
+    def _encode_one(self, value: object) -> int:
+        # Whatever a foreign object does when it is looked at, the person's answer is "(other)", not an exception.
+        try:
+            return self._index(value)
+        except Exception:
+            return self._fallback
+
+    def decode(self, items: NDArray[np.uint64]) -> list[int | str | None]:
+        """The value of each item, or None for an item that is not the code of any value."""
+        words = np.ascontiguousarray(items, dtype="<u8").reshape(-1, self.item_words)
+        indices = (int.from_bytes(row.tobytes(), "little") for row in words)
+        return [self._value(index) if index < self.size else None for index in indices]
+
+
+def check_bits(name: str, value: object, low: int, high: int) -> None:
+    """Refuse what is not a whole number in a range."""
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ParameterError(f"{name} must be a whole number from {low} to {high}, got {name}={value!r}")
+
+
+def normalize_text(text: str) -> str:
+    """Version 1 of our normal form: surrogate pairs joined, lone surrogates to U+FFFD, then NFC."""
+    if text.isascii():
+        return text
+    # Through UTF-16, as a browser would see it; errors="replace" on UTF-8 would give "?" instead of U+FFFD.
+    joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return unicodedata.normalize("NFC", joined)
+
+
+def as_text(value: object) -> str:
+    """Text of a string, of UTF-8 bytes or of a number, in normal form; a TypeError for anything else."""
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    elif isinstance(value, int | float | np.number):
+        value = str(value)
+    if not isinstance(value, str):
+        raise TypeError("not text")
+    return normalize_text(value)

@@ -1,0 +1,286 @@
+"""A prefix code for strings, given by a small public table: plausible strings get few bits.
+
+A string is a path of symbols, each coded after the class of the symbol before it:
+
+    index      0    1    2 …      then        then
+    symbol     END  ESC  a byte   a token     an end (a token that also ends the string)
+
+* `lengths[class][symbol]` is the length of a code word; the words of a row are canonical, by (length, index).
+* ESC 0 and 8 bits is one raw byte. ESC 1, 6 bits (r − 1) and 8r bits are the last r bytes, and the end.
+* A string is matched greedily, longest symbol first; every raw tail is weighed against that; the shortest wins.
+
+The format to the bit is in docs/text-codes.md. Integers and the standard library only, so that a device client in
+any language is a page.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from hubbub.errors import ParameterError
+
+MAX_BYTES: Final = 64
+"""The longest string a code has a word for."""
+
+MAX_JSON_BYTES: Final = 8192
+"""The largest table, without white space."""
+
+MAX_FILE_BYTES: Final = 4 * MAX_JSON_BYTES
+"""The largest document that is read: white space is free, but nobody's megabytes are parsed."""
+
+MAX_WORD: Final = 15
+"""The longest code word of one symbol, in bits."""
+
+END: Final = 0
+ESC: Final = 1
+_TAIL_HEADER = 7  # the 1 after ESC and the six bits of the count
+_BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
+_FIELDS = ("bytes", "tokens", "ends", "class", "lengths")
+
+
+class TextCode:
+    """The code of a table; two codes are equal if their tables are.
+
+    Parameters
+    ----------
+    table : Mapping
+        Plain data with the fields bytes, tokens, ends, class and lengths, from anywhere: all of it is checked.
+
+    Attributes
+    ----------
+    symbols : tuple of bytes
+        What each symbol stands for; END and ESC stand for nothing.
+    first_end : int
+        The symbols from here on end the string; so does END.
+    next_class : tuple of int
+        The class after each symbol. A string starts in class 0.
+    code_words : tuple of tuple of (int, int)
+        For each class and symbol the code word, most significant bit first, and its length.
+
+    >>> code = TextCode({"bytes": "ab", "tokens": [], "ends": [], "class": "0000", "lengths": ["2222"]})
+    >>> code.encode(b"ba"), code.decode(0b111000, 6)
+    ((56, 6), b'ba')
+    """
+
+    __slots__ = (
+        "_by_word",
+        "_ends",
+        "_longest",
+        "_matches",
+        "_table",
+        "code_words",
+        "first_end",
+        "next_class",
+        "symbols",
+    )
+
+    def __init__(self, table: Mapping[str, Any]) -> None:
+        self._table = _checked(table)
+        alphabet = [bytes([ord(char)]) for char in self._table["bytes"]]
+        tokens, ends = ([text.encode("latin-1") for text in self._table[name]] for name in ("tokens", "ends"))
+        self.symbols: tuple[bytes, ...] = (b"", b"", *alphabet, *tokens, *ends)
+        self.first_end = len(self.symbols) - len(ends)
+        self.next_class = tuple(_BASE36.index(char) for char in self._table["class"])
+        self.code_words = tuple(_canonical_words([int(digit, 16) for digit in row]) for row in self._table["lengths"])
+        self._matches = {self.symbols[index]: index for index in range(2, self.first_end)}
+        self._ends = {self.symbols[index]: index for index in range(self.first_end, len(self.symbols))}
+        self._longest = max(map(len, self._matches), default=0)
+        self._by_word = tuple({word: index for index, word in enumerate(row)} for row in self.code_words)
+
+    @classmethod
+    def from_json(cls, document: str | bytes) -> TextCode:
+        """The code of a table as JSON text."""
+        if len(document) > MAX_FILE_BYTES:
+            raise ParameterError(f"a code must be at most {MAX_FILE_BYTES} bytes of JSON, got more")
+        try:
+            table = json.loads(document)
+        except (ValueError, RecursionError) as error:
+            raise ParameterError(f"a code must be JSON, got text that is not ({type(error).__name__})") from None
+        return cls(table)
+
+    def to_json(self) -> dict[str, Any]:
+        """The table, as plain data."""
+        return {name: list(value) if isinstance(value, list) else value for name, value in self._table.items()}
+
+    def encode(self, text: bytes) -> tuple[int, int]:
+        """The code of at most 64 bytes: its bits as a number, most significant first, and how many they are.
+
+        A code of n bytes has at most 8n + 22 bits. Between codes of one length, the one without a raw tail wins,
+        then the one whose tail starts earlier.
+        """
+        if len(text) > MAX_BYTES:
+            raise ParameterError(f"text must be at most {MAX_BYTES} bytes, got {len(text)}")
+        bits = length = state = at = 0
+        best = tail_at = tail_bits = 0
+        for symbol in self.greedy(text):
+            row = self.code_words[state]
+            if at < len(text):
+                escape, size = row[ESC]
+                tail = length + size + _TAIL_HEADER + 8 * (len(text) - at)
+                if not best or tail < best:
+                    best, tail_at, tail_bits = tail, at, bits << size | escape
+            word, size = row[symbol]
+            bits, length = bits << size | word, length + size
+            if symbol == ESC:
+                bits, length, at = bits << 9 | text[at], length + 9, at + 1
+            at += len(self.symbols[symbol])
+            state = self.next_class[symbol]
+        if not best or length <= best:
+            return bits, length
+        raw = text[tail_at:]
+        header = 1 << 6 | len(raw) - 1
+        return (tail_bits << _TAIL_HEADER | header) << 8 * len(raw) | int.from_bytes(raw, "big"), best
+
+    def greedy(self, text: bytes) -> list[int]:
+        """The symbols of a string without a raw tail: at each place the longest; ESC for a byte that has none.
+
+        An end matches only where it is all the rest; every list ends with an end or with END.
+        """
+        symbols: list[int] = []
+        at = 0
+        while at < len(text):
+            if (end := self._ends.get(text[at:])) is not None:
+                return [*symbols, end]
+            for size in range(min(self._longest, len(text) - at), 0, -1):
+                if (symbol := self._matches.get(text[at : at + size])) is not None:
+                    break
+            else:
+                symbol, size = ESC, 1
+            symbols.append(symbol)
+            at += size
+        return [*symbols, END]
+
+    def length(self, text: bytes) -> int:
+        """Bits of the code of at most 64 bytes."""
+        return self.encode(text)[1]
+
+    def decode(self, bits: int, length: int) -> bytes | None:
+        """The string whose code is exactly these bits; None if there is none, or if it is not UTF-8."""
+        text = self._parse(bits, length)
+        return text if text is not None and self.encode(text) == (bits, length) else None
+
+    def decode_padded(self, bits: int, width: int) -> bytes | None:
+        """The string whose code, followed by zeros up to `width` bits, is exactly these bits; None if there is none."""
+        text = self._parse(bits, width)
+        if text is None:
+            return None
+        code, length = self.encode(text)
+        return text if length <= width and code << (width - length) == bits else None
+
+    def _parse(self, bits: int, width: int) -> bytes | None:
+        """What the first code within `width` bits says, canonical or not; None if it does not end or is no text."""
+        if width < 0 or bits < 0 or bits >> width:
+            return None
+        text, state, left = b"", 0, width
+
+        def take(count: int) -> int:
+            nonlocal left
+            if left < count:
+                raise EOFError
+            left -= count
+            return bits >> left & (1 << count) - 1
+
+        try:
+            while len(text) <= MAX_BYTES:
+                symbol = self._take_symbol(state, take)
+                text += self.symbols[symbol]
+                ended = symbol == END or symbol >= self.first_end
+                if symbol == ESC:
+                    ended = take(1) == 1
+                    count = take(6) + 1 if ended else 1
+                    text += take(8 * count).to_bytes(count, "big")
+                if ended:
+                    text.decode("utf-8")
+                    return text if len(text) <= MAX_BYTES else None
+                state = self.next_class[symbol]
+        except (EOFError, UnicodeDecodeError):
+            pass
+        return None
+
+    def _take_symbol(self, state: int, take: Callable[[int], int]) -> int:
+        word = 0
+        for length in range(1, MAX_WORD + 1):
+            word = word << 1 | take(1)
+            if (symbol := self._by_word[state].get((word, length))) is not None:
+                return symbol
+        raise AssertionError("a complete row has a code word for every path")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TextCode) and self._table == other._table
+
+    def __hash__(self) -> int:
+        return hash((self.symbols, self.next_class, self.code_words))
+
+    def __repr__(self) -> str:
+        return f"TextCode({len(self.symbols)} symbols, {len(self.code_words)} classes)"
+
+    def __reduce__(self) -> tuple[type[TextCode], tuple[dict[str, Any]]]:
+        return (TextCode, (self.to_json(),))
+
+
+def _canonical_words(lengths: list[int]) -> tuple[tuple[int, int], ...]:
+    """Code words in the order of (length, index): each is the one before plus 1, lengthened by zeros."""
+    words = [(0, 0)] * len(lengths)
+    word = before = 0
+    for length, index in sorted((length, index) for index, length in enumerate(lengths)):
+        word <<= length - before
+        words[index] = (word, length)
+        word, before = word + 1, length
+    return tuple(words)
+
+
+def _checked(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a table that is a code; anything else is a ParameterError."""
+    if not isinstance(table, Mapping):
+        raise ParameterError(f"a code must be an object, got {type(table).__name__}")
+    if set(table) != set(_FIELDS):
+        odd = sorted(str(name) for name in set(table) ^ set(_FIELDS))[0]
+        raise ParameterError(f"a code has the fields {', '.join(_FIELDS)}, got {_missing(odd)}{odd[:40]!r}")
+    for name in ("bytes", "class"):
+        if not isinstance(table[name], str):
+            raise ParameterError(f"code.{name} must be a string, got {type(table[name]).__name__}")
+    for name in ("tokens", "ends", "lengths"):
+        if not isinstance(table[name], list) or not all(isinstance(text, str) for text in table[name]):
+            raise ParameterError(f"code.{name} must be a list of strings, got {type(table[name]).__name__}")
+    size = len(json.dumps(dict(table), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"))
+    if size > MAX_JSON_BYTES:
+        raise ParameterError(f"a code must be at most {MAX_JSON_BYTES} bytes of JSON, got {size}")
+    _check_symbols("bytes", list(table["bytes"]), 1)
+    _check_symbols("tokens", table["tokens"], 2)
+    _check_symbols("ends", table["ends"], 1)
+    symbols = 2 + len(table["bytes"]) + len(table["tokens"]) + len(table["ends"])
+    classes = len(table["lengths"])
+    if not 1 <= classes <= len(_BASE36):
+        raise ParameterError(f"code.lengths must have 1 to {len(_BASE36)} rows, got {classes}")
+    for index, row in enumerate(table["lengths"]):
+        if len(row) != symbols or not set(row) <= set("123456789abcdef"):
+            raise ParameterError(
+                f"code.lengths[{index}] must be {symbols} hex digits from 1 to f, one for each symbol, got {row[:40]!r}"
+            )
+        total = sum(1 << MAX_WORD - int(digit, 16) for digit in row)
+        if total != 1 << MAX_WORD:
+            raise ParameterError(f"code.lengths[{index}] must have a Kraft sum of 1, got {total}/{1 << MAX_WORD}")
+    after = table["class"]
+    if len(after) != symbols or not set(after) <= set(_BASE36[:classes]):
+        raise ParameterError(
+            f"code.class must be {symbols} digits of base 36 below {classes}, one for each symbol, got {after[:40]!r}"
+        )
+    return {name: list(table[name]) if isinstance(table[name], list) else table[name] for name in _FIELDS}
+
+
+def _missing(name: str) -> str:
+    return "no " if name in _FIELDS else "unknown "
+
+
+def _check_symbols(name: str, texts: list[str], shortest: int) -> None:
+    """Distinct strings of bytes; a token and an end may spell the same, the place in the string tells them apart."""
+    for text in texts:
+        if not shortest <= len(text) <= MAX_BYTES or max(text) > "\xff":
+            raise ParameterError(
+                f"code.{name} must hold strings of {shortest} to {MAX_BYTES} characters up to U+00FF, got {text[:40]!r}"
+            )
+    if len(set(texts)) < len(texts):
+        twice = next(text for index, text in enumerate(texts) if text in texts[:index])
+        raise ParameterError(f"code.{name} must be distinct, got {twice!r} twice")

@@ -1,0 +1,428 @@
+"""Bad input, interruptions and broken pipes: one sentence, the right exit code, nothing left, nothing private told."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+Cli = Callable[..., CompletedProcess[str]]
+Start = Callable[..., "subprocess.Popen[str]"]
+
+SECRET = "s3cretV4lue"  # noqa: S105  # what must never be told; it is in every data file below
+LONG_SIMULATION = ("simulate", "-m", "bucket", "--bits", "32", "--people", "8000", "--runs", "20000", "--json")
+
+FIND_ERRORS = {
+    # The file.
+    "no such file": ("find", "{folder}/missing.txt"),
+    "a directory": ("find", "{folder}"),
+    "an empty file": ("find", "{folder}/empty.txt"),
+    "only empty lines": ("find", "{folder}/blank.txt"),
+    "only a header": ("find", "{folder}/header.csv"),
+    "not gzip": ("find", "{folder}/false.gz"),
+    "gzip cut short": ("find", "{folder}/short.gz"),
+    "not Parquet": ("find", "{folder}/false.parquet"),
+    "a field too long": ("find", "{folder}/long.csv"),
+    "a missing column": ("find", "{folder}/people.csv", "--column", "nope"),
+    "no column chosen": ("find", "{folder}/people.csv"),
+    "a missing person column": ("find", "{folder}/people.csv", "--column", "value", "--person", "nope"),
+    "a column of a text": ("find", "{folder}/people.txt", "--column", "value"),
+    "a person column of a text": ("find", "{folder}/people.txt", "--person", "who"),
+    # Privacy.
+    **{
+        f"epsilon {epsilon}": ("find", "{folder}/people.txt", f"--epsilon={epsilon}")
+        for epsilon in ("0", "-1", "-0", "nan", "inf", "-inf", "abc", "", "1e400", "1e-300", "0x1", "1/2", "1,5", "0\n")
+    },
+    **{
+        f"delta {delta}": ("find", "{folder}/people.txt", f"--delta={delta}")
+        for delta in ("0.5", "1", "-1", "nan", "inf", "abc", "", "1e-300", "0.5\n")
+    },
+    "delta 0 with noise of the paper": ("find", "{folder}/people.txt", "--delta", "0", "-o", "calibration=paper"),
+    "delta 0 with tight noise": ("find", "{folder}/people.txt", "--delta", "0", "-o", "calibration=tight"),
+    "delta 0 with jl and noise": (
+        *("find", "{folder}/people.txt", "--domain", "integers:8"),
+        *("--delta", "0", "-o", "calibration=paper"),
+    ),
+    "noise that exact composition refuses": (
+        *("find", "{folder}/people.txt", "--domain", "integers:8"),
+        *("-o", "calibration=paper", "--epsilon", "8", "--delta", "1e-3"),
+    ),
+    # The mechanism and its options.
+    "an unknown mechanism": ("find", "{folder}/people.txt", "-m", "nope"),
+    "an empty mechanism": ("find", "{folder}/people.txt", "-m", ""),
+    "a mechanism in capitals": ("find", "{folder}/people.txt", "-m", "JL"),
+    "the baseline, which is not local": ("find", "{folder}/people.txt", "-m", "exponential"),
+    "jl with too large a domain": ("find", "{folder}/people.txt", "-m", "jl", "--domain", "text:32"),
+    "jl with a domain one bit too large": ("find", "{folder}/people.txt", "-m", "jl", "--domain", "integers:25"),
+    "naive-laplace with too large a domain": (
+        *("find", "{folder}/people.txt", "-m", "naive-laplace"),
+        *("--domain", "integers:17"),
+    ),
+    **{
+        f"option {' '.join(options)}": (
+            "find",
+            "{folder}/people.txt",
+            *(word for option in options for word in ("-o", option)),
+        )
+        for options in (
+            ("nope=1",),
+            ("calibratoin=paper",),
+            ("Calibration=paper",),
+            ("projection=dense",),  # an option of another mechanism
+            ("calibration=nope",),
+            ("calibration=",),
+            ("calibration",),
+            ("=paper",),
+            ("",),
+            ("calibration=paper", "calibration=paper"),
+            ("beta=0.1", "decoder=soft", "beta=0.2"),
+            ("beta=0",),
+            ("beta=1",),
+            ("beta=2",),
+            ("beta=-1",),
+            ("beta=nan",),
+            ("beta=inf",),
+            ("beta=abc",),
+            ("beta=1e-60",),
+            ("beta=1e-400",),
+        )
+    },
+    # The domain.
+    **{
+        f"domain {domain}": ("find", "{folder}/people.txt", "--domain", domain)
+        for domain in (
+            *("integers:0", "integers:513", "integers:", "integers", "integers:-1", "integers:8.0", "integers:1e3"),
+            *("integers: 8", "integers:99999999999", "text:0", "text:65", "text:", "text:abc", "foo:3", "", ":", ":8"),
+            *("INTEGERS:8", "categories", "categories:"),
+        )
+    },
+    "no file of names": ("find", "{folder}/people.txt", "--domain", "categories:{folder}/missing.txt"),
+    "a directory of names": ("find", "{folder}/people.txt", "--domain", "categories:{folder}"),
+    "an empty file of names": ("find", "{folder}/people.txt", "--domain", "categories:{folder}/empty.txt"),
+    "a file of empty names": ("find", "{folder}/people.txt", "--domain", "categories:{folder}/blank.txt"),
+    "names with the reserved one": ("find", "{folder}/people.txt", "--domain", "categories:{folder}/reserved.txt"),
+}
+
+SIMULATE_ERRORS = {
+    **{
+        f"people {people}": ("--people", people)
+        for people in (
+            *("0", "-5", "1.5", "abc", "1e20", "", " ", "nan", "inf", "1e16", "0.5", "m", "1kk", "0x10", "1e999999999"),
+            *("1e-999999999", "1e99999999999999999999", "9" * 50),
+        )
+    },
+    **{f"heavy {heavy}": ("--people", "100", "--heavy", heavy) for heavy in ("0", "1.5", "-0.5", "nan", "inf")},
+    **{f"zipf {zipf}": ("--people", "100", "--zipf", zipf) for zipf in ("-1", "nan", "inf")},
+    **{
+        f"tail {tail}": ("--people", "100", "--heavy", "0.5", "--tail", tail)
+        for tail in ("0", "abc", "-1", "", "1.5", "65536", "1e12")
+    },
+    "more people alone than values": ("--people", "1e6", "--heavy", "0.5", "--tail", "distinct"),
+    "zipf and heavy": ("--people", "100", "--zipf", "1", "--heavy", "0.5"),
+    "zipf and uniform": ("--people", "100", "--zipf", "1", "--uniform"),
+    "heavy and uniform": ("--people", "100", "--heavy", "0.5", "--uniform"),
+    "all crowds": ("--people", "100", "--heavy", "0.5", "--uniform", "--zipf", "1"),
+    **{
+        f"values {values}": ("--people", "100", "--values", values)
+        for values in ("0", "-1", "abc", "65536", "70000", "1e15")
+    },
+    "more values than the universe, equally often": ("--people", "100", "--uniform", "--values", "65536"),
+    "epsilon 0": ("--people", "100", "--epsilon", "0"),
+    "epsilon nan": ("--people", "100", "--epsilon", "nan"),
+    "delta 0.5": ("--people", "100", "--delta", "0.5"),
+    "delta 0 with noise": ("--people", "100", "--delta", "0", "-o", "calibration=tight"),
+    "noise that exact composition refuses": (
+        *("--people", "100", "-o", "calibration=paper"),
+        *("--epsilon", "8", "--delta", "1e-3"),
+    ),
+    "too many bits for jl": ("--people", "100", "--bits", "25"),
+    "too many bits for naive-laplace": ("-m", "naive-laplace", "--people", "100", "--bits", "17"),
+    "an unknown mechanism": ("-m", "nope", "--people", "100"),
+    "an unknown option": ("--people", "100", "-o", "nope=1"),
+    "an option twice": ("--people", "100", "-o", "calibration=tight", "-o", "calibration=tight"),
+    "an option without a value": ("--people", "100", "-o", "calibration"),
+    "beta 0": ("-m", "bucket", "--people", "100", "-o", "beta=0"),
+    "beta 2": ("-m", "bucket", "--people", "100", "-o", "beta=2"),
+    "noise too large for its sums": ("-m", "naive-laplace", "--people", "1e15", "--epsilon", "1e-5"),
+    "noise too large for its digits": ("-m", "naive-laplace", "--people", "100", "--epsilon", "1e-9"),
+    "epsilon 0 of the baseline": ("-m", "exponential", "--people", "100", "--epsilon", "0"),
+    "delta 0.5 of the baseline": ("-m", "exponential", "--people", "100", "--delta", "0.5"),
+}
+
+USAGE_ERRORS = {
+    "no such command": ("nope",),
+    "no such option": ("find", "{folder}/people.txt", "--nope"),
+    "no file": ("find",),
+    "two files": ("find", "{folder}/people.txt", "{folder}/people.txt"),
+    "an option without its value": ("find", "{folder}/people.txt", "--epsilon"),
+    "top 0": ("find", "{folder}/people.txt", "--top", "0"),
+    "top abc": ("find", "{folder}/people.txt", "--top", "abc"),
+    "seed -1": ("find", "{folder}/people.txt", "--seed", "-1"),
+    "no mechanism": ("simulate", "--people", "100"),
+    "no people": ("simulate", "-m", "jl"),
+    "runs 0": ("simulate", "-m", "jl", "--people", "100", "--runs", "0"),
+    "bits 0": ("simulate", "-m", "jl", "--people", "100", "--bits", "0"),
+    "bits 513": ("simulate", "-m", "bucket", "--people", "100", "--bits", "513"),
+    "heavy abc": ("simulate", "-m", "jl", "--people", "100", "--heavy", "abc"),
+    "an argument too many": ("mechanisms", "jl"),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Data files that all hold the secret, and files of names."""
+    folder = tmp_path_factory.mktemp("data")
+    people = f"{SECRET}\n" * 40
+    files = {
+        "people.txt": people,
+        "people.csv": f"who,value\nme,{SECRET}\nyou,{SECRET}\n",
+        "false.gz": people,
+        "false.parquet": people,
+        "long.csv": f"value\n{SECRET * 20_000}\n",
+        "empty.txt": "",
+        "blank.txt": "\n\n\r\n",
+        "header.csv": "value\n",
+        "reserved.txt": "red\n(other)\n",
+    }
+    for name, text in files.items():
+        (folder / name).write_bytes(text.encode())
+    (folder / "short.gz").write_bytes(b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03" + SECRET.encode())
+    return folder
+
+
+def filled(words: tuple[str, ...], folder: Path) -> list[str]:
+    """The words of a command with the folder in its place."""
+    return [word.replace("{folder}", str(folder)) for word in words]
+
+
+def check_refusal(run: CompletedProcess[str]) -> None:
+    """Exit code 2, one sentence on stderr, nothing on stdout, no traceback and nothing private."""
+    assert SECRET not in run.stdout + run.stderr
+    assert "Traceback" not in run.stderr
+    assert (run.returncode, run.stdout) == (2, "")
+    lines = run.stderr.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("hubbub: ")
+    assert len(lines[0]) < 500
+    assert lines[0].isprintable()
+
+
+class TestBadInput:
+    """One sentence and exit code 2."""
+
+    @pytest.mark.parametrize("words", FIND_ERRORS.values(), ids=FIND_ERRORS)
+    def test_find(self, hubbub_cli: Cli, folder: Path, words: tuple[str, ...]) -> None:
+        """Whatever is wrong with a job for `hubbub find`, it is said in one sentence that tells nothing private."""
+        check_refusal(hubbub_cli(*filled(words, folder)))
+
+    @pytest.mark.parametrize("words", SIMULATE_ERRORS.values(), ids=SIMULATE_ERRORS)
+    def test_simulate(self, hubbub_cli: Cli, words: tuple[str, ...]) -> None:
+        """Whatever is wrong with a job for `hubbub simulate`, it is said in one sentence."""
+        check_refusal(hubbub_cli("simulate", *(() if "-m" in words else ("-m", "jl")), *words))
+
+    @pytest.mark.parametrize("people", ["0", "-1", "1.5", "abc", "1e20"])
+    def test_demo(self, hubbub_cli: Cli, people: str) -> None:
+        """A demo of an impossible crowd is refused before anything is printed."""
+        check_refusal(hubbub_cli("demo", "--people", people))
+
+    def test_demo_with_an_impossible_epsilon(self, hubbub_cli: Cli) -> None:
+        """An epsilon that cannot be is refused before the demo begins."""
+        check_refusal(hubbub_cli("demo", "--people", "100", "--epsilon", "0"))
+
+    @pytest.mark.parametrize("words", USAGE_ERRORS.values(), ids=USAGE_ERRORS)
+    def test_usage(self, hubbub_cli: Cli, folder: Path, words: tuple[str, ...]) -> None:
+        """A wrong call is answered with the usage and exit code 2."""
+        run = hubbub_cli(*filled(words, folder))
+        assert (run.returncode, run.stdout) == (2, "")
+        assert "Traceback" not in run.stderr
+        assert run.stderr.startswith(("Usage: hubbub", "Error: "))
+        assert run.stderr.splitlines()[-1].startswith("Error: ")
+        assert SECRET not in run.stderr
+
+    def test_an_empty_standard_input(self, hubbub_cli: Cli) -> None:
+        """Nobody on standard input is refused like an empty file."""
+        check_refusal(hubbub_cli("find", "-", stdin=""))
+
+    def test_exact_composition_names_what_it_found(self, hubbub_cli: Cli) -> None:
+        """The refusal of the paper's noise tells the delta that it really has, which is above the stated one."""
+        options = ("--epsilon", "8", "--delta", "1e-3", "-o", "calibration=paper", "--people", "100")
+        run = hubbub_cli("simulate", "-m", "jl", *options)
+        check_refusal(run)
+        executed = re.search(r"got delta=([0-9.]+) at epsilon=8", run.stderr)
+        assert executed is not None
+        assert float(executed[1]) > 1e-3
+
+    @pytest.mark.parametrize("name", ["people.txt", "people.csv"])
+    def test_the_name_of_a_file_cannot_forge_a_line(self, hubbub_cli: Cli, tmp_path: Path, name: str) -> None:
+        """A file name with line ends and escapes is quoted, so that a message stays one printable line."""
+        check_refusal(hubbub_cli("find", tmp_path / f"no\nsuch\x1b[31m{name}"))
+
+
+class TestProcess:
+    """The same as processes of their own."""
+
+    @pytest.mark.parametrize(
+        "name", ["no such file", "a missing column", "epsilon nan", "jl with too large a domain", "option beta=2"]
+    )
+    def test_bad_input(self, hubbub_process: Cli, folder: Path, name: str) -> None:
+        """A failing process leaves one line on stderr, exit code 2 and no traceback."""
+        check_refusal(hubbub_process(*filled(FIND_ERRORS[name], folder)))
+
+    def test_usage(self, hubbub_process: Cli) -> None:
+        """A wrong call exits with 2 and shows the usage, without a traceback."""
+        run = hubbub_process("simulate", "-m", "jl", "--people", "100", "--runs", "0")
+        assert (run.returncode, run.stdout) == (2, "")
+        assert run.stderr.startswith("Usage: ")
+        assert "Traceback" not in run.stderr
+
+    @pytest.mark.parametrize("options", [(), ("--json",)], ids=["table", "json"])
+    def test_a_reader_that_leaves(self, start_hubbub: Start, options: tuple[str, ...]) -> None:
+        """Output into a pipe that nobody reads ends the process without a word."""
+        reading, writing = os.pipe()
+        os.close(reading)
+        process = start_hubbub("mechanisms", *options, stdout=writing)
+        os.close(writing)
+        _, stderr = process.communicate(timeout=60)
+        assert stderr == ""
+        assert process.returncode in (0, 1, 141)
+
+    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+    @pytest.mark.parametrize("options", [(), ("--json",)], ids=["table", "json"])
+    def test_a_full_disk(self, start_hubbub: Start, options: tuple[str, ...]) -> None:
+        """Output that cannot be written is a failure in one sentence."""
+        with open("/dev/full", "w") as full:
+            process = start_hubbub("mechanisms", *options, stdout=full.fileno())
+        _, stderr = process.communicate(timeout=60)
+        assert process.returncode != 0
+        assert "Traceback" not in stderr
+        assert len(stderr.splitlines()) == 1
+
+    def test_a_terminal_without_unicode(self, hubbub_process: Cli) -> None:
+        """Where the output is ASCII the signs are replaced, and nothing fails."""
+        run = hubbub_process("mechanisms", env={"PYTHONIOENCODING": "ascii"})
+        assert "Traceback" not in run.stderr
+        assert run.returncode == 0
+        assert "naive-laplace" in run.stdout
+
+    def test_no_standard_input_at_all(self) -> None:
+        """A closed standard input is refused like an empty one."""
+        words = [sys.executable, "-m", "hubbub", "find", "-"]
+        closed = subprocess.run(
+            ["sh", "-c", 'exec "$@" <&-', "sh", *words], capture_output=True, text=True, timeout=60, check=False
+        )
+        check_refusal(closed)
+
+
+class TestInterruption:
+    """Ctrl-C: exit code 130, no traceback, nothing half-written, nothing left."""
+
+    def watched(
+        self, start_hubbub: Start, words: tuple[object, ...], until: bytes, **files: int
+    ) -> tuple[subprocess.Popen[str], int, bytes]:
+        """Start a job with a terminal for stderr, and wait until its progress bar has come so far."""
+        leader, follower = pty.openpty()
+        process = start_hubbub(*words, stderr=follower, env={"COLUMNS": "100"}, **files)
+        os.close(follower)
+        seen = b""
+        while not re.search(until, seen):
+            assert select.select([leader], [], [], 60)[0], "no progress for a minute"
+            seen += os.read(leader, 4096)
+        return process, leader, seen
+
+    def interrupted(self, process: subprocess.Popen[str], leader: int, seen: bytes) -> tuple[str, str]:
+        """Interrupt the job; returns its stdout and all that the terminal got."""
+        process.send_signal(signal.SIGINT)
+        try:
+            while part := os.read(leader, 4096):
+                seen += part
+        except OSError:  # how Linux says that the other end is closed
+            pass
+        os.close(leader)
+        stdout, _ = process.communicate(timeout=60)
+        return stdout, seen.decode()
+
+    def check(self, returncode: int, stdout: str, stderr: str, temporary: Path) -> None:
+        """What every interruption leaves."""
+        assert "Traceback" not in stderr
+        assert "KeyboardInterrupt" not in stderr
+        assert (returncode, stdout) == (130, "")
+        assert list(temporary.iterdir()) == []
+
+    def test_simulate(self, start_hubbub: Start, temporary: Path) -> None:
+        """In the middle of a long simulation, after some runs, Ctrl-C ends it at once."""
+        process, *terminal = self.watched(start_hubbub, LONG_SIMULATION, rb"[1-9]\d*/20000")
+        stdout, stderr = self.interrupted(process, *terminal)
+        self.check(process.returncode, stdout, stderr, temporary)
+        assert stderr.rstrip().endswith("hubbub: interrupted")
+        assert stderr.count("\x1b[?25l") == stderr.count("\x1b[?25h")  # the cursor is back
+
+    def test_find(self, start_hubbub: Start, temporary: Path, tmp_path: Path) -> None:
+        """In the middle of a survey over standard input Ctrl-C ends it, and what was spooled is gone."""
+        data = tmp_path / "people.txt"
+        data.write_text("x\n" * 2_000_000)
+        with data.open() as stdin:
+            words = ("find", "-", "--domain", "integers:8", "--json")
+            process, *terminal = self.watched(start_hubbub, words, b"Reporting", stdin=stdin.fileno())
+        assert len(list(temporary.iterdir())) == 1
+        stdout, stderr = self.interrupted(process, *terminal)
+        self.check(process.returncode, stdout, stderr, temporary)
+
+    def reading(self, start_hubbub: Start, temporary: Path) -> subprocess.Popen[str]:
+        """A job that has read and spooled a part of its standard input and waits for the rest."""
+        process = start_hubbub("find", "-", stdin=subprocess.PIPE)
+        assert process.stdin is not None
+        process.stdin.write("x\n" * 500_000)  # more than any pipe holds: it is being read
+        process.stdin.flush()
+        assert len(list(temporary.iterdir())) == 1
+        return process
+
+    def test_while_reading(self, start_hubbub: Start, temporary: Path) -> None:
+        """While standard input is still coming Ctrl-C ends the job too."""
+        process = self.reading(start_hubbub, temporary)
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=60)
+        stdout, stderr = process.communicate()
+        self.check(process.returncode, stdout, stderr, temporary)
+        assert stderr == "hubbub: interrupted\n"
+
+    def test_a_termination_leaves_no_values_behind(self, start_hubbub: Start, temporary: Path) -> None:
+        """Whoever ends a job politely, as `timeout` and a service manager do, leaves nobody's values on the disk."""
+        process = self.reading(start_hubbub, temporary)
+        process.terminate()
+        process.wait(timeout=60)
+        _, stderr = process.communicate()
+        assert process.returncode in (128 + signal.SIGTERM, -signal.SIGTERM)
+        assert "Traceback" not in stderr
+        assert [path for path in temporary.rglob("*") if path.is_file()] == []
+
+    def test_demo(self, start_hubbub: Start, temporary: Path) -> None:
+        """A demo that is interrupted removes its made-up visitors."""
+        process = start_hubbub("demo", "--people", "1m")
+        assert process.stdout is not None
+        assert "1,000,000 visitors" in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+        assert (process.returncode, stderr) == (130, "hubbub: interrupted\n")
+        assert list(temporary.iterdir()) == []
+
+    def test_while_starting(self, start_hubbub: Start, temporary: Path) -> None:
+        """While the program is still being loaded Ctrl-C is as quiet as later."""
+        process = start_hubbub(*LONG_SIMULATION, python=("-X", "importtime"))
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.rstrip().endswith(" hubbub.errors"):
+                break
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+        assert "Traceback" not in stderr
+        assert process.returncode in (130, -signal.SIGINT)
+        assert list(temporary.iterdir()) == []

@@ -1,0 +1,481 @@
+"""The documentation, held to what the code does: blocks run, commands run, links resolve, bytes are recomputed."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import hashlib
+import io
+import json
+import re
+import runpy
+import shlex
+import subprocess
+import sys
+from decimal import Context, Decimal, localcontext
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import typer
+from tests.reference import naive
+from typer.testing import CliRunner
+
+from hubbub import Integers, ReplayedWords, Text, create_survey, mechanism_for
+from hubbub.cli.main import app
+from hubbub.mechanisms.registry import REGISTRY
+from hubbub.numeric.hashing import Purpose, derive_key, hash_uint64
+from hubbub.wire.report_batch import encode_batch
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+COMMANDS = DOCS / "commands.md"
+BUILT = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+PAGES = sorted([*(ROOT / name for name in BUILT), *DOCS.rglob("*.md")])
+
+
+class Block(NamedTuple):
+    """A fenced block: its language, its text, and whether it follows the block before it with nothing between."""
+
+    language: str
+    text: str
+    follows: bool
+
+
+def blocks(page: Path) -> list[Block]:
+    """All fenced blocks of a page, in order."""
+    found, end = [], 0
+    text = page.read_text(encoding="utf-8")
+    for match in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        found.append(Block(match[1], match[2], bool(found) and not text[end : match.start()].strip()))
+        end = match.end()
+    return found
+
+
+def label(page: Path) -> str:
+    """The page's path in the repository."""
+    return page.relative_to(ROOT).as_posix()
+
+
+# (a) Python blocks.
+
+
+def with_python() -> list[Path]:
+    """The pages that have a Python block."""
+    return [page for page in PAGES if any(block.language == "python" for block in blocks(page))]
+
+
+def test_there_are_python_blocks() -> None:
+    """The README and the page of commands have Python to run, so that an empty suite cannot pass."""
+    assert {"README.md", "docs/commands.md"} <= {label(page) for page in with_python()}
+
+
+@pytest.mark.parametrize("page", with_python(), ids=label)
+def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every Python block runs, in order, in one fresh namespace; a text block right after it is what it prints."""
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "docs"}
+    printed = ""
+    for block in blocks(page):
+        if block.language == "python":
+            with contextlib.redirect_stdout(io.StringIO()) as output:
+                exec(compile(block.text, label(page), "exec"), namespace)  # noqa: S102  # our own documentation
+            printed = output.getvalue()
+        elif block.language == "text" and block.follows and printed:
+            assert printed == block.text
+            printed = ""
+
+
+def test_readme_example_finds_the_sites(capsys: pytest.CaptureFixture[str]) -> None:
+    """The README's example is at most 12 lines and prints all three sites with intervals, the largest first."""
+    example = next(block.text for block in blocks(ROOT / "README.md") if block.language == "python")
+    assert len([line for line in example.splitlines() if line.strip()]) <= 12
+    exec(compile(example, "README.md", "exec"), {})  # noqa: S102
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in lines[:3]] == ["search.example", "news.example", "blog.example"]
+    assert all("between" in line for line in lines[:3])
+
+
+def test_example_script_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    """examples/referrers.py prints the largest site first."""
+    runpy.run_path(str(ROOT / "examples" / "referrers.py"), run_name="__main__")
+    assert capsys.readouterr().out.splitlines()[1].startswith("search.example")
+
+
+# (b) Commands in console blocks.
+
+
+class Shown(NamedTuple):
+    """A command in a console block, and the output shown below it."""
+
+    page: str
+    command: str
+    output: tuple[str, ...]
+
+
+def shown_commands() -> list[Shown]:
+    """Every line that starts with "$ " in a console or sh block, with the lines that follow it."""
+    found = []
+    for page in PAGES:
+        for block in blocks(page):
+            if block.language in ("console", "sh"):
+                for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+                    command, *output = part.splitlines()
+                    found.append(Shown(label(page), command, tuple(output)))
+    return found
+
+
+HUBBUB = [shown for shown in shown_commands() if shown.command.startswith("hubbub")]
+OTHERS = [shown for shown in shown_commands() if not shown.command.startswith("hubbub")]
+
+
+@pytest.fixture
+def samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the sample files, made by the block of docs/commands.md that makes them."""
+    monkeypatch.chdir(tmp_path)
+    exec(next(block.text for block in blocks(COMMANDS) if block.language == "python"), {})  # noqa: S102
+    assert {path.name for path in tmp_path.iterdir()} == {"referrers.txt", "visits.csv", "countries.txt"}
+    return tmp_path
+
+
+def run_command(command: str) -> str:
+    """Run a hubbub command line in this process and return what it prints."""
+    name, *arguments = shlex.split(command)
+    assert name == "hubbub"
+    given = None
+    if "<" in arguments:
+        *arguments, _, file = arguments
+        given = Path(file).read_bytes()
+    result = CliRunner().invoke(app, arguments, input=given)
+    assert result.exit_code == 0, f"{command}: exit code {result.exit_code}\n{result.output}"
+    return result.stdout
+
+
+def squeezed(line: str) -> str:
+    """A line without the blanks that only lay it out."""
+    return " ".join(line.split())
+
+
+def test_there_are_commands() -> None:
+    """Every command of the command line is shown somewhere, so that an empty suite cannot pass."""
+    assert {shown.command.split()[1] for shown in HUBBUB} >= {"demo", "find", "simulate", "mechanisms"}
+
+
+@pytest.mark.usefixtures("samples")
+@pytest.mark.parametrize("shown", HUBBUB, ids=lambda shown: f"{shown.page}: {shown.command}")
+def test_commands_run(shown: Shown) -> None:
+    """Every hubbub command exits with 0 and prints the lines shown, in order; "…" stands for what is left out."""
+    printed = iter([squeezed(line) for line in run_command(shown.command).splitlines()])
+    for line in (squeezed(line) for line in shown.output):
+        if line not in ("", "…"):
+            start, cut, _ = line.partition(" …")
+            match = str.startswith if cut else str.__eq__
+            assert any(match(real, start) for real in printed), f"{shown.command} does not print {line!r} here"
+
+
+def test_other_commands_are_make_targets() -> None:
+    """Every other command is `make TARGET`, and the Makefile has the target."""
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert OTHERS
+    for shown in OTHERS:
+        words = shlex.split(shown.command, comments=True)
+        assert words[0] == "make", f"{shown.page}: {shown.command}"
+        assert set(words[1:]) <= set(targets), f"{shown.page}: {shown.command}"
+
+
+def test_console_script_is_installed() -> None:
+    """`hubbub` and `python -m hubbub` are the command line that the documentation speaks of."""
+    for command in ([str(Path(sys.executable).with_name("hubbub"))], [sys.executable, "-m", "hubbub"]):
+        result = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
+        assert re.fullmatch(r"hubbub \d+\.\d+\.\d+\n", result.stdout)
+
+
+# (c) The page of commands.
+
+
+def section(name: str) -> str:
+    """The section of docs/commands.md about a command."""
+    text = COMMANDS.read_text(encoding="utf-8")
+    match = re.search(rf"^## `hubbub {name}`\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    assert match, f"docs/commands.md has no section about hubbub {name}"
+    return match[1]
+
+
+COMMAND_LINE = typer.main.get_command(app).commands
+
+
+@pytest.mark.parametrize("name", COMMAND_LINE)
+def test_every_option_is_documented(name: str) -> None:
+    """Each option that `hubbub COMMAND --help` lists is in the command's section, and no other is in its table."""
+    shown = run_command(f"hubbub {name} --help")
+    options = {option for param in COMMAND_LINE[name].params for option in param.opts if option.startswith("-")}
+    assert all(re.search(rf"(?<![\w-]){option}\b", shown) for option in options)
+    listed = re.findall(r"^\| (`-[^|]*) \|", section(name), re.MULTILINE)
+    documented = {option.split()[0] for cell in listed for option in re.findall(r"`(-[^`]*)`", cell)}
+    assert documented == options
+
+
+def test_top_level_options_are_documented() -> None:
+    """The options of `hubbub` itself are on the page too."""
+    text = COMMANDS.read_text(encoding="utf-8")
+    for option in re.findall(r"(?<![\w-])--?[a-z]+", run_command("hubbub --help").partition("Options:")[2]):
+        assert f"`{option}`" in text
+
+
+def fields(value: object, path: str = "") -> set[str]:
+    """The paths of all fields of a JSON document, with [] for the elements of a list; surveys are not entered."""
+    if isinstance(value, list):
+        return set().union(*(fields(each, f"{path}[]") for each in value))
+    if not isinstance(value, dict) or path in ("survey", "options"):
+        return {path}
+    return set().union(*(fields(each, f"{path}.{name}".lstrip(".")) for name, each in value.items()))
+
+
+@pytest.mark.usefixtures("samples")
+@pytest.mark.parametrize(
+    ("name", "commands"),
+    [
+        ("find", ["find visits.csv --column country --domain categories:countries.txt --truth --json --seed 1"]),
+        ("simulate", ["simulate -m bucket -n 8000 --bits 32 --heavy 0.5 --json --seed 1"]),
+        ("mechanisms", ["mechanisms --json"]),
+    ],
+)
+def test_json_fields_are_documented(name: str, commands: list[str]) -> None:
+    """The table of JSON fields is the set of fields that the command prints."""
+    printed = set().union(*(fields(json.loads(run_command(f"hubbub {command}"))) for command in commands))
+    table = section(name).partition("### JSON")[2]
+    assert set(re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)) == printed
+
+
+def test_exit_codes_are_as_documented() -> None:
+    """A refusal is one sentence on standard error and exit code 2."""
+    result = CliRunner().invoke(app, ["find", "no-such-file.txt"])
+    assert result.exit_code == 2
+    assert result.stderr == "hubbub: the file must exist, got 'no-such-file.txt'\n"
+    assert result.stderr.strip() in COMMANDS.read_text(encoding="utf-8")
+
+
+# (d) The worked example of the wire format, by the library and by a second implementation written from the page.
+
+SEED = bytes(range(32))
+ID = (0x0706050403020100, 0x0F0E0D0C0B0A0908)
+LIE = 2**64 - 1
+SPREAD = [(k * 0x9E3779B97F4A7C15) % 2**64 for k in range(26)]
+
+
+def little(*words: int) -> str:
+    """64-bit words as they are on the wire, in hex."""
+    return b"".join(word.to_bytes(8, "little") for word in words).hex()
+
+
+def derived(purpose: int) -> bytes:
+    """The key of a purpose."""
+    return naive.half_sip_hash(SEED[:8], purpose.to_bytes(4, "little") + SEED[8:])
+
+
+def hashed(purpose: int, *message: int) -> int:
+    """The public hash of 32-bit words."""
+    raw = b"".join(word.to_bytes(4, "little") for word in message)
+    return int.from_bytes(naive.half_sip_hash(derived(purpose), raw), "little")
+
+
+def below(value: int, bound: int) -> int:
+    """uniform_below."""
+    return value * bound >> 64
+
+
+def bucket_trial(trial: int) -> list[int]:
+    """The 12 rows of a trial over items of 8 bits."""
+    for attempt in range(100):
+        drawn = [hashed(4, trial, attempt, row, 0) % 2**8 for row in range(12)]
+        if all(drawn) and naive.rank(drawn) == 8:
+            return drawn
+    raise AssertionError("no trial of full rank")
+
+
+def digit_threshold(rate: int, digit: int) -> int:
+    """The chance that a binary digit of a geometric variable is 1, times 2^64, to the nearest whole number."""
+    with localcontext(Context(prec=80)):
+        power = Decimal(-rate * 2**digit).exp()
+        return int((power / (1 + power) * 2**64).to_integral_value())
+
+
+def from_the_page() -> dict[str, str]:
+    """The worked example from the rules that docs/wire-format.md states, without the library."""
+    truth_threshold = 13485650502877570762
+    survey = {
+        "version": 1,
+        "name": "referrers",
+        "domain": {"kind": "integers", "bits": 16},
+        "epsilon": "1",
+        "delta": "0",
+        "mechanism": "jl",
+        "options": {"calibration": "onebit", "projection": "hadamard"},
+        "parameters": {"rows": 65536, "truth_threshold": str(truth_threshold)},
+        "public_seed": SEED.hex(),
+        "expected_reports": 100000,
+        "opens": None,
+        "closes": None,
+    }
+    canonical = json.dumps(survey, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    survey_id = hashlib.sha256(canonical.encode()).hexdigest()
+    coin = hashed(1, ID[0] % 2**32, ID[0] >> 32, ID[1] % 2**32, ID[1] >> 32)
+    row = below(coin, 65536)
+    sign = naive.parity(5, row)
+    lie = little(*ID) + bytes([sign ^ (truth_threshold <= LIE)]).hex()
+    place = below(coin, 228)
+    bit = naive.parity(5, bucket_trial(place // 12)[place % 12]) ^ hashed(5, place) & 1
+    thresholds = [digit_threshold(1, digit) for digit in range(6)]
+    answers = naive.add_noise([0, 1], SPREAD[2:], thresholds)
+    return {
+        "survey": canonical,
+        "survey_id": survey_id,
+        **{f"key of purpose {purpose}": derived(purpose).hex() for purpose in range(1, 6)},
+        "item of 5": little(5),
+        "item of U+0065 U+0301, text:8": little(int.from_bytes("\u00e9".encode(), "little")),
+        "id": little(*ID),
+        "hash of the id": f"{coin:016x}",
+        "jl row of the id": str(row),
+        "jl sign bit": str(sign),
+        "jl report, third word 0": little(*ID) + bytes([sign]).hex(),
+        "jl report, third word 2^64-1": lie,
+        "batch of the latter": "01" + survey_id + lie,
+        "dense sign bit of row 70": str(hashed(2, 5, 0, 1) >> 6 & 1),
+        "first of fewer hadamard rows": str(below(hashed(3, 0, 0), 65536)),
+        "bucket trial 0": " ".join(f"{each:02x}" for each in bucket_trial(0)),
+        "sha256 of all bucket rows": hashlib.sha256(
+            bytes(row for trial in range(19) for row in bucket_trial(trial))
+        ).hexdigest(),
+        "bucket shifts of trial 0": "".join(str(hashed(5, each) & 1) for each in range(12)),
+        "bucket row of the id": str(place),
+        "bucket report, third word 0": little(*ID) + bytes([bit]).hex(),
+        "laplace digit thresholds": " ".join(map(str, thresholds)),
+        "laplace answers": " ".join(map(str, answers)),
+        "laplace report": little(*SPREAD[:2]) + b"".join(a.to_bytes(1, "little", signed=True) for a in answers).hex(),
+    }
+
+
+def from_the_library() -> dict[str, str]:
+    """The worked example from the library."""
+    survey = create_survey("referrers", Integers(16), 1, public_seed=SEED)
+    jl = mechanism_for(survey)
+    five = survey.domain.encode([5])
+    told, lied = (jl.randomize(five, np.array([[*ID, word]], np.uint64)) for word in (0, LIE))
+    coin = hash_uint64(derive_key(SEED, Purpose.REPORT_ROW), np.array([ID], np.uint64))
+    dense = mechanism_for(create_survey("dense", Integers(8), 1, options={"projection": "dense"}, public_seed=SEED))
+    fewer = {"mechanism": "jl", "options": {"calibration": "tight"}, "expected_reports": 100, "public_seed": SEED}
+    bucket = mechanism_for(create_survey("bucket", Integers(8), 1, mechanism="bucket", public_seed=SEED))
+    noisy = mechanism_for(create_survey("laplace", Integers(1), 2, mechanism="naive-laplace", public_seed=SEED))
+    spread = ReplayedWords(np.array(SPREAD, np.uint64)).draw(1, noisy.words_per_report)
+    laplace = noisy.randomize(np.array([[1]], np.uint64), spread)
+    keys = {purpose: derive_key(SEED, purpose) for purpose in range(1, 6)}
+    return {
+        "survey": survey.to_json().decode(),
+        "survey_id": survey.survey_id.hex(),
+        **{f"key of purpose {purpose}": little(key.high << 32 | key.low) for purpose, key in keys.items()},
+        "item of 5": five.astype("<u8").tobytes().hex(),
+        "item of U+0065 U+0301, text:8": Text(8).encode(["e\u0301"]).astype("<u8").tobytes().hex(),
+        "id": told["id"].tobytes().hex(),
+        "hash of the id": f"{int(coin[0]):016x}",
+        "jl row of the id": str(jl.channel.rows_of(np.array([ID], np.uint64))[0]),
+        "jl sign bit": str(told["bit"][0]),
+        "jl report, third word 0": told.tobytes().hex(),
+        "jl report, third word 2^64-1": lied.tobytes().hex(),
+        "batch of the latter": encode_batch(survey.survey_id, lied).hex(),
+        "dense sign bit of row 70": str(dense.sign_bits_at(np.array([[5]], np.uint64), np.array([70]))[0]),
+        "first of fewer hadamard rows": first_character(mechanism_for(create_survey("few", Integers(16), 1, **fewer))),
+        "bucket trial 0": " ".join(f"{row:02x}" for row in bucket.matrix[:12, 0].tolist()),
+        "sha256 of all bucket rows": hashlib.sha256(bucket.matrix[:, 0].astype(np.uint8).tobytes()).hexdigest(),
+        "bucket shifts of trial 0": "".join(map(str, bucket.shifts[:12])),
+        "bucket row of the id": str(bucket.channel.rows_of(np.array([ID], np.uint64))[0]),
+        "bucket report, third word 0": bucket.randomize(five, np.array([[*ID, 0]], np.uint64)).tobytes().hex(),
+        "laplace digit thresholds": " ".join(map(str, noisy.channel.noise.digit_thresholds)),
+        "laplace answers": " ".join(map(str, laplace["answers"][0])),
+        "laplace report": laplace.tobytes().hex(),
+    }
+
+
+def first_character(mechanism) -> str:
+    """The r of row 0, read from the signs of the powers of two."""
+    powers = np.array([[1 << place] for place in range(16)], np.uint64)
+    return str(sum(int(bit) << place for place, bit in enumerate(mechanism.sign_bits(powers)[:, 0])))
+
+
+def test_worked_example_is_what_library_and_page_give() -> None:
+    """Every line of the worked example in docs/wire-format.md is recomputed twice."""
+    page = (DOCS / "wire-format.md").read_text(encoding="utf-8").partition("## A worked example")[2]
+    lines = re.search(r"^```text\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[1].splitlines()
+    written = dict(line.split(" = ", 1) for line in lines)
+    assert written == from_the_page()
+    assert written == from_the_library()
+
+
+def test_purposes_of_the_hash_are_documented() -> None:
+    """The page has the number of every purpose that a registered mechanism uses, and no wrong one."""
+    page = (DOCS / "wire-format.md").read_text(encoding="utf-8")
+    listed = {name: int(number) for name, number in re.findall(r"^\| `([A-Z_]+)` \| (\d+) \|", page, re.MULTILINE)}
+    modules = {entry.build.__module__ for entry in REGISTRY.values()} | {"hubbub.mechanisms.channels"}
+    sources = "".join(Path(sys.modules[module].__file__).read_text(encoding="utf-8") for module in modules)
+    used = set(re.findall(r"\bPurpose\.([A-Z_]+)", sources))
+    assert used <= set(listed)
+    assert all(Purpose[name] == number for name, number in listed.items())
+
+
+# (e) Links.
+
+
+def slug(heading: str) -> str:
+    """The anchor of a heading; one that is not ASCII has different anchors in different places, so it has none."""
+    if not heading.isascii():
+        return ""
+    return re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", heading.lower()).strip())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=label)
+def test_links_resolve(page: Path) -> None:
+    """A relative link points to a file that is there, and its anchor to a heading that is there."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", target):
+            continue
+        file, _, anchor = target.partition("#")
+        there = (page.parent / file).resolve() if file else page
+        assert there.is_file(), f"{label(page)} links to {target}"
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", there.read_text(encoding="utf-8"), re.MULTILINE)
+            assert anchor in {slug(heading) for heading in headings}, f"{label(page)} links to {target}"
+
+
+def test_every_page_is_in_the_site() -> None:
+    """mkdocs.yml names every page of docs/, and none that is not there."""
+    named = set(re.findall(r"^\s*- [^:]+: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
+    assert named == {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
+
+
+# (f) The table of mechanisms.
+
+
+def test_table_of_mechanisms_is_the_registry() -> None:
+    """The README's table has the registry's names, guarantees, report sizes, times and advice, word for word."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in re.findall(r"^\| `.*\|$", text, re.M)]
+    abouts = [entry.about for entry in REGISTRY.values()]
+    assert rows == [[f"`{a.name}`", a.guarantee, a.report, a.server_time, a.use_when] for a in abouts]
+
+
+# (g) Paths.
+
+
+@pytest.mark.parametrize("name", ["errata.md", "glossary.md"])
+def test_named_places_exist(name: str) -> None:
+    """Every module and test that the page names is there, and so is the name after "::"."""
+    text = (DOCS / name).read_text(encoding="utf-8")
+    places = re.findall(r"((?:src|tests)/[\w/]+\.py)(?:::(\w+))?", text)
+    assert len(places) >= 10
+    for path, member in places:
+        file = ROOT / path
+        assert file.is_file(), f"{name} names {path}"
+        nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        defined = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+        assert not member or member in defined, f"{name} names {path}::{member}"
