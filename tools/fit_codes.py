@@ -218,8 +218,9 @@ def text(data: Path) -> tuple[Strings, dict[str, Strings]]:
     fitted, tests = Counter[str](), {}
     for label, share, strings in parts:
         clean: Strings = defaultdict(float)
+        total = sum(strings.values())
         for value, weight in strings.items():
-            clean[normal("text-1", value)] += share * weight / sum(strings.values())
+            clean[normal("text-1", value)] += share * weight / total
         kept, tests[label] = split(clean, family=lambda value: value[:5])
         fitted.update(kept)
     return dict(fitted), tests

@@ -5,8 +5,8 @@
   x PrivacyError       a Survey whose executed privacy loss is above its claim
   x WireError          bytes that are not what they claim to be
     . BadVersion       another version of the format
-    . BadLength        too short, or a size that is not a whole number of reports
-    . LeftOverBytes    bytes after the end
+    . BadLength        shorter than a header
+    . LeftOverBytes    not a whole number of reports
   x SurveyMismatch     reports or tallies of another survey
   x InputError         a file that cannot be read as people's values
 
@@ -49,11 +49,11 @@ class BadVersion(WireError):
 
 
 class BadLength(WireError):
-    """Bytes that end too early or are not a whole number of reports."""
+    """Bytes that end before their header does."""
 
 
 class LeftOverBytes(WireError):
-    """Bytes after the end of the message."""
+    """Bytes that are not a whole number of reports."""
 
 
 class SurveyMismatch(HubbubError, ValueError):

@@ -106,28 +106,47 @@ def test_example_script_runs(capsys: pytest.CaptureFixture[str]) -> None:
 # (b) Commands in console blocks.
 
 
+def leaves(group, path: str = "") -> dict[str, object]:
+    """All commands below a group, by their names with blanks between."""
+    found: dict[str, object] = {}
+    for name, command in group.commands.items():
+        found |= leaves(command, f"{path}{name} ") if hasattr(command, "commands") else {path + name: command}
+    return found
+
+
+COMMAND_LINE = leaves(typer.main.get_command(app))
+
+
 class Shown(NamedTuple):
     """A command in a console block, and the output shown below it."""
 
-    page: str
     command: str
     output: tuple[str, ...]
 
 
-def shown_commands() -> list[Shown]:
-    """Every line that starts with "$ " in a console or sh block, with the lines that follow it."""
+def shown_commands(page: Path) -> list[list[Shown]]:
+    """For every console or sh block, its lines that start with "$ ", each with the lines that follow it."""
     found = []
-    for page in PAGES:
-        for block in blocks(page):
-            if block.language in ("console", "sh"):
-                for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
-                    command, *output = part.splitlines()
-                    found.append(Shown(label(page), command, tuple(output)))
+    for block in blocks(page):
+        if block.language in ("console", "sh"):
+            parts = [part.splitlines() for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]]
+            found.append([Shown(command, tuple(output)) for command, *output in parts])
     return found
 
 
-HUBBUB = [shown for shown in shown_commands() if shown.command.startswith("hubbub")]
-OTHERS = [shown for shown in shown_commands() if not shown.command.startswith("hubbub")]
+SESSIONS = [
+    pytest.param(session, id=f"{label(page)}: {session[0].command}")
+    for page in PAGES
+    for session in shown_commands(page)
+    if session[0].command.startswith("hubbub")
+]
+OTHERS = [
+    shown
+    for page in PAGES
+    for session in shown_commands(page)
+    for shown in session
+    if not shown.command.startswith("hubbub")
+]
 
 
 @pytest.fixture
@@ -159,19 +178,21 @@ def squeezed(line: str) -> str:
 
 def test_there_are_commands() -> None:
     """Every command of the command line is shown somewhere, so that an empty suite cannot pass."""
-    assert {shown.command.split()[1] for shown in HUBBUB} >= {"demo", "find", "simulate", "mechanisms"}
+    shown = " ".join(each.command for session in SESSIONS for each in session.values[0])
+    assert all(f"hubbub {name} " in f"{shown} " for name in COMMAND_LINE)
 
 
 @pytest.mark.usefixtures("samples")
-@pytest.mark.parametrize("shown", HUBBUB, ids=lambda shown: f"{shown.page}: {shown.command}")
-def test_commands_run(shown: Shown) -> None:
+@pytest.mark.parametrize("session", SESSIONS)
+def test_commands_run(session: list[Shown]) -> None:
     """Every hubbub command exits with 0 and prints the lines shown, in order; "…" stands for what is left out."""
-    printed = iter([squeezed(line) for line in run_command(shown.command).splitlines()])
-    for line in (squeezed(line) for line in shown.output):
-        if line not in ("", "…"):
-            start, cut, _ = line.partition(" …")
-            match = str.startswith if cut else str.__eq__
-            assert any(match(real, start) for real in printed), f"{shown.command} does not print {line!r} here"
+    for shown in session:
+        printed = iter([squeezed(line) for line in run_command(shown.command).splitlines()])
+        for line in (squeezed(line) for line in shown.output):
+            if line not in ("", "…"):
+                start, cut, _ = line.partition(" …")
+                match = str.startswith if cut else str.__eq__
+                assert any(match(real, start) for real in printed), f"{shown.command} does not print {line!r} here"
 
 
 def test_other_commands_are_make_targets() -> None:
@@ -180,8 +201,8 @@ def test_other_commands_are_make_targets() -> None:
     assert OTHERS
     for shown in OTHERS:
         words = shlex.split(shown.command, comments=True)
-        assert words[0] == "make", f"{shown.page}: {shown.command}"
-        assert set(words[1:]) <= set(targets), f"{shown.page}: {shown.command}"
+        assert words[0] == "make", shown.command
+        assert set(words[1:]) <= set(targets), shown.command
 
 
 def test_console_script_is_installed() -> None:
@@ -200,9 +221,6 @@ def section(name: str) -> str:
     match = re.search(rf"^## `hubbub {name}`\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
     assert match, f"docs/commands.md has no section about hubbub {name}"
     return match[1]
-
-
-COMMAND_LINE = typer.main.get_command(app).commands
 
 
 @pytest.mark.parametrize("name", COMMAND_LINE)
@@ -234,16 +252,19 @@ def fields(value: object, path: str = "") -> set[str]:
 
 @pytest.mark.usefixtures("samples")
 @pytest.mark.parametrize(
-    ("name", "commands"),
+    ("name", "command"),
     [
-        ("find", ["find visits.csv --column country --domain categories:countries.txt --truth --json --seed 1"]),
-        ("simulate", ["simulate -m bucket -n 8000 --bits 32 --heavy 0.5 --json --seed 1"]),
-        ("mechanisms", ["mechanisms --json"]),
+        ("find", "find visits.csv --column country --domain categories:countries.txt --truth --json --seed 1"),
+        ("simulate", "simulate -m bucket -n 8000 --bits 32 --heavy 0.5 --json --seed 1"),
+        ("mechanisms", "mechanisms --json"),
+        ("code measure", "code measure own.json countries.txt --kind words --json"),
     ],
 )
-def test_json_fields_are_documented(name: str, commands: list[str]) -> None:
+def test_json_fields_are_documented(name: str, command: str) -> None:
     """The table of JSON fields is the set of fields that the command prints."""
-    printed = set().union(*(fields(json.loads(run_command(f"hubbub {command}"))) for command in commands))
+    if "own.json" in command:
+        run_command("hubbub code fit countries.txt --output own.json --kind words")
+    printed = fields(json.loads(run_command(f"hubbub {command}")))
     table = section(name).partition("### JSON")[2]
     assert set(re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)) == printed
 

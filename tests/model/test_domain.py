@@ -154,7 +154,7 @@ def test_text_that_is_not_utf8_decodes_to_none() -> None:
         (lambda: domain_from_json({"kind": "integers", "bits": 8, "more": 1}), "unknown more"),
         (lambda: domain_from_json({"kind": "integers"}), "no bits"),
         (lambda: domain_from_json({"kind": "text", "max_bytes": 8, "normalization": 2}), "normalization"),
-        (lambda: domain_from_json({"kind": "categories", "names": "ab"}), "must be a list"),
+        (lambda: domain_from_json({"kind": "categories", "names": "ab", "normalization": 1}), "must be a list"),
     ],
 )
 def test_bad_domains(make, said: str) -> None:

@@ -234,6 +234,13 @@ def test_word_sources() -> None:
         replay.draw(1, 1)
 
 
+def test_devices_have_no_seed() -> None:
+    """The sources a device may use take no argument: there is nothing to seed."""
+    for source in (OSWords, BulkWords):
+        with pytest.raises(TypeError):
+            source(1)
+
+
 def test_bulk_words_are_fair_across_block_borders() -> None:
     """Every bit of more than one megabyte of keystream is a fair coin, and no word repeats."""
     words = BulkWords().draw(1, 300_000)[0]

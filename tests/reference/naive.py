@@ -181,3 +181,80 @@ def dense_sign(key: bytes, item: int, row: int) -> int:
 def dense_scores(key: bytes, items: Sequence[int], cells: Sequence[int]) -> list[int]:
     """Signed sums of the cells for each item."""
     return [sum(dense_sign(key, item, row) * cell for row, cell in enumerate(cells)) for item in items]
+
+
+def feistel_part(key: bytes, step: int, number: int, bits: int, wanted: int) -> int:
+    """F_step of a number of `bits` bits: the hashes of (256·step + j, its words), low bits first."""
+    words = -(-bits // 64)
+    message = number.to_bytes(8 * words, "little")
+    result = 0
+    for j in range(-(-wanted // 64)):
+        hashed = half_sip_hash(key, (256 * step + j).to_bytes(4, "little") + message)
+        result |= int.from_bytes(hashed, "little") << (64 * j)
+    return result & ((1 << wanted) - 1)
+
+
+def to_path(key: bytes, item: int, bits: int) -> str:
+    """The path of an item as a string of 0 and 1."""
+    right = (bits + 1) // 2
+    left = bits - right
+    high, low = item >> right, item & ((1 << right) - 1)
+    if left:
+        high ^= feistel_part(key, 1, low, right, left)
+        low ^= feistel_part(key, 2, high, left, right)
+    return format(low, f"0{right}b") + (format(high, f"0{left}b") if left else "")
+
+
+def from_path(key: bytes, path: str) -> int:
+    """The item of a path."""
+    bits = len(path)
+    right = (bits + 1) // 2
+    left = bits - right
+    low, high = int(path[:right], 2), int(path[right:] or "0", 2)
+    if left:
+        low ^= feistel_part(key, 2, high, left, right)
+        high ^= feistel_part(key, 1, low, right, left)
+    return high << right | low
+
+
+def tree_coins(
+    key: bytes, report_id: bytes, ends: Sequence[int], masks: int, bucket_bits: int
+) -> tuple[int, list[int]]:
+    """The row and the masks of a report."""
+    first = int.from_bytes(half_sip_hash(key, report_id), "little")
+    drawn = [first & (2**20 - 1), first >> 20 & (2**20 - 1)]
+    for block in range(1, 4):
+        more = int.from_bytes(half_sip_hash(key, report_id + block.to_bytes(4, "little")), "little")
+        drawn += [more >> (20 * k) & (2**20 - 1) for k in range(3)]
+    row = next(row for row, end in enumerate(ends) if first >> 40 < end)
+    return row, [mask & ((1 << bucket_bits) - 1) for mask in drawn[:masks]]
+
+
+def tree_bucket(key: bytes, path: str, row: int, depth: int, chunk: int, bucket_bits: int) -> int:
+    """The bucket of a path in a row."""
+    last = int(path[depth - chunk : depth] or "0", 2)
+    if chunk == bucket_bits:
+        return last
+    words = -(-len(path) // 64)
+    parent = path[: depth - chunk].ljust(64 * words, "0")
+    message = b"".join(int(parent[64 * k : 64 * (k + 1)], 2).to_bytes(8, "little") for k in range(words))
+    hashed = int.from_bytes(half_sip_hash(key, message + row.to_bytes(4, "little")), "little")
+    return hashed >> (64 - bucket_bits + chunk) << chunk | last
+
+
+def tree_symbol(bucket: int, masks: Sequence[int], keep: int, other: int, threshold: int) -> int:
+    """The symbol a device answers with."""
+    if keep < threshold:
+        return sum(parity(mask, bucket) << j for j, mask in enumerate(masks))
+    return other >> (64 - len(masks))
+
+
+def tree_tally(symbol: int, masks: Sequence[int]) -> dict[int, int]:
+    """What one report adds to the sums of its row."""
+    added: dict[int, int] = {}
+    for c in range(1, 1 << len(masks)):
+        place = 0
+        for j, mask in enumerate(masks):
+            place ^= mask * (c >> j & 1)
+        added[place] = added.get(place, 0) + 1 - 2 * parity(c, symbol)
+    return added

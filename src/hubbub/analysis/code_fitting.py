@@ -13,6 +13,7 @@ The fit is for the workshop: only its table travels, so nothing here need give t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.errors import ParameterError
-from hubbub.model.text_code import END, ESC, MAX_BYTES, MAX_WORD, TextCode
+from hubbub.model.text_code import END, ESC, MAX_BYTES, MAX_JSON_BYTES, MAX_WORD, TextCode
 
 Counts = NDArray[np.float64]
 
@@ -85,7 +86,7 @@ def fit_code(
         advance(1)
     table = merging.symbols()
     counts = _count_neighbours(texts, weights, _flat(table))
-    after, rows = _cluster(counts, shape.classes, advance)
+    after, rows = _cluster(counts, min(shape.classes, _room(table)), advance)
     table["class"] = "".join(_DIGITS[index] for index in after)
     table["lengths"] = ["".join(_DIGITS[length] for length in row) for row in rows]
     return TextCode(table)
@@ -98,6 +99,16 @@ def fit_steps(shape: CodeShape) -> int:
 
 def _merges(shape: CodeShape) -> int:
     return shape.tokens + max(0, shape.ends - shape.seeded_ends)
+
+
+def _room(symbols: Mapping[str, Any]) -> int:
+    """How many classes a table with these symbols has room for."""
+    size = 2 + sum(len(symbols[name]) for name in ("bytes", "tokens", "ends"))
+    rest = len(json.dumps({**symbols, "class": "", "lengths": []}, separators=(",", ":"), ensure_ascii=False).encode())
+    classes = (MAX_JSON_BYTES - rest - size) // (size + len('"",'))
+    if classes < 1:
+        raise ParameterError(f"a table must be at most {MAX_JSON_BYTES} bytes, got {size} symbols that are too many")
+    return classes
 
 
 def _choose_alphabet(texts: list[bytes], weights: Counts, rare: float) -> list[int]:

@@ -151,24 +151,34 @@ def progress(label: str, total: int, unit: str) -> Iterator[Callable[[int], None
         yield lambda step: bar.advance(task, step)
 
 
+def visible(text: str) -> str:
+    r"""The text with everything that could move a cursor or colour a terminal spelled out.
+
+    >>> print(visible("tab\t, bell\x07"))
+    tab\t, bell\x07
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
 def print_table(title: str, columns: list[tuple[str, str]], rows: list[list[str]], caption: str = "") -> None:
-    """A table on stdout; columns are (heading, "left" or "right")."""
+    """A table on stdout between a title and a caption; columns are (heading, "left" or "right")."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text as Cell
 
-    table = Table(
-        title=title, caption=caption or None, box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left"
-    )
+    table = Table(box=box.SIMPLE_HEAD)
     for heading, side in columns:
         table.add_column(heading, justify="right" if side == "right" else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(Cell(cell) for cell in row))  # as text: a value may look like markup
+        table.add_row(*(Cell(visible(cell)) for cell in row))  # as text: a value may look like markup
     console = Console()
     if not console.is_terminal:
         console = Console(width=140)
+    typer.echo(visible(title))
     console.print(table)
+    if caption:
+        typer.echo(visible(caption))
 
 
 def number(value: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -53,4 +54,5 @@ def demo(
                     with_truth=True,
                 )
             show(found, top=10)
-    typer.echo("Each visitor sent 17 bytes: a random id and one bit, which is a lie more than one time in four.")
+    lie = 1 / (1 + math.exp(min(float(epsilon), 700.0)))
+    typer.echo(f"Each visitor sent 17 bytes: a random id and one bit, which is a lie with a chance of {lie:.1%}.")

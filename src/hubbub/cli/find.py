@@ -43,7 +43,7 @@ def find(
         str | None, typer.Option("--mechanism", "-m", help="Default: jl up to 2^24 values, bucket above.")
     ] = None,
     option: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="KEY=VALUE", help="Repeatable.")] = None,
-    delta: Annotated[str | None, typer.Option(help="Default: 0 where pure, else 1e-6.")] = None,
+    delta: Annotated[str | None, typer.Option(help="Default: what the mechanism needs, 0 where pure.")] = None,
     domain: Annotated[str, typer.Option(help="integers:BITS, text:BYTES or categories:FILE.")] = DEFAULT_DOMAIN,
     person: Annotated[
         str | None, typer.Option(help="Column that names the person: one random row of each is used.")

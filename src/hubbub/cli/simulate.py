@@ -28,7 +28,7 @@ def simulate(
     uniform: Annotated[bool, typer.Option("--uniform", help="Crowd: all values equally often.")] = False,
     values: Annotated[str | None, typer.Option(help="With --zipf or --uniform: how many values are held.")] = None,
     epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Privacy loss of each person.")] = "1",
-    delta: Annotated[str | None, typer.Option(help="Default: 0 where pure, else 1e-6.")] = None,
+    delta: Annotated[str | None, typer.Option(help="Default: what the mechanism needs, 0 where pure.")] = None,
     runs: Annotated[int, typer.Option(help="Independent repetitions.", min=1, max=1_000_000)] = 1,
     seed: Annotated[int | None, typer.Option(help="Repeat a simulation exactly.", min=0)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
@@ -36,7 +36,8 @@ def simulate(
     """Simulate a mechanism on a crowd, exactly, and compare with the truth and the theorem.
 
     Where the sums of all reports can be drawn at once (all but `jl -o projection=dense`), a billion people take
-    seconds. Without a crowd option: --zipf 1.2. Success is finding a value that most people hold.
+    seconds. Without a crowd option: --zipf 1.2. Success is finding a value that none
+    is held more often than.
 
     \b
     hubbub simulate -m jl -n 1e6 --bits 16 --zipf 1.1

@@ -20,7 +20,7 @@ from hubbub.model.mechanism import Reports, Words
 from hubbub.model.privacy import PrivacyGuarantee
 from hubbub.model.tally import Cells
 from hubbub.numeric.composition import composed_delta, largest_each, theorem_each
-from hubbub.numeric.hashing import Purpose, derive_key, hash_uint64, uniform_below
+from hubbub.numeric.hashing import Purpose, check_bound, derive_key, hash_uint64, uniform_below
 from hubbub.numeric.sampling import DiscreteLaplace, bernoulli, bit_epsilon, bit_threshold
 
 _ID_WORDS = 2
@@ -106,6 +106,7 @@ class OneBitChannel:
     words_per_report = _ID_WORDS + 1
 
     def __init__(self, rows: int, threshold: int, seed: bytes) -> None:
+        check_bound(rows)
         self.rows = rows
         self.threshold = threshold
         self.cells_shape = (rows,)
@@ -184,7 +185,7 @@ def calibrate_bit(epsilon: Decimal) -> dict[str, Any]:
 
 def noise_to_json(noise: DiscreteLaplace) -> dict[str, Any]:
     """The parameters of the noise, as a survey carries them."""
-    return {"noise_rate": str(noise.rate), "digit_thresholds": [str(t) for t in noise.digit_thresholds]}
+    return {"noise_rate": str(noise.rate.normalize()), "digit_thresholds": [str(t) for t in noise.digit_thresholds]}
 
 
 def noise_from_json(parameters: Mapping[str, Any]) -> DiscreteLaplace:
@@ -196,6 +197,8 @@ def noise_from_json(parameters: Mapping[str, Any]) -> DiscreteLaplace:
         number = Decimal(rate)
     except InvalidOperation:
         raise ParameterError(f"parameters.noise_rate must be a number, got {rate!r}") from None
+    if str(number.normalize()) != rate:
+        raise ParameterError(f"parameters.noise_rate must be in canonical form, got {rate!r}")
     return DiscreteLaplace(number, tuple(whole_text("digit_thresholds", t) for t in thresholds))
 
 

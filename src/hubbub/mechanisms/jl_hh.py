@@ -83,8 +83,10 @@ class JLHeavyHitters(RowSketch):
             # Two values may differ in every row, from +1 to −1: replacement neighbours (errata E1, E2).
             channel = LaplaceChannel(rows, changed=rows, step=2, noise=noise_from_json(parameters))
         super().__init__(survey, rows, channel)
-        if not self.dense and rows > self._padded:
-            raise ParameterError(f"parameters.rows must be at most {self._padded} for hadamard, got {rows}")
+        if not self.dense and (rows > self._padded or (rows < self._padded and isinstance(channel, OneBitChannel))):
+            raise ParameterError(
+                f"parameters.rows must be {self._padded} for hadamard, or fewer with noise, got {rows}"
+            )
 
     # The projection.
 
@@ -233,7 +235,7 @@ def _limit_rows(wanted: float, request: Request) -> int:
     rows = max(_MIN_ROWS, math.ceil(_DISTORTION_SHARE * wanted))
     if request.options["projection"] == "hadamard":
         return min(rows, 1 << request.bits)
-    if rows * request.size > MAX_DENSE_SIGNS or rows > 2**24:
+    if rows * request.size > MAX_DENSE_SIGNS or rows > 2**21:
         raise ParameterError(f"projection=dense must have rows·values of at most 2^36, got {rows}·{request.size}")
     return rows
 

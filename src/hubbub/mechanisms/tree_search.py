@@ -188,15 +188,10 @@ def _within_quota(
     paths: NDArray[np.uint64], root_bits: int, chosen: NDArray[np.int64], children: NDArray[np.float32]
 ) -> NDArray[np.int64]:
     """Best first, at most a quota under each root."""
-    order = np.argsort(-children.ravel()[chosen], kind="stable")
-    roots = (paths[order, 0] >> np.uint64(64 - root_bits)).astype(np.int64)
-    if np.bincount(roots).max(initial=0) <= _QUOTA:
-        return chosen[order]
-    by_root = np.argsort(roots, kind="stable")
-    first = np.searchsorted(roots[by_root], roots[by_root])
-    rank = np.empty(len(roots), np.int64)
-    rank[by_root] = np.arange(len(roots)) - first
-    return chosen[order[rank < _QUOTA]]
+    order = np.argsort(-children.ravel()[chosen])
+    keep = np.empty(len(order), np.bool_)
+    tree_kernels.within_quota(paths[order, 0] >> np.uint64(64 - root_bits), root_bits, _QUOTA, keep)
+    return chosen[order[keep]]
 
 
 def _near_roots(

@@ -147,7 +147,7 @@ class Categories(Domain):
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        return {"kind": "categories", "names": list(self.names)}
+        return {"kind": "categories", "names": list(self.names), "normalization": 1}
 
     @property
     def _fallback(self) -> int:
@@ -208,7 +208,7 @@ class Text(Domain):
 _FIELDS = {
     "integers": ("bits",),
     "ipv4": (),
-    "categories": ("names",),
+    "categories": ("names", "normalization"),
     "text": ("max_bytes", "normalization"),
     "coded_text": ("code", "normalization", "width"),
 }
@@ -232,12 +232,12 @@ def domain_from_json(data: Mapping[str, Any]) -> Domain:
         return Integers(data["bits"])
     if kind == "ipv4":
         return IPv4()
-    if kind == "text":
-        if data["normalization"] != 1 or isinstance(data["normalization"], bool):
-            raise ParameterError(f"domain.normalization must be 1, got {data['normalization']!r}")
-        return Text(data["max_bytes"])
     if kind == "coded_text":
         return CodedText(TextCode(data["code"]), data["normalization"], data["width"])
+    if data["normalization"] != 1 or isinstance(data["normalization"], bool):
+        raise ParameterError(f"domain.normalization must be 1, got {data['normalization']!r}")
+    if kind == "text":
+        return Text(data["max_bytes"])
     if not isinstance(data["names"], list):
         raise ParameterError(f"domain.names must be a list, got {type(data['names']).__name__}")
     return Categories(data["names"])

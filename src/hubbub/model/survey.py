@@ -192,7 +192,7 @@ def _parse_decimal(name: str, value: object) -> Decimal:
         raise ParameterError(f"{name} must be finite, got {name}={value!s}")
     if len(number.as_tuple().digits) > 60:
         raise ParameterError(f"{name} must have at most 60 digits, got {len(number.as_tuple().digits)}")
-    return number
+    return number + 0 if number else Decimal(0)  # there is one zero
 
 
 def _decimal_text(number: Decimal) -> str:

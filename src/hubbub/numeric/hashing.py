@@ -64,13 +64,18 @@ def hash_uint64(key: HashKey, messages: NDArray[np.uint64]) -> NDArray[np.uint64
     return hash_words(key, rows.view("<u4"))
 
 
+def check_bound(bound: int) -> None:
+    """A bound that every client can multiply by exactly, or shift by."""
+    if not 1 <= bound <= 2**21 and not (bound <= 2**24 and bound.bit_count() == 1):
+        raise ParameterError(f"a bound must be from 1 to 2^21, or a power of two up to 2^24, got {bound}")
+
+
 def uniform_below(hashes: NDArray[np.uint64], bound: int) -> NDArray[np.int64]:
     """⌊hash · bound / 2^64⌋, from two products below 2^53 so that a browser gets the same number.
 
-    For a bound that is a power of two this is the top bits of the hash.
+    For a bound that is a power of two this is the top bits of the hash, and may be larger.
     """
-    if not 1 <= bound <= 2**24:
-        raise ParameterError(f"bound must be from 1 to 2^24, got bound={bound}")
+    check_bound(bound)
     low, high = hashes & np.uint64(0xFFFFFFFF), hashes >> np.uint64(32)
     factor = np.uint64(bound)
     return ((high * factor + (low * factor >> np.uint64(32))) >> np.uint64(32)).astype(np.int64)

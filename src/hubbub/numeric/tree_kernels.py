@@ -202,3 +202,13 @@ def drop_weak_brothers(scores, children, weight, gap):  # type: ignore[no-untype
             own = children[i, c] - scores[i]
             if own <= 0 or own * own * weight / 2 < limit:
                 children[i, c] = -np.inf
+
+
+@njit(cache=True, nogil=True)
+def within_quota(roots, root_bits, quota, keep):  # type: ignore[no-untyped-def]
+    """Keep the first `quota` of each root."""
+    seen = np.zeros(1 << root_bits, np.int32)
+    for i in range(roots.shape[0]):
+        root = np.int64(roots[i])
+        keep[i] = seen[root] < quota
+        seen[root] += 1

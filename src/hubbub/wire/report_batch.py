@@ -24,8 +24,8 @@ def parse_batch(data: bytes, survey_id: bytes, report_dtype: np.dtype[np.void]) 
 
     Raises
     ------
-    BadVersion, BadLength, LeftOverBytes, SurveyMismatch
-        In this order; then nothing of the batch is used.
+    BadLength, BadVersion, SurveyMismatch, LeftOverBytes
+        Then nothing of the batch is used.
     """
     if not data:
         raise BadLength(f"a batch must have a header of {HEADER_BYTES} bytes, got 0 bytes")
