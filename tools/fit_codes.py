@@ -32,7 +32,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from hubbub.analysis.code_fitting import SHAPES, fit_code, measure_code
+from hubbub.analysis.code_bits import measure_code
+from hubbub.analysis.code_fitting import SHAPES, fit_code
 from hubbub.model.coded_domain import NORMALIZATIONS
 from hubbub.model.text_code import TextCode
 

@@ -1,5 +1,5 @@
 """Run the command line as `python -m hubbub`."""
 
-from hubbub.cli.main import run
+from hubbub.cli import run
 
 run()

@@ -389,8 +389,7 @@ class TestInterruption:
         """While standard input is still coming Ctrl-C ends the job too."""
         process = self.reading(start_hubbub, temporary)
         process.send_signal(signal.SIGINT)
-        process.wait(timeout=60)
-        stdout, stderr = process.communicate()
+        stdout, stderr = process.communicate(timeout=60)  # which ends its input, as Ctrl-C ends whoever writes it
         self.check(process.returncode, stdout, stderr, temporary)
         assert stderr == "hubbub: interrupted\n"
 
@@ -398,8 +397,7 @@ class TestInterruption:
         """Whoever ends a job politely, as `timeout` and a service manager do, leaves nobody's values on the disk."""
         process = self.reading(start_hubbub, temporary)
         process.terminate()
-        process.wait(timeout=60)
-        _, stderr = process.communicate()
+        _, stderr = process.communicate(timeout=60)
         assert process.returncode in (128 + signal.SIGTERM, -signal.SIGTERM)
         assert "Traceback" not in stderr
         assert [path for path in temporary.rglob("*") if path.is_file()] == []

@@ -443,7 +443,7 @@ class TestSpool:
         """A refusal and a Ctrl-C while spooling remove the spool."""
 
         class Interrupted(io.BytesIO):
-            def read(self, _: int | None = -1, /) -> bytes:
+            def read1(self, _: int | None = -1, /) -> bytes:
                 assert list(spools.iterdir()) != []
                 raise KeyboardInterrupt
 

@@ -189,7 +189,6 @@ class TestPromises:
         found = result(hubbub_cli("simulate", *options, "--people", "1e9", "--heavy", "0.5", "--seed", "1", "--json"))
         assert found["people"] == 10**9
         assert found["success_rate"] == 1
-        assert found["seconds"] < 10
 
     @pytest.mark.parametrize("options", [JL, (*JL, "-o", "calibration=paper"), NAIVE], ids=names)
     def test_the_largest_crowd_is_computed_rightly(self, hubbub_cli: Cli, options: tuple[str, ...]) -> None:

@@ -14,22 +14,19 @@ The fit is for the workshop: only its table travels, so nothing here need give t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hubbub.analysis.code_classes import ROUNDS, Counts, cluster
 from hubbub.errors import ParameterError
-from hubbub.model.text_code import END, ESC, MAX_BYTES, MAX_JSON_BYTES, MAX_WORD, TextCode
-
-Counts = NDArray[np.float64]
+from hubbub.model.text_code import END, ESC, MAX_BYTES, MAX_JSON_BYTES, TextCode
 
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _LONGEST_END = 16
-_SMOOTHING = 8.0  # strings' worth of the average row that each class is mixed with
-_ROUNDS = 12  # of clustering
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +83,7 @@ def fit_code(
         advance(1)
     table = merging.symbols()
     counts = _count_neighbours(texts, weights, _flat(table))
-    after, rows = _cluster(counts, min(shape.classes, _room(table)), advance)
+    after, rows = cluster(counts, min(shape.classes, _room(table)), advance)
     table["class"] = "".join(_DIGITS[index] for index in after)
     table["lengths"] = ["".join(_DIGITS[length] for length in row) for row in rows]
     return TextCode(table)
@@ -94,7 +91,7 @@ def fit_code(
 
 def fit_steps(shape: CodeShape) -> int:
     """How many steps a fit reports."""
-    return _merges(shape) + _ROUNDS
+    return _merges(shape) + ROUNDS
 
 
 def _merges(shape: CodeShape) -> int:
@@ -125,7 +122,7 @@ def _choose_ends(texts: list[bytes], weights: Counts, alphabet: list[int], shape
     """Suffixes one by one, the next being the one that saves most bits over those already chosen."""
     known = set(alphabet)
     counts = _count_bytes(texts, weights)
-    bits = np.log2(counts.sum() / np.maximum(counts, 1))
+    bits = np.log2(max(1.0, counts.sum()) / np.maximum(counts, 1))
     places: dict[bytes, list[int]] = {}
     for index, text in enumerate(texts):
         for size in range(1, min(len(text), _LONGEST_END) + 1):
@@ -259,139 +256,3 @@ def _count_neighbours(texts: list[bytes], weights: Counts, code: TextCode) -> Co
             before = symbol
         lengths.append(len(symbols))
     return np.bincount(pairs, np.repeat(weights, lengths), size * size).astype(float).reshape(size, size)
-
-
-def _cluster(counts: Counts, classes: int, advance: Callable[[int], None]) -> tuple[list[int], list[list[int]]]:
-    """The class after each symbol and the code lengths of each class; the start, row END, is in class 0."""
-    size = len(counts)
-    used = counts.sum(axis=1)
-    average = (counts.sum(axis=0) + 0.5) / (counts.sum() + 0.5 * size)
-    sums = _join_rows(counts[used > 0], classes)
-    bits = -np.log2(_smooth(sums, average))
-    after = np.zeros(size, np.int64)
-    for round_ in range(_ROUNDS):
-        cost = counts @ bits.T
-        after = cost.argmin(axis=1)
-        after[used == 0] = after[END]
-        sums = np.zeros((len(bits), size))
-        np.add.at(sums, after, counts)
-        rows = _smooth(sums, average)
-        # At first the ideal lengths, then the real ones: what counts in the end.
-        bits = -np.log2(rows) if round_ < _ROUNDS // 2 else np.array([code_lengths(row) for row in rows], float)
-        advance(1)
-    order = [int(after[END]), *(index for index in range(len(bits)) if index != after[END])]
-    kept = [index for index in order if np.any(after == index)]
-    return [kept.index(int(index)) for index in after], [code_lengths(_smooth(sums, average)[index]) for index in kept]
-
-
-def _join_rows(rows: Counts, wanted: int) -> Counts:
-    """Sums of rows, found by joining, again and again, the two that lose least by sharing a code."""
-    rows = rows.copy()
-    own = _entropy(rows)
-    loss = np.full((len(rows), len(rows)), np.inf)
-    for index in range(len(rows)):
-        loss[index] = _entropy(rows + rows[index]) - own - own[index]
-    np.fill_diagonal(loss, np.inf)
-    for _ in range(len(rows) - wanted):
-        one, two = divmod(int(loss.argmin()), len(rows))
-        rows[one] += rows[two]
-        rows[two] = 0
-        own[one] = _entropy(rows[one : one + 1])[0]
-        gone = ~rows.any(axis=1)
-        loss[one] = loss[:, one] = np.where(gone, np.inf, _entropy(rows + rows[one]) - own - own[one])
-        loss[one, one] = np.inf
-        loss[two] = loss[:, two] = np.inf
-    return rows[rows.any(axis=1)]
-
-
-def _entropy(rows: Counts) -> Counts:
-    """Bits of all that is counted in each row, coded at best."""
-    totals = rows.sum(axis=1, keepdims=True)
-    bits = rows * np.log2(np.where(rows > 0, totals, 1) / np.where(rows > 0, rows, 1))
-    return np.asarray(bits.sum(axis=1))
-
-
-def _smooth(sums: Counts, average: Counts) -> Counts:
-    mixed = sums + _SMOOTHING * average
-    return np.asarray(mixed / mixed.sum(axis=1, keepdims=True))
-
-
-def code_lengths(shares: Iterable[float], longest: int = MAX_WORD) -> list[int]:
-    """The lengths of the best prefix code with words of at most `longest` bits, by package-merge; ties by index.
-
-    >>> code_lengths([0.5, 0.25, 0.125, 0.125]), code_lengths([1, 1, 1, 1, 100], 3)
-    ([1, 2, 3, 3], [3, 3, 3, 3, 1])
-    """
-    # Whole weights, so that a tie is a tie on every machine.
-    coins = sorted((max(1, round(share * 2**40)), index) for index, share in enumerate(shares))
-    if len(coins) > 1 << longest:
-        raise ParameterError(f"a code must have at most 2^{longest} words, got {len(coins)}")
-    leaves: list[tuple[int, tuple[int, ...]]] = [(weight, (index,)) for weight, index in coins]
-    packages: list[tuple[int, tuple[int, ...]]] = []
-    for _ in range(longest):
-        merged = sorted(leaves + packages, key=lambda package: package[0])
-        packages = [(one[0] + two[0], one[1] + two[1]) for one, two in zip(merged[::2], merged[1::2], strict=False)]
-    lengths = [0] * len(coins)
-    for _, indices in packages[: len(coins) - 1]:
-        for index in indices:
-            lengths[index] += 1
-    return lengths
-
-
-@dataclass(frozen=True, slots=True)
-class CodeBits:
-    """How many bits a code gives to strings.
-
-    Attributes
-    ----------
-    strings : int
-        Distinct strings.
-    mean, weighted_mean : float
-        Bits a string, all strings alike and by their weights.
-    median, p90 : int
-        Half of the strings have at most so many bits; nine in ten.
-    escaping : float
-        The share of strings that need ESC.
-    """
-
-    lengths: NDArray[np.int64]
-    mean: float
-    weighted_mean: float
-    median: int
-    p90: int
-    escaping: float
-
-    @property
-    def strings(self) -> int:
-        """How many strings were measured."""
-        return len(self.lengths)
-
-    def share_within(self, width: int) -> float:
-        """The share of strings whose code has at most `width` bits."""
-        return float((self.lengths <= width).mean())
-
-
-def measure_code(code: TextCode, strings: Mapping[bytes, float]) -> CodeBits:
-    """Bits of the strings, each of at most 64 bytes and with its weight."""
-    if not strings:
-        raise ParameterError("a code must be measured on at least 1 string, got none")
-    lengths = np.array([code.length(text) for text in strings])
-    weights = np.array(list(strings.values()), float)
-    ordered = np.sort(lengths)
-    return CodeBits(
-        lengths=lengths,
-        mean=float(lengths.mean()),
-        weighted_mean=float((lengths * weights).sum() / weights.sum()),
-        median=int(ordered[(len(ordered) - 1) // 2]),
-        p90=int(ordered[-(-9 * len(ordered) // 10) - 1]),
-        escaping=sum(_escapes(code, text, int(n)) for text, n in zip(strings, lengths, strict=True)) / len(strings),
-    )
-
-
-def _escapes(code: TextCode, text: bytes, length: int) -> bool:
-    state = plain = 0
-    symbols = code.greedy(text)
-    for symbol in symbols:
-        plain += code.code_words[state][symbol][1]
-        state = code.next_class[symbol]
-    return ESC in symbols or plain > length

@@ -1,1 +1,20 @@
-"""The command line."""
+"""The command line. Here is only what must stand before anything that takes time to load."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+
+def run() -> None:
+    """The console script: quiet on Ctrl-C even while loading, tidy when terminated, and fit for any terminal."""
+    try:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # temporary files are removed
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None and hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="replace")
+        from hubbub.cli.main import app
+
+        app()
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -52,7 +52,8 @@ def fit(
     hubbub code fit cities.txt -o cities.json --kind words
     hubbub find visits.csv --column city --domain words:cities.json
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
-    from hubbub.analysis.code_fitting import SHAPES, fit_code, fit_steps, measure_code
+    from hubbub.analysis.code_bits import measure_code
+    from hubbub.analysis.code_fitting import SHAPES, fit_code, fit_steps
 
     strings, skipped = read_strings(file, kind)
     with progress("Fitting", fit_steps(SHAPES[kind]), "steps") as advance:
@@ -80,7 +81,7 @@ def measure(
     \b
     hubbub code measure hostnames referrers.txt
     """  # noqa: D301
-    from hubbub.analysis.code_fitting import measure_code
+    from hubbub.analysis.code_bits import measure_code
 
     shipped = name in list(Kind)
     rules = kind or (Kind(name) if shipped else Kind.TEXT)
@@ -104,15 +105,15 @@ def measure(
         print_json(document)
         return
     rows = [
-        ["bits a string, mean", f"{bits.mean:.1f}"],
-        ["weighted mean", f"{bits.weighted_mean:.1f}"],
+        ["mean bits of a string", f"{bits.mean:.1f}"],
+        ["mean by weight", f"{bits.weighted_mean:.1f}"],
         ["half have at most", number(bits.median)],
         ["nine in ten have at most", number(bits.p90)],
         ["strings with a byte or a tail that is not in the code", f"{bits.escaping:.1%}"],
         [f"strings that fit in {width} bits", f"{bits.share_within(width):.1%}"],
     ]
     caption = f"{skipped:,} lines were no {rules}." if skipped else ""
-    print_table(f"{name} on {bits.strings:,} strings", [("", "left"), ("", "right")], rows, caption)
+    print_table(f"{name} on {bits.strings:,} strings", [("measure", "left"), ("value", "right")], rows, caption)
 
 
 def read_strings(path: str, kind: Kind) -> tuple[dict[bytes, float], int]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, ParamSpec
 
 import typer
@@ -30,8 +31,16 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             function(*args, **kwargs)
+            sys.stdout.flush()  # a disk that is full is noticed here, and not while the interpreter ends
         except HubbubError as error:
-            typer.echo(f"hubbub: {error}", err=True)
+            typer.echo(f"hubbub: {visible(str(error))}", err=True)
+            raise typer.Exit(2) from None
+        except BrokenPipeError:  # whoever read the output has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(1) from None
+        except OSError as error:
+            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # what is buffered cannot be written
+            typer.echo(f"hubbub: the output must be writable, got an error ({error.strerror})", err=True)
             raise typer.Exit(2) from None
         except KeyboardInterrupt:
             typer.echo("hubbub: interrupted", err=True)
@@ -53,7 +62,7 @@ def parse_count(name: str, text: str) -> int:
     power = _SUFFIXES.get(plain[-1:], 0)
     try:
         number = Decimal(plain[:-1] if power else plain).scaleb(power)
-    except InvalidOperation:
+    except ArithmeticError:
         raise ParameterError(f"{name} must be a number such as 1e6, 5m or 2_000_000, got {name}={text!r}") from None
     if not number.is_finite() or number != number.to_integral_value() or not 1 <= number <= 10**15:
         raise ParameterError(f"{name} must be a whole number from 1 to 10^15, got {name}={text!r}")
@@ -127,7 +136,8 @@ def read_names(path: str) -> list[str]:
 
 def print_json(document: dict[str, Any]) -> None:
     """One JSON object on stdout."""
-    typer.echo(json.dumps(document, ensure_ascii=False, allow_nan=False))
+    plain = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
+    typer.echo(json.dumps(document, ensure_ascii=plain, allow_nan=False))
 
 
 @contextmanager
@@ -169,12 +179,16 @@ def print_table(title: str, columns: list[tuple[str, str]], rows: list[list[str]
 
     table = Table(box=box.SIMPLE_HEAD)
     for heading, side in columns:
-        table.add_column(heading, justify="right" if side == "right" else "left", overflow="fold")
+        numeric = side == "right"  # a number in two pieces reads as another number
+        table.add_column(heading, justify="right" if numeric else "left", overflow="fold", no_wrap=numeric)
     for row in rows:
         table.add_row(*(Cell(visible(cell)) for cell in row))  # as text: a value may look like markup
     console = Console()
-    if not console.is_terminal:
-        console = Console(width=140)
+    # The least width that leaves every number whole and twelve characters for a text; a terminal may wrap the rest.
+    longest = [max(len(heading), *(len(row[k]) for row in rows), 0) for k, (heading, _) in enumerate(columns)]
+    sides = [side for _, side in columns]
+    least = sum(3 + (size if side == "right" else min(size, 12)) for size, side in zip(longest, sides, strict=True)) + 2
+    console = Console(width=max(console.width, least) if console.is_terminal else 140)
     typer.echo(visible(title))
     console.print(table)
     if caption:

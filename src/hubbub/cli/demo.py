@@ -22,9 +22,11 @@ def demo(
     from hubbub.cli.find import find_in, show
     from hubbub.cli.people import open_people
     from hubbub.model.domain import Categories, Domain, Text
+    from hubbub.model.survey import parse_epsilon
     from hubbub.simulation.visitors import SITES, write_visitors
 
     visitors = parse_count("people", people)
+    parse_epsilon(epsilon)
     with tempfile.TemporaryDirectory(prefix="hubbub-demo-") as folder:
         file = Path(folder) / "referrers.txt"
         typer.echo(f"{number(visitors)} visitors come to a site. Each knows where she came from; nobody else may.")

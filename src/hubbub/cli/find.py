@@ -44,7 +44,9 @@ def find(
     ] = None,
     option: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="KEY=VALUE", help="Repeatable.")] = None,
     delta: Annotated[str | None, typer.Option(help="Default: what the mechanism needs, 0 where pure.")] = None,
-    domain: Annotated[str, typer.Option(help="integers:BITS, text:BYTES or categories:FILE.")] = DEFAULT_DOMAIN,
+    domain: Annotated[
+        str, typer.Option(help="hostnames, words, text, text:BYTES, integers:BITS, ipv4, categories:FILE or code:FILE.")
+    ] = DEFAULT_DOMAIN,
     person: Annotated[
         str | None, typer.Option(help="Column that names the person: one random row of each is used.")
     ] = None,
@@ -176,7 +178,9 @@ def show(found: Found, top: int) -> None:
     if true:
         columns.append(("true", "right"))
         seen = {hitter.value for hitter in answer.hitters}
-        missed = [(value, count) for value, count in list(true.items())[: min(top, 10)] if value not in seen]
+        # With a full table nobody knows what else was seen.
+        largest = list(true.items())[: 10 if len(seen) < top else 0]
+        missed = [(value, count) for value, count in largest if value not in seen]
         rows.extend([str(value), "–", "–", "not seen", "–", number(count)] for value, count in missed)
     options = " ".join(f"{key}={value}" for key, value in survey.options.items())
     title = f"{survey.mechanism} {options}: {number(answer.reports)} reports, {survey.stated}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -42,15 +41,3 @@ def _main(
 for _command in (find, simulate, mechanisms, demo):
     app.command()(_command)
 app.add_typer(code)
-
-
-def run() -> None:
-    """The console script."""
-    try:
-        app()
-    except KeyboardInterrupt:  # outside a command: while starting or stopping
-        sys.exit(130)
-
-
-if __name__ == "__main__":
-    run()

@@ -21,7 +21,6 @@ import gzip
 import io
 import os
 import random
-import shutil
 import sys
 import tempfile
 import zlib
@@ -127,7 +126,10 @@ def _open_file(path: str, stdin: BinaryIO | None, resources: ExitStack, *, is_ta
     place = path
     with _input_errors(path):
         if path == "-":
-            place = _spool(stdin or sys.stdin.buffer, resources)
+            source = stdin or getattr(sys.stdin, "buffer", None)
+            if source is None:  # the process was started without one
+                raise InputError("standard input must be open, got none")
+            place = _spool(source, resources)
         elif not os.path.isfile(path):
             with open(path, "rb") as pipe:
                 place = _spool(pipe, resources)
@@ -149,7 +151,9 @@ def _spool(source: BinaryIO, resources: ExitStack) -> str:
     """Copy a stream into a folder that is this user's alone and goes with the resources."""
     folder = resources.enter_context(tempfile.TemporaryDirectory(prefix="hubbub-"))
     with open(os.path.join(folder, "people"), "wb") as spool:
-        shutil.copyfileobj(source, spool)
+        # One read at a time: a buffered read goes on waiting for more when Ctrl-C comes between two of its parts.
+        while part := source.read1(1 << 16):  # type: ignore[attr-defined]
+            spool.write(part)
     return spool.name
 
 
@@ -221,6 +225,10 @@ class _File:
             raise InputError(f"a {kind} with several columns needs --column, one of {listed}")
         name = names[0] if name is None else name
         if name not in names:
+            if (
+                not self.name.lower().removesuffix(".gz").endswith((".csv", ".tsv", ".parquet"))
+            ):  # what would be listed is the first row, which may be somebody's value
+                raise InputError(f"the {what} must be in the first row of the file, got {name!r}")
             raise InputError(f"the {what} must be one of {listed}, got {name!r}")
         if names.count(name) > 1:
             raise InputError(f"the {what} must be in the file once, got {name!r} {names.count(name)} times")

@@ -23,8 +23,8 @@ def simulate(
     zipf: Annotated[float | None, typer.Option(help="Crowd: rank r is held in proportion to 1/r^ZIPF.")] = None,
     heavy: Annotated[float | None, typer.Option(help="Crowd: one value is held by this share of people.")] = None,
     tail: Annotated[
-        str, typer.Option(help="With --heavy: the rest holds TAIL values equally, or all distinct.")
-    ] = "1000",
+        str | None, typer.Option(help="With --heavy: the rest holds TAIL values equally (1000), or all distinct.")
+    ] = None,
     uniform: Annotated[bool, typer.Option("--uniform", help="Crowd: all values equally often.")] = False,
     values: Annotated[str | None, typer.Option(help="With --zipf or --uniform: how many values are held.")] = None,
     epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Privacy loss of each person.")] = "1",
@@ -62,16 +62,20 @@ def simulate(
 
 
 def _crowd(
-    people: int, bits: int, zipf: float | None, heavy: float | None, tail: str, uniform: bool, values: str | None
+    people: int, bits: int, zipf: float | None, heavy: float | None, tail: str | None, uniform: bool, values: str | None
 ) -> tuple[str, Crowd]:
     from hubbub.simulation import population
 
     if (zipf is not None) + (heavy is not None) + uniform > 1:
         raise ParameterError("a crowd must be one of --zipf, --heavy and --uniform, got more than one")
     if heavy is not None:
-        many = None if tail == "distinct" else parse_count("tail", tail)
+        many = (
+            None if tail == "distinct" else parse_count("tail", str(population.DEFAULT_TAIL) if tail is None else tail)
+        )
+        if tail is None and many is not None:
+            many = min(many, 2**bits - 2)
         share = heavy
-        return f"heavy {heavy}, tail {tail}", lambda rng: population.heavy(people, share, many, bits, rng)
+        return f"heavy {heavy}, tail {tail or many}", lambda rng: population.heavy(people, share, many, bits, rng)
     held = min(2**bits - 1, population.DEFAULT_VALUES) if values is None else parse_count("values", values)
     if uniform:
         return f"uniform over {held} values", lambda rng: population.uniform(people, held, bits, rng)

@@ -288,7 +288,7 @@ def derive(request: Request) -> dict[str, Any]:
     if request.bits > MAX_BITS:
         raise ParameterError(f"bucket must have a universe of at most 2^{MAX_BITS} values, got 2^{request.bits}")
     rows_per_trial = (12 * request.size - 1).bit_length()
-    trials = math.ceil(8 * math.log(1 / float(request.options["beta"])))
+    trials = math.ceil(-8 * Decimal(request.options["beta"]).ln())
     if trials > 2**10:
         raise ParameterError(f"option beta must be at least 1e-55, got {request.options['beta']}")
     parameters = {"rows_per_trial": rows_per_trial, "trials": trials}

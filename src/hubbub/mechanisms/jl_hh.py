@@ -188,7 +188,7 @@ class HadamardJLHeavyHitters(JLHeavyHitters):
         if isinstance(self.channel, OneBitChannel):
             cells = self.channel.sample(*sample_characters(counts, rng), rng)
         else:
-            cells = self.channel.sample(transform(counts)[self._characters], histogram.people, rng)
+            cells = self.channel.sample(transform(counts)[self._characters].astype(np.int64), histogram.people, rng)
         return Tally(self.survey_id, histogram.people, cells)
 
 

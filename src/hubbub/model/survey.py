@@ -158,9 +158,9 @@ def parse_epsilon(value: object) -> Decimal:
     """A finite Decimal above 0, from an int, float, str or Decimal."""
     epsilon = _parse_decimal("epsilon", value)
     if epsilon <= 0:
-        raise ParameterError(f"epsilon must be above 0, got epsilon={value!s}")
+        raise ParameterError(f"epsilon must be above 0, got epsilon={_shown(value)}")
     if epsilon > 1000 or epsilon < Decimal("1e-15"):
-        raise ParameterError(f"epsilon must be from 1e-15 to 1000, got epsilon={value!s}")
+        raise ParameterError(f"epsilon must be from 1e-15 to 1000, got epsilon={_shown(value)}")
     return epsilon
 
 
@@ -168,9 +168,9 @@ def parse_delta(value: object) -> Decimal:
     """A Decimal in [0, 1/e], from an int, float, str or Decimal."""
     delta = _parse_decimal("delta", value)
     if not 0 <= delta <= MAX_DELTA:
-        raise ParameterError(f"delta must be from 0 to 1/e, got delta={value!s}")
+        raise ParameterError(f"delta must be from 0 to 1/e, got delta={_shown(value)}")
     if 0 < delta < Decimal("1e-60"):
-        raise ParameterError(f"delta must be 0 or at least 1e-60, got delta={value!s}")
+        raise ParameterError(f"delta must be 0 or at least 1e-60, got delta={_shown(value)}")
     return delta
 
 
@@ -189,10 +189,15 @@ def _parse_decimal(name: str, value: object) -> Decimal:
     except InvalidOperation:
         raise ParameterError(f"{name} must be a number, got {name}={value!r}") from None
     if not number.is_finite():
-        raise ParameterError(f"{name} must be finite, got {name}={value!s}")
+        raise ParameterError(f"{name} must be finite, got {name}={_shown(value)}")
     if len(number.as_tuple().digits) > 60:
         raise ParameterError(f"{name} must have at most 60 digits, got {len(number.as_tuple().digits)}")
     return number + 0 if number else Decimal(0)  # there is one zero
+
+
+def _shown(value: object) -> str:
+    """A number as it was given, on one line."""
+    return str(value).strip()[:60]
 
 
 def _decimal_text(number: Decimal) -> str:

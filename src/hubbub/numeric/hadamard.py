@@ -7,11 +7,18 @@ from numba import njit
 from numpy.typing import NDArray
 
 
-def transform(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Σ_r values[r]·(−1)^⟨r,x⟩ for every x. Exact; O(N log N) for a length N that is a power of two."""
-    result = np.array(values, np.int64)
-    _transform_in_place(result)
-    return result
+def transform(values: NDArray[np.int64]) -> NDArray[np.int64] | NDArray[np.float64]:
+    """Σ_r values[r]·(−1)^⟨r,x⟩ for every x, in O(N log N) for a length N that is a power of two.
+
+    Exact, unless a sum could pass 2^62; then in floating point.
+    """
+    rounded = values.astype(np.float64)
+    if float(np.abs(rounded).sum()) < 2.0**62:
+        exact = values.astype(np.int64)
+        _transform_in_place(exact)
+        return exact
+    _transform_in_place(rounded)
+    return rounded
 
 
 def sample_characters(

@@ -180,6 +180,8 @@ class DiscreteLaplace:
         if people == 0:
             return np.zeros(shape, np.int64)
         chance = -math.expm1(-float(self.rate))
+        if people / chance > 2.0**62:
+            raise ParameterError(f"sums of noise must fit 64 bits, got {people} people with scale {1 / chance:.3g}")
         plus = rng.negative_binomial(people, chance, shape)
         return (plus - rng.negative_binomial(people, chance, shape)).astype(np.int64)
 

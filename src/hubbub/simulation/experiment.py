@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from hubbub.analysis import theorems
+from hubbub.errors import ParameterError
 from hubbub.mechanisms.bucket import Bucket
 from hubbub.mechanisms.channels import LaplaceChannel, OneBitChannel
 from hubbub.mechanisms.jl_hh import JLHeavyHitters
@@ -174,6 +175,8 @@ def _bucket_condition(mechanism: Bucket, crowd: Histogram, norm: float) -> dict[
 
 
 def _run_exponential(experiment: Experiment, rng: np.random.Generator) -> Outcome:
+    if experiment.options:
+        raise ParameterError(f"exponential has no options, got option {next(iter(experiment.options))!r}")
     if experiment.delta is not None:
         parse_delta(experiment.delta)
     crowd = experiment.crowd(rng)

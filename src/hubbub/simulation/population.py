@@ -30,6 +30,8 @@ def heavy(people: int, share: float, tail: int | None, bits: int, rng: np.random
     if not 0 < share <= 1:
         raise ParameterError(f"heavy must be a share above 0 and at most 1, got heavy={share}")
     first = round(people * share)
+    if first == 0:
+        raise ParameterError(f"heavy must be a share of at least one person, got heavy={share} of {people}")
     rest = people - first
     if tail is not None:
         if rest == 0 or tail == 0:

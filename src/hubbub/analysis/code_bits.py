@@ -1,0 +1,71 @@
+"""How many bits a text code gives to strings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hubbub.errors import ParameterError
+from hubbub.model.text_code import ESC, TextCode
+
+
+@dataclass(frozen=True, slots=True)
+class CodeBits:
+    """How many bits a code gives to strings.
+
+    Attributes
+    ----------
+    strings : int
+        Distinct strings.
+    mean, weighted_mean : float
+        Bits a string, all strings alike and by their weights.
+    median, p90 : int
+        Half of the strings have at most so many bits; nine in ten.
+    escaping : float
+        The share of strings that need ESC.
+    """
+
+    lengths: NDArray[np.int64]
+    mean: float
+    weighted_mean: float
+    median: int
+    p90: int
+    escaping: float
+
+    @property
+    def strings(self) -> int:
+        """How many strings were measured."""
+        return len(self.lengths)
+
+    def share_within(self, width: int) -> float:
+        """The share of strings whose code has at most `width` bits."""
+        return float((self.lengths <= width).mean())
+
+
+def measure_code(code: TextCode, strings: Mapping[bytes, float]) -> CodeBits:
+    """Bits of the strings, each of at most 64 bytes and with its weight."""
+    if not strings:
+        raise ParameterError("a code must be measured on at least 1 string, got none")
+    lengths = np.array([code.length(text) for text in strings])
+    weights = np.array(list(strings.values()), float)
+    ordered = np.sort(lengths)
+    return CodeBits(
+        lengths=lengths,
+        mean=float(lengths.mean()),
+        weighted_mean=float((lengths * weights).sum() / weights.sum()),
+        median=int(ordered[(len(ordered) - 1) // 2]),
+        p90=int(ordered[-(-9 * len(ordered) // 10) - 1]),
+        escaping=sum(_escapes(code, text, int(n)) for text, n in zip(strings, lengths, strict=True)) / len(strings),
+    )
+
+
+def _escapes(code: TextCode, text: bytes, length: int) -> bool:
+    state = plain = 0
+    symbols = code.greedy(text)
+    for symbol in symbols:
+        plain += code.code_words[state][symbol][1]
+        state = code.next_class[symbol]
+    return ESC in symbols or plain > length

@@ -1,0 +1,141 @@
+"""`hubbub code`, and the domains that use a code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+from tests.reference.text_code import DATA
+
+from hubbub.cli.common import parse_domain
+from hubbub.errors import HubbubError
+from hubbub.model.coded_domain import CodedText, Hostnames, Words
+from hubbub.model.codes import load_code
+from hubbub.model.domain import Integers, IPv4, Text
+from hubbub.model.text_code import TextCode
+
+Run = Callable[..., CompletedProcess[str]]
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> Path:
+    """A small file of words with weights."""
+    path = tmp_path / "words.txt"
+    stems = {"walk": 1, "talk": 2, "look": 3, "jump": 4, "play": 5}
+    ends = ("", "s", "ed", "ing")
+    path.write_text("".join(f"{stem}{end}\t{weight}\n" for stem, weight in stems.items() for end in ends))
+    return path
+
+
+def test_fit_and_measure(hubbub_cli: Run, words: Path, tmp_path: Path) -> None:
+    """A code is fitted, written, measured and used as a domain; nothing else is left in its folder."""
+    output = tmp_path / "code.json"
+    done = hubbub_cli("code", "fit", words, "-o", output, "--kind", "words")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "bits a string on the 20 it was fitted to" in done.stdout
+    code = TextCode.from_json(output.read_bytes())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["code.json", "words.txt"]
+    measured = json.loads(hubbub_cli("code", "measure", output, words, "--kind", "words", "--json").stdout)
+    assert measured["strings"] == 20
+    assert measured["mean"] < 16
+    assert measured["share_escaping"] == 0
+    assert parse_domain(f"words:{output}") == CodedText(code, "words-1", 96)
+    assert parse_domain(f"code:{output}") == CodedText(code, "text-1", 192)
+    assert parse_domain(f"hostnames:{output}") == CodedText(code, "hostnames-1", 128)
+
+
+def test_measure_what_ships(hubbub_cli: Run) -> None:
+    """The shipped code of hosts on popular hosts: the numbers of docs/text-codes.md."""
+    done = hubbub_cli("code", "measure", "hostnames", DATA / "popular_hosts.tsv", "--json")
+    measured = json.loads(done.stdout)
+    assert measured["strings"] == 500
+    assert measured["mean"] <= 40
+    assert measured["weighted_mean"] <= 40
+    assert measured["p50"] <= measured["p90"] <= 60
+    assert (measured["width"], measured["share_within_width"], measured["skipped"]) == (128, 1.0, 0)
+    assert "popular_hosts" not in hubbub_cli("code", "measure", "hostnames", DATA / "popular_hosts.tsv").stdout
+
+
+def test_table(hubbub_cli: Run, tmp_path: Path) -> None:
+    """People get a table, and are told of lines that were nothing."""
+    path = tmp_path / "hosts.txt"
+    path.write_text("https://www.example.org/a\nexample.com\r\n\nno host here\n")
+    done = hubbub_cli("code", "measure", "hostnames", path)
+    assert done.returncode == 0
+    assert "hostnames on 2 strings" in done.stdout
+    assert "1 lines were no hostnames." in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "said"),
+    [
+        (None, (), "the file of strings must be readable"),
+        ("", (), "the file must have at least 1 of the text, got none"),
+        ("a\tb\n", (), "a weight must be a number above 0, got 'b' in line 1"),
+        ("a\t1\nb\t-1\n", (), "got '-1' in line 2"),
+        ("a\tnan\n", (), "got 'nan' in line 1"),
+        ("two words\n", ("--kind", "hostnames"), "at least 1 of the hostnames"),
+    ],
+)
+def test_bad_strings(
+    hubbub_cli: Run, tmp_path: Path, content: str | None, arguments: tuple[str, ...], said: str
+) -> None:
+    """A file that cannot be used is one sentence and exit code 2, and nothing is written."""
+    path, output = tmp_path / "strings.txt", tmp_path / "code.json"
+    if content is not None:
+        path.write_text(content)
+    done = hubbub_cli("code", "fit", path, "-o", output, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("hubbub: ")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not output.exists()
+
+
+def test_bad_codes_and_outputs(hubbub_cli: Run, words: Path, tmp_path: Path) -> None:
+    """So is a table that is none, and an output that cannot be."""
+    broken = tmp_path / "broken.json"
+    broken.write_text("{}")
+    for arguments, said in [
+        (("measure", broken, words), "a code has the fields"),
+        (("measure", tmp_path / "none.json", words), "the file of a code must be readable"),
+        (("measure", tmp_path, words), "the file of a code must be readable"),
+        (("fit", words, "-o", tmp_path / "no" / "code.json"), "output must be a file that can be written"),
+        (("fit", words, "-o", tmp_path), "output must be a file that can be written"),
+    ]:
+        done = hubbub_cli("code", *arguments)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert said in done.stderr
+        assert done.stderr.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.json", "words.txt"]
+
+
+def test_domains() -> None:
+    """Every way to write a domain."""
+    assert parse_domain("hostnames") == Hostnames()
+    assert parse_domain("words") == Words()
+    assert parse_domain("text") == CodedText(load_code("text"), "text-1", 192)
+    assert parse_domain("text:24") == Text(24)
+    assert parse_domain("integers:64") == Integers(64)
+    assert parse_domain("ipv4") == IPv4()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "code", "code:", "words:", "text:", "integers", "ipv4:", "ipv6", "hostnames:no/such/file", "text:x"]
+)
+def test_bad_domains(text: str) -> None:
+    """What is no domain is refused."""
+    with pytest.raises(HubbubError, match=r"^(the file of a code|domain) .*must be|^domain must be|must be written"):
+        parse_domain(text)
+
+
+def test_find_hosts(hubbub_cli: Run, tmp_path: Path) -> None:
+    """The whole protocol with coded hosts: URLs go in, a host comes out."""
+    path = tmp_path / "referrers.txt"
+    path.write_text("https://www.example.org/page\n" * 3000 + "http://example.com\n" * 20)
+    done = hubbub_cli("find", path, "--domain", "hostnames", "-e", "6", "--seed", "1", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["hitters"][0]["value"] == "example.org"

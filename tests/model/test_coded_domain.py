@@ -1,0 +1,231 @@
+"""Coded text as a domain: total, in normal form, and the code at the top of the item."""
+
+from __future__ import annotations
+
+import pickle
+import unicodedata
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.reference import text_code as twin
+
+from hubbub.errors import ParameterError
+from hubbub.mechanisms.registry import create_survey, load_survey
+from hubbub.model.coded_domain import NORMALIZATIONS, CodedText, Hostnames, Words, hostnames_v1, text_v1, words_v1
+from hubbub.model.codes import load_code
+from hubbub.model.domain import OTHER, IPv4, domain_from_json
+from hubbub.model.text_code import TextCode
+
+DOMAINS = [
+    Hostnames(),
+    Hostnames(32),
+    Words(),
+    Words(500),
+    CodedText(load_code("text"), "text-1", 192),
+    CodedText(TextCode(twin.TABLES["plain ties with a tail"]), "text-1", 16),
+    CodedText(TextCode(twin.TABLES["nothing but END and ESC"]), "words-1", 65),
+    IPv4(),
+]
+EACH_DOMAIN = pytest.mark.parametrize("domain", DOMAINS, ids=repr)
+
+
+class Hostile:
+    """An object that fails however it is looked at."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("secret")
+
+    __index__ = __float__ = __repr__ = __hash__ = __str__  # type: ignore[assignment]
+
+
+odd_text = st.text("wW.:/@[]\\?# aAbΣςİ\u0301\u0331H\xa0\ufeff\ud800é1", max_size=20)
+anything = st.one_of(
+    st.none(),
+    st.integers(),
+    st.floats(),
+    st.text(st.characters(codec=None)),
+    odd_text,
+    st.binary(),
+    st.just(10**5000),
+    st.builds(Hostile),
+    st.sampled_from([OTHER, f" {OTHER} ", "255.255.255.255", "x" * 100, "é" * 33]),
+)
+
+
+@EACH_DOMAIN
+@given(values=st.lists(anything, max_size=5))
+def test_encode_is_total(domain, values) -> None:
+    """No value makes encode raise; every item decodes, and to a value with that same item."""
+    items = domain.encode(values)
+    assert items.shape == (len(values), domain.item_words)
+    decoded = domain.decode(items)
+    assert None not in decoded
+    assert np.array_equal(domain.encode(decoded), items)
+
+
+@EACH_DOMAIN
+@given(data=st.data())
+def test_decode_is_total_and_encode_undoes_it(domain, data) -> None:
+    """Any item decodes to a value or None; what it decodes to encodes to the same item."""
+    index = data.draw(st.integers(0, domain.size - 1))
+    item = np.frombuffer(index.to_bytes(8 * domain.item_words, "little"), "<u8").reshape(1, -1)
+    (value,) = domain.decode(item)
+    if value is not None:
+        assert np.array_equal(domain.encode([value]), item)
+
+
+@EACH_DOMAIN
+def test_it_is_plain_data(domain) -> None:
+    """A domain comes back from its JSON, from a pickle and from a survey; equal ones have equal hashes."""
+    for other in (domain_from_json(domain.to_json()), pickle.loads(pickle.dumps(domain))):  # noqa: S301
+        assert other == domain
+        assert hash(other) == hash(domain)
+    survey = create_survey("test", domain, 1, expected_reports=1000)
+    assert load_survey(survey.to_json()).domain == domain
+
+
+def test_the_first_bit_of_a_code_is_the_highest_of_the_item() -> None:
+    """Bit i of the code is bit (width − 1 − i) of the item as a number, whose words are least significant first."""
+    for width in (70, 96, 128, 130):
+        domain = Words(width)
+        (item,) = domain.encode(["privacy"])
+        number = sum(int(word) << 64 * index for index, word in enumerate(item))
+        bits = twin.encode(twin.SHIPPED["words"], b"privacy")
+        assert format(number, f"0{width}b") == bits.ljust(width, "0")
+        assert domain.code_length("privacy") == len(bits)
+        assert domain.bits == width
+
+
+def test_other_is_all_ones() -> None:
+    """What does not fit, is not text, or reads "(other)" is the item of ones, which is the code of nothing."""
+    words = Words(64)
+    outside = ["~" * 9, None, [], Hostile(), OTHER, "(OTHER)"]
+    assert (words.encode(outside) == np.uint64(2**64 - 1)).all()
+    assert words.decode(words.encode(outside)) == [OTHER] * len(outside)
+    assert [words.code_length(value) for value in outside[1:]] == [None] * 5
+    assert (words.code_length("~" * 9) or 0) > 64
+
+
+def test_a_code_of_ones_is_other() -> None:
+    """A text whose code fills the width with ones is given up for "(other)"; no shipped code has one."""
+    rows = ["123456887", "123456788"]  # eight ones are f in class 0 and the end z in class 1, where f leads
+    code = TextCode({"bytes": "abcdef", "tokens": [], "ends": ["z"], "class": "000000010", "lengths": rows})
+    assert code.encode(b"fz") == (2**16 - 1, 16)
+    for width, value in ((16, OTHER), (17, "fz")):
+        domain = CodedText(code, "text-1", width)
+        assert domain.decode(domain.encode(["fz"])) == [value]
+    for name, width in (("hostnames", 128), ("words", 96), ("text", 192)):
+        assert load_code(name).decode((1 << width) - 1, width) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "host"),
+    [
+        ("https://www.Example.org:8080/a?b#c", "example.org"),
+        ("http://user:secret@example.org", "example.org"),
+        ("//cdn.example.org/x.js", "cdn.example.org"),
+        ("example.org.", "example.org"),
+        ("EXAMPLE.ORG:443", "example.org"),
+        ("www.example.org", "example.org"),
+        ("www.www.example.org", "example.org"),
+        ("www.com", "www.com"),
+        ("www.", "www"),
+        ("wwww.example.org", "wwww.example.org"),
+        (" localhost ", "localhost"),
+        ("example.org\\path", "example.org"),
+        ("example.org?query=/@x", "example.org"),
+        ("http://[2001:DB8::1]:80/", "[2001:db8::1]"),
+        ("http://192.0.2.1:80/", "192.0.2.1"),
+        ("xn--mnchen-3ya.de", "xn--mnchen-3ya.de"),
+        ("MÜNCHEN.de", "mÜnchen.de"),
+        ("android-app://com.example.app/", "com.example.app"),
+        ("", None),
+        ("https://", None),
+        ("...", None),
+        ("two words", None),
+        ("a<b>.org", None),
+        ("http://[x]/", None),
+        ("a" * 64, "a" * 64),
+        ("a" * 65, None),
+    ],
+)
+def test_hosts(value: str, host: str | None) -> None:
+    """The rules of hosts, one by one."""
+    assert hostnames_v1(value) == host
+    assert Hostnames(512).decode(Hostnames(512).encode([value])) == [host or OTHER]
+
+
+def test_text_rules() -> None:
+    """Surrogates, composition, case, cuts and white space."""
+    pairs = [
+        ("E\u0301", "é"),
+        ("\ud83d\ude00", "😀"),
+        ("x\udc00Y", "x\ufffdy"),
+        ("ΟΔΟΣ", "οδος"),
+        ("H\u0331", "\u1e96"),
+        ("a" * 63 + "é", "a" * 63),
+        ("a" * 62 + "é", "a" * 62 + "é"),
+        (" a ", " a "),
+        ("", ""),
+    ]
+    assert [text_v1(given_) for given_, _ in pairs] == [wanted for _, wanted in pairs]
+    assert words_v1("\ufeff\u3000 A b\n\xa0") == "a b"
+    assert words_v1("a" * 63 + " b") == "a" * 63
+    assert words_v1("\x1f") == "\x1f"  # a browser's trim leaves it
+
+
+@pytest.mark.parametrize("rule", sorted(NORMALIZATIONS))
+@given(value=odd_text | st.text(st.characters(codec=None), max_size=80))
+def test_rules_are_idempotent(rule: str, value: str) -> None:
+    """What is normal stays, is NFC, and has at most 64 bytes."""
+    normal = NORMALIZATIONS[rule](value)
+    if normal is not None:
+        assert NORMALIZATIONS[rule](normal) == normal == unicodedata.normalize("NFC", normal)
+        assert len(normal.encode("utf-8")) <= 64
+
+
+def test_items_that_no_value_has() -> None:
+    """A code of text that is not in normal form, and bits after the end, decode to nothing."""
+    code = load_code("text")
+    bits, length = code.encode(b"UPPER")
+    domain = CodedText(code, "text-1", length + 1)
+    upper, beyond = (np.array([[bits << 1 & 2**64 - 1, bits << 1 >> 64]], np.uint64)[:, : domain.item_words],) * 2
+    assert domain.decode(upper) == [None]
+    assert domain.decode(beyond | np.uint64(1)) == [None]
+
+
+def test_ipv4() -> None:
+    """Dotted quads and numbers; the broadcast address and everything else is "(other)"."""
+    good = ["0.0.0.0", "192.0.2.1", " 10.0.0.1\n", 3221225985, b"255.255.255.254"]  # noqa: S104
+    assert IPv4().decode(IPv4().encode(good)) == ["0.0.0.0", "192.0.2.1", "10.0.0.1", "192.0.2.1", "255.255.255.254"]  # noqa: S104
+    bad = ["255.255.255.255", "1.2.3", "1.2.3.4.5", "1.2.3.256", "01.2.3.4", "1.2.3.٤", "::1", -1, 2**32, 1.5, None]
+    assert IPv4().decode(IPv4().encode(bad)) == [OTHER] * len(bad)
+    assert (IPv4().bits, int(IPv4().encode(["1.2.3.4"])[0, 0])) == (32, 0x01020304)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Hostnames(15), "width must be a whole number from 16 to 512, got width=15"),
+        (lambda: Words(513), "width=513"),
+        (lambda: CodedText({}, "text-1", 64), "code must be a TextCode, got dict"),
+        (lambda: CodedText(load_code("text"), "text-2", 64), "one of text-1, hostnames-1, words-1, got norm"),
+        (lambda: CodedText(load_code("text"), 1, 64), "normalization=1"),
+        (lambda: domain_from_json({**Words().to_json(), "code": {}}), "a code has the fields"),
+        (lambda: domain_from_json({**Words().to_json(), "more": 1}), "unknown more"),
+        (lambda: domain_from_json({"kind": "ipv4", "bits": 32}), "has the fields kind alone, got unknown bits"),
+        (lambda: domain_from_json({"kind": "coded_text"}), "no code"),
+        (lambda: domain_from_json({"kind": ["ipv4"]}), "domain.kind must be one of"),
+    ],
+)
+def test_bad_domains(make, said: str) -> None:
+    """A domain that cannot be is refused with the rule, the name and the value."""
+    with pytest.raises(ParameterError, match=said):
+        make()
+
+
+def test_repr_shows_no_table() -> None:
+    """A repr is short whatever the code is."""
+    assert repr(Hostnames()) == "Hostnames(hostnames-1, 128 bits)"

@@ -1,0 +1,71 @@
+"""The automaton of a code says what the decoder says, bit by bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.reference import text_code as twin
+
+from hubbub.model.text_code import MAX_BYTES, TextCode
+from hubbub.numeric.code_automaton import DEAD, CodeAutomaton, build_automaton
+
+CODES = {name: TextCode(table) for name, table in twin.TABLES.items()}
+AUTOMATA = {name: build_automaton(code) for name, code in CODES.items()}
+EACH_CODE = pytest.mark.parametrize("name", sorted(twin.TABLES))
+
+
+def nodes(automaton: CodeAutomaton, bits: str) -> list[int]:
+    """The nodes of a walk after each bit, up to a dead end."""
+    path, node = [], 0
+    for bit in bits:
+        node = int(automaton.next[node, int(bit)])
+        path.append(node)
+        if node == DEAD:
+            break
+    return path
+
+
+@EACH_CODE
+@given(text=st.binary(max_size=MAX_BYTES) | st.text("abcde.ions", max_size=MAX_BYTES).map(str.encode))
+def test_a_code_is_accepted_at_its_end(name: str, text: bytes) -> None:
+    """Walking a code reaches an accepting node at its last bit and not before; then zeros stay and a one is dead."""
+    automaton = AUTOMATA[name]
+    bits, length = CODES[name].encode(text)
+    path = nodes(automaton, format(bits, f"0{length}b") + "0" * 7)
+    assert automaton.accepting[path].tolist() == [False] * (length - 1) + [True] * 8
+    assert automaton.walk(bits, length) == automaton.walk(bits << 7, length + 7) == automaton.done
+    assert automaton.walk(bits << 7 | 1, length + 7) == DEAD
+
+
+@EACH_CODE
+@given(bits=st.text("01", max_size=400))
+def test_a_walk_equals_a_parse(name: str, bits: str) -> None:
+    """On random bits the automaton accepts exactly where the slow parser ends, and what decodes is accepted."""
+    automaton = AUTOMATA[name]
+    path = nodes(automaton, bits)
+    said = twin.parse(twin.TABLES[name], bits)
+    accepted = np.flatnonzero(automaton.accepting[[node for node in path if node != DEAD]])
+    assert (accepted[0] + 1 if len(accepted) else None) == (said[1] if said else None)
+    if CODES[name].decode_padded(int("0" + bits, 2), len(bits)) is not None:
+        assert path[-1] == automaton.done
+
+
+@EACH_CODE
+def test_shape(name: str) -> None:
+    """A tree per class and 585 shared nodes; every node but `done` goes on with both bits, and all can be reached."""
+    code, automaton = CODES[name], AUTOMATA[name]
+    assert automaton.next.dtype == np.int32
+    assert automaton.next.shape == (len(code.code_words) * (len(code.symbols) - 1) + 585, 2)
+    assert np.flatnonzero(automaton.accepting).tolist() == [automaton.done]
+    assert automaton.next[automaton.done].tolist() == [automaton.done, DEAD]
+    assert (np.delete(automaton.next, automaton.done, axis=0) >= 0).all()
+    reached = {0}
+    fresh = {0}
+    while fresh:
+        fresh = {int(node) for node in automaton.next[sorted(fresh)].ravel()} - reached - {DEAD}
+        reached |= fresh
+    classes = {0} | {code.next_class[index] for index in range(1, code.first_end)}
+    unused = (len(code.code_words) - len(classes)) * (len(code.symbols) - 1)
+    assert len(reached) == len(automaton.next) - unused
