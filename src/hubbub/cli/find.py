@@ -40,7 +40,7 @@ def find(
     column: Annotated[str | None, typer.Option(help="Column of the values, in CSV and Parquet.")] = None,
     epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Privacy loss of each person.")] = "1",
     mechanism: Annotated[
-        str | None, typer.Option("--mechanism", "-m", help="Default: jl up to 2^24 values, bucket above.")
+        str | None, typer.Option("--mechanism", "-m", help="A name of `hubbub mechanisms`; default: tree.")
     ] = None,
     option: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="KEY=VALUE", help="Repeatable.")] = None,
     delta: Annotated[str | None, typer.Option(help="Default: what the mechanism needs, 0 where pure.")] = None,
@@ -98,7 +98,7 @@ def find_in(
 ) -> Found:
     """Run a whole survey over the people, person by person."""
     from hubbub.analysis.decode import find_hitters
-    from hubbub.mechanisms.registry import create_survey, mechanism_for
+    from hubbub.mechanisms.registry import DEFAULT_MECHANISM, create_survey, mechanism_for
     from hubbub.model.estimates import Query
     from hubbub.numeric.randomness import BulkWords, SeededWords
     from hubbub.simulation.rehearsal import check_draws, rehearse, seeded_public_seed
@@ -109,7 +109,7 @@ def find_in(
         domain,
         epsilon,
         delta,
-        mechanism,
+        mechanism or DEFAULT_MECHANISM,
         options,
         expected_reports=people.count,
         public_seed=None if seed is None else seeded_public_seed(seed),

@@ -13,22 +13,20 @@ from types import MappingProxyType
 from typing import Final
 
 from hubbub.errors import ParameterError, PrivacyError
-from hubbub.mechanisms import bucket, jl_hh, naive_laplace
+from hubbub.mechanisms import bucket, jl_hh, naive_laplace, tree
 from hubbub.mechanisms.base import Entry, Request
 from hubbub.model.domain import Domain
 from hubbub.model.mechanism import Mechanism
 from hubbub.model.survey import SEED_BYTES, Survey, parse_delta, parse_epsilon, parse_people
 
 REGISTRY: Final[Mapping[str, Entry]] = MappingProxyType(
-    {entry.about.name: entry for entry in (naive_laplace.ENTRY, jl_hh.ENTRY, bucket.ENTRY)}
+    {entry.about.name: entry for entry in (tree.ENTRY, jl_hh.ENTRY, bucket.ENTRY, naive_laplace.ENTRY)}
 )
 
 DEFAULT_EXPECTED_REPORTS: Final = 100_000
 
 
-def default_mechanism(domain: Domain) -> str:
-    """`jl` where every value can be scored, `bucket` in larger universes."""
-    return "jl" if domain.bits <= jl_hh.MAX_BITS else "bucket"
+DEFAULT_MECHANISM: Final = "tree"
 
 
 def create_survey(
@@ -36,7 +34,7 @@ def create_survey(
     domain: Domain,
     epsilon: Decimal | float | str,
     delta: Decimal | float | str | None = None,
-    mechanism: str | None = None,
+    mechanism: str = DEFAULT_MECHANISM,
     options: Mapping[str, object] | None = None,
     expected_reports: int = DEFAULT_EXPECTED_REPORTS,
     opens: datetime | str | None = None,
@@ -56,8 +54,8 @@ def create_survey(
         The privacy loss stated to every person; above 0.
     delta : number, optional
         From 0 to 1/e. Without it: 0 where the mechanism is pure, else the mechanism's default.
-    mechanism : str, optional
-        A name of `REGISTRY`; without it, one that suits the domain.
+    mechanism : str
+        A name of `REGISTRY`.
     options : mapping, optional
         The mechanism's options; the rest take their defaults.
     expected_reports : int
@@ -72,11 +70,10 @@ def create_survey(
     >>> from hubbub import Integers, create_survey
     >>> survey = create_survey("ids", Integers(64), epsilon=1)
     >>> survey.mechanism, dict(survey.options)
-    ('bucket', {'calibration': 'onebit', 'decoder': 'soft', 'beta': '0.1'})
+    ('tree', {'size': 'auto'})
     """
     if not isinstance(domain, Domain):
         raise ParameterError(f"domain must be a Domain, got domain={domain!r}")
-    mechanism = default_mechanism(domain) if mechanism is None else mechanism
     entry = find_entry(mechanism)
     resolved = resolve_options(entry, options or {})
     stated_epsilon = parse_epsilon(epsilon)

@@ -35,7 +35,7 @@ from hubbub.mechanisms.base import (
 )
 from hubbub.mechanisms.row_sketch import check_tally
 from hubbub.mechanisms.tree_plan import TreePlan, beam_width, masks_for, plan_tree
-from hubbub.mechanisms.tree_search import TreeLevels, search
+from hubbub.mechanisms.tree_search import TreeLevels, refit, search
 from hubbub.model.estimates import Estimates, Query
 from hubbub.model.mechanism import Items, Reports, Words
 from hubbub.model.privacy import PrivacyGuarantee
@@ -243,6 +243,16 @@ class Tree:
         levels = self.levels(tally)
         counts = levels.sums(self.buckets(self.paths(items)))
         return Estimates(items, counts, self._stderrs(levels, counts))
+
+    def estimate_beside(self, tally: Tally, items: Items, found: Items) -> Estimates:
+        """Counts of the items in what is left when the values already found are taken away, and of those found."""
+        check_tally(tally, self.survey_id, self.cells_shape)
+        levels = self.levels(tally)
+        counts, left = refit(self, levels, self.paths(found))
+        known = {item.tobytes(): float(count) for item, count in zip(found, counts, strict=True)}
+        sums = left.sums(self.buckets(self.paths(items)))
+        both = np.array([known.get(item.tobytes(), value) for item, value in zip(items, sums, strict=True)], np.float64)
+        return Estimates(items, both, self._stderrs(left, both))
 
     def acceptance_count(self, people: int, query: Query) -> float:
         """The count that an absent value reaches with a chance of level/2 among all values, by the exact tail.

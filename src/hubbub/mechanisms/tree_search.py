@@ -60,18 +60,18 @@ def search(
         promising = _beam(tree, depths, left, capped=number > 0)
         if query.best_guess:
             listed = _list_roots(tree, depths, left, promising[:1])
-            return listed[0, :1], _refit(tree, levels, listed[0, :1])[0]
+            return listed[0, :1], refit(tree, levels, listed[0, :1])[0]
         listed = _list_roots(tree, depths, left, _near_roots(tree, depths, left, promising, accept))
         fresh = _accept(tree, depths, left, listed, accept, query)
         fresh = fresh[~_contains(accepted, fresh)]
         if not len(fresh):
             break
         accepted = np.concatenate([accepted, fresh])
-        counts, left = _refit(tree, levels, accepted)
+        counts, left = refit(tree, levels, accepted)
         keep = counts >= accept  # a value that stood on another's collisions falls when they are taken away
         if not keep.all():
             accepted = accepted[keep]
-            counts, left = _refit(tree, levels, accepted)
+            counts, left = refit(tree, levels, accepted)
     return accepted, counts
 
 
@@ -285,7 +285,7 @@ def _contains(many: NDArray[np.uint64], some: NDArray[np.uint64]) -> NDArray[np.
     return np.array([path.tobytes() in known for path in some], bool)
 
 
-def _refit(tree: Tree, levels: TreeLevels, paths: NDArray[np.uint64]) -> tuple[NDArray[np.float64], TreeLevels]:
+def refit(tree: Tree, levels: TreeLevels, paths: NDArray[np.uint64]) -> tuple[NDArray[np.float64], TreeLevels]:
     """Counts of the accepted values against one another, and the levels without them.
 
     In each row a value's reporters are estimated by what its bucket says and by its share of the row, weighted by
