@@ -4,10 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint statistical bench bench-quick docs clean
+.PHONY: help demo test lint statistical bench bench-quick accuracy accuracy-quick docs clean
 
 help:  ## Show the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 $(VENV)/.ready-run: pyproject.toml tools/bootstrap.sh
 	@PYTHON=$(PYTHON) sh tools/bootstrap.sh $(VENV) "."
@@ -42,6 +42,12 @@ bench: $(VENV)/.ready-dev  ## Measure encode, tally and decode; rewrites docs/be
 
 bench-quick: $(VENV)/.ready-dev  ## The same in about a minute, printed only
 	$(BIN)/python benchmarks/mechanisms.py --quick
+
+accuracy: $(VENV)/.ready-dev  ## Measure what tree finds, beside its peers; rewrites docs/accuracy.md
+	$(BIN)/python benchmarks/accuracy.py --write docs/accuracy.md
+
+accuracy-quick: $(VENV)/.ready-dev  ## The same in about four minutes, printed only
+	$(BIN)/python benchmarks/accuracy.py --quick
 
 docs: $(VENV)/.ready-docs  ## Build the documentation site into site/
 	$(BIN)/mkdocs build --strict

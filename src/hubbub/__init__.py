@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hubbub.model.tally import Tally
     from hubbub.model.text_code import TextCode
     from hubbub.numeric.randomness import BulkWords, OSWords, ReplayedWords, SeededWords
+    from hubbub.simulation.find import find
 
 # Each public name and its home. Loaded when first used, so that `import hubbub` is quick and pulls in no compiler.
 _HOMES = {
@@ -32,6 +33,7 @@ _HOMES = {
     "create_survey": "mechanisms.registry",
     "Domain": "model.domain",
     "Estimates": "model.estimates",
+    "find": "simulation.find",
     "find_hitters": "analysis.decode",
     "Histogram": "model.mechanism",
     "Hitter": "model.estimates",
@@ -92,6 +94,7 @@ __all__ = [
     "WireError",
     "Words",
     "create_survey",
+    "find",
     "find_hitters",
     "load_survey",
     "mechanism_for",

@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from hubbub import Categories, Histogram, Integers, Query, Tally, Text, create_survey, find_hitters, mechanism_for
+from hubbub import (
+    Categories,
+    Estimates,
+    Histogram,
+    Integers,
+    Query,
+    SeededWords,
+    Tally,
+    Text,
+    create_survey,
+    find_hitters,
+    mechanism_for,
+)
+from hubbub.analysis.decode import encode_candidates
 from hubbub.analysis.intervals import simultaneous_width
 from hubbub.errors import ParameterError, SurveyMismatch
+from hubbub.numeric.tails import binomial_tail, normal_quantile, normal_tail
 from hubbub.simulation import population
+from hubbub.simulation.rehearsal import rehearse
 from hubbub.testing import assert_binomial, public_seed
 
 
@@ -104,7 +121,7 @@ def test_items_that_are_no_text_are_dropped() -> None:
 
 def test_foreign_tallies_are_refused() -> None:
     """A tally of another survey or shape is an error, never an answer."""
-    survey = create_survey("x", Integers(8), 1)
+    survey = create_survey("x", Integers(8), 1, mechanism="jl")
     mechanism = mechanism_for(survey)
     with pytest.raises(SurveyMismatch, match="a tally must be of survey"):
         mechanism.discover(Tally(bytes(32), 1, np.zeros(256, np.int64)), Query())
@@ -133,3 +150,150 @@ def test_bad_queries(arguments: dict) -> None:
     """A query that cannot be is refused by name."""
     with pytest.raises(ParameterError, match=next(iter(arguments))):
         Query(**arguments)
+
+
+# Candidates: values named in advance.
+
+MECHANISMS = ("tree", "jl", "bucket", "naive-laplace")
+
+
+def listed_answer(mechanism: str, bits: int, crowd: Histogram, seed: int, epsilon: object = 1, top: int = 20, **listed):
+    """The answer of one rehearsed survey to a list of candidates."""
+    domain = Integers(bits)
+    survey = create_survey("x", domain, epsilon, None, mechanism, {}, crowd.people, public_seed=public_seed(seed))
+    built = mechanism_for(survey)
+    if hasattr(built, "sample_tally"):
+        tally = built.sample_tally(crowd, np.random.default_rng(seed))
+    else:
+        tally = rehearse(built, survey.survey_id, [np.repeat(crowd.items, crowd.counts, axis=0)], SeededWords(seed))
+    return find_hitters(survey, tally, Query(top=top), built, **listed)
+
+
+def crowd_of(**counts: int) -> Histogram:
+    """Named counts of numbers: n7=100 is 100 people with 7."""
+    items = np.array([[int(name[1:])] for name in counts], np.uint64)
+    return Histogram(items, np.array(list(counts.values()), np.int64))
+
+
+@pytest.mark.parametrize("mechanism", ["tree", "bucket"])
+def test_candidates_are_seen_below_the_limit_of_the_search(mechanism: str) -> None:
+    """A value too small for the search is found by name, and its interval holds its count."""
+    crowd = crowd_of(n123456=12_000, n777777=2_400, **{f"n{1000 + k}": 4 for k in range(1400)})
+    got = listed_answer(mechanism, 32, crowd, 3, candidates=[777_777, 5])
+    assert got.candidate_limit < 2_400 < got.detection_limit
+    assert [(h.value, h.listed) for h in got.hitters] == [(123_456, False), (777_777, True)]
+    assert got.hitters[1].low <= 2_400 <= got.hitters[1].high
+    assert got.hitters[1].confidence > 1 - 0.0125
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "epsilon", "people"),
+    [("tree", 1, 2000), ("tree", 6, 40), ("jl", 1, 2000), ("bucket", 1, 2000), ("naive-laplace", 1, 300)],
+)
+def test_lists_of_absent_values_give_no_false_alarms(mechanism: str, epsilon: int, people: int) -> None:
+    """Over 200 crowds, answers with a value nobody holds are within their half of the level, by the exact tail."""
+    crowd = population.uniform(people, 60, 6, np.random.default_rng(1))
+    held = set(crowd.items[:, 0].tolist())
+    absent = [value for value in range(64) if value not in held]
+    wrong = 0
+    for seed in range(200):
+        got = listed_answer(mechanism, 6, crowd, seed, epsilon, candidates=absent)
+        wrong += any(h.value not in held for h in got.hitters)
+    assert binomial_tail(wrong, 200, 0.025) > 0.001
+
+
+def test_search_and_list_share_the_level() -> None:
+    """The search asks for what it asks for at half the level, and a candidate for a quarter over the candidates."""
+    crowd = crowd_of(n1=10_000, n2=10_000)
+    alone = answer(Integers(8), crowd, 1, "jl")
+    got = listed_answer("jl", 8, crowd, 1, candidates=range(10, 20))
+    survey = create_survey("x", Integers(8), 1, None, "jl", {}, 20_000, public_seed=public_seed(1))
+    built = mechanism_for(survey)
+    tally = built.sample_tally(crowd, np.random.default_rng(1))
+    assert got.detection_limit == built.discover(tally, Query(level=0.025)).detection_limit > alone.detection_limit
+    stderr = float(built.estimate(tally, np.array([[10]], np.uint64)).stderrs[0])
+    limit = (normal_quantile(0.05 / 4 / 10) + normal_quantile(0.05)) * stderr
+    assert got.candidate_limit == pytest.approx(limit, rel=1e-3)
+    assert alone.candidate_limit is None
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_all_candidates_have_a_row_that_holds(mechanism: str) -> None:
+    """Every candidate has one row, largest first; over 100 crowds the rows miss within the level, by the exact tail."""
+    named = [3, 50, 51, 52, 53]
+    wrong = 0
+    crowd = crowd_of(n3=500, n7=900, n50=40, **{f"n{k}": 6 for k in range(20, 40)})
+    true = {int(item[0]): int(count) for item, count in zip(crowd.items, crowd.counts, strict=True)}
+    for seed in range(100):
+        got = listed_answer(mechanism, 6, crowd, seed, 2, top=2, candidates=named, all_candidates=True)
+        assert sorted(h.value for h in got.hitters if h.listed) == named
+        counts = [h.count for h in got.hitters]
+        assert counts == sorted(counts, reverse=True)
+        wrong += any(not h.low <= true.get(h.value, 0) <= h.high for h in got.hitters)
+    assert binomial_tail(wrong, 100, 0.05) > 0.001
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_candidate_that_the_search_finds_appears_once(mechanism: str) -> None:
+    """It is one row, marked, with the estimate of the search and the confidence of the list."""
+    crowd = crowd_of(n9=6_000, **{f"n{k}": 30 for k in range(20, 60)})
+    plain = listed_answer(mechanism, 6, crowd, 1, candidates=[61])
+    got = listed_answer(mechanism, 6, crowd, 1, candidates=[9, 9, "9", 61])
+    (row,), (before,) = ([h for h in each.hitters if h.value == 9] for each in (got, plain))
+    assert (row.listed, before.listed) == (True, False)
+    assert (row.count, row.stderr, row.low, row.high) == (before.count, before.stderr, before.low, before.high)
+    assert row.confidence >= before.confidence
+
+
+def test_top_limits_the_rows_unless_all_are_asked_for() -> None:
+    """Found and named values together are at most as many as asked for, the largest first."""
+    crowd = crowd_of(n1=4_000, n2=3_000, n3=2_000)
+    got = listed_answer("jl", 6, crowd, 1, 3, top=2, candidates=[3])
+    assert [h.value for h in got.hitters] == [1, 2]
+    got = listed_answer("jl", 6, crowd, 1, 3, top=1, candidates=[3], all_candidates=True)
+    assert [h.value for h in got.hitters] == [1, 3]
+
+
+def test_repeated_and_foreign_candidates_are_left_out() -> None:
+    """Two spellings of one value count once, and what becomes "(other)" not at all."""
+    domain = Categories(["a", "\u00e9", "c"])
+    assert domain.decode(encode_candidates(domain, ["e\u0301", "a", "\u00e9", "nowhere", None])) == ["\u00e9", "a"]
+    assert Text(4).decode(encode_candidates(Text(4), ["", "(other)"])) == ["", "(oth"]
+
+
+@pytest.mark.parametrize(
+    ("listed", "said"),
+    [
+        ({"candidates": []}, "at least one value of the domain"),
+        ({"candidates": [-1, "x"]}, "at least one value of the domain"),
+        ({"candidates": "7"}, "a list of values, got str"),
+        ({"all_candidates": True}, "all_candidates must come with candidates"),
+    ],
+)
+def test_bad_lists_of_candidates(listed: dict, said: str) -> None:
+    """A list that names nothing, or is no list, is refused in one sentence."""
+    with pytest.raises(ParameterError, match=said):
+        listed_answer("jl", 6, crowd_of(n1=10), 1, **listed)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("people", [0, 1, 10])
+def test_candidates_of_tiny_crowds(mechanism: str, people: int) -> None:
+    """No reports, one, ten: no crash, nothing found, and a limit that says so."""
+    survey = create_survey("x", Integers(8), 1, mechanism=mechanism, public_seed=public_seed(1))
+    built = mechanism_for(survey)
+    items = np.full((people, 1), 3, np.uint64)
+    got = find_hitters(survey, rehearse(built, survey.survey_id, [items], SeededWords(1)), None, built, [3, 4])
+    assert (got.hitters, got.candidate_limit > people) == ((), True)
+
+
+def test_priors_of_a_search_make_its_confidence() -> None:
+    """Where a search says how likely each value was beforehand, the doubt is its tail over that and not over N."""
+    survey = create_survey("x", Integers(40), 1)
+    found = Estimates(np.array([[7]], np.uint64), np.array([500.0]), np.array([100.0]), 400.0, 600.0)
+    priors = np.log([0.01])
+    tally = Tally(survey.survey_id, 10_000, np.zeros(1, np.int64))
+    decoders = (SimpleNamespace(discover=lambda *_, e=each: e) for each in (found, replace(found, log_priors=priors)))
+    plain, likely = (find_hitters(survey, tally, Query(), decoder).hitters[0] for decoder in decoders)
+    assert plain.confidence == 0
+    assert likely.confidence == pytest.approx(1 - float(normal_tail(5.0)) / 0.01)

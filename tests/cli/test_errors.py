@@ -46,14 +46,16 @@ FIND_ERRORS = {
         f"delta {delta}": ("find", "{folder}/people.txt", f"--delta={delta}")
         for delta in ("0.5", "1", "-1", "nan", "inf", "abc", "", "1e-300", "0.5\n")
     },
-    "delta 0 with noise of the paper": ("find", "{folder}/people.txt", "--delta", "0", "-o", "calibration=paper"),
-    "delta 0 with tight noise": ("find", "{folder}/people.txt", "--delta", "0", "-o", "calibration=tight"),
-    "delta 0 with jl and noise": (
-        *("find", "{folder}/people.txt", "--domain", "integers:8"),
-        *("--delta", "0", "-o", "calibration=paper"),
-    ),
+    **{
+        f"delta 0 with {calibration} noise of {mechanism}": (
+            *("find", "{folder}/people.txt", "--domain", "integers:8", "-m", mechanism),
+            *("--delta", "0", "-o", f"calibration={calibration}"),
+        )
+        for calibration in ("paper", "tight")
+        for mechanism in ("jl", "bucket")
+    },
     "noise that exact composition refuses": (
-        *("find", "{folder}/people.txt", "--domain", "integers:8"),
+        *("find", "{folder}/people.txt", "--domain", "integers:8", "-m", "jl"),
         *("-o", "calibration=paper", "--epsilon", "8", "--delta", "1e-3"),
     ),
     # The mechanism and its options.
@@ -69,8 +71,7 @@ FIND_ERRORS = {
     ),
     **{
         f"option {' '.join(options)}": (
-            "find",
-            "{folder}/people.txt",
+            *("find", "{folder}/people.txt", "-m", "bucket"),
             *(word for option in options for word in ("-o", option)),
         )
         for options in (
@@ -219,10 +220,15 @@ def check_refusal(run: CompletedProcess[str]) -> None:
 class TestBadInput:
     """One sentence and exit code 2."""
 
-    @pytest.mark.parametrize("words", FIND_ERRORS.values(), ids=FIND_ERRORS)
-    def test_find(self, hubbub_cli: Cli, folder: Path, words: tuple[str, ...]) -> None:
+    @pytest.mark.parametrize("name", FIND_ERRORS)
+    def test_find(self, hubbub_cli: Cli, folder: Path, name: str) -> None:
         """Whatever is wrong with a job for `hubbub find`, it is said in one sentence that tells nothing private."""
-        check_refusal(hubbub_cli(*filled(words, folder)))
+        run = hubbub_cli(*filled(FIND_ERRORS[name], folder))
+        check_refusal(run)
+        # It is refused for its own reason, and not for something else that is wrong with it.
+        subjects = ("exact composition", "beta", "epsilon", "delta", "mechanism")
+        assert next((subject for subject in subjects if subject in name), "") in run.stderr
+        assert "has size, got option" not in run.stderr  # options are those of the mechanism that was chosen
 
     @pytest.mark.parametrize("words", SIMULATE_ERRORS.values(), ids=SIMULATE_ERRORS)
     def test_simulate(self, hubbub_cli: Cli, words: tuple[str, ...]) -> None:

@@ -24,7 +24,8 @@ Cli = Callable[..., CompletedProcess[str]]
 
 # 4,000 people: two values stand out clearly among fifty.
 PEOPLE = [0] * 1600 + [7] * 1000 + [10 + k % 50 for k in range(1400)]
-EASY = ("--domain", "integers:8", "--epsilon", "3", "--seed", "1")
+EASY = ("-m", "jl", "--domain", "integers:8", "--epsilon", "3", "--seed", "1")
+BUCKET = ("-m", "bucket", "--epsilon", "5", "--seed", "1")  # finds one text that everyone holds
 
 HARMFUL = {
     "escape sequence": "\x1b[31mred\x1b[0m",
@@ -84,13 +85,15 @@ class TestJson:
 
     def test_it_has_the_documented_fields(self, found: dict[str, Any]) -> None:
         """The object has exactly the fields of the documentation, of the types of the documentation."""
-        assert list(found) == ["survey", "survey_id", "reports", "detection_limit", "hitters", "seconds"]
+        names = ["survey", "survey_id", "reports", "detection_limit", "candidate_limit", "hitters", "seconds"]
+        assert list(found) == names
+        assert found["candidate_limit"] is None
         assert found["reports"] == len(PEOPLE)
         assert isinstance(found["survey_id"], str)
         assert 0 < found["detection_limit"] < len(PEOPLE)
         assert found["seconds"] > 0
         for hitter in found["hitters"]:
-            assert list(hitter) == ["value", "count", "share", "stderr", "low", "high", "confidence"]
+            assert list(hitter) == ["value", "count", "share", "stderr", "low", "high", "confidence", "listed"]
 
     def test_the_heavy_values_are_found(self, found: dict[str, Any]) -> None:
         """The two heavy values come first, largest first, as whole numbers."""
@@ -133,15 +136,15 @@ class TestJson:
         assert "true_count" not in json.dumps(found)
 
     @pytest.mark.parametrize("domain", ["integers:8", "integers:300", "text:3", "text:32", "categories"])
-    @pytest.mark.parametrize("calibration", ["onebit", "tight"])
+    @pytest.mark.parametrize("chosen", [(), ("-m", "bucket"), ("-m", "bucket", "-o", "calibration=tight")])
     def test_the_survey_reloads_with_its_id(
-        self, hubbub_cli: Cli, tmp_path: Path, domain: str, calibration: str
+        self, hubbub_cli: Cli, tmp_path: Path, domain: str, chosen: tuple[str, ...]
     ) -> None:
         """The survey in the object, spelled canonically, is one that `load_survey` accepts under the same id."""
         names = tmp_path / "names.txt"
         names.write_text('naïve\n日本\n"quoted"\n', encoding="utf-8")
         domain = f"categories:{names}" if domain == "categories" else domain
-        options = ("--domain", domain, "-o", f"calibration={calibration}", "--json")
+        options = ("--domain", domain, *chosen, "--json")
         found = answer(hubbub_cli("find", "-", *options, stdin="日本\n" * 20))
         text = json.dumps(found["survey"], sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         survey = hubbub.load_survey(text)
@@ -150,9 +153,7 @@ class TestJson:
 
     def test_nothing_stands_out(self, hubbub_cli: Cli) -> None:
         """Where nobody agrees the answer is an empty list and no failure."""
-        found = answer(
-            hubbub_cli("find", "-", "--domain", "integers:8", "--seed", "1", "--json", stdin="1\n2\n3\n4\n5\n")
-        )
+        found = answer(hubbub_cli("find", "-", *EASY, "--epsilon", "1", "--json", stdin="1\n2\n3\n4\n5\n"))
         assert found["hitters"] == []
         assert found["reports"] == 5
         assert found["detection_limit"] > 5
@@ -184,18 +185,23 @@ class TestDefaults:
 
     def test_a_given_delta_is_kept(self, hubbub_cli: Cli) -> None:
         """A delta that was given is the one of the survey, in plain digits."""
-        options = ("-o", "calibration=tight", "--delta", "1e-9", "--domain", "integers:6", "--json")
+        options = ("-m", "jl", "-o", "calibration=tight", "--delta", "1e-9", "--domain", "integers:6", "--json")
         survey = answer(hubbub_cli("find", "-", *options, stdin="1\n" * 20))["survey"]
         assert survey["delta"] == "0.000000001"
 
-    @pytest.mark.parametrize(
-        ("domain", "mechanism"),
-        [("integers:24", "jl"), ("integers:25", "bucket"), ("text:3", "jl"), ("text:4", "bucket")],
-    )
-    def test_the_mechanism_suits_the_domain(self, hubbub_cli: Cli, domain: str, mechanism: str) -> None:
-        """The mechanism is jl up to 2^24 values and bucket above."""
-        found = answer(hubbub_cli("find", "-", "--domain", domain, "--json", stdin="1\n" * 20))
-        assert found["survey"]["mechanism"] == mechanism
+    @pytest.mark.parametrize("domain", ["integers:1", "integers:20", "integers:21", "text:4"])
+    def test_the_mechanism_is_tree(self, hubbub_cli: Cli, domain: str) -> None:
+        """The mechanism is tree, pure, whatever the domain."""
+        survey = answer(hubbub_cli("find", "-", "--domain", domain, "--json", stdin="1\n" * 20))["survey"]
+        assert (survey["mechanism"], survey["epsilon"], survey["delta"]) == ("tree", "1", "0")
+
+    @pytest.mark.parametrize("epsilon", ["1", "2", "3", "5"])
+    def test_what_everyone_holds_is_found(self, hubbub_cli: Cli, epsilon: str) -> None:
+        """The defaults find a value that all hold, far above the limit they state, at every epsilon."""
+        options = ("--domain", "text:18", "--epsilon", epsilon, "--seed", "1", "--json")
+        found = answer(hubbub_cli("find", "-", *options, stdin="aaaa\n" * 6000))
+        assert found["detection_limit"] < 6000
+        assert [hitter["value"] for hitter in found["hitters"]] == ["aaaa"]
 
     def test_the_domain_is_text_of_32_bytes(self, hubbub_cli: Cli) -> None:
         """Without --domain values are texts of at most 32 bytes."""
@@ -301,7 +307,20 @@ class TestFormats:
         """With a person column a person with a thousand rows is one report, with one of their own rows."""
         rows = [("flood", "spam")] * 1000 + [(f"p{k}", "ham") for k in range(500)] + [("p0", "eggs")]
         text = "person,value\n" + "".join(f"{person},{value}\n" for person, value in rows)
-        options = ("--column", "value", "--person", "person", "--domain", "text:4", "--truth", "--json", "--seed", "1")
+        options = (
+            "--column",
+            "value",
+            "--person",
+            "person",
+            "-m",
+            "bucket",
+            "--domain",
+            "text:4",
+            "--truth",
+            "--json",
+            "--seed",
+            "1",
+        )
         found = answer(hubbub_cli("find", "-", *options, stdin=text))
         true = {entry["value"]: entry["count"] for entry in found["truth"]}
         assert found["reports"] == sum(true.values()) == 501
@@ -312,7 +331,20 @@ class TestFormats:
     def test_which_row_of_a_person_is_taken_is_random(self, hubbub_cli: Cli) -> None:
         """Of two rows either is taken about as often: the first is no better than the last."""
         text = "person,value\n" + "".join(f"p{k},{value}\n" for value in ("first", "last") for k in range(400))
-        options = ("--column", "value", "--person", "person", "--domain", "text:5", "--truth", "--json", "--seed", "1")
+        options = (
+            "--column",
+            "value",
+            "--person",
+            "person",
+            "-m",
+            "bucket",
+            "--domain",
+            "text:5",
+            "--truth",
+            "--json",
+            "--seed",
+            "1",
+        )
         true = {
             entry["value"]: entry["count"] for entry in answer(hubbub_cli("find", "-", *options, stdin=text))["truth"]
         }
@@ -326,6 +358,8 @@ class TestMechanisms:
     @pytest.mark.parametrize(
         ("mechanism", "options"),
         [
+            ("tree", ()),
+            ("tree", ("-o", "size=standard")),
             ("naive-laplace", ()),
             ("jl", ("-o", "calibration=paper")),
             ("jl", ("-o", "calibration=tight", "-o", "projection=dense")),
@@ -360,7 +394,7 @@ class TestValues:
 
     def test_other_is_a_text_like_any_other(self, hubbub_cli: Cli) -> None:
         """In a domain of texts the value "(other)" is that text."""
-        options = ("--domain", "text:7", "--epsilon", "4", "--seed", "1", "--truth", "--json")
+        options = (*BUCKET, "--domain", "text:7", "--truth", "--json")
         found = answer(hubbub_cli("find", "-", *options, stdin="(other)\n" * 3000 + "a\n" * 10))
         assert found["hitters"][0]["value"] == "(other)"
         assert found["hitters"][0]["true_count"] == 3000
@@ -372,7 +406,7 @@ class TestValues:
         names.write_text("5\n6\n7\n")
         domain = f"categories:{names}" if domain == "categories" else domain
         values = ["5"] * 1500 + ["elsewhere", "-1", "(other)", "1e3"] * 400
-        options = ("--domain", domain, "--epsilon", "4", "--seed", "1", "--truth", "--json")
+        options = (*EASY, "--domain", domain, "--truth", "--json")
         found = answer(hubbub_cli("find", "-", *options, stdin="\n".join(values)))
         five = 5 if domain.startswith("integers") else "5"
         true = {hitter["value"]: hitter["true_count"] for hitter in found["hitters"]}
@@ -387,7 +421,7 @@ class TestValues:
 
     def test_equal_texts_are_counted_together(self, hubbub_cli: Cli) -> None:
         """Two spellings of one text, composed and decomposed, are one value."""
-        options = ("--domain", "text:3", "--epsilon", "4", "--seed", "1", "--truth", "--json")
+        options = (*BUCKET, "--domain", "text:3", "--truth", "--json")
         found = answer(hubbub_cli("find", "-", *options, stdin="é\n" * 900 + "e\u0301\n" * 800))
         assert [(hitter["value"], hitter["true_count"]) for hitter in found["hitters"]] == [("é", 1700)]
 
@@ -396,7 +430,7 @@ class TestValues:
     )
     def test_json_gives_values_back_exactly(self, hubbub_cli: Cli, value: str) -> None:
         """Whatever is in a value, the object is one line of JSON that holds it."""
-        options = ("--column", "value", "--domain", "text:18", "--epsilon", "5", "--seed", "1", "--json")
+        options = (*BUCKET, "--column", "value", "--domain", "text:18", "--json")
         found = answer(hubbub_cli("find", "-", *options, stdin=table_of(value)))
         assert [hitter["value"] for hitter in found["hitters"]] == [value]
 
@@ -435,14 +469,14 @@ class TestTable:
     def test_what_top_cuts_off_is_not_called_unseen(self, hubbub_cli: Cli) -> None:
         """A value that stands out and only falls to --top is not among those that were not seen."""
         values = "".join(f"{k % 6}\n" for k in range(6000))
-        run = hubbub_cli("find", "-", "--domain", "integers:3", *EASY[2:], "--top", "2", "--truth", stdin=values)
+        run = hubbub_cli("find", "-", *EASY, "--domain", "integers:3", "--top", "2", "--truth", stdin=values)
         assert run.returncode == 0
         assert "not seen" not in run.stdout
 
     @pytest.mark.parametrize("value", ["[red]x[/red]", "[/]", "[bold", ":smile:", "[link=http://x]y[/link]"])
     def test_markup_is_text(self, hubbub_cli: Cli, value: str) -> None:
         """What looks like markup is shown as it is, and colours nothing."""
-        options = ("--domain", "text:23", "--epsilon", "5", "--seed", "1", "--truth")
+        options = (*BUCKET, "--domain", "text:23", "--truth")
         run = hubbub_cli("find", "-", *options, stdin=f"{value}\n" * 3000, env={"FORCE_COLOR": "1", "COLUMNS": "120"})
         assert run.returncode == 0
         row = next(line for line in run.stdout.splitlines() if value in line)
@@ -457,7 +491,7 @@ class TestTable:
         names = tmp_path / "names.txt"
         names.write_bytes(f"{value}\nother\n".encode())
         domain = f"categories:{names}" if known else "text:18"
-        options = ("--column", "value", "--domain", domain, "--epsilon", "5", "--seed", "1", "--truth")
+        options = (*BUCKET, "--column", "value", "--domain", domain, "--truth")
         run = hubbub_cli("find", "-", *options, stdin=table_of(value))
         assert run.returncode == 0
         assert "3,000" in run.stdout
@@ -465,7 +499,7 @@ class TestTable:
 
     def test_a_value_of_two_lines_is_one_row(self, hubbub_cli: Cli) -> None:
         """A line end in a value does not start a line that looks like another value."""
-        options = ("--column", "value", "--domain", "text:18", "--epsilon", "5", "--seed", "1")
+        options = (*BUCKET, "--column", "value", "--domain", "text:18")
         run = hubbub_cli("find", "-", *options, stdin=table_of("line one\nline two"))
         assert run.returncode == 0
         row = next(line for line in run.stdout.splitlines() if "line one" in line)

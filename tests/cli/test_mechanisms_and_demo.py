@@ -20,7 +20,7 @@ from hubbub.mechanisms.registry import REGISTRY
 
 Cli = Callable[..., CompletedProcess[str]]
 
-NAMES = ["naive-laplace", "jl", "bucket"]
+NAMES = ["tree", "jl", "bucket", "naive-laplace"]
 COMMANDS = ["find", "simulate", "mechanisms", "demo"]
 SLOW_TO_IMPORT = ["numba", "pyarrow", "scipy"]
 
@@ -62,6 +62,7 @@ class TestMechanisms:
         """Options come with their values, their defaults and what they do."""
         options = {entry["name"]: {option["name"] for option in entry["options"]} for entry in listed["mechanisms"]}
         assert options == {
+            "tree": {"size"},
             "naive-laplace": set(),
             "jl": {"calibration", "projection"},
             "bucket": {"calibration", "decoder", "beta"},
@@ -92,6 +93,8 @@ class TestMechanisms:
     @pytest.mark.parametrize(
         ("name", "options", "bits", "epsilon"),
         [
+            ("tree", {}, 8, 1),
+            ("tree", {}, 256, 6),
             ("naive-laplace", {}, 8, 0.5),
             ("naive-laplace", {}, 8, 1),
             ("naive-laplace", {}, 8, 4),
@@ -115,6 +118,9 @@ class TestMechanisms:
         mechanism = hubbub.mechanism_for(survey)
         text = next(entry["report"] for entry in listed["mechanisms"] if entry["name"] == name)
         size = mechanism.report_dtype.itemsize
+        if name == "tree":
+            assert text == f"{size} bytes"
+            return
         if options.get("calibration") == "onebit":
             assert f"onebit: {size} bytes" in text
             return
@@ -154,8 +160,9 @@ class TestDemo:
         assert 0.2 < true / 100_000 < 0.3
 
     def test_both_settings_are_shown(self, demo: CompletedProcess[str]) -> None:
-        """With a list it is jl that answers, and without one bucket."""
-        assert demo.stdout.index("jl calibration=onebit") < demo.stdout.index("bucket calibration=onebit")
+        """The question is asked with a list of names, and then of any text."""
+        assert demo.stdout.index("list of 1,120 sites") < demo.stdout.index("any of 2^192 texts")
+        assert demo.stdout.count("search.example") == 2
         assert demo.stdout.count("100,000 reports") + demo.stdout.count("100,000      \nreports") == 2
 
     def test_the_same_seed_gives_the_same_demo(self, hubbub_cli: Cli) -> None:
@@ -182,10 +189,11 @@ class TestDemo:
 
     @pytest.mark.parametrize("epsilon", ["0.5", "1", "2", "5"])
     def test_what_it_says_of_lies_is_true(self, hubbub_cli: Cli, epsilon: str) -> None:
-        """The demo says that a bit is a lie more than one time in four only where it is, which is below ln 3."""
+        """The chance of a lie that the demo states is that of randomised response among so many symbols."""
         run = hubbub_cli("demo", "-n", "50", "--seed", "1", "--epsilon", epsilon)
-        lies = 1 / (1 + math.exp(float(epsilon)))
-        assert ("more than one time in four" in run.stdout) <= (lies > 1 / 4)
+        symbols, said = re.search(r"one of (\d+) symbols, a lie with a chance of ([\d.]+)%", run.stdout).groups()
+        others = int(symbols) - 1
+        assert float(said) == pytest.approx(100 * others / (math.exp(float(epsilon)) + others), abs=0.051)
 
 
 class TestEveryCommand:

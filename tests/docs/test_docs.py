@@ -12,6 +12,7 @@ import runpy
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from decimal import Context, Decimal, localcontext
 from pathlib import Path
 from typing import NamedTuple
@@ -154,7 +155,7 @@ def samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the sample files, made by the block of docs/commands.md that makes them."""
     monkeypatch.chdir(tmp_path)
     exec(next(block.text for block in blocks(COMMANDS) if block.language == "python"), {})  # noqa: S102
-    assert {path.name for path in tmp_path.iterdir()} == {"referrers.txt", "visits.csv", "countries.txt"}
+    assert {path.name for path in tmp_path.iterdir()} == {"referrers.txt", "visits.csv", "countries.txt", "sites.txt"}
     return tmp_path
 
 
@@ -322,6 +323,54 @@ def digit_threshold(rate: int, digit: int) -> int:
         return int((power / (1 + power) * 2**64).to_integral_value())
 
 
+TREE = {
+    "bucket_bits": 16,
+    "depths": [20, 24, 24, 24],
+    "chunks": [0, 4, 4, 4],
+    "ends": [4194304, 8388608, 12582912, 16777216],
+    "masks": 3,
+    "keep_threshold": str(2**63),
+}
+
+
+def tree_from_the_page() -> dict[str, str]:
+    """The lines about tree."""
+    path = naive.to_path(derived(6), 5, 24)
+    rows = list(enumerate(zip(TREE["depths"], TREE["chunks"], strict=True)))
+    buckets = [naive.tree_bucket(derived(8), path, row, depth, chunk, 16) for row, (depth, chunk) in rows]
+    row, masks = naive.tree_coins(derived(7), bytes.fromhex(little(*ID)), TREE["ends"], 3, 16)
+    told, other = (naive.tree_symbol(buckets[row], masks, word, SPREAD[1], 2**63) for word in (0, LIE))
+    cells = {(row << 16) + place: sign for place, sign in naive.tree_tally(told, masks).items()}
+    cells[(4 << 16) + row] = 1
+    return {
+        "tree path": f"{int(path, 2):06x}",
+        "tree buckets": " ".join(f"{bucket:04x}" for bucket in buckets),
+        "tree row of the id": str(row),
+        "tree report, third word 0": little(*ID) + bytes([told]).hex(),
+        "tree report, third word 2^64-1, fourth 0x9e3779b97f4a7c15": little(*ID) + bytes([other]).hex(),
+        "tree cells": " ".join(f"{place}:{added}" for place, added in sorted(cells.items())),
+    }
+
+
+def tree_from_the_library() -> dict[str, str]:
+    """The lines about tree."""
+    survey = create_survey("tree", Integers(24), 3, public_seed=SEED)
+    tree = mechanism_for(replace(survey, parameters={**survey.parameters, **TREE}))
+    five = survey.domain.encode([5])
+    path = tree.paths(five)
+    told, other = (tree.randomize(five, np.array([[*ID, word, SPREAD[1]]], np.uint64)) for word in (0, LIE))
+    cells = np.zeros(tree.cells_shape, np.int64)
+    tree.accumulate(cells, told)
+    return {
+        "tree path": f"{int(path[0, 0]) >> 40:06x}",
+        "tree buckets": " ".join(f"{bucket:04x}" for bucket in tree.buckets(path)[0].tolist()),
+        "tree row of the id": str(np.flatnonzero(cells[4 << 16 :])[0]),
+        "tree report, third word 0": told.tobytes().hex(),
+        "tree report, third word 2^64-1, fourth 0x9e3779b97f4a7c15": other.tobytes().hex(),
+        "tree cells": " ".join(f"{place}:{cells[place]}" for place in np.flatnonzero(cells)),
+    }
+
+
 def from_the_page() -> dict[str, str]:
     """The worked example from the rules that docs/wire-format.md states, without the library."""
     truth_threshold = 13485650502877570762
@@ -352,7 +401,7 @@ def from_the_page() -> dict[str, str]:
     return {
         "survey": canonical,
         "survey_id": survey_id,
-        **{f"key of purpose {purpose}": derived(purpose).hex() for purpose in range(1, 6)},
+        **{f"key of purpose {purpose}": derived(purpose).hex() for purpose in range(1, 9)},
         "item of 5": little(5),
         "item of U+0065 U+0301, text:8": little(int.from_bytes("\u00e9".encode(), "little")),
         "id": little(*ID),
@@ -374,23 +423,25 @@ def from_the_page() -> dict[str, str]:
         "laplace digit thresholds": " ".join(map(str, thresholds)),
         "laplace answers": " ".join(map(str, answers)),
         "laplace report": little(*SPREAD[:2]) + b"".join(a.to_bytes(1, "little", signed=True) for a in answers).hex(),
+        **tree_from_the_page(),
     }
 
 
 def from_the_library() -> dict[str, str]:
     """The worked example from the library."""
-    survey = create_survey("referrers", Integers(16), 1, public_seed=SEED)
+    survey = create_survey("referrers", Integers(16), 1, mechanism="jl", public_seed=SEED)
     jl = mechanism_for(survey)
     five = survey.domain.encode([5])
     told, lied = (jl.randomize(five, np.array([[*ID, word]], np.uint64)) for word in (0, LIE))
     coin = hash_uint64(derive_key(SEED, Purpose.REPORT_ROW), np.array([ID], np.uint64))
-    dense = mechanism_for(create_survey("dense", Integers(8), 1, options={"projection": "dense"}, public_seed=SEED))
+    signs = {"mechanism": "jl", "options": {"projection": "dense"}, "public_seed": SEED}
+    dense = mechanism_for(create_survey("dense", Integers(8), 1, **signs))
     fewer = {"mechanism": "jl", "options": {"calibration": "tight"}, "expected_reports": 100, "public_seed": SEED}
     bucket = mechanism_for(create_survey("bucket", Integers(8), 1, mechanism="bucket", public_seed=SEED))
     noisy = mechanism_for(create_survey("laplace", Integers(1), 2, mechanism="naive-laplace", public_seed=SEED))
     spread = ReplayedWords(np.array(SPREAD, np.uint64)).draw(1, noisy.words_per_report)
     laplace = noisy.randomize(np.array([[1]], np.uint64), spread)
-    keys = {purpose: derive_key(SEED, purpose) for purpose in range(1, 6)}
+    keys = {purpose: derive_key(SEED, purpose) for purpose in range(1, 9)}
     return {
         "survey": survey.to_json().decode(),
         "survey_id": survey.survey_id.hex(),
@@ -414,6 +465,7 @@ def from_the_library() -> dict[str, str]:
         "laplace digit thresholds": " ".join(map(str, noisy.channel.noise.digit_thresholds)),
         "laplace answers": " ".join(map(str, laplace["answers"][0])),
         "laplace report": laplace.tobytes().hex(),
+        **tree_from_the_library(),
     }
 
 

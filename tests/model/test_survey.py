@@ -29,8 +29,8 @@ SEED = bytes(range(32))
 
 def survey(**changes) -> Survey:
     """A survey with some arguments changed."""
-    arguments = {"name": "referrers", "domain": Integers(16), "epsilon": 1, "public_seed": SEED, **changes}
-    return create_survey(**arguments)
+    arguments = {"name": "referrers", "domain": Integers(16), "epsilon": 1, "mechanism": "jl", "public_seed": SEED}
+    return create_survey(**{**arguments, **changes})
 
 
 def spelled(document: dict) -> str:
@@ -104,7 +104,7 @@ def test_the_seed_comes_from_the_system() -> None:
         ({"name": 7}, "name=7"),
         ({"name": "\ud800"}, "valid Unicode"),
         ({"domain": "integers"}, "domain must be a Domain"),
-        ({"mechanism": "magic"}, "mechanism must be one of naive-laplace, jl, bucket, got mechanism='magic'"),
+        ({"mechanism": "magic"}, "mechanism must be one of tree, jl, bucket, naive-laplace, got mechanism='magic'"),
         ({"mechanism": 3}, "mechanism=3"),
         ({"options": {"calibraton": "tight"}}, "'calibraton'"),
         ({"options": {"calibration": "loose"}}, "one of paper, tight, onebit, got 'loose'"),

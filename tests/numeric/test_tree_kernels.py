@@ -18,7 +18,7 @@ from hubbub.numeric.randomness import SeededWords
 def make_tree(bits: int, epsilon: str, people: int = 1000) -> Tree:
     """A tree over integers."""
     options = {"size": "small"}
-    parameters = ENTRY.derive(Request(2**bits, Decimal(epsilon), Decimal(0), options, people))
+    parameters = ENTRY.derive(Request(Integers(bits), Decimal(epsilon), Decimal(0), options, people))
     return Tree(
         Survey(
             name="t",

@@ -69,7 +69,12 @@ def bucket_needed_count(
 def bucket_estimate_error(people: int, others_norm: float, rows: int, noise_stderr: float, beta: float) -> float:
     """The pooled count of one fixed value: Gaussian in noise and collisions over all rows."""
     del people
-    return math.sqrt(2 * math.log(2 / beta)) * math.hypot(noise_stderr, others_norm / math.sqrt(rows))
+    return normal_error(math.hypot(noise_stderr, others_norm / math.sqrt(rows)), beta)
+
+
+def normal_error(stderr: float, beta: float) -> float:
+    """A Gaussian error is within √(2·ln(2/β)) standard errors with chance 1 − β."""
+    return math.sqrt(2 * math.log(2 / beta)) * stderr
 
 
 def exponential_error(size: int, epsilon: float, beta: float) -> float:

@@ -9,7 +9,9 @@ import sys
 def run() -> None:
     """The console script: quiet on Ctrl-C even while loading, tidy when terminated, and fit for any terminal."""
     try:
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # temporary files are removed
+        for name in ("SIGTERM", "SIGHUP"):  # however politely a job is ended, its temporary files are removed
+            if hasattr(signal, name):
+                signal.signal(getattr(signal, name), lambda number, _: sys.exit(128 + number))
         for stream in (sys.stdout, sys.stderr):
             if stream is not None and hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="replace")

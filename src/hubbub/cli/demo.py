@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -33,11 +32,11 @@ def demo(
         write_visitors(file, visitors, seed)
         jobs: list[tuple[str, Domain]] = [
             (
-                f"\n1. The site owner has a list of {number(len(SITES))} sites (jl scores each of them).",
+                f"\n1. The site owner has a list of {number(len(SITES))} sites: each of them is counted.",
                 Categories(SITES),
             ),
             (
-                "\n2. She has no list: any of 2^192 texts may be the answer (bucket finds the largest).",
+                "\n2. She has no list: any of 2^192 texts may be the answer, and the largest are found.",
                 Text(24),
             ),
         ]
@@ -56,5 +55,8 @@ def demo(
                     with_truth=True,
                 )
             show(found, top=10)
-    lie = 1 / (1 + math.exp(min(float(epsilon), 700.0)))
-    typer.echo(f"Each visitor sent 17 bytes: a random id and one bit, which is a lie with a chance of {lie:.1%}.")
+    symbols = 1 << found.survey.parameters["masks"]
+    lie = (1 - int(found.survey.parameters["keep_threshold"]) / 2**64) * (1 - 1 / symbols)
+    typer.echo(
+        f"Each visitor sent 17 bytes: a random id and one of {symbols} symbols, a lie with a chance of {lie:.1%}."
+    )

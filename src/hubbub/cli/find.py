@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hubbub.cli.common import command, number, parse_domain, parse_options, print_json, print_table, progress
+from hubbub.cli.common import (
+    command,
+    number,
+    parse_domain,
+    parse_options,
+    print_json,
+    print_table,
+    progress,
+    read_names,
+)
+from hubbub.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -50,7 +60,14 @@ def find(
     person: Annotated[
         str | None, typer.Option(help="Column that names the person: one random row of each is used.")
     ] = None,
+    candidates: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Values named in advance, one a line: seen from a smaller count.")
+    ] = None,
+    all_candidates: Annotated[
+        bool, typer.Option("--all-candidates", help="A row for every candidate, whether it stands out or not.")
+    ] = False,
     top: Annotated[int, typer.Option(help="At most this many values.", min=1)] = 20,
+    level: Annotated[float, typer.Option(help="The chance, at most, that anything in the answer is wrong.")] = 0.05,
     seed: Annotated[int | None, typer.Option(help="Repeat a rehearsal exactly; undoes its privacy.", min=0)] = None,
     truth: Annotated[bool, typer.Option("--truth", help="Show the true counts beside the found ones.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
@@ -62,10 +79,12 @@ def find(
 
     \b
     hubbub find referrers.txt --domain text:24 --epsilon 2 --truth
+    hubbub find referrers.txt --candidates sites.txt --all-candidates
     hubbub find visits.csv --column country --domain categories:countries.txt --json
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
     from hubbub.cli.people import open_people
 
+    named = _read_candidates(candidates, all_candidates)
     with open_people(file, column=column, person=person, seed=seed) as people:
         found = find_in(
             people,
@@ -77,6 +96,9 @@ def find(
             top=top,
             seed=seed,
             with_truth=truth,
+            level=level,
+            candidates=named,
+            all_candidates=all_candidates,
         )
     if as_json:
         print_json(to_json(found))
@@ -95,33 +117,35 @@ def find_in(
     top: int,
     seed: int | None,
     with_truth: bool,
+    level: float = 0.05,
+    candidates: list[str] | None = None,
+    all_candidates: bool = False,
 ) -> Found:
     """Run a whole survey over the people, person by person."""
-    from hubbub.analysis.decode import find_hitters
-    from hubbub.mechanisms.registry import DEFAULT_MECHANISM, create_survey, mechanism_for
+    from hubbub.mechanisms.registry import DEFAULT_MECHANISM
     from hubbub.model.estimates import Query
-    from hubbub.numeric.randomness import BulkWords, SeededWords
-    from hubbub.simulation.rehearsal import check_draws, rehearse, seeded_public_seed
+    from hubbub.simulation.find import rehearsal_survey, run_survey, words_for
 
     started = time.perf_counter()
-    survey = create_survey(
-        "find",
-        domain,
-        epsilon,
-        delta,
-        mechanism or DEFAULT_MECHANISM,
-        options,
-        expected_reports=people.count,
-        public_seed=None if seed is None else seeded_public_seed(seed),
+    query = Query(top=top, level=level)
+    survey = rehearsal_survey(
+        domain, people.count, epsilon, delta, DEFAULT_MECHANISM if mechanism is None else mechanism, options, seed
     )
-    built = mechanism_for(survey)
-    check_draws(built, people.count, "hubbub simulate draws the sums of any crowd at once")
     truth: Counter[Any] | None = Counter() if with_truth else None
-    words = BulkWords() if seed is None else SeededWords(seed)
     with progress("Reporting", people.count, "people") as advance:
-        tally = rehearse(built, survey.survey_id, _encoded(people, domain, truth, advance), words)
-    answer = find_hitters(survey, tally, Query(top=top), built)
+        items = _encoded(people, domain, truth, advance)
+        answer = run_survey(survey, items, words_for(seed), query, candidates, all_candidates)
     return Found(survey, answer, truth, time.perf_counter() - started)
+
+
+def _read_candidates(file: str | None, everyone: bool) -> list[str] | None:
+    if file is None:
+        if everyone:
+            raise ParameterError("--all-candidates must come with --candidates, got none")
+        return None
+    if not (names := read_names(file)):
+        raise InputError(f"the file of candidates must name at least one value, got none in {file!r}")
+    return names
 
 
 def _encoded(
@@ -155,6 +179,7 @@ def to_json(found: Found) -> dict[str, Any]:
         "survey_id": found.survey.survey_id.hex(),
         "reports": found.answer.reports,
         "detection_limit": found.answer.detection_limit,
+        "candidate_limit": found.answer.candidate_limit,
         "hitters": hitters,
     }
     if found.truth is not None:
@@ -169,22 +194,26 @@ def show(found: Found, top: int) -> None:
     """The answer for people."""
     survey, answer = found.survey, found.answer
     true = true_counts(found)
+    with_named = answer.candidate_limit is not None
     columns = [("value", "left"), ("people", "right"), ("share", "right"), ("between", "right"), ("sure", "right")]
+    columns += [("named", "left")] if with_named else []
+    columns += [("true", "right")] if true else []
     rows = []
     for hitter in answer.hitters:
-        interval = f"{number(max(hitter.low, 0))} – {number(hitter.high)}"
+        interval = f"{number(max(hitter.low, 0))} – {number(max(hitter.high, 0))}"
         row = [str(hitter.value), number(hitter.count), f"{hitter.share:.2%}", interval, _sure(hitter.confidence)]
+        row += ["yes" if hitter.listed else "no"] if with_named else []
         rows.append([*row, number(true.get(hitter.value, 0))] if true else row)
     if true:
-        columns.append(("true", "right"))
         seen = {hitter.value for hitter in answer.hitters}
         # With a full table nobody knows what else was seen.
         largest = list(true.items())[: 10 if len(seen) < top else 0]
-        missed = [(value, count) for value, count in largest if value not in seen]
-        rows.extend([str(value), "–", "–", "not seen", "–", number(count)] for value, count in missed)
+        unseen = ["–", "–", "not seen", "–", *(["–"] if with_named else [])]
+        rows.extend([str(value), *unseen, number(count)] for value, count in largest if value not in seen)
     options = " ".join(f"{key}={value}" for key, value in survey.options.items())
     title = f"{survey.mechanism} {options}: {number(answer.reports)} reports, {survey.stated}"
-    limit = f"Values held by fewer than about {number(answer.detection_limit)} people cannot be seen."
+    limit = f"Values held by fewer than about {number(answer.detection_limit)} people cannot be seen"
+    limit += f", named ones by fewer than about {number(answer.candidate_limit)}." if answer.candidate_limit else "."
     nothing = "" if answer.hitters else "Nothing stands out. "
     print_table(title, columns, rows, f"{nothing}{limit} {found.seconds:.1f} s.")
 

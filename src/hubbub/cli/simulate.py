@@ -68,6 +68,10 @@ def _crowd(
 
     if (zipf is not None) + (heavy is not None) + uniform > 1:
         raise ParameterError("a crowd must be one of --zipf, --heavy and --uniform, got more than one")
+    if tail is not None and heavy is None:
+        raise ParameterError(f"tail must come with --heavy, got tail={tail!r}")
+    if values is not None and heavy is not None:
+        raise ParameterError(f"values must come with --zipf or --uniform, got values={values!r}")
     if heavy is not None:
         many = (
             None if tail == "distinct" else parse_count("tail", str(population.DEFAULT_TAIL) if tail is None else tail)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hubbub.errors import ParameterError
+from hubbub.model.domain_base import Domain
 from hubbub.model.mechanism import Items, Mechanism, Reports, Words
 from hubbub.model.survey import Survey
 
@@ -48,16 +49,21 @@ class Option:
 class Request:
     """What a mechanism derives its parameters from."""
 
-    size: int
+    domain: Domain
     epsilon: Decimal
     delta: Decimal
     options: Mapping[str, str]
     expected_reports: int
 
     @property
+    def size(self) -> int:
+        """Values of the universe."""
+        return self.domain.size
+
+    @property
     def bits(self) -> int:
         """Bits of an item."""
-        return (self.size - 1).bit_length()
+        return self.domain.bits
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ def create_survey(
     stated_epsilon = parse_epsilon(epsilon)
     stated_delta = entry.default_delta(resolved) if delta is None else parse_delta(delta)
     request = Request(
-        domain.size, stated_epsilon, stated_delta, resolved, parse_people("expected_reports", expected_reports)
+        domain, stated_epsilon, stated_delta, resolved, parse_people("expected_reports", expected_reports)
     )
     survey = Survey(
         name=name,

@@ -34,15 +34,18 @@ from hubbub.mechanisms.base import (
     whole_text,
 )
 from hubbub.mechanisms.row_sketch import check_tally
-from hubbub.mechanisms.tree_plan import TreePlan, beam_width, masks_for, plan_tree
+from hubbub.mechanisms.text_walk import TextWalk
+from hubbub.mechanisms.tree_plan import TreePlan, beam_width, masks_for, plan_text_tree, plan_tree
 from hubbub.mechanisms.tree_search import TreeLevels, refit, search
+from hubbub.model.coded_domain import CodedText
+from hubbub.model.domain_base import Domain
 from hubbub.model.estimates import Estimates, Query
 from hubbub.model.mechanism import Items, Reports, Words
 from hubbub.model.privacy import PrivacyGuarantee
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Cells, Tally
 from hubbub.numeric import tree_kernels
-from hubbub.numeric.bit_paths import from_paths, to_paths
+from hubbub.numeric.bit_paths import code_items, fingerprint_paths, fingerprints, from_paths, to_paths
 from hubbub.numeric.hadamard import transform
 from hubbub.numeric.hashing import HashKey, Purpose, derive_key
 from hubbub.numeric.sampling import response_epsilon, response_threshold
@@ -50,6 +53,11 @@ from hubbub.numeric.tails import binomial_threshold
 
 MAX_EPSILON = 6
 _STANDARD_FROM = 300_000  # people from which a larger tally pays
+_FINGERPRINT_BITS = 12
+_TYPICAL_LENGTHS = {"hostnames-1": 48, "words-1": 32, "text-1": 48}  # bits of codes that should be found best
+_FIELDS = {
+    *("bucket_bits", "depths", "chunks", "ends", "masks", "keep_threshold", "beam_bits", "fingerprint_bits"),
+}
 
 ABOUT = About(
     name="tree",
@@ -71,13 +79,19 @@ class Tree:
 
     def __init__(self, survey: Survey) -> None:
         parameters = survey.parameters
-        check_fields(parameters, {"bucket_bits", "depths", "chunks", "ends", "masks", "keep_threshold", "beam_bits"})
+        check_fields(parameters, _FIELDS)
         self.survey = survey
         self.survey_id = survey.survey_id
         self.size = survey.domain.size
         self.bits = survey.domain.bits
         self.item_words = survey.domain.item_words
-        self.plan = _read_plan(parameters, self.bits)
+        domain = survey.domain
+        self.fingerprint = whole(parameters, "fingerprint_bits", 0, 20)
+        if (self.fingerprint > 0) != isinstance(domain, CodedText):
+            raise ParameterError(f"parameters.fingerprint_bits must be above 0 for coded text, got {self.fingerprint}")
+        self.code = TextWalk(domain.code) if isinstance(domain, CodedText) else None
+        self.path_words = -(-(self.fingerprint + self.bits) // 64)
+        self.plan = _read_plan(parameters, self.fingerprint + self.bits)
         self.masks = whole(parameters, "masks", 1, tree_kernels.MAX_MASKS)
         self.beam = 1 << whole(parameters, "beam_bits", 0, 20)
         self.threshold = whole_text("keep_threshold", parameters["keep_threshold"])
@@ -99,27 +113,52 @@ class Tree:
     @cached_property
     def _keys(self) -> tuple[HashKey, HashKey, HashKey]:
         seed = self.survey.public_seed
-        purposes = (Purpose.TREE_BIJECTION, Purpose.TREE_COINS, Purpose.TREE_BUCKET)
-        bijection, coins, bucket = (derive_key(seed, purpose) for purpose in purposes)
-        return bijection, coins, bucket
+        root = Purpose.TREE_BIJECTION if self.code is None else Purpose.TREE_FINGERPRINT
+        root_key, coins, bucket = (derive_key(seed, p) for p in (root, Purpose.TREE_COINS, Purpose.TREE_BUCKET))
+        return root_key, coins, bucket
+
+    @property
+    def bucket_key(self) -> HashKey:
+        """The key of the buckets."""
+        return self._keys[2]
 
     @cached_property
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The plan as the kernels take it."""
         parent_bits = [depth - chunk for depth, chunk in zip(self.plan.depths, self.plan.chunks, strict=True)]
-        total = 64 * self.item_words
+        total = 64 * self.path_words
         masks = [((1 << bits) - 1) << (total - bits) for bits in parent_bits]
         packed = b"".join(mask.to_bytes(total // 8, "big") for mask in masks)
         return {
             "ends": np.array(self.plan.ends, np.uint64),
             "depths": np.array(self.plan.depths, np.int64),
             "chunks": np.array(self.plan.chunks, np.int64),
-            "parent_masks": np.frombuffer(packed, ">u8").astype(np.uint64).reshape(self.rows, self.item_words),
+            "parent_masks": np.frombuffer(packed, ">u8").astype(np.uint64).reshape(self.rows, self.path_words),
         }
 
     def paths(self, items: Items) -> NDArray[np.uint64]:
-        """Where the items lie in the tree; small universes need no bijection, since nothing is hashed."""
+        """Where the items lie in the tree: by a bijection, or for a text code behind a fingerprint of the whole."""
+        if self.code is not None:
+            return fingerprint_paths(self._keys[0], items, self.bits, self.fingerprint)
         return to_paths(self._keys[0], items, self.bits)
+
+    def items(self, paths: NDArray[np.uint64]) -> Items:
+        """The items that lie there."""
+        if self.code is not None:
+            return code_items(paths, self.bits, self.fingerprint)
+        return from_paths(self._keys[0], paths, self.bits)
+
+    def is_value(self, paths: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Whether a path can be somebody's: inside the universe, and for text a code with its own fingerprint."""
+        items = self.items(paths)
+        if self.code is None:
+            if self.size == 1 << self.bits:
+                return np.ones(len(paths), bool)
+            return np.array([int.from_bytes(item.tobytes(), "little") < self.size for item in items], bool)
+        roots = (paths[:, 0] >> np.uint64(64 - self.fingerprint)) if len(paths) else paths[:, 0]
+        matching = np.asarray(fingerprints(self._keys[0], items, self.fingerprint) == roots)
+        matching[matching] = [value is not None for value in self.survey.domain.decode(items[matching])]
+        return matching
 
     def buckets(self, paths: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """The bucket of each path in each row, shape (n, rows)."""
@@ -254,13 +293,23 @@ class Tree:
         both = np.array([known.get(item.tobytes(), value) for item, value in zip(items, sums, strict=True)], np.float64)
         return Estimates(items, both, self._stderrs(left, both))
 
-    def acceptance_count(self, people: int, query: Query) -> float:
-        """The count that an absent value reaches with a chance of level/2 among all values, by the exact tail.
+    def log_priors(self, paths: NDArray[np.uint64]) -> NDArray[np.float64]:
+        """The logarithm of each value's share of the level: 1/N, or for text 2^−(length of its code)."""
+        if self.code is None:
+            return np.full(len(paths), -math.log(self.size))
+        return -math.log(2) * self.code.lengths(paths, self.fingerprint, self.bits)
+
+    def acceptance_counts(self, paths: NDArray[np.uint64], people: int, query: Query) -> NDArray[np.float64]:
+        """The count that each value, if absent, reaches with a chance of level/2 times its share, by the exact tail.
 
         An absent value's symbol matches each report with chance 1/q, so its matches are binomial.
         """
-        log_chance = math.log(query.level / 2) - math.log(self.size)
-        matches = binomial_threshold(people, 1.0 / self.symbols, log_chance)
+        priors = self.log_priors(paths)
+        found = {prior: self._acceptance_count(prior, people, query) for prior in set(priors.tolist())}
+        return np.array([found[prior] for prior in priors.tolist()], np.float64)
+
+    def _acceptance_count(self, log_prior: float, people: int, query: Query) -> float:
+        matches = binomial_threshold(people, 1.0 / self.symbols, math.log(query.level / 2) + log_prior)
         return (self.symbols * matches - people) * self.gain
 
     def discover(self, tally: Tally, query: Query) -> Estimates:
@@ -268,7 +317,9 @@ class Tree:
         check_tally(tally, self.survey_id, self.cells_shape)
         levels = self.levels(tally)
         people = tally.count
-        accept = self.acceptance_count(people, query)
+        # Text has no one threshold; this is that of a code of a typical length.
+        prior = -math.log(self.size) if self.code is None else -math.log(2) * _typical_length(self.survey.domain)
+        accept = self._acceptance_count(prior, people, query)
         stderr = math.sqrt(self.noise * people)
         if not self._hashed:
             items = np.arange(self.size, dtype=np.uint64)[:, np.newaxis]
@@ -276,13 +327,15 @@ class Tree:
             chosen, threshold = selection.select(counts, accept, query)
             kept = counts[chosen]
             return Estimates(items[chosen], kept, self._stderrs(levels, kept), threshold, accept + 1.645 * stderr)
-        paths, counts = search(self, levels, accept, query)
-        items = from_paths(self._keys[0], paths, self.bits)
+        paths, counts = search(self, levels, query)
         order = np.argsort(-counts, kind="stable")[: query.top]
-        threshold = -math.inf if query.best_guess else accept
+        paths, items = paths[order], self.items(paths[order])
+        needed = self.acceptance_counts(paths, people, query)
+        threshold = -math.inf if query.best_guess else float(needed.min(initial=accept))
         limit = 1.06 * (accept + 1.645 * stderr)
         stderrs = self._stderrs(levels, np.zeros(1)) if not len(counts) else self._stderrs(levels, counts[order])
-        return Estimates(items[order], counts[order], stderrs[: len(order)], threshold, limit)
+        priors = self.log_priors(paths)
+        return Estimates(items, counts[order], stderrs[: len(order)], threshold, limit, priors)
 
 
 def _read_plan(parameters: Mapping[str, Any], bits: int) -> TreePlan:
@@ -308,6 +361,12 @@ def _read_plan(parameters: Mapping[str, Any], bits: int) -> TreePlan:
     return TreePlan(bucket_bits, depths, chunks, ends)
 
 
+def _typical_length(domain: Domain) -> int:
+    """Code bits of the values the tree is built to find best."""
+    assert isinstance(domain, CodedText)  # noqa: S101  # only text has a code
+    return min(_TYPICAL_LENGTHS[domain.normalization], domain.width)
+
+
 def default_delta(options: Mapping[str, str]) -> Decimal:
     """Pure."""
     del options
@@ -323,7 +382,16 @@ def derive(request: Request) -> dict[str, Any]:
     size = request.options["size"]
     large = request.bits >= 128 or request.expected_reports >= _STANDARD_FROM
     standard = size == "standard" or (size == "auto" and large)
-    plan = plan_tree(request.bits, standard)
+    domain = request.domain
+    if isinstance(domain, CodedText):
+        fingerprint = _FINGERPRINT_BITS
+        standard = size != "small" and (size == "standard" or request.expected_reports >= _STANDARD_FROM)
+        plan = plan_text_tree(fingerprint, request.bits, _typical_length(domain), standard)
+        beam = beam_width(64, standard)
+    else:
+        fingerprint = 0
+        plan = plan_tree(request.bits, standard)
+        beam = beam_width(request.bits, standard)
     masks = masks_for(float(request.epsilon))
     return {
         "bucket_bits": plan.bucket_bits,
@@ -332,7 +400,8 @@ def derive(request: Request) -> dict[str, Any]:
         "ends": list(plan.ends),
         "masks": masks,
         "keep_threshold": str(response_threshold(request.epsilon, 1 << masks)),
-        "beam_bits": beam_width(request.bits, standard).bit_length() - 1,
+        "beam_bits": beam.bit_length() - 1,
+        "fingerprint_bits": fingerprint,
     }
 
 

@@ -16,6 +16,7 @@ ROOT_BITS = 20
 FULL_DEPTH_ROWS = 3  # the deepest level is split over independent hashes, so that one collision cannot decide
 _REACH = 2.3  # how far above the beam's edge a value should stand at each depth, in standard errors
 _LEVEL = 0.05
+_LONG_SHARE = 0.12  # reporters on code bits beyond the typical length
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +49,49 @@ def plan_tree(bits: int, standard: bool) -> TreePlan:
     shares = _shares(depths, chunks[-1], beam_width(bits, standard))
     rows = [(depth, chunk, share) for depth, chunk, share in zip(depths[:-1], chunks[:-1], shares[:-1], strict=True)]
     rows += [(depths[-1], chunks[-1], shares[-1] / FULL_DEPTH_ROWS)] * FULL_DEPTH_ROWS
+    ends = _ends([share for _, _, share in rows])
+    return TreePlan(18 if standard else 16, tuple(r[0] for r in rows), tuple(r[1] for r in rows), ends)
+
+
+def _ends(shares: list[float]) -> tuple[int, ...]:
+    """Where the coins of each row end, of 2^24."""
     ends, total = [], 0.0
-    for _, _, share in rows:
+    for share in shares:
         total += share
         ends.append(round(total * (1 << ROW_BITS)))
     ends[-1] = 1 << ROW_BITS
-    return TreePlan(18 if standard else 16, tuple(r[0] for r in rows), tuple(r[1] for r in rows), tuple(ends))
+    return tuple(ends)
+
+
+def _edge(log_chance: float) -> float:
+    """Standard errors at which the beam ends, if it holds this share of what is there."""
+    return max(0.0, normal_quantile_log(min(log_chance, -math.log(2))))
 
 
 def _chunk(bits: int) -> int:
     return 4 if bits < 128 else 8
+
+
+def plan_text_tree(fingerprint: int, width: int, typical: int, standard: bool) -> TreePlan:
+    """The tree of a text code: a fingerprint of the whole value, then the code, most reporters up to a typical length.
+
+    A code that has ended goes on as zeros, so deeper rows speak for short codes too.
+    """
+    bits = fingerprint + width
+    knee = min(bits, ROOT_BITS + 4 * -(-(fingerprint + typical - ROOT_BITS) // 4))
+    depths = list(range(ROOT_BITS, knee, 4)) + list(range(knee, bits, 8)) + [bits]
+    chunks = [0] + [below - above for above, below in pairwise(depths)]
+    beam = beam_width(64, standard)
+    before = [depth for depth in depths if depth <= knee]
+    wanted = [_edge(math.log(beam) - depth * math.log(2)) + _REACH for depth in before]
+    cumulative = [(1 - _LONG_SHARE) * (reach / wanted[-1]) ** 2 for reach in wanted]
+    shares = [after - above for above, after in zip([0.0, *cumulative], cumulative, strict=False)]
+    deeper = len(depths) - len(before)
+    shares += [_LONG_SHARE / deeper] * deeper
+    if deeper == 0:
+        shares = [share / sum(shares) for share in shares]
+    rows = list(zip(depths, chunks, shares, strict=True))
+    return TreePlan(18 if standard else 16, tuple(depths), tuple(chunks), _ends([share for _, _, share in rows]))
 
 
 def beam_width(bits: int, standard: bool) -> int:
@@ -71,16 +105,12 @@ def _shares(depths: list[int], last_chunk: int, beam: int) -> list[float]:
     Cumulative share up to depth t: ((Q⁻¹(beam/2^t) + 2.3)/z)², where z is the count, in standard errors, that the
     tree is built to find; the rest goes to the full depth.
     """
-
-    def edge(log_chance: float) -> float:
-        return max(0.0, normal_quantile_log(min(log_chance, -math.log(2))))
-
     bits = depths[-1]
-    before_last = edge(math.log(beam) - depths[-2] * math.log(2)) + _REACH
-    suffix = edge(math.log(_LEVEL) - last_chunk * math.log(2)) + _REACH
-    exhaustive = edge(math.log(_LEVEL) - bits * math.log(2)) + 1.645
+    before_last = _edge(math.log(beam) - depths[-2] * math.log(2)) + _REACH
+    suffix = _edge(math.log(_LEVEL) - last_chunk * math.log(2)) + _REACH
+    exhaustive = _edge(math.log(_LEVEL) - bits * math.log(2)) + 1.645
     wanted = max(exhaustive, math.hypot(before_last, suffix))
-    cumulative = [((edge(math.log(beam) - depth * math.log(2)) + _REACH) / wanted) ** 2 for depth in depths[:-1]]
+    cumulative = [((_edge(math.log(beam) - depth * math.log(2)) + _REACH) / wanted) ** 2 for depth in depths[:-1]]
     steps = [after - before for before, after in zip([0.0, *cumulative], [*cumulative, 1.0], strict=True)]
     least = 0.25 / len(steps)  # no depth is left without reporters, however small the universe
     raised = [max(step, least) for step in steps]

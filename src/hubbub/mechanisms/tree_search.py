@@ -1,8 +1,9 @@
 """The search down the tree: a beam from the root, a list inside each promising root, acceptance, subtraction, again.
 
 A path is scored by the sum of its estimates over all depths so far, so that everybody who spoke of its prefixes
-counts. What is accepted is subtracted, and the search repeats on what is left, where collisions with large values no
-longer hide or fake small ones.
+counts; paths of a text code are ranked by that evidence less the bits their code has used. What is accepted is
+subtracted, and the search repeats on what is left, where collisions with large values no longer hide or fake small
+ones.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ _LISTED = 64
 _MAX_ROOTS = 512  # promising roots looked into in one pass
 _NEAR = 1.0  # a root is promising from this many standard errors below acceptance
 _QUOTA = 128  # paths of the beam under one root: without it the children of one giant fill the beam
+_LN2 = math.log(2)
 
 
 @dataclass(frozen=True)
@@ -48,35 +50,8 @@ class TreeLevels:
         return np.asarray(self.parts(buckets).sum(axis=1))
 
 
-def search(
-    tree: Tree, levels: TreeLevels, accept: float, query: Query
-) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
-    """Paths of the values that stand out, and their counts."""
-    depths = _Depths(tree, levels)
-    accepted = np.empty((0, tree.item_words), np.uint64)
-    counts = np.empty(0)
-    left = levels
-    for number in range(_PASSES):
-        promising = _beam(tree, depths, left, capped=number > 0)
-        if query.best_guess:
-            listed = _list_roots(tree, depths, left, promising[:1])
-            return listed[0, :1], refit(tree, levels, listed[0, :1])[0]
-        listed = _list_roots(tree, depths, left, _near_roots(tree, depths, left, promising, accept))
-        fresh = _accept(tree, depths, left, listed, accept, query)
-        fresh = fresh[~_contains(accepted, fresh)]
-        if not len(fresh):
-            break
-        accepted = np.concatenate([accepted, fresh])
-        counts, left = refit(tree, levels, accepted)
-        keep = counts >= accept  # a value that stood on another's collisions falls when they are taken away
-        if not keep.all():
-            accepted = accepted[keep]
-            counts, left = refit(tree, levels, accepted)
-    return accepted, counts
-
-
 class _Depths:
-    """Rows gathered by depth: the deepest has several."""
+    """Rows gathered by depth (the deepest may have several), with the noise of each depth."""
 
     def __init__(self, tree: Tree, levels: TreeLevels) -> None:
         self.bits = sorted(set(tree.plan.depths))
@@ -84,6 +59,10 @@ class _Depths:
         self.chunks = [tree.plan.chunks[int(rows[0])] for rows in self.rows]
         self.people = np.array([levels.people[rows].sum() for rows in self.rows])
         self.variance = levels.noise * np.maximum(self.people, 1e-9)
+        self.so_far = np.cumsum(self.variance)
+        # In a text tree some chunks are wider: a narrower beam looks at as many children there.
+        narrow = [max(chunk - 4, 0) if tree.code is not None else 0 for chunk in (*self.chunks[1:], 0)]
+        self.beam = [tree.beam >> less for less in narrow]
 
     def parts(self, tree: Tree, levels: TreeLevels, paths: NDArray[np.uint64]) -> NDArray[np.float64]:
         """What each depth says of the paths, shape (n, depths)."""
@@ -91,52 +70,103 @@ class _Depths:
         return np.stack([by_row[:, rows].sum(axis=1) for rows in self.rows], axis=1)
 
 
-def _grow(
-    tree: Tree,
-    depths: _Depths,
-    number: int,
-    levels: NDArray[np.float32],
-    paths: NDArray[np.uint64],
-    scores: NDArray[np.float32],
-) -> NDArray[np.float32]:
-    """Scores of all children at the given depth, with hopeless brothers dropped."""
-    key = tree._keys[2]
-    children = np.empty((len(paths), 1 << depths.chunks[number]), np.float32)
+@dataclass
+class _Front:
+    """Paths of one depth: score, state of the text code's automaton, and code bits used (0 without a code)."""
+
+    paths: NDArray[np.uint64]
+    scores: NDArray[np.float32]
+    nodes: NDArray[np.int32]
+    used: NDArray[np.float32]
+
+    def take(self, chosen: NDArray[np.int64]) -> _Front:
+        """Some of them."""
+        return _Front(self.paths[chosen], self.scores[chosen], self.nodes[chosen], self.used[chosen])
+
+
+def search(tree: Tree, levels: TreeLevels, query: Query) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+    """Paths of the values that stand out, and their counts."""
+    depths = _Depths(tree, levels)
+    accepted = np.empty((0, tree.path_words), np.uint64)
+    counts = np.empty(0)
+    left = levels
+    people = int(levels.people.sum())
+    for number in range(_PASSES):
+        promising = _beam(tree, depths, left, capped=number > 0)
+        if query.best_guess:
+            best = _list_roots(tree, depths, left, promising.paths[:1])
+            valid = np.flatnonzero(tree.is_value(best.paths)) if len(best.paths) else np.empty(0, np.int64)
+            guess = best.paths[valid[:1]]
+            return guess, refit(tree, levels, guess)[0]
+        near = _near_roots(tree, depths, left, promising, query)
+        fresh = _accept(tree, depths, left, near, query)
+        fresh = fresh[~_contains(accepted, fresh)]
+        if not len(fresh):
+            break
+        accepted = np.concatenate([accepted, fresh])
+        counts, left = refit(tree, levels, accepted)
+        # A value that stood on another's collisions falls when they are taken away.
+        keep = counts >= tree.acceptance_counts(accepted, people, query)
+        if not keep.all():
+            accepted = accepted[keep]
+            counts, left = refit(tree, levels, accepted)
+    return accepted, counts
+
+
+def _grow(tree: Tree, depths: _Depths, number: int, levels: NDArray[np.float32], front: _Front) -> NDArray[np.float32]:
+    """Scores of all children at the given depth, with hopeless brothers and impossible codes dropped."""
+    key = tree.bucket_key
+    chunk = depths.chunks[number]
+    children = np.empty((len(front.paths), 1 << chunk), np.float32)
     tree_kernels.expand(
         np.uint32(key.low),
         np.uint32(key.high),
-        paths,
-        scores,
+        front.paths,
+        front.scores,
         tree.arrays["parent_masks"],
         depths.rows[number],
-        depths.chunks[number],
+        chunk,
         tree.plan.bucket_bits,
         levels,
         children,
     )
-    tree_kernels.drop_weak_brothers(scores, children, 1.0 / depths.variance[number], _BROTHER_GAP)
+    tree_kernels.drop_weak_brothers(front.scores, children, 1.0 / depths.variance[number], _BROTHER_GAP)
+    if tree.code is not None:
+        children[tree.code.jumps(chunk)[0][front.nodes] < 0] = -np.inf
     return children
 
 
+def _ranks(
+    tree: Tree, depths: _Depths, number: int, front: _Front, children: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """By what children are compared: the score, or the evidence in nats less the code bits used."""
+    if tree.code is None:
+        return children.ravel()
+    used = front.used[:, np.newaxis] + tree.code.jumps(depths.chunks[number])[1][front.nodes]
+    evidence = children * np.abs(children) / np.float32(2 * depths.so_far[number])
+    return np.asarray((evidence - np.float32(_LN2) * used).ravel(), np.float32)
+
+
 def _descend(
-    depths: _Depths,
-    number: int,
-    paths: NDArray[np.uint64],
-    children: NDArray[np.float32],
-    chosen: NDArray[np.int64],
-) -> tuple[NDArray[np.uint64], NDArray[np.float32]]:
-    """The chosen children as paths with scores."""
+    tree: Tree, depths: _Depths, number: int, front: _Front, children: NDArray[np.float32], chosen: NDArray[np.int64]
+) -> _Front:
+    """The chosen children."""
     chunk = depths.chunks[number]
-    grown = np.empty((len(chosen), paths.shape[1]), np.uint64)
-    tree_kernels.with_chunk(paths, chosen >> chunk, chosen & ((1 << chunk) - 1), depths.bits[number], chunk, grown)
-    return grown, children.ravel()[chosen]
+    parents, last = chosen >> chunk, chosen & ((1 << chunk) - 1)
+    grown = np.empty((len(chosen), front.paths.shape[1]), np.uint64)
+    tree_kernels.with_chunk(front.paths, parents, last, depths.bits[number], chunk, grown)
+    nodes, used = front.nodes[parents], front.used[parents]
+    if tree.code is not None:
+        after, more = tree.code.jumps(chunk)
+        nodes, used = after[nodes, last], used + more[nodes, last]
+    return _Front(grown, children.ravel()[chosen], nodes, used)
 
 
-def _roots(tree: Tree, depths: _Depths, levels: NDArray[np.float32]) -> tuple[NDArray[np.uint64], NDArray[np.float32]]:
+def _roots(tree: Tree, depths: _Depths, levels: NDArray[np.float32]) -> _Front:
     """Every root with its score."""
-    paths = np.zeros((1 << depths.bits[0], tree.item_words), np.uint64)
+    paths = np.zeros((1 << depths.bits[0], tree.path_words), np.uint64)
     paths[:, 0] = np.arange(len(paths), dtype=np.uint64) << np.uint64(64 - depths.bits[0])
-    key = tree._keys[2]
+    key = tree.bucket_key
     buckets = np.empty(len(paths), np.uint64)
     tree_kernels.buckets(
         np.uint32(key.low),
@@ -149,10 +179,22 @@ def _roots(tree: Tree, depths: _Depths, levels: NDArray[np.float32]) -> tuple[ND
         tree.plan.bucket_bits,
         buckets,
     )
-    return paths, levels[0, buckets.astype(np.int64)]
+    return _with_state(tree, depths, paths, levels[0, buckets.astype(np.int64)])
 
 
-def _beam(tree: Tree, depths: _Depths, levels: TreeLevels, capped: bool) -> NDArray[np.uint64]:
+def _with_state(tree: Tree, depths: _Depths, roots: NDArray[np.uint64], scores: NDArray[np.float32]) -> _Front:
+    """Roots with the state their code bits lead to; impossible ones are left out."""
+    if tree.code is None:
+        none = np.zeros(len(roots), np.int32)
+        return _Front(roots, scores, none, none.astype(np.float32))
+    bits = depths.bits[0] - tree.fingerprint
+    first = (roots[:, 0] >> np.uint64(64 - depths.bits[0])).astype(np.int64) & ((1 << bits) - 1)
+    after, used = tree.code.jumps(bits)
+    front = _Front(roots, scores, after[0, first], used[0, first].astype(np.float32))
+    return front.take(np.flatnonzero(front.nodes >= 0))
+
+
+def _beam(tree: Tree, depths: _Depths, levels: TreeLevels, capped: bool) -> _Front:
     """The best paths of full depth, best first.
 
     From the second pass on no row may give more than ln(buckets/32) nats: more than that is a collision more often
@@ -163,16 +205,24 @@ def _beam(tree: Tree, depths: _Depths, levels: TreeLevels, capped: bool) -> NDAr
         most = math.sqrt(2 * math.log((1 << tree.plan.bucket_bits) / 32))
         caps = most * np.sqrt(levels.noise * levels.people)
         estimates = np.minimum(estimates, caps[:, np.newaxis].astype(np.float32))
-    paths, scores = _roots(tree, depths, estimates)
-    chosen = _largest(scores, tree.beam)
-    paths, scores = paths[chosen], scores[chosen]
+    front = _roots(tree, depths, estimates)
+    ranks = _root_ranks(tree, depths, front)
+    front = front.take(_largest(ranks, depths.beam[0]))
     for number in range(1, len(depths.bits)):
-        children = _grow(tree, depths, number, estimates, paths, scores)
-        chosen = _largest(children.ravel(), 2 * tree.beam)
-        chosen = _within_quota(paths[chosen >> depths.chunks[number]], depths.bits[0], chosen, children)
-        chosen = chosen[: tree.beam]
-        paths, scores = _descend(depths, number, paths, children, chosen)
-    return paths[np.argsort(-scores, kind="stable")]
+        children = _grow(tree, depths, number, estimates, front)
+        ranks = _ranks(tree, depths, number, front, children)
+        chosen = _largest(ranks, 2 * tree.beam)  # many, since the quota may leave few of the best
+        chosen = _within_quota(front.paths[chosen >> depths.chunks[number]], depths.bits[0], chosen, ranks)
+        ranks = ranks[chosen[: depths.beam[number]]]
+        front = _descend(tree, depths, number, front, children, chosen[: depths.beam[number]])
+    return front
+
+
+def _root_ranks(tree: Tree, depths: _Depths, front: _Front) -> NDArray[np.float32]:
+    if tree.code is None:
+        return front.scores
+    evidence = front.scores * np.abs(front.scores) / np.float32(2 * depths.so_far[0])
+    return np.asarray(evidence - np.float32(_LN2) * front.used, np.float32)
 
 
 def _largest(scores: NDArray[np.float32], count: int) -> NDArray[np.int64]:
@@ -185,99 +235,104 @@ def _largest(scores: NDArray[np.float32], count: int) -> NDArray[np.int64]:
 
 
 def _within_quota(
-    paths: NDArray[np.uint64], root_bits: int, chosen: NDArray[np.int64], children: NDArray[np.float32]
+    paths: NDArray[np.uint64], root_bits: int, chosen: NDArray[np.int64], ranks: NDArray[np.float32]
 ) -> NDArray[np.int64]:
     """Best first, at most a quota under each root."""
-    order = np.argsort(-children.ravel()[chosen])
+    order = np.argsort(-ranks[chosen])
     keep = np.empty(len(order), np.bool_)
     tree_kernels.within_quota(paths[order, 0] >> np.uint64(64 - root_bits), root_bits, _QUOTA, keep)
     return chosen[order[keep]]
 
 
-def _near_roots(
-    tree: Tree, depths: _Depths, levels: TreeLevels, paths: NDArray[np.uint64], accept: float
-) -> NDArray[np.uint64]:
+def _near_roots(tree: Tree, depths: _Depths, levels: TreeLevels, front: _Front, query: Query) -> NDArray[np.uint64]:
     """One path for each root whose best path is near acceptance, best first."""
     sd = math.sqrt(levels.noise * float(levels.people.sum()))
-    sums = levels.sums(tree.buckets(paths[: 8 * _MAX_ROOTS]))
-    near = np.flatnonzero(sums >= accept - _NEAR * sd)
-    near = near[np.argsort(-sums[near], kind="stable")]
-    roots = paths[near, 0] >> np.uint64(64 - depths.bits[0])
+    some = front.take(np.arange(min(len(front.paths), 8 * _MAX_ROOTS)))
+    if tree.code is not None:
+        some = some.take(np.flatnonzero(some.nodes == tree.code.done))
+    lead = levels.sums(tree.buckets(some.paths)) - tree.acceptance_counts(some.paths, int(levels.people.sum()), query)
+    near = np.flatnonzero(lead >= -_NEAR * sd)
+    near = near[np.argsort(-lead[near], kind="stable")]
+    roots = some.paths[near, 0] >> np.uint64(64 - depths.bits[0])
     _, first = np.unique(roots, return_index=True)
-    return paths[near[np.sort(first)[:_MAX_ROOTS]]]
+    return some.paths[near[np.sort(first)[:_MAX_ROOTS]]]
 
 
-def _list_roots(tree: Tree, depths: _Depths, levels: TreeLevels, paths: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The best paths under the root of each given path, best first: shape (roots, listed, words)."""
+def _list_roots(tree: Tree, depths: _Depths, levels: TreeLevels, paths: NDArray[np.uint64]) -> _Front:
+    """The best paths under the root of each given path, best first, as many for each root."""
     groups = len(paths)
-    if groups == 0:
-        return np.empty((0, 0, tree.item_words), np.uint64)
-    mask = np.zeros(tree.item_words, np.uint64)
+    mask = np.zeros(tree.path_words, np.uint64)
     mask[0] = np.uint64(((1 << depths.bits[0]) - 1) << (64 - depths.bits[0]))
-    front = (paths & mask)[:, np.newaxis]
-    scores = np.zeros((groups, 1), np.float32)
+    front = _with_state(tree, depths, paths & mask, np.zeros(groups, np.float32))
+    if groups == 0:
+        return front
+    ranks: NDArray[np.float32] = np.zeros((groups, 1), np.float32)
     for number in range(1, len(depths.bits)):
-        flat = np.ascontiguousarray(front.reshape(-1, tree.item_words))
-        children = _grow(tree, depths, number, levels.estimates, flat, scores.ravel())
-        per_group = children.reshape(groups, -1)
-        width = min(_LIST_WIDTH, per_group.shape[1])
-        best = np.argpartition(per_group, per_group.shape[1] - width, axis=1)[:, -width:]
-        flat_choice = (best + np.arange(groups)[:, np.newaxis] * per_group.shape[1]).ravel()
-        grown, grown_scores = _descend(depths, number, flat, children, flat_choice)
-        front, scores = grown.reshape(groups, width, -1), grown_scores.reshape(groups, width)
-    order = np.argsort(-scores, axis=1, kind="stable")[:, :_LISTED]
-    return np.take_along_axis(front, order[:, :, np.newaxis], axis=1)
+        children = _grow(tree, depths, number, levels.estimates, front)
+        ranks = _ranks(tree, depths, number, front, children).reshape(groups, -1)
+        width = min(_LIST_WIDTH, ranks.shape[1])
+        best = np.argpartition(ranks, ranks.shape[1] - width, axis=1)[:, -width:]
+        ranks = np.take_along_axis(ranks, best, axis=1)
+        chosen = (best + np.arange(groups)[:, np.newaxis] * children.size // groups).ravel()
+        front = _descend(tree, depths, number, front, children, chosen)
+    order = np.argsort(-ranks, axis=1, kind="stable")[:, :_LISTED]
+    return front.take((order + np.arange(groups)[:, np.newaxis] * ranks.shape[1]).ravel())
 
 
 def _accept(
-    tree: Tree, depths: _Depths, levels: TreeLevels, listed: NDArray[np.uint64], accept: float, query: Query
+    tree: Tree, depths: _Depths, levels: TreeLevels, near: NDArray[np.uint64], query: Query
 ) -> NDArray[np.uint64]:
     """The paths that are real: pooled evidence, evidence behind every depth, a margin over their list, no outlier."""
-    groups = len(listed)
+    groups = len(near)
     if groups == 0:
-        return np.empty((0, tree.item_words), np.uint64)
-    parts = depths.parts(tree, levels, listed.reshape(-1, tree.item_words)).reshape(groups, listed.shape[1], -1)
+        return near
+    listed = _list_roots(tree, depths, levels, near)
+    each = len(listed.paths) // groups
     people = float(depths.people.sum())
     variance = levels.noise * people
-    totals = parts.sum(axis=2)
-    best = np.argmax(totals, axis=1)
-    crowd = max(1, int((totals.max(axis=1) >= accept).sum()))
-    behind_z = _behind_levels(depths, query.level * min(1.0, 32 / crowd) ** 2)
+    parts = depths.parts(tree, levels, listed.paths)
+    totals = parts.sum(axis=1)
+    needed = tree.acceptance_counts(listed.paths, int(people), query)
+    lead = np.where(tree.is_value(listed.paths) & np.isfinite(listed.scores), totals - needed, -np.inf)
+    lead = lead.reshape(groups, each)
+    best = np.argmax(lead, axis=1) + np.arange(groups) * each
+    crowd = max(1, int((lead.max(axis=1) >= 0).sum()))
+    level = query.level * min(1.0, 32 / crowd) ** 2
     margin = min(math.exp(-3.0), 1.6 / crowd)
+    behind_sd = np.sqrt(np.cumsum(depths.variance[::-1])[::-1][1:])
     kept = []
-    for group in range(groups):
-        own, total = parts[group, best[group]], float(totals[group, best[group]])
-        if total < accept:
+    for group, index in enumerate(best):
+        own, total = parts[index], float(totals[index])
+        if lead[group].max() < 0:
             continue
         behind = np.cumsum(own[::-1])[::-1][1:]  # evidence after depth 0, 1, …
-        behind_sd = np.sqrt(np.cumsum(depths.variance[::-1])[::-1][1:])
-        if (behind < behind_z * behind_sd).any():
+        if (behind < _behind_z(tree, depths, float(listed.used[index]), level) * behind_sd).any():
             continue
         share = min(total / people, 1.0)
-        expected = share * depths.people
-        spread = depths.variance + depths.people * share * (1 - share)
-        outlier = float(((own - expected) ** 2 / spread).sum())
+        # Noise of others' and of its own reports, and who of its holders happens to speak of which depth.
+        own_noise = levels.noise * (1 - share) + tree.own_noise * share + share * (1 - share)
+        spread = np.maximum(depths.people * own_noise, depths.variance)
+        outlier = float(((own - share * depths.people) ** 2 / spread).sum())
         if outlier > len(own) - 1 + 5 * math.sqrt(2 * (len(own) - 1)):
             continue
-        if _doubt(listed[group], parts[group], int(best[group]), total / variance) > margin:
+        members = slice(group * each, (group + 1) * each)
+        others = np.flatnonzero(np.isfinite(lead[group]) & (np.arange(each) != index - members.start))
+        # Depths they share say the same of both, so the difference is that of the depths after they part.
+        ahead = (own - parts[members][others]).sum(axis=1)
+        if float(np.exp(-np.clip(ahead * total / variance, -700.0, 700.0)).sum()) > margin:
             continue
-        kept.append(listed[group, best[group]])
-    return np.array(kept, np.uint64).reshape(-1, tree.item_words)
+        kept.append(listed.paths[index])
+    return np.array(kept, np.uint64).reshape(-1, tree.path_words)
 
 
-def _behind_levels(depths: _Depths, level: float) -> NDArray[np.float64]:
+def _behind_z(tree: Tree, depths: _Depths, used: float, level: float) -> NDArray[np.float64]:
     """Standard errors that the evidence behind each depth must reach, for the bits that are decided there."""
-    bits = depths.bits[-1]
-    return np.array(
-        [normal_quantile_log(math.log(level) - 1.125 * (bits - depth) * math.log(2)) for depth in depths.bits[:-1]]
-    )
-
-
-def _doubt(paths: NDArray[np.uint64], parts: NDArray[np.float64], best: int, slope: float) -> float:
-    """Odds of all other listed paths together, each by the evidence after the depth where it leaves the best."""
-    lead = (parts[best] - parts).sum(axis=1)  # depths they share say the same of both
-    others = np.arange(len(paths)) != best
-    return float(np.exp(-np.minimum(slope * lead[others], 700.0)).sum())
+    length = used + tree.fingerprint if tree.code is not None else depths.bits[-1]
+    needed = []
+    for depth in depths.bits[:-1]:
+        rest = length - depth
+        needed.append(normal_quantile_log(math.log(level) - 1.125 * rest * _LN2) if rest > 0 else -math.inf)
+    return np.array(needed)
 
 
 def _contains(many: NDArray[np.uint64], some: NDArray[np.uint64]) -> NDArray[np.bool_]:

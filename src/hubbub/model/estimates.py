@@ -54,6 +54,9 @@ class Estimates:
         The count above which `discover` takes an item for real; -inf where nothing was selected.
     detection_limit : float
         The count that `discover` finds with a chance of about 95 %; nan for `estimate`.
+    log_priors : NDArray[np.float64], optional
+        The logarithm of each item's share of the level, where values are not all alike (a text code gives short
+        codes more); without it every value of the universe has the same.
     """
 
     items: NDArray[np.uint64]
@@ -61,6 +64,7 @@ class Estimates:
     stderrs: NDArray[np.float64]
     threshold: float = -math.inf
     detection_limit: float = math.nan
+    log_priors: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.items)
@@ -84,6 +88,8 @@ class Hitter:
         An interval for the count; all intervals of one answer hold together.
     confidence : float
         At least this sure that somebody holds the value.
+    listed : bool
+        It was a candidate, named in advance.
     """
 
     value: int | str
@@ -93,6 +99,7 @@ class Hitter:
     low: float
     high: float
     confidence: float
+    listed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +114,11 @@ class Answer:
         A value held by fewer people than about this many may go unseen.
     hitters : tuple of Hitter
         Largest first; empty means "nothing stands out", which is an answer too.
+    candidate_limit : float or None
+        The same limit for a value that was named in advance; None where none was.
     """
 
     reports: int
     detection_limit: float
     hitters: tuple[Hitter, ...]
+    candidate_limit: float | None = None

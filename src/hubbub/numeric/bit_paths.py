@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hubbub.numeric.hashing import HashKey, absorb, finish, start
+from hubbub.numeric.hashing import HashKey, absorb, finish, hash_uint64, start
 
 
 def to_paths(key: HashKey, items: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
@@ -29,6 +29,44 @@ def from_paths(key: HashKey, paths: NDArray[np.uint64], bits: int) -> NDArray[np
     items = np.zeros_like(paths)
     _from_paths(np.uint32(key.low), np.uint32(key.high), np.ascontiguousarray(paths, np.uint64), bits, items)
     return items
+
+
+def fingerprint_paths(key: HashKey, items: NDArray[np.uint64], width: int, fingerprint: int) -> NDArray[np.uint64]:
+    """Paths of text codes: some bits of a hash of the whole item, then its `width` bits from the first."""
+    roots = fingerprints(key, items, fingerprint) << np.uint64(64 - fingerprint)
+    words = items.shape[1]
+    turned = np.ascontiguousarray(items[:, ::-1])  # most significant word first
+    total = -(-(fingerprint + width) // 64)
+    paths = np.zeros((len(items), total), np.uint64)
+    # The item's bits start `fingerprint` after the first: move them from where they are, word by word.
+    shift = 64 * words - width - fingerprint  # to the left, in bits
+    for k in range(total):
+        for source in range(words):
+            move = 64 * (k - source) + shift
+            if 0 <= move < 64:
+                paths[:, k] |= turned[:, source] << np.uint64(move)
+            elif -64 < move < 0:
+                paths[:, k] |= turned[:, source] >> np.uint64(-move)
+    paths[:, 0] |= roots
+    return paths
+
+
+def fingerprints(key: HashKey, items: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
+    """The first bits of a hash of each item."""
+    return hash_uint64(key, items) >> np.uint64(64 - bits)
+
+
+def code_items(paths: NDArray[np.uint64], width: int, fingerprint: int) -> NDArray[np.uint64]:
+    """The items of such paths, whatever their fingerprints say."""
+    words = -(-width // 64)
+    end = 64 * paths.shape[1] - fingerprint - width
+    items = [
+        ((int.from_bytes(path.astype(">u8").tobytes(), "big") >> end) & ((1 << width) - 1)).to_bytes(
+            8 * words, "little"
+        )
+        for path in paths
+    ]
+    return np.frombuffer(b"".join(items), "<u8").astype(np.uint64).reshape(len(paths), words)
 
 
 @njit(inline="always")

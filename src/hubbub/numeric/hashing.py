@@ -29,6 +29,7 @@ class Purpose(IntEnum):
     TREE_BIJECTION = 6
     TREE_COINS = 7
     TREE_BUCKET = 8
+    TREE_FINGERPRINT = 9
 
 
 class HashKey(NamedTuple):

@@ -19,6 +19,7 @@ from hubbub.mechanisms.channels import LaplaceChannel, OneBitChannel
 from hubbub.mechanisms.jl_hh import JLHeavyHitters
 from hubbub.mechanisms.naive_laplace import NaiveLaplace
 from hubbub.mechanisms.registry import create_survey, mechanism_for
+from hubbub.mechanisms.tree import Tree
 from hubbub.model.domain import Integers
 from hubbub.model.estimates import Query
 from hubbub.model.mechanism import Histogram, Mechanism, TallySampler
@@ -153,10 +154,12 @@ def _bound(mechanism: Mechanism, people: int, norm: float) -> float:
             return theorems.jl_one_bit_error(people, size, norm, rows, gain, BOUND_BETA, mechanism.dense)
         scale = 1 / (float(mechanism.channel.noise.rate) * math.sqrt(rows))
         return theorems.jl_laplace_error(people, size, norm, rows, scale, BOUND_BETA, not mechanism.dense)
+    if isinstance(mechanism, Tree):
+        return theorems.normal_error(math.sqrt(mechanism.noise * people), BOUND_BETA)
     if isinstance(mechanism, Bucket):
         noise = mechanism.noise_stderr(people)
         return theorems.bucket_estimate_error(people, norm, mechanism.rows, noise, BOUND_BETA)
-    return math.nan
+    raise ParameterError(f"a mechanism must have a bound to be simulated, got {type(mechanism).__name__}")
 
 
 def _bucket_condition(mechanism: Bucket, crowd: Histogram, norm: float) -> dict[str, Any]:

@@ -10,18 +10,21 @@ from hubbub.model.mechanism import Histogram, Items
 
 DEFAULT_VALUES = 10_000
 DEFAULT_TAIL = 1_000
+MAX_LISTED = 1 << 24
 
 
 def zipf(people: int, exponent: float, values: int, bits: int, rng: np.random.Generator) -> Histogram:
     """The value of rank r is held in proportion to 1/r^exponent, over `values` values placed at random."""
     if not (np.isfinite(exponent) and exponent >= 0):
         raise ParameterError(f"zipf must be a number of at least 0, got zipf={exponent}")
+    _check_values(values)
     weights = np.arange(1, values + 1, dtype=np.float64) ** -exponent
     return _listed(people, weights / weights.sum(), bits, rng)
 
 
 def uniform(people: int, values: int, bits: int, rng: np.random.Generator) -> Histogram:
     """Everyone holds one of `values` values, all equally often: nothing to find."""
+    _check_values(values)
     return _listed(people, np.full(values, 1.0 / values), bits, rng)
 
 
@@ -34,6 +37,7 @@ def heavy(people: int, share: float, tail: int | None, bits: int, rng: np.random
         raise ParameterError(f"heavy must be a share of at least one person, got heavy={share} of {people}")
     rest = people - first
     if tail is not None:
+        _check_values(tail)
         if rest == 0 or tail == 0:
             return Histogram(random_items(1, bits, rng), np.array([people], np.int64))
         counts = np.concatenate([[first], _split(rest, np.full(tail, 1.0 / tail))])
@@ -47,8 +51,14 @@ def heavy(people: int, share: float, tail: int | None, bits: int, rng: np.random
     return Histogram(random_items(1, bits, rng), np.array([first], np.int64), singletons=rest)
 
 
+def _check_values(values: int) -> None:
+    if values > MAX_LISTED:
+        raise ParameterError(f"a crowd must hold at most {MAX_LISTED} different values, got {values}")
+
+
 def random_items(count: int, bits: int, rng: np.random.Generator) -> Items:
     """Distinct uniform items, never the reserved one (all ones)."""
+    _check_values(count)
     if count > 2**bits - 1:
         raise ParameterError(f"a universe of 2^{bits} must hold all values, got {count} values")
     if bits <= 24:

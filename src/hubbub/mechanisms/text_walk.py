@@ -1,0 +1,48 @@
+"""A text code as the tree search walks it: chunks of bits at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hubbub.model.text_code import TextCode
+from hubbub.numeric.code_automaton import build_automaton
+
+
+class TextWalk:
+    """Where a chunk of code bits leads, and how many of them are code and not padding."""
+
+    def __init__(self, code: TextCode) -> None:
+        self._automaton = build_automaton(code)
+        self._jumps: dict[int, tuple[NDArray[np.int32], NDArray[np.float32]]] = {}
+
+    @property
+    def done(self) -> int:
+        """The state of a code that has ended."""
+        return self._automaton.done
+
+    def jumps(self, chunk: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """For every state and chunk value: the state after it (negative if there is none), and code bits used."""
+        if chunk not in self._jumps:
+            states = len(self._automaton.next)
+            nodes = np.repeat(np.arange(states, dtype=np.int32)[:, np.newaxis], 1 << chunk, axis=1)
+            used = np.zeros(nodes.shape, np.float32)
+            values = np.arange(1 << chunk)
+            for place in range(chunk - 1, -1, -1):
+                nodes, used = self._step(nodes, used, values >> place & 1)
+            self._jumps[chunk] = nodes, used
+        return self._jumps[chunk]
+
+    def lengths(self, paths: NDArray[np.uint64], first: int, width: int) -> NDArray[np.float64]:
+        """The code bits in each path, which begin at bit `first`; all `width` of them where the code does not end."""
+        bits = np.unpackbits(paths.astype(">u8").view(np.uint8).reshape(len(paths), -1), axis=1)
+        nodes, used = np.zeros(len(paths), np.int32), np.zeros(len(paths), np.float32)
+        for place in range(first, first + width):
+            nodes, used = self._step(nodes, used, bits[:, place])
+        return used.astype(np.float64)
+
+    def _step(
+        self, nodes: NDArray[np.int32], used: NDArray[np.float32], bits: NDArray[np.integer]
+    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        after = np.where(nodes >= 0, self._automaton.next[nodes, bits], -1).astype(np.int32)
+        return after, used + ((nodes >= 0) & (nodes != self.done))

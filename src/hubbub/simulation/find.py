@@ -1,0 +1,128 @@
+"""A whole survey in one call, on values that are at hand: a rehearsal, which protects nobody from its caller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Final
+
+import numpy as np
+
+from hubbub.analysis.decode import find_hitters
+from hubbub.errors import ParameterError
+from hubbub.mechanisms.registry import DEFAULT_MECHANISM, create_survey, mechanism_for
+from hubbub.model.domain import Domain, Text
+from hubbub.model.estimates import Answer, Query
+from hubbub.model.mechanism import Items
+from hubbub.model.survey import Survey
+from hubbub.model.tally import Tally
+from hubbub.numeric.randomness import BulkWords, SeededWords, WordSource
+from hubbub.simulation.rehearsal import check_draws, rehearse, seeded_public_seed
+
+DEFAULT_DOMAIN: Final = Text(32)
+_AT_ONCE = 65_536
+
+
+def find(
+    values: Iterable[object],
+    epsilon: Decimal | float | str = 1,
+    domain: Domain | None = None,
+    mechanism: str = DEFAULT_MECHANISM,
+    delta: Decimal | float | str | None = None,
+    options: Mapping[str, object] | None = None,
+    candidates: Iterable[object] | None = None,
+    all_candidates: bool = False,
+    top: int = 20,
+    level: float = 0.05,
+    seed: int | None = None,
+) -> Answer:
+    """Find the values many people hold, each value randomised on its own before it is added up.
+
+    Parameters
+    ----------
+    values : iterable
+        One value of each person.
+    epsilon, delta : number
+        The privacy loss of each person; without delta, what the mechanism needs.
+    domain : Domain, optional
+        The values that can be held; without it, texts of at most 32 bytes.
+    mechanism, options
+        As in `create_survey`.
+    candidates, all_candidates
+        As in `find_hitters`.
+    top, level
+        As in `Query`.
+    seed : int, optional
+        Repeats a rehearsal exactly; whoever knows it can undo the noise.
+
+    Examples
+    --------
+    >>> from hubbub import find
+    >>> [hitter.value for hitter in find(["tea"] * 9_000 + ["coffee"] * 1_000, seed=1).hitters]
+    ['tea']
+    """
+    if isinstance(values, str | bytes):
+        raise ParameterError(f"values must be a list of values, got {type(values).__name__}")
+    people = list(values)
+    if not people:
+        raise ParameterError("values must hold at least one person's value, got none")
+    query = Query(top=top, level=level)
+    domain = DEFAULT_DOMAIN if domain is None else domain
+    survey = rehearsal_survey(domain, len(people), epsilon, delta, mechanism, options, seed)
+    chunks = (domain.encode(people[start : start + _AT_ONCE]) for start in range(0, len(people), _AT_ONCE))
+    return run_survey(survey, chunks, words_for(seed), query, candidates, all_candidates)
+
+
+def rehearsal_survey(
+    domain: Domain,
+    people: int,
+    epsilon: Decimal | float | str,
+    delta: Decimal | float | str | None = None,
+    mechanism: str = DEFAULT_MECHANISM,
+    options: Mapping[str, object] | None = None,
+    seed: int | None = None,
+) -> Survey:
+    """The survey of a rehearsal with so many people; with a seed always the same one."""
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
+        raise ParameterError(f"seed must be a whole number of at least 0, got seed={seed!r}")
+    public_seed = None if seed is None else seeded_public_seed(seed)
+    return create_survey("find", domain, epsilon, delta, mechanism, options, people, public_seed=public_seed)
+
+
+def words_for(seed: int | None) -> WordSource:
+    """The words of a rehearsal: secret, or with a seed always the same ones."""
+    return BulkWords() if seed is None else SeededWords(seed)
+
+
+def run_survey(
+    survey: Survey,
+    items: Iterable[Items],
+    words: WordSource,
+    query: Query | None = None,
+    candidates: Iterable[object] | None = None,
+    all_candidates: bool = False,
+) -> Answer:
+    """Everybody's report made, sent, checked and added up, and what the sums say.
+
+    Parameters
+    ----------
+    survey : Survey
+        The question.
+    items : iterable of Items
+        Everybody's items, in parts that fit in memory.
+    words : WordSource
+        All the randomness of the reports.
+    query, candidates, all_candidates
+        As in `find_hitters`.
+    """
+    mechanism = mechanism_for(survey)
+    check_draws(mechanism, survey.expected_reports, "hubbub simulate draws the sums of any crowd at once")
+    named = candidates if candidates is None or isinstance(candidates, str | bytes) else list(candidates)
+
+    def answer(tally: Tally) -> Answer:
+        return find_hitters(survey, tally, query, mechanism, named, all_candidates)
+
+    answer(
+        Tally(survey.survey_id, 0, np.zeros(mechanism.cells_shape, np.int64))
+    )  # refuses what is wrong before the work
+    return answer(rehearse(mechanism, survey.survey_id, items, words))

@@ -1,0 +1,113 @@
+"""`hubbub.find`: a whole survey in one call."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+import hubbub
+from hubbub import Categories, Integers, ParameterError, Query, SeededWords, Text, find, find_hitters, mechanism_for
+from hubbub.cli import find as command
+from hubbub.cli.common import parse_domain
+from hubbub.simulation.find import DEFAULT_DOMAIN, rehearsal_survey, run_survey, words_for
+from hubbub.simulation.rehearsal import rehearse
+
+PEOPLE = [7] * 3000 + [9] * 1000 + [k % 60 for k in range(1500)]
+
+
+@pytest.mark.parametrize("mechanism", ["tree", "jl", "bucket", "naive-laplace"])
+def test_the_heavy_values_are_found(mechanism: str) -> None:
+    """Every mechanism finds the heaviest value, with an interval that holds its count."""
+    answer = find(PEOPLE, 3, Integers(8), mechanism, seed=1)
+    assert answer.reports == len(PEOPLE)
+    assert answer.candidate_limit is None
+    first = answer.hitters[0]
+    assert first.value == 7
+    assert first.low <= Counter(PEOPLE)[7] <= first.high
+    assert not first.listed
+
+
+def test_values_may_come_from_anywhere() -> None:
+    """A generator is taken as well as a list, and the crowd is as large as it is long."""
+    values = ("tea" if k % 3 else "coffee" for k in range(30_000))
+    answer = find(values, 2, Categories(["coffee", "tea"]), seed=1)
+    assert answer.reports == 30_000
+    assert [hitter.value for hitter in answer.hitters] == ["tea", "coffee"]
+
+
+def test_the_domain_is_that_of_the_command() -> None:
+    """Without a domain the function and `hubbub find` take the same texts."""
+    assert parse_domain(command.DEFAULT_DOMAIN) == DEFAULT_DOMAIN == Text(32)
+
+
+def test_a_seed_repeats_everything_and_no_seed_nothing() -> None:
+    """With a seed the answer is the same each time; without one words and survey are fresh."""
+    once, again, other = (find(PEOPLE, 3, Integers(8), seed=seed) for seed in (1, 1, 2))
+    assert once == again != other
+    first, second = (find(PEOPLE, 3, Integers(8)) for _ in range(2))
+    assert first.hitters[0].count != second.hitters[0].count
+
+
+def test_candidates_and_level_are_passed_on() -> None:
+    """Named values are marked, all of them if asked, and a smaller level asks for larger counts."""
+    named = find(PEOPLE, 3, Integers(8), candidates=[9, 200], all_candidates=True, seed=1)
+    assert [hitter.value for hitter in named.hitters if hitter.listed] == [9, 200]
+    strict = find(PEOPLE, 3, Integers(8), candidates=[9, 200], level=0.001, top=1, seed=1)
+    assert strict.candidate_limit > named.candidate_limit
+    assert strict.detection_limit > named.detection_limit
+    assert len(strict.hitters) == 1
+
+
+def test_it_is_the_protocol_step_by_step() -> None:
+    """The one call gives what the survey, the reports, the tally and the answer give one after the other."""
+    domain = Categories(["a", "b"])
+    values = ["a"] * 900 + ["b"] * 300
+    survey = rehearsal_survey(domain, len(values), 2, seed=5)
+    items = domain.encode(values)
+    built = mechanism_for(survey)
+    tally = rehearse(built, survey.survey_id, [items], SeededWords(5))
+    by_hand = find_hitters(survey, tally, Query(top=20, level=0.05), built)
+    assert run_survey(survey, [items[:500], items[500:]], words_for(5)) == by_hand
+    assert find(values, 2, domain, seed=5) == by_hand
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"values": []}, "at least one person's value"),
+        ({"values": "text"}, "a list of values, got str"),
+        ({"epsilon": 0}, "epsilon must be above 0"),
+        ({"domain": "text:32"}, "domain must be a Domain"),
+        ({"mechanism": "magic"}, "mechanism must be one of"),
+        ({"options": {"size": "huge"}}, "size"),
+        ({"top": 0}, "top must be"),
+        ({"level": 2}, "level must be"),
+        ({"seed": -1}, "seed must be"),
+        ({"seed": 1.5}, "seed must be"),
+        ({"candidates": []}, "candidates must name at least one value"),
+        ({"candidates": "abc"}, "candidates must be a list"),
+        ({"all_candidates": True}, "all_candidates must come with candidates"),
+    ],
+)
+def test_bad_arguments(arguments: dict, said: str) -> None:
+    """What cannot be is refused by name, before any report is made."""
+    with pytest.raises(ParameterError, match=said):
+        find(**{"values": ["a"] * 10, **arguments})
+
+
+def test_nothing_is_reported_before_the_request_is_checked() -> None:
+    """A list that names nothing is refused before the first chunk is read."""
+
+    def chunks():
+        raise AssertionError("read")
+        yield
+
+    survey = rehearsal_survey(Integers(8), 10, 1, seed=1)
+    with pytest.raises(ParameterError, match="candidates"):
+        run_survey(survey, chunks(), words_for(1), candidates=["nowhere"])
+
+
+def test_it_is_public() -> None:
+    """`hubbub.find` is the function, although there are modules of that name."""
+    assert callable(hubbub.find)
