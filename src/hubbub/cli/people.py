@@ -213,23 +213,22 @@ class _File:
     def count(self) -> int:
         return sum(1 for _ in self.values(0))
 
+    kind = "CSV"
+
+    def listed(self, names: list[str]) -> str:
+        """Say where the names are: the first row of a file without a header is somebody's value, not to be quoted."""
+        return f"one of the {len(names)} names in its first row"
+
     def find(self, name: str | None, what: str) -> int:
         """Return the position of a column, or of the only one."""
         names = self.columns()
-        listed = ", ".join(repr(each[:40]) for each in names[:8])
-        listed += f" and {len(names) - 8} more" if len(names) > 8 else ""
         if not names:
             raise InputError(f"the file must hold at least one person, got no columns in {self.name!r}")
         if len(names) > 1 and name is None:
-            kind = "Parquet file" if isinstance(self, _Parquet) else "CSV"
-            raise InputError(f"a {kind} with several columns needs --column, one of {listed}")
+            raise InputError(f"a {self.kind} with several columns needs --column, {self.listed(names)}")
         name = names[0] if name is None else name
         if name not in names:
-            if (
-                not self.name.lower().removesuffix(".gz").endswith((".csv", ".tsv", ".parquet"))
-            ):  # what would be listed is the first row, which may be somebody's value
-                raise InputError(f"the {what} must be in the first row of the file, got {name!r}")
-            raise InputError(f"the {what} must be one of {listed}, got {name!r}")
+            raise InputError(f"the {what} must be {self.listed(names)}, got {name!r}")
         if names.count(name) > 1:
             raise InputError(f"the {what} must be in the file once, got {name!r} {names.count(name)} times")
         return names.index(name)
@@ -255,6 +254,13 @@ class _Csv(_File):
 
 class _Parquet(_File):
     """Columns read batch by batch."""
+
+    kind = "Parquet file"
+
+    def listed(self, names: list[str]) -> str:
+        """Name the first columns: a schema holds no values."""
+        some = ", ".join(repr(each[:40]) for each in names[:8])
+        return f"one of {some}" + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
     @contextmanager
     def parquet(self) -> Iterator[Any]:
