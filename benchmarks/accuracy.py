@@ -33,8 +33,8 @@ from hubbub.simulation.rehearsal import rehearse
 try:
     from benchmarks import accuracy_page, peers
 except ModuleNotFoundError:  # run as a script, whose own folder is on the path
-    import accuracy_page  # type: ignore[no-redef]
-    import peers  # type: ignore[no-redef]
+    import accuracy_page  # type: ignore[import-not-found,no-redef]
+    import peers  # type: ignore[import-not-found,no-redef]
 
 SEED, MILLION = 7001, 1_000_000  # never tune with this seed: the page reports what it gives
 LEVEL, CLEAR, PLANTED, RESAMPLES = 0.05, 12.0, 25, 400
@@ -315,7 +315,7 @@ def against_pure_ldp(seed: int, people: int = 100_000, top: int = 10) -> list[Ro
 
 def scored(found: Sequence[object], largest: set[int]) -> Row:
     """How many were reported, how many of those are among the largest, and F1 of the two."""
-    right = len(largest.intersection(found))  # type: ignore[arg-type]
+    right = len(largest.intersection(found))
     return {"reported": len(found), "right": right, "f1": 2 * right / (len(found) + len(largest))}
 
 

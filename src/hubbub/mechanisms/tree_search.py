@@ -63,6 +63,9 @@ class _Depths:
         # In a text tree some chunks are wider: a narrower beam looks at as many children there.
         narrow = [max(chunk - 4, 0) if tree.code is not None else 0 for chunk in (*self.chunks[1:], 0)]
         self.beam = [tree.beam >> less for less in narrow]
+        self.list = [_LIST_WIDTH >> less for less in narrow]
+        # Among short codes many roots are near acceptance by chance, and each list costs.
+        self.roots = _MAX_ROOTS if tree.code is None else _MAX_ROOTS // 4
 
     def parts(self, tree: Tree, levels: TreeLevels, paths: NDArray[np.uint64]) -> NDArray[np.float64]:
         """What each depth says of the paths, shape (n, depths)."""
@@ -255,7 +258,7 @@ def _near_roots(tree: Tree, depths: _Depths, levels: TreeLevels, front: _Front, 
     near = near[np.argsort(-lead[near], kind="stable")]
     roots = some.paths[near, 0] >> np.uint64(64 - depths.bits[0])
     _, first = np.unique(roots, return_index=True)
-    return some.paths[near[np.sort(first)[:_MAX_ROOTS]]]
+    return some.paths[near[np.sort(first)[: depths.roots]]]
 
 
 def _list_roots(tree: Tree, depths: _Depths, levels: TreeLevels, paths: NDArray[np.uint64]) -> _Front:
@@ -270,7 +273,7 @@ def _list_roots(tree: Tree, depths: _Depths, levels: TreeLevels, paths: NDArray[
     for number in range(1, len(depths.bits)):
         children = _grow(tree, depths, number, levels.estimates, front)
         ranks = _ranks(tree, depths, number, front, children).reshape(groups, -1)
-        width = min(_LIST_WIDTH, ranks.shape[1])
+        width = min(depths.list[number], ranks.shape[1])
         best = np.argpartition(ranks, ranks.shape[1] - width, axis=1)[:, -width:]
         ranks = np.take_along_axis(ranks, best, axis=1)
         chosen = (best + np.arange(groups)[:, np.newaxis] * children.size // groups).ravel()
