@@ -230,11 +230,10 @@ def _root_ranks(tree: Tree, depths: _Depths, front: _Front) -> NDArray[np.float3
 
 def _largest(scores: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     """Indices of the largest scores, in no particular order, without those given up."""
-    if len(scores) > count:
-        chosen = np.argpartition(scores, len(scores) - count)[len(scores) - count :]
-    else:
-        chosen = np.arange(len(scores))
-    return chosen[scores[chosen] > -np.inf]
+    alive = np.flatnonzero(scores > -np.inf)  # first, since many equal values make a partition slow
+    if len(alive) <= count:
+        return alive
+    return alive[np.argpartition(scores[alive], len(alive) - count)[len(alive) - count :]]
 
 
 def _within_quota(
@@ -274,6 +273,8 @@ def _list_roots(tree: Tree, depths: _Depths, levels: TreeLevels, paths: NDArray[
         children = _grow(tree, depths, number, levels.estimates, front)
         ranks = _ranks(tree, depths, number, front, children).reshape(groups, -1)
         width = min(depths.list[number], ranks.shape[1])
+        dead = np.flatnonzero(ranks == -np.inf)  # many equal values make a partition slow: tell them apart
+        ranks.ravel()[dead] = np.float32(-1e30) * (1 + dead.astype(np.float32) / ranks.size)
         best = np.argpartition(ranks, ranks.shape[1] - width, axis=1)[:, -width:]
         ranks = np.take_along_axis(ranks, best, axis=1)
         chosen = (best + np.arange(groups)[:, np.newaxis] * children.size // groups).ravel()
