@@ -20,7 +20,8 @@ def demo(
     """Make up a crowd of visitors, each with a referring site, and find the sites without hearing any visitor."""
     from hubbub.cli.find import find_in, show
     from hubbub.cli.people import open_people
-    from hubbub.model.domain import Categories, Domain, Text
+    from hubbub.model.coded_domain import Hostnames
+    from hubbub.model.domain import Categories, Domain
     from hubbub.model.survey import parse_epsilon
     from hubbub.simulation.visitors import SITES, write_visitors
 
@@ -36,8 +37,8 @@ def demo(
                 Categories(SITES),
             ),
             (
-                "\n2. She has no list: any of 2^192 texts may be the answer, and the largest are found.",
-                Text(24),
+                "\n2. She has no list: any host name may be the answer, and the largest are found by name.",
+                Hostnames(),
             ),
         ]
         for label, domain in jobs:

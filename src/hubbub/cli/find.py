@@ -212,7 +212,7 @@ def show(found: Found, top: int) -> None:
         rows.extend([str(value), *unseen, number(count)] for value, count in largest if value not in seen)
     options = " ".join(f"{key}={value}" for key, value in survey.options.items())
     title = f"{survey.mechanism} {options}: {number(answer.reports)} reports, {survey.stated}"
-    limit = f"Values held by fewer than about {number(answer.detection_limit)} people cannot be seen"
+    limit = f"Values held by fewer than about {number(answer.detection_limit)} people may go unseen"
     limit += f", named ones by fewer than about {number(answer.candidate_limit)}." if answer.candidate_limit else "."
     nothing = "" if answer.hitters else "Nothing stands out. "
     print_table(title, columns, rows, f"{nothing}{limit} {found.seconds:.1f} s.")

@@ -16,7 +16,7 @@ ROOT_BITS = 20
 FULL_DEPTH_ROWS = 3  # the deepest level is split over independent hashes, so that one collision cannot decide
 _REACH = 2.3  # how far above the beam's edge a value should stand at each depth, in standard errors
 _LEVEL = 0.05
-_LONG_SHARE = 0.12  # reporters on code bits beyond the typical length
+_LONG_SHARE = 0.15  # reporters on code bits beyond the typical length
 
 
 @dataclass(frozen=True, slots=True)
