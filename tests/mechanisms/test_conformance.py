@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from hubbub.mechanisms.registry import REGISTRY, create_survey
-from hubbub.model.domain import Categories
+from hubbub.model.domain import Categories, Integers
 from hubbub.model.survey import Survey
 from hubbub.testing import CHECKS, MakeSurvey
 
@@ -28,6 +28,16 @@ def maker(name: str, options: dict[str, str]) -> MakeSurvey:
         return create_survey("test", domain, 4, None, name, options, expected_reports=2_000, public_seed=seed)
 
     return make
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_conformance_of_a_hashed_tree(check) -> None:
+    """The tree promises the same where its universe is too large to count directly."""
+
+    def make(seed: bytes) -> Survey:
+        return create_survey("test", Integers(30), 4, None, "tree", {"size": "small"}, 2_000, public_seed=seed)
+
+    check(make)
 
 
 CASES = [

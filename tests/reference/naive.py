@@ -239,7 +239,7 @@ def tree_bucket(key: bytes, path: str, row: int, depth: int, chunk: int, bucket_
     parent = path[: depth - chunk].ljust(64 * words, "0")
     message = b"".join(int(parent[64 * k : 64 * (k + 1)], 2).to_bytes(8, "little") for k in range(words))
     hashed = int.from_bytes(half_sip_hash(key, message + row.to_bytes(4, "little")), "little")
-    return hashed >> (64 - bucket_bits + chunk) << chunk | last
+    return hashed >> (64 - bucket_bits) ^ last
 
 
 def tree_symbol(bucket: int, masks: Sequence[int], keep: int, other: int, threshold: int) -> int:

@@ -53,6 +53,7 @@ from hubbub.numeric.tails import binomial_threshold
 
 MAX_EPSILON = 6
 _STANDARD_FROM = 300_000  # people from which a larger tally pays
+_STANDARD_VALUES = 30  # or values that could be seen at once
 _FINGERPRINT_BITS = 12
 _TYPICAL_LENGTHS = {"hostnames-1": 56, "words-1": 32, "text-1": 56}  # bits of codes that should be found best
 _FIELDS = {
@@ -381,12 +382,16 @@ def derive(request: Request) -> dict[str, Any]:
     if request.bits > 512:
         raise ParameterError(f"tree must have a universe of at most 2^512 values, got 2^{request.bits}")
     size = request.options["size"]
-    large = request.bits >= 128 or request.expected_reports >= _STANDARD_FROM
+    # As many values as could be seen at once decide how crowded the buckets are.
+    epsilon = float(request.epsilon)
+    spread = math.sqrt(request.expected_reports) * 2 * math.exp(epsilon / 2) / math.expm1(epsilon)
+    crowded = request.expected_reports / (11 * spread) >= _STANDARD_VALUES
+    large = crowded or request.bits >= 128 or request.expected_reports >= _STANDARD_FROM
     standard = size == "standard" or (size == "auto" and large)
     domain = request.domain
     if isinstance(domain, CodedText):
         fingerprint = _FINGERPRINT_BITS
-        standard = size != "small" and (size == "standard" or request.expected_reports >= _STANDARD_FROM)
+        standard = size == "standard" or (size == "auto" and (crowded or request.expected_reports >= _STANDARD_FROM))
         plan = plan_text_tree(fingerprint, request.bits, _typical_length(domain), standard)
         beam = beam_width(64, standard)
     else:

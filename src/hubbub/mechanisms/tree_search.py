@@ -316,8 +316,7 @@ def _accept(
         # Noise of others' and of its own reports, and who of its holders happens to speak of which depth.
         own_noise = levels.noise * (1 - share) + tree.own_noise * share + share * (1 - share)
         spread = np.maximum(depths.people * own_noise, depths.variance)
-        outlier = float(((own - share * depths.people) ** 2 / spread).sum())
-        if outlier > len(own) - 1 + 5 * math.sqrt(2 * (len(own) - 1)):
+        if _uneven((own - share * depths.people) / np.sqrt(spread)):
             continue
         members = slice(group * each, (group + 1) * each)
         others = np.flatnonzero(np.isfinite(lead[group]) & (np.arange(each) != index - members.start))
@@ -327,6 +326,12 @@ def _accept(
             continue
         kept.append(listed.paths[index])
     return np.array(kept, np.uint64).reshape(-1, tree.path_words)
+
+
+def _uneven(deviations: NDArray[np.float64]) -> bool:
+    """Whether the depths disagree more than chance allows: a path that rides on another's collision."""
+    degrees = max(len(deviations) - 1, 1)
+    return float((deviations**2).sum()) > degrees + 5 * math.sqrt(2 * degrees)
 
 
 def _behind_z(tree: Tree, depths: _Depths, used: float, level: float) -> NDArray[np.float64]:

@@ -1,8 +1,9 @@
 """The inner loops of the tree mechanism: coins, buckets, reports, sums, and one step of a beam.
 
 A row of the tree is (depth, chunk): it looks at the first `depth` bits of a path. Its bucket is the top bits of a
-hash of the first depth − chunk bits and the row's number, followed by the last `chunk` bits: brothers lie side by
-side, so that one hash serves all of them. Where the chunk is as wide as a bucket there is no hash.
+hash of the first depth − chunk bits and the row's number, XORed with the last `chunk` bits: brothers share a block of
+buckets, so that one hash serves all of them, and paths with equal chunks (a text that has ended goes on as zeros)
+still spread over all buckets. Where the chunk is as wide as a bucket there is no hash.
 
 Coins of a report, from the hash h of its id: the row by the top 24 bits, and masks of at most 20 bits each: two from
 the rest of h, then three from each of the hashes of (id, 1), (id, 2), …
@@ -76,7 +77,7 @@ def _chunk_bits(path, from_bit, count):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def _parent_bucket(low, high, path, parent_mask, row, chunk, bucket_bits):  # type: ignore[no-untyped-def]
-    """The bucket of the first of the brothers: the hashed part, with room for the chunk."""
+    """The bucket of the brother whose chunk is 0."""
     if chunk == bucket_bits:
         return np.uint64(0)
     v0, v1, v2, v3 = start(low, high)
@@ -87,7 +88,7 @@ def _parent_bucket(low, high, path, parent_mask, row, chunk, bucket_bits):  # ty
         v0, v1, v2, v3 = absorb(v0, v1, v2, v3, _high32(word))
     v0, v1, v2, v3 = absorb(v0, v1, v2, v3, np.uint32(row))
     hashed = finish(v0, v1, v2, v3, 2 * words + 1)
-    return (hashed >> np.uint64(64 - bucket_bits + chunk)) << np.uint64(chunk)
+    return hashed >> np.uint64(64 - bucket_bits)
 
 
 @njit(inline="always")
@@ -95,7 +96,7 @@ def _bucket(low, high, path, parent_mask, row, depth, chunk, bucket_bits):  # ty
     base = _parent_bucket(low, high, path, parent_mask, row, chunk, bucket_bits)
     if chunk == 0:
         return base
-    return base | _chunk_bits(path, depth - chunk, chunk)
+    return base ^ _chunk_bits(path, depth - chunk, chunk)
 
 
 @njit(cache=True, nogil=True)
@@ -168,7 +169,7 @@ def expand(low, high, paths, scores, parent_masks, rows, chunk, bucket_bits, lev
             row = rows[k]
             base = np.int64(_parent_bucket(low, high, paths[i], parent_masks[row], row, chunk, bucket_bits))
             for c in range(many):
-                children[i, c] += levels[row, base + c]
+                children[i, c] += levels[row, base ^ c]
 
 
 @njit(cache=True, nogil=True)

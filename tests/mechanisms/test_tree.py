@@ -1,0 +1,214 @@
+"""The tree: right answers on crowds that break weaker searches, text by name, and untrusted parameters."""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from hubbub import (
+    Histogram,
+    Hostnames,
+    Integers,
+    ParameterError,
+    PrivacyError,
+    Query,
+    SeededWords,
+    Words,
+    create_survey,
+    load_survey,
+    mechanism_for,
+)
+from hubbub.mechanisms.tree_plan import masks_for, plan_text_tree, plan_tree
+from hubbub.simulation import population
+from hubbub.simulation.rehearsal import rehearse
+from hubbub.testing import public_seed
+
+PEOPLE = 150_000
+EPSILON = 4
+SD = math.sqrt(PEOPLE) * 2 * math.exp(EPSILON / 2) / math.expm1(EPSILON)
+
+
+def discover(domain, crowd: Histogram, seed: int = 1, epsilon: float = EPSILON, **options):
+    """What the tree finds in a crowd, person by person; singletons hold random items."""
+    survey = create_survey(
+        "t", domain, epsilon, None, "tree", options, max(crowd.people, 1), public_seed=public_seed(seed)
+    )
+    tree = mechanism_for(survey)
+    alone = population.random_items(crowd.singletons, domain.bits, np.random.default_rng(seed))
+    items = np.concatenate([np.repeat(crowd.items, crowd.counts, axis=0), alone])
+    tally = rehearse(tree, survey.survey_id, [items], SeededWords(seed))
+    return tree, tally, tree.discover(tally, Query(top=1000))
+
+
+def numbers(values) -> np.ndarray:
+    """Items of 64-bit numbers."""
+    return np.array(list(values), np.uint64)[:, np.newaxis]
+
+
+def check(crowd: Histogram, domain=None, **options) -> None:
+    """Everything above 15 standard deviations is found, with its count, and nothing that nobody holds."""
+    _, _, found = discover(domain or Integers(64), crowd, **options)
+    true = {item.tobytes(): int(count) for item, count in zip(crowd.items, crowd.counts, strict=True)}
+    got = {
+        item.tobytes(): (count, err) for item, count, err in zip(found.items, found.counts, found.stderrs, strict=True)
+    }
+    assert set(got) <= set(true)
+    assert {item for item, count in true.items() if count > 15 * SD} <= set(got)
+    for item, (count, stderr) in got.items():
+        assert abs(count - true[item]) <= 6 * stderr
+
+
+MANY = int(20 * SD)
+
+
+@pytest.mark.parametrize(
+    "crowd",
+    [
+        Histogram(numbers([7]), np.array([PEOPLE])),
+        Histogram(numbers(range(1, 12)), np.array([90_000] + [MANY] * 10), singletons=PEOPLE - 90_000 - 10 * MANY),
+        Histogram(numbers(range(1000, 1020)), np.full(20, MANY), singletons=PEOPLE - 20 * MANY),
+        Histogram(numbers(k << 40 for k in range(20)), np.full(20, MANY), singletons=PEOPLE - 20 * MANY),
+        Histogram(
+            numbers(x for y in range(2**40, 2**40 + 20, 2) for x in (y * 2**20, y * 2**20 + 1)),
+            np.full(20, MANY),
+            singletons=PEOPLE - 20 * MANY,
+        ),
+        Histogram(np.empty((0, 1), np.uint64), np.empty(0, np.int64), singletons=PEOPLE),
+    ],
+    ids=["everyone", "giant of 60 %", "sequential", "clustered", "pairs sharing 63 bits", "all distinct"],
+)
+def test_crowds_that_break_weaker_searches(crowd: Histogram) -> None:
+    """One value of everyone's, giants, ids in sequence, in clusters and in pairs, and nothing at all."""
+    check(crowd)
+
+
+@pytest.mark.parametrize("exponent", [1.05, 1.5])
+def test_zipf(exponent: float) -> None:
+    """Power laws, with a long tail and with a short one."""
+    check(population.zipf(PEOPLE, exponent, 5000, 64, np.random.default_rng(2)))
+
+
+@pytest.mark.parametrize("bits", [1, 8, 20, 21, 24, 40, 65, 130, 512])
+def test_universes_of_any_width(bits: int) -> None:
+    """From one bit, which is counted directly, to 512."""
+    rng = np.random.default_rng(bits)
+    count = min(4, 2**bits - 1)
+    crowd = Histogram(population.random_items(count, bits, rng), np.full(count, PEOPLE // count))
+    check(crowd, Integers(bits))
+
+
+@pytest.mark.parametrize("people", [0, 1, 10, 1000])
+def test_few_people(people: int) -> None:
+    """No crash and no ghost with nobody, one, ten; a thousand on one value are seen."""
+    _, _, found = discover(Integers(64), Histogram(numbers([5]), np.array([people])))
+    assert found.items[:, 0].tolist() == ([5] if people == 1000 else [])
+
+
+@pytest.mark.parametrize("expected", [PEOPLE // 10, PEOPLE * 100])
+def test_another_crowd_than_expected(expected: int) -> None:
+    """A tenth of the expected reports, or a hundred times as many, change nothing but the sizes."""
+    survey = create_survey("t", Integers(64), EPSILON, expected_reports=expected, public_seed=public_seed(3))
+    tree = mechanism_for(survey)
+    items = np.repeat(numbers([1, 2, 3]), PEOPLE // 3, axis=0)
+    tally = rehearse(tree, survey.survey_id, [items], SeededWords(3))
+    assert sorted(tree.discover(tally, Query()).items[:, 0].tolist()) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1, 2, 6])
+def test_any_epsilon(epsilon: float) -> None:
+    """One mask to eight: a value of everyone's is found at every epsilon."""
+    _, _, found = discover(Integers(64), Histogram(numbers([9]), np.array([20_000])), epsilon=epsilon)
+    assert found.items[:, 0].tolist() == [9]
+
+
+def test_hosts_are_found_by_name() -> None:
+    """Sibling hosts under many endings, from the code's automaton and the fingerprints alone."""
+    domain = Hostnames()
+    hosts = [f"{brand}.{end}" for brand in ("google", "wikipedia", "nytimes") for end in ("com", "org", "co.uk")]
+    items = domain.encode(hosts)
+    crowd = Histogram(items, np.full(len(hosts), PEOPLE // len(hosts)))
+    _, _, found = discover(domain, crowd)
+    assert set(domain.decode(found.items)) == set(hosts)
+    assert found.log_priors is not None
+    lengths = [domain.code_length(value) for value in domain.decode(found.items)]
+    assert np.allclose(found.log_priors, -math.log(2) * np.array(lengths))
+
+
+def test_words_are_found_by_name() -> None:
+    """Another table, another width."""
+    domain = Words()
+    words = ["hello", "help", "private", "crowd"]
+    crowd = Histogram(domain.encode(words), np.full(4, PEOPLE // 4))
+    _, _, found = discover(domain, crowd)
+    assert set(domain.decode(found.items)) == set(words)
+
+
+def test_candidates_beside_what_was_found() -> None:
+    """With the large values taken away, a small one is estimated without their collisions."""
+    crowd = Histogram(numbers([1, 2]), np.array([100_000, int(6 * SD)]), singletons=40_000)
+    tree, tally, found = discover(Integers(64), crowd)
+    beside = tree.estimate_beside(tally, numbers([1, 2, 3]), found.items)
+    assert np.all(np.abs(beside.counts - np.array([100_000, int(6 * SD), 0])) <= 6 * beside.stderrs)
+
+
+def test_masks_minimise_the_variance() -> None:
+    """S = 1, 2, 3, 6 at ε = 0.5, 1, 2, 4."""
+    assert [masks_for(epsilon) for epsilon in (0.5, 1, 2, 4)] == [1, 2, 3, 6]
+
+
+@pytest.mark.parametrize("plan", [plan_tree(b, s) for b in (2, 20, 21, 64, 127, 128, 512) for s in (True, False)])
+def test_plans_are_whole(plan) -> None:
+    """Rows descend to the last bit, chunks join them without a gap, coins rise to 2^24 with nobody left out."""
+    assert plan.ends[-1] == 2**24
+    assert all(a < b for a, b in zip((0, *plan.ends), plan.ends, strict=False))
+    levels = sorted(set(zip(plan.depths, plan.chunks, strict=True)))
+    assert all(below[0] - below[1] == above[0] for above, below in pairwise(levels))
+
+
+def test_text_plans_are_whole() -> None:
+    """The same for the trees of text codes."""
+    for width in (96, 128, 192):
+        test_plans_are_whole(plan_text_tree(12, width, 48, True))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("bucket_bits", 21),
+        ("bucket_bits", 0),
+        ("depths", [20, 64]),
+        ("depths", "x"),
+        ("chunks", [True]),
+        ("ends", [5]),
+        ("masks", 9),
+        ("masks", 0),
+        ("beam_bits", 21),
+        ("fingerprint_bits", 3),
+        ("keep_threshold", "0"),
+        ("more", 1),
+    ],
+)
+def test_untrusted_parameters_are_refused(field: str, value: object) -> None:
+    """Kernels index by these numbers, so a survey with others does not load."""
+    document = json.loads(create_survey("t", Integers(64), 1).to_json())
+    document["parameters"][field] = value
+    with pytest.raises(ParameterError):
+        load_survey(json.dumps(document, sort_keys=True, separators=(",", ":")))
+
+
+def test_a_larger_threshold_is_refused() -> None:
+    """One unit more than epsilon allows."""
+    document = json.loads(create_survey("t", Integers(64), 1).to_json())
+    document["parameters"]["keep_threshold"] = str(int(document["parameters"]["keep_threshold"]) + 1)
+    with pytest.raises(PrivacyError):
+        load_survey(json.dumps(document, sort_keys=True, separators=(",", ":")))
+
+
+def test_epsilon_above_six_is_refused() -> None:
+    """More masks than eight would be needed."""
+    with pytest.raises(ParameterError, match="at most 6"):
+        create_survey("t", Integers(64), 6.1)
