@@ -179,7 +179,7 @@ def crowd_of(**counts: int) -> Histogram:
 def test_candidates_are_seen_below_the_limit_of_the_search(mechanism: str) -> None:
     """A value too small for the search is found by name, and its interval holds its count."""
     crowd = crowd_of(n123456=12_000, n777777=2_400, **{f"n{1000 + k}": 4 for k in range(1400)})
-    got = listed_answer(mechanism, 32, crowd, 3, candidates=[777_777, 5])
+    got = listed_answer(mechanism, 32, crowd, 4, candidates=[777_777, 5])
     assert got.candidate_limit < 2_400 < got.detection_limit
     assert [(h.value, h.listed) for h in got.hitters] == [(123_456, False), (777_777, True)]
     assert got.hitters[1].low <= 2_400 <= got.hitters[1].high
