@@ -35,7 +35,8 @@ class TextWalk:
 
     def lengths(self, paths: NDArray[np.uint64], first: int, width: int) -> NDArray[np.float64]:
         """The code bits in each path, which begin at bit `first`; all `width` of them where the code does not end."""
-        bits = np.unpackbits(paths.astype(">u8").view(np.uint8).reshape(len(paths), -1), axis=1)
+        raw = paths.astype(">u8").view(np.uint8).reshape(len(paths), 8 * paths.shape[1])
+        bits = np.unpackbits(raw, axis=1)
         nodes, used = np.zeros(len(paths), np.int32), np.zeros(len(paths), np.float32)
         for place in range(first, first + width):
             nodes, used = self._step(nodes, used, bits[:, place])

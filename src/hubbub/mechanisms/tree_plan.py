@@ -87,9 +87,8 @@ def plan_text_tree(fingerprint: int, width: int, typical: int, standard: bool) -
     cumulative = [(1 - _LONG_SHARE) * (reach / wanted[-1]) ** 2 for reach in wanted]
     shares = [after - above for above, after in zip([0.0, *cumulative], cumulative, strict=False)]
     deeper = len(depths) - len(before)
-    shares += [_LONG_SHARE / deeper] * deeper
-    if deeper == 0:
-        shares = [share / sum(shares) for share in shares]
+    shares += [_LONG_SHARE / max(deeper, 1)] * deeper
+    shares = [share / sum(shares) for share in shares]
     rows = list(zip(depths, chunks, shares, strict=True))
     return TreePlan(18 if standard else 16, tuple(depths), tuple(chunks), _ends([share for _, _, share in rows]))
 
