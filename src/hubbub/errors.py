@@ -9,6 +9,11 @@
     . LeftOverBytes    not a whole number of reports
   x SurveyMismatch     reports or tallies of another survey
   x InputError         a file that cannot be read as people's values
+  x StoreError         a database that is not what it should be
+    . StoreUnavailable a database that cannot be reached or written now
+    . UnknownSurvey    no survey of this id is stored
+    . SurveyClosed     a survey that takes no more reports
+  x ServiceError       a collector that refuses, or cannot be reached
 
 Every message is one sentence: the rule, the name and the value got. No message ever holds a private value.
 """
@@ -23,7 +28,12 @@ __all__ = [
     "LeftOverBytes",
     "ParameterError",
     "PrivacyError",
+    "ServiceError",
+    "StoreError",
+    "StoreUnavailable",
+    "SurveyClosed",
     "SurveyMismatch",
+    "UnknownSurvey",
     "WireError",
 ]
 
@@ -62,3 +72,23 @@ class SurveyMismatch(HubbubError, ValueError):
 
 class InputError(HubbubError, ValueError):
     """A file that cannot be read as people's values."""
+
+
+class StoreError(HubbubError):
+    """A database that is not what it should be."""
+
+
+class StoreUnavailable(StoreError):
+    """A database that cannot be reached or written now; what was asked for did not happen."""
+
+
+class UnknownSurvey(StoreError):
+    """No survey of this id is stored."""
+
+
+class SurveyClosed(StoreError):
+    """A survey that takes no more reports."""
+
+
+class ServiceError(HubbubError):
+    """A collector that refuses a request, or cannot be reached."""

@@ -1,0 +1,128 @@
+"""The JSON documents of the owner's routes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from hubbub.mechanisms.registry import DEFAULT_EXPECTED_REPORTS, DEFAULT_MECHANISM
+from hubbub.model.estimates import Answer
+from hubbub.store.store import StoredSurvey
+
+MAX_TOP = 10_000
+Number = Annotated[int | float | str, Field(examples=["1"])]
+Origin = Annotated[str, Field(pattern=r"^(\*|https?://[A-Za-z0-9.:\[\]-]{1,260})$")]
+
+
+class Strict(BaseModel):
+    """No field that is not known, and no number in the guise of another type."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class NewSurvey(Strict):
+    """What a survey is made of; everything else is derived."""
+
+    name: str = Field(examples=["referrers"])
+    domain: dict[str, Any] = Field(examples=[{"kind": "integers", "bits": 32}], description="As in a survey document.")
+    epsilon: Number
+    delta: Number | None = None
+    mechanism: str = DEFAULT_MECHANISM
+    options: dict[str, str] = {}
+    expected_reports: int = DEFAULT_EXPECTED_REPORTS
+    opens: str | None = Field(None, description="RFC 3339.")
+    closes: str | None = Field(None, description="RFC 3339.")
+    public_seed: str | None = Field(
+        None, pattern=r"^[0-9a-f]{64}$", description="Drawn by the collector unless a rehearsal must be repeatable."
+    )
+    origins: list[Origin] = Field(["*"], max_length=100, description="Web origins whose pages may report.")
+
+
+class Candidates(Strict):
+    """A question about values named in advance."""
+
+    candidates: list[str | int] = Field(min_length=1, max_length=100_000)
+    all_candidates: bool = False
+    top: int = Field(20, ge=1, le=MAX_TOP)
+    level: float = 0.05
+
+
+class SurveyStatus(BaseModel):
+    """A survey as its owner sees it."""
+
+    survey_id: str
+    name: str
+    state: str
+    mechanism: str
+    epsilon: str
+    delta: str
+    opens: str | None
+    closes: str | None
+    expected_reports: int
+    reports: int
+    origins: list[str]
+
+
+class SurveyList(BaseModel):
+    """All surveys."""
+
+    surveys: list[SurveyStatus]
+
+
+class HitterDocument(BaseModel):
+    """One value that stands out."""
+
+    value: str | int
+    count: float
+    share: float
+    stderr: float
+    low: float
+    high: float
+    confidence: float
+    listed: bool
+
+
+class AnswerDocument(BaseModel):
+    """What the reports say; a limit is null where there are no reports yet."""
+
+    survey_id: str
+    reports: int
+    detection_limit: float | None
+    candidate_limit: float | None
+    hitters: list[HitterDocument]
+
+
+def status_document(stored: StoredSurvey, state: str, reports: int) -> SurveyStatus:
+    """A survey as its owner sees it."""
+    survey = stored.survey
+    return SurveyStatus(
+        survey_id=survey.survey_id.hex(),
+        name=survey.name,
+        state=state,
+        mechanism=survey.mechanism,
+        epsilon=format(survey.epsilon, "f"),
+        delta=format(survey.delta, "f"),
+        opens=survey.opens.isoformat() if survey.opens else None,
+        closes=survey.closes.isoformat() if survey.closes else None,
+        expected_reports=survey.expected_reports,
+        reports=reports,
+        origins=list(stored.origins),
+    )
+
+
+def answer_document(stored: StoredSurvey, answer: Answer) -> AnswerDocument:
+    """An answer as JSON, which has no infinity."""
+
+    def finite(limit: float | None) -> float | None:
+        return limit if limit is not None and math.isfinite(limit) else None
+
+    return AnswerDocument(
+        survey_id=stored.survey.survey_id.hex(),
+        reports=answer.reports,
+        detection_limit=finite(answer.detection_limit),
+        candidate_limit=finite(answer.candidate_limit),
+        hitters=[HitterDocument(**asdict(hitter)) for hitter in answer.hitters],
+    )

@@ -1,0 +1,81 @@
+"""How much a collector takes in: bytes of one request, and bytes of all requests at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hubbub.collector.problems import Problem
+
+MAX_BATCH_BYTES: Final = 1 << 20
+MAX_DOCUMENT_BYTES: Final = 8 << 20
+MAX_WAITING_BYTES: Final = 64 << 20
+
+
+class Budget:
+    """The bounded queue: bytes of uploads that are read or wait to be durable, of all connections together."""
+
+    def __init__(self, limit: int = MAX_WAITING_BYTES) -> None:
+        self.limit = limit
+        self.waiting = 0
+
+    @contextmanager
+    def room(self) -> Iterator[list[int]]:
+        """Room for one upload; what is appended to the list is counted until the upload is done."""
+        taken: list[int] = []
+        try:
+            yield taken
+        finally:
+            self.waiting -= sum(taken)
+
+    def take(self, taken: list[int], size: int) -> None:
+        """Count some more bytes, or refuse."""
+        if self.waiting + size > self.limit:
+            raise Problem("busy", f"at most {self.limit} bytes of reports may wait, got more")
+        self.waiting += size
+        taken.append(size)
+
+
+async def read_batch(request: Request, budget: Budget, taken: list[int], limit: int = MAX_BATCH_BYTES) -> bytes:
+    """The body of an upload, refused as soon as it is too large."""
+    declared = request.headers.get("content-length", "")
+    if declared.isdigit() and int(declared[:20]) > limit:
+        raise _too_large(limit)
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > limit:
+            raise _too_large(limit)
+        budget.take(taken, len(part))
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+class LimitDocuments:
+    """Refuse documents that are too large, before anybody reads them whole."""
+
+    def __init__(self, app: ASGIApp, limit: int = MAX_DOCUMENT_BYTES) -> None:
+        self.app = app
+        self.limit = limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Count what is received."""
+        size = 0
+
+        async def counted() -> Message:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > self.limit:
+                raise _too_large(self.limit)
+            return message
+
+        await self.app(scope, counted if scope["type"] == "http" else receive, send)
+
+
+def _too_large(limit: int) -> Problem:
+    return Problem("too-large", f"a body must have at most {limit} bytes, got more")

@@ -1,0 +1,57 @@
+"""A tally as bytes, with a checksum. See docs/wire-format.md.
+
+version ‖ width ‖ survey id (32) ‖ count (8) ‖ cells of `width` bytes each ‖ SHA-256 of everything before (32).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+import numpy as np
+
+from hubbub.errors import BadLength, BadVersion, LeftOverBytes, SurveyMismatch, WireError
+from hubbub.model.tally import Tally
+
+TALLY_VERSION: Final = 1
+_HEADER_BYTES: Final = 2 + 32 + 8
+_CHECKSUM_BYTES: Final = 32
+_WIDTHS: Final = (1, 2, 4, 8)
+
+
+def encode_tally(tally: Tally) -> bytes:
+    """The bytes of a tally, its cells in the narrowest integers that hold them all."""
+    low, high = int(tally.cells.min(initial=0)), int(tally.cells.max(initial=0))
+    width = next(w for w in _WIDTHS if -(1 << (8 * w - 1)) <= low and high < 1 << (8 * w - 1))
+    header = bytes([TALLY_VERSION, width]) + tally.survey_id + tally.count.to_bytes(8, "little")
+    body = header + tally.cells.astype(f"<i{width}").tobytes()
+    return body + hashlib.sha256(body).digest()
+
+
+def parse_tally(data: bytes, survey_id: bytes, cells_shape: tuple[int, ...]) -> Tally:
+    """The tally of a survey, checked to the last bit.
+
+    Raises
+    ------
+    BadLength, BadVersion, WireError, SurveyMismatch, LeftOverBytes
+        Then nothing of it can be trusted.
+    """
+    if data and data[0] != TALLY_VERSION:
+        raise BadVersion(f"a tally must be of version {TALLY_VERSION}, got version {data[0]}")
+    if len(data) < _HEADER_BYTES + _CHECKSUM_BYTES:
+        raise BadLength(f"a tally must have at least {_HEADER_BYTES + _CHECKSUM_BYTES} bytes, got {len(data)} bytes")
+    body, checksum = data[:-_CHECKSUM_BYTES], data[-_CHECKSUM_BYTES:]
+    if hashlib.sha256(body).digest() != checksum:
+        raise WireError("a tally must match its checksum, got bytes that were changed")
+    width = data[1]
+    if width not in _WIDTHS:
+        raise WireError(f"a tally must have cells of 1, 2, 4 or 8 bytes, got {width}")
+    if data[2:34] != survey_id:
+        raise SurveyMismatch(f"a tally must be of survey {survey_id.hex()[:8]}, got {data[2:34].hex()[:8]}")
+    expected = int(np.prod(cells_shape)) * width
+    if len(body) - _HEADER_BYTES != expected:
+        raise LeftOverBytes(
+            f"a tally of this survey must have {expected} bytes of cells, got {len(body) - _HEADER_BYTES}"
+        )
+    cells = np.frombuffer(body, f"<i{width}", offset=_HEADER_BYTES).astype(np.int64).reshape(cells_shape)
+    return Tally(survey_id, int.from_bytes(body[34:_HEADER_BYTES], "little"), cells)
