@@ -84,7 +84,7 @@ def find(
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
     from hubbub.cli.people import open_people
 
-    named = _read_candidates(candidates, all_candidates)
+    named = read_candidates(candidates, all_candidates)
     with open_people(file, column=column, person=person, seed=seed) as people:
         found = find_in(
             people,
@@ -138,7 +138,8 @@ def find_in(
     return Found(survey, answer, truth, time.perf_counter() - started)
 
 
-def _read_candidates(file: str | None, everyone: bool) -> list[str] | None:
+def read_candidates(file: str | None, everyone: bool) -> list[str] | None:
+    """Values named in advance, from a file; None without one."""
     if file is None:
         if everyone:
             raise ParameterError("--all-candidates must come with --candidates, got none")

@@ -10,8 +10,12 @@ import hubbub
 from hubbub.cli.code import code
 from hubbub.cli.demo import demo
 from hubbub.cli.find import find
+from hubbub.cli.hitters import hitters
 from hubbub.cli.mechanisms import mechanisms
+from hubbub.cli.serve import serve
 from hubbub.cli.simulate import simulate
+from hubbub.cli.store import store
+from hubbub.cli.survey import survey
 
 app = typer.Typer(
     name="hubbub",
@@ -38,6 +42,7 @@ def _main(
     del version
 
 
-for _command in (find, simulate, mechanisms, demo):
+for _command in (find, simulate, mechanisms, demo, serve, hitters):
     app.command()(_command)
-app.add_typer(code)
+for _group in (code, survey, store):
+    app.add_typer(_group)

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Final, Self, TypeAlias
 
 import numpy as np
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Row, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from hubbub.errors import ParameterError, StoreError, StoreUnavailable, UnknownSurvey
@@ -77,7 +77,7 @@ class Store:
 
     def __init__(self, database: str, build: Build = mechanism_for) -> None:
         self.engine = open_engine(database)
-        self._build = build
+        self.build = build
         self._remembered: dict[bytes, tuple[float, StoredSurvey]] = {}
         prepare_schema(self.engine)
 
@@ -128,7 +128,7 @@ class Store:
 
     def add_survey(self, survey: Survey, origins: Sequence[str] = ("*",)) -> StoredSurvey:
         """Keep a survey, with a tally of nobody."""
-        mechanism = self._build(survey)
+        mechanism = self.build(survey)
         empty = Tally(survey.survey_id, 0, np.zeros(mechanism.cells_shape, np.int64))
         row = {
             "survey_id": survey.survey_id,
@@ -186,7 +186,7 @@ class Store:
             survey = Survey.from_json(bytes(row.document))
             if survey.survey_id != bytes(row.survey_id):
                 raise StoreError(f"a stored survey must match its id, got another for {bytes(row.survey_id).hex()[:8]}")
-            mechanism = self._build(survey)
+            mechanism = self.build(survey)
         else:
             survey, mechanism = known.survey, known.mechanism
         closed = row.state != "open"
@@ -267,11 +267,6 @@ class Store:
         with writing(self.engine) as connection:
             connection.execute(delete(meta).where(meta.c.name == "probe"))
             connection.execute(insert(meta).values(name="probe", value=secrets.token_hex(4)))
-
-    def count_ids(self, connection: Connection, key: int) -> int:
-        """How many ids of a survey are kept."""
-        query = select(func.count()).select_from(report_ids).where(report_ids.c.survey == key)
-        return int(connection.scalar(query) or 0)
 
     @property
     def embedded(self) -> bool:

@@ -1,0 +1,74 @@
+"""`hubbub hitters`: what the reports to a survey say."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hubbub.cli.common import command, print_json
+from hubbub.cli.find import Found, read_candidates, show, to_json
+from hubbub.cli.service import SurveyURL, Token, ask, ask_json, need_token, parse_survey_url
+from hubbub.errors import ServiceError
+
+if TYPE_CHECKING:
+    from hubbub.model.estimates import Answer
+
+
+@command
+def hitters(
+    url: SurveyURL,
+    candidates: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Values named in advance, one a line: seen from a smaller count.")
+    ] = None,
+    all_candidates: Annotated[
+        bool, typer.Option("--all-candidates", help="A row for every candidate, whether it stands out or not.")
+    ] = False,
+    top: Annotated[int, typer.Option(help="At most this many values.", min=1, max=10_000)] = 20,
+    level: Annotated[float, typer.Option(help="The chance, at most, that anything in the answer is wrong.")] = 0.05,
+    token: Token = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
+) -> None:
+    """Ask a collector which values many people hold, from all reports it has acknowledged.
+
+    \b
+    hubbub hitters --survey http://127.0.0.1:8000/v1/surveys/ID
+    hubbub hitters --survey http://127.0.0.1:8000/v1/surveys/ID --candidates sites.txt
+    """  # noqa: D301
+    from hubbub.mechanisms.registry import load_survey
+
+    started = time.perf_counter()
+    named = read_candidates(candidates, all_candidates)
+    address = parse_survey_url(url)
+    survey = load_survey(ask(address.server, f"/v1/surveys/{address.survey_id}"))
+    if survey.survey_id.hex() != address.survey_id:
+        raise ServiceError("the collector must send the survey that was asked for, got another")
+    path = f"/v1/surveys/{address.survey_id}/hitters"
+    if named is None:
+        document = ask_json(address.server, f"{path}?top={top}&level={level}", need_token(token))
+    else:
+        asked = {"candidates": named, "all_candidates": all_candidates, "top": top, "level": level}
+        document = ask_json(address.server, path, need_token(token), "POST", asked)
+    found = Found(survey, _answer(document), None, time.perf_counter() - started)
+    if as_json:
+        limits = {key: document[key] for key in ("detection_limit", "candidate_limit")}
+        print_json({**to_json(found), **limits})
+    elif not found.answer.reports:
+        typer.echo("No reports yet.")
+    else:
+        show(found, top)
+
+
+def _answer(document: Mapping[str, Any]) -> Answer:
+    from hubbub.model.estimates import Answer, Hitter
+
+    limit = document["detection_limit"]
+    return Answer(
+        document["reports"],
+        math.inf if limit is None else limit,
+        tuple(Hitter(**hitter) for hitter in document["hitters"]),
+        document["candidate_limit"],
+    )

@@ -1,0 +1,51 @@
+"""`hubbub serve`: the collector."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from hubbub.cli.common import command, print_json
+
+DEFAULT_DATABASE = "hubbub.db"
+Database = Annotated[
+    str,
+    typer.Option("--db", envvar="HUBBUB_DB", metavar="URL", help="A file of SQLite, or postgresql://USER@HOST/NAME."),
+]
+
+
+@command
+def serve(
+    db: Database = DEFAULT_DATABASE,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 is all of them.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 is any that is free.", min=0, max=65535)] = 8000,
+    workers: Annotated[int, typer.Option(help="Processes.", min=1, max=64)] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object when it listens.")] = False,
+) -> None:
+    """Run a collector: it takes reports over HTTP, keeps sums, and answers its owner.
+
+    The first start makes the owner's token and shows it once. Ctrl-C or SIGTERM ends it; whatever it has acknowledged
+    is on the disk.
+
+    \b
+    hubbub serve --db surveys.db
+    hubbub serve --db postgresql://hubbub@db.example/hubbub --workers 2 --host 0.0.0.0
+    """  # noqa: D301
+    from hubbub.collector.serving import address_of, bind
+    from hubbub.collector.serving import serve as run
+    from hubbub.store.store import Store
+
+    with Store(db) as store:
+        token = store.make_first_token()
+    listener = bind(host, port)
+    address = address_of(listener)
+    if as_json:
+        print_json({"url": address, "token": token})
+    else:
+        if token is not None:
+            typer.echo(f"Owner's token, shown once and kept nowhere: {token}")
+        typer.echo(f"Listening on {address}; the API is described at {address}/docs. Ctrl-C ends it.")
+    sys.stdout.flush()
+    run(db, listener, workers)

@@ -1,0 +1,102 @@
+"""`hubbub store`: look after a collector's database."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hubbub.cli.common import command, number, print_json, print_table
+from hubbub.cli.serve import DEFAULT_DATABASE, Database
+from hubbub.errors import StoreError
+
+store = typer.Typer(
+    name="store",
+    help="Look after a collector's database, where it is: check it, copy it, replace the owner's token.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+AsJSON = Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")]
+
+
+@store.command()
+@command
+def check(db: Database = DEFAULT_DATABASE, as_json: AsJSON = False) -> None:
+    """Read everything and verify it: checksums, ids, and that each report was counted once. A collector may run on.
+
+    \b
+    hubbub store check --db surveys.db
+    """  # noqa: D301
+    from hubbub.store.store import Store
+    from hubbub.store.upkeep import check as check_store
+
+    _must_exist(db)
+    with Store(db) as opened:
+        found = check_store(opened)
+    if as_json:
+        print_json(asdict(found))
+    else:
+        names = {
+            "surveys": "surveys",
+            "reports": "reports in tallies",
+            "pending": "reports to be folded",
+            "ids": "ids kept",
+        }
+        rows = [[name, number(getattr(found, field))] for field, name in names.items()]
+        verdict = "Everything is whole." if not found.problems else "\n".join(found.problems)
+        print_table(f"Store {db.rpartition('@')[2]}", [("what", "left"), ("count", "right")], rows, verdict)
+    if found.problems:
+        raise StoreError(f"a store must be whole, got {len(found.problems)} problems; the first: {found.problems[0]}")
+
+
+@store.command()
+@command
+def backup(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A new file; it can be served as it is.")],
+    db: Database = DEFAULT_DATABASE,
+    as_json: AsJSON = False,
+) -> None:
+    """Copy a store to a new SQLite file, while a collector may run on. From PostgreSQL, too.
+
+    \b
+    hubbub store backup monday.db --db surveys.db
+    """  # noqa: D301
+    from hubbub.store.store import Store
+    from hubbub.store.upkeep import backup as back_up
+
+    _must_exist(db)
+    with Store(db) as opened:
+        size = back_up(opened, Path(file))
+    if as_json:
+        print_json({"file": file, "bytes": size})
+    else:
+        typer.echo(f"{file}: {size:,} bytes")
+
+
+@store.command()
+@command
+def token(db: Database = DEFAULT_DATABASE, as_json: AsJSON = False) -> None:
+    """Make a new token for the owner and show it once; the old one is worth nothing from then on.
+
+    \b
+    hubbub store token --db surveys.db
+    """  # noqa: D301
+    from hubbub.store.store import Store
+
+    _must_exist(db)
+    with Store(db) as opened:
+        made = opened.replace_token()
+    if as_json:
+        print_json({"token": made})
+    else:
+        typer.echo(f"Owner's token, shown once and kept nowhere: {made}")
+
+
+def _must_exist(db: str) -> None:
+    """Looking after a store never makes one."""
+    path = db.removeprefix("sqlite:///")
+    if "://" not in path and not Path(path).exists():
+        raise StoreError(f"db must be a store that is there, got {db!r}")

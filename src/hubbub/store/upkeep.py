@@ -1,0 +1,131 @@
+"""Looking after a store: is everything in it whole, and a copy of it while it is in use."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import Connection, Row, func, insert, select
+
+from hubbub.errors import HubbubError, ParameterError, StoreError
+from hubbub.model.survey import Survey
+from hubbub.store.schema import available, is_sqlite, metadata, pending, report_ids, surveys, tallies, writing
+from hubbub.store.store import Store
+from hubbub.wire.tally_file import parse_tally
+
+_ROWS_AT_ONCE = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a check saw.
+
+    Attributes
+    ----------
+    surveys, reports, pending, ids : int
+        Surveys; reports in their tallies; reports that wait to be folded; ids that are kept.
+    problems : tuple of str
+        What is wrong, a sentence each; empty means that the store is whole.
+    """
+
+    surveys: int
+    reports: int
+    pending: int
+    ids: int
+    problems: tuple[str, ...]
+
+
+def check(store: Store) -> Findings:
+    """Read everything: checksums, ids of surveys, and that every id of an open survey was counted exactly once."""
+    problems: list[str] = []
+    totals = (0, 0, 0)
+    # One snapshot, so that collectors may go on meanwhile.
+    options = {} if store.embedded else {"isolation_level": "REPEATABLE READ"}
+    with available(), store.engine.connect().execution_options(**options) as connection, connection.begin():
+        if is_sqlite(connection):
+            found = [row[0] for row in connection.exec_driver_sql("PRAGMA integrity_check(10)")]
+            problems += [f"SQLite says: {line}" for line in found if line != "ok"]
+        rows = connection.execute(select(surveys).where(surveys.c.state != "deleting").order_by(surveys.c.key)).all()
+        for row in rows:
+            try:
+                counted = _check_survey(store, connection, row)
+            except HubbubError as error:
+                problems.append(f"survey {bytes(row.survey_id).hex()[:8]}: {error}")
+            else:
+                totals = (totals[0] + counted[0], totals[1] + counted[1], totals[2] + counted[2])
+    return Findings(len(rows), *totals, tuple(problems))
+
+
+def _check_survey(store: Store, connection: Connection, row: Row[tuple[int, bytes, bytes, str, str]]) -> tuple[int, int, int]:
+    survey = Survey.from_json(bytes(row.document))
+    if survey.survey_id != bytes(row.survey_id):
+        raise StoreError("a survey must match its id, got a document that was changed")
+    mechanism = store.build(survey)
+    blob = connection.scalar(select(tallies.c.tally).where(tallies.c.survey == row.key))
+    if blob is None:
+        raise StoreError("a survey must have a tally, got none")
+    tally = parse_tally(bytes(blob), survey.survey_id, mechanism.cells_shape)
+    length = select(func.coalesce(func.sum(func.length(pending.c.reports)), 0)).where(pending.c.survey == row.key)
+    waiting, left_over = divmod(int(connection.scalar(length) or 0), mechanism.report_dtype.itemsize)
+    if left_over:
+        raise StoreError(f"pending reports must be whole, got {left_over} bytes more")
+    count_ids = select(func.count()).select_from(report_ids).where(report_ids.c.survey == row.key)
+    ids = int(connection.scalar(count_ids) or 0)
+    if row.state == "open" and ids != tally.count + waiting:
+        raise StoreError(f"there must be an id for each report, got {ids} for {tally.count} + {waiting} reports")
+    return tally.count, waiting, ids
+
+
+def backup(store: Store, target: Path) -> int:
+    """Copy the store to a new SQLite file while it is in use; its size. The copy can be served as it is."""
+    if target.exists():
+        raise ParameterError(f"a backup must be a new file, got {str(target)!r}, which is there")
+    store.fold_all()  # a copy should hold sums, not reports
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as error:
+        raise ParameterError(f"a backup must be a file that can be written, got {error.strerror}") from None
+    os.close(handle)
+    try:
+        if store.embedded:
+            _copy_sqlite(store, name)
+        else:
+            os.unlink(name)
+            _copy_rows(store, name)
+        with open(name, "rb") as file:
+            os.fsync(file.fileno())
+        os.link(name, target)  # unlike a rename it never replaces a file
+        return target.stat().st_size
+    except (OSError, sqlite3.Error) as error:
+        raise ParameterError(f"a backup must be a file that can be written, got {error}") from None
+    finally:
+        for suffix in ("", "-wal", "-shm"):
+            Path(name + suffix).unlink(missing_ok=True)
+
+
+def _copy_sqlite(store: Store, name: str) -> None:
+    with available():
+        source = store.engine.raw_connection()
+        copy = sqlite3.connect(name)
+        try:
+            source.driver_connection.backup(copy)  # type: ignore[union-attr]  # sqlite3's own
+            copy.execute("PRAGMA journal_mode = DELETE")  # one file, until somebody opens it
+        finally:
+            copy.close()
+            source.close()
+
+
+def _copy_rows(store: Store, name: str) -> None:
+    with Store(name, store.build) as copy:
+        snapshot = store.engine.connect().execution_options(isolation_level="REPEATABLE READ", yield_per=_ROWS_AT_ONCE)
+        with available(), snapshot as source, writing(copy.engine) as target:
+            for table in metadata.sorted_tables:
+                target.execute(table.delete())
+                for part in source.execute(select(table)).partitions():
+                    target.execute(insert(table), [dict(row._mapping) for row in part])
+        connection = copy.engine.raw_connection()
+        connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.close()
