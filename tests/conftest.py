@@ -6,6 +6,9 @@ Hypothesis draws the same examples each time and never fails for being slow. Sta
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 from hypothesis import settings
 
@@ -22,3 +25,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def seed(request: pytest.FixtureRequest) -> int:
     """The seed of the statistical tests."""
     return int(request.config.getoption("--seed"))
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """A PostgreSQL server that lives as long as the run of tests."""
+    from tests.databases import postgresql_server
+
+    with postgresql_server() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty database: a file of SQLite, and a database of PostgreSQL."""
+    if request.param == "sqlite":
+        return str(tmp_path / "hubbub.db")
+    from tests.databases import new_postgresql_database
+
+    return new_postgresql_database(request.getfixturevalue("postgresql"))

@@ -79,7 +79,11 @@ class Store:
         self.engine = open_engine(database)
         self.build = build
         self._remembered: dict[bytes, tuple[float, StoredSurvey]] = {}
-        prepare_schema(self.engine)
+        try:
+            prepare_schema(self.engine)
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self) -> Self:
         return self

@@ -1,0 +1,270 @@
+"""Exactly once, under fire: clients that retry, networks that lose, collectors that are killed.
+
+What may happen to a batch: it is never sent; half of it is sent; it is sent and nobody reads the reply; it is sent
+twice, also to two collectors at once; some of its reports are sent again in another batch; its client gives up. What
+may happen to a collector: kill -9 at any moment, while it starts, commits, folds or replies. It is started again.
+
+What must hold whatever happens: each report that was acknowledged (accepted or duplicate) is counted once; each
+that was sent but not acknowledged is counted once or not at all; each that was never sent is not counted.
+
+Each client writes a cell of its own, so a cell tells how often its report was counted. The clients' decisions follow
+from the seed. When a kill strikes does not, and need not: the rule has to hold at any moment.
+
+`python -m tests.collector.simulation --kills 1000` is `make soak`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import random
+import secrets
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from tests.collector.own_cell import OwnCell, build, own_cell_survey
+
+from hubbub.store.store import Store
+from hubbub.store.upkeep import check
+from hubbub.wire.report_batch import encode_batch
+
+CELLS = 1 << 17
+CLIENTS = 4
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Zygote:
+    """The process that forks collectors."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-m", "tests.collector.zygote"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+
+    def ask(self, **command: object) -> dict[str, int]:
+        """One command, one answer."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(command) + "\n")
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())
+
+    def close(self) -> None:
+        """End it, and with it every collector it has."""
+        self._process.communicate(timeout=60)
+
+
+@contextmanager
+def zygote() -> Iterator[Zygote]:
+    """A zygote, and no process left behind."""
+    made = Zygote()
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@dataclass
+class Ledger:
+    """What the clients know of their reports."""
+
+    sent: set[int] = field(default_factory=set)
+    acknowledged: set[int] = field(default_factory=set)
+    replies: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _next: int = 0
+
+    def take(self, count: int) -> list[int]:
+        """The next cells that nobody has used."""
+        with self._lock:
+            first, self._next = self._next, self._next + count
+        return list(range(first, first + count))
+
+    def note(self, cells: list[int], statuses: list[str]) -> None:
+        """A reply came."""
+        assert len(statuses) == len(cells)
+        assert set(statuses) <= {"accepted", "duplicate"}
+        with self._lock:
+            self.acknowledged.update(cells)
+            self.replies += 1
+
+
+class Client(threading.Thread):
+    """Sends reports to collectors that die, over a network that loses, until it is told to stop."""
+
+    def __init__(self, seed: str, ports: list[int], survey_id: bytes, ledger: Ledger, stop: threading.Event) -> None:
+        super().__init__(daemon=True)
+        self.random = random.Random(seed)
+        self.ports, self.survey_id, self.ledger, self.stop = ports, survey_id, ledger, stop
+        self.failure: BaseException | None = None
+
+    def run(self) -> None:
+        """One batch after the other."""
+        try:
+            while not self.stop.is_set():
+                cells = self.ledger.take(self.random.choice([1, 1, 2, 5, 20]))
+                if cells[-1] >= CELLS:
+                    return
+                self._deliver(self._reports(cells))
+        except BaseException as error:
+            self.failure = error
+
+    def _reports(self, cells: list[int]) -> np.ndarray:
+        reports = np.zeros(len(cells), OwnCell.report_dtype)
+        reports["id"] = [[self.random.getrandbits(64), self.random.getrandbits(64)] for _ in cells]
+        reports["cell"] = cells
+        return reports
+
+    def _deliver(self, reports: np.ndarray) -> None:
+        """Send until it is acknowledged, unless the client gives up before."""
+        fate = self.random.random()
+        if fate < 0.05:
+            return  # never sent
+        if fate < 0.15:
+            self._send(reports, cut=True)  # the connection breaks half-way
+        if 0.15 <= fate < 0.30:
+            self._send(reports, read=False)  # the reply is lost, if there is one
+        if fate > 0.95:
+            self._send(reports, read=False)
+            return  # and the client gives up
+        if 0.30 <= fate < 0.40:
+            other = threading.Thread(target=self._send, args=(reports,))  # twice at the same time
+            other.start()
+            self._retry(reports)
+            other.join()
+            return
+        self._retry(reports)
+        if 0.40 <= fate < 0.60:  # some of them once more, among new ones
+            again = np.concatenate([reports[self.random.randrange(len(reports)) :], self._reports(self.ledger.take(1))])
+            if int(again["cell"].max()) < CELLS:
+                self._retry(self._shuffled(again))
+
+    def _shuffled(self, reports: np.ndarray) -> np.ndarray:
+        order = list(range(len(reports)))
+        self.random.shuffle(order)
+        return reports[order]
+
+    def _retry(self, reports: np.ndarray) -> None:
+        while not self._send(reports):
+            time.sleep(0.002)
+
+    def _send(self, reports: np.ndarray, read: bool = True, cut: bool = False) -> bool:
+        """Whether every report of the batch was acknowledged."""
+        cells = [int(cell) for cell in reports["cell"]]
+        body = encode_batch(self.survey_id, reports)
+        path = f"/v1/surveys/{self.survey_id.hex()}/reports"
+        self.ledger.sent.update(cells)
+        connection = http.client.HTTPConnection("127.0.0.1", self.random.choice(self.ports), timeout=20)
+        try:
+            if cut:
+                connection.putrequest("POST", path)
+                connection.putheader("Content-Length", str(len(body)))
+                connection.endheaders(body[: len(body) // 2])
+                return False
+            connection.request("POST", path, body)
+            if not read:
+                connection.sock.shutdown(socket.SHUT_RD)
+                return False
+            reply = connection.getresponse()
+            text = reply.read()
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+        if reply.status == 503:
+            return False
+        assert reply.status == 200, (reply.status, text)
+        self.ledger.note(cells, json.loads(text)["statuses"])
+        return True
+
+
+def simulate(
+    zygote: Zygote, database: str, seed: int | str, kills: int, collectors: int = 1, mutant: str | None = None
+) -> dict[str, int]:
+    """Kill collectors so many times while clients report, then hold the tally to the rule above."""
+    survey = own_cell_survey(CELLS)
+    with Store(database, build) as store:
+        store.add_survey(survey)
+    rng = random.Random(f"{seed} kills")
+    bound = [zygote.ask(do="bind") for _ in range(collectors)]
+    ports, numbers = [each["port"] for each in bound], [each["listener"] for each in bound]
+
+    def start(listener: int) -> int:
+        return zygote.ask(do="start", database=database, listener=listener, mutant=mutant)["pid"]
+
+    running = [start(listener) for listener in numbers]
+    ledger, stop = Ledger(), threading.Event()
+    clients = [Client(f"{seed} {k}", ports, survey.survey_id, ledger, stop) for k in range(CLIENTS)]
+    for client in clients:
+        client.start()
+    for _ in range(kills):
+        victim = rng.randrange(collectors)
+        if rng.random() < 0.85:  # let it get to work first; otherwise it dies while it starts
+            before, patience = ledger.replies, time.monotonic() + 20
+            while ledger.replies <= before and time.monotonic() < patience and any(c.is_alive() for c in clients):
+                time.sleep(0.001)
+        time.sleep(rng.random() * 0.04)
+        zygote.ask(do="kill", pid=running[victim])
+        running[victim] = start(numbers[victim])
+    stop.set()
+    for client in clients:
+        client.join(60)
+        assert not client.is_alive(), "a client waits for ever"
+        if client.failure is not None:
+            raise client.failure
+    for pid in running:
+        zygote.ask(do="kill", pid=pid)
+    return judge(database, survey.survey_id, ledger, kills)
+
+
+def judge(database: str, survey_id: bytes, ledger: Ledger, kills: int) -> dict[str, int]:
+    """Every acknowledged report once, none twice, none that was not sent; and the store is whole."""
+    with Store(database, build) as store:
+        before = check(store).problems
+        tally = store.tally(survey_id)
+        after = check(store).problems
+    counted = {int(cell) for cell in np.flatnonzero(tally.cells)}
+    assert int(tally.cells.max(initial=0)) <= 1, "a report was counted twice"
+    assert ledger.acknowledged <= counted, "an acknowledged report was lost"
+    assert counted <= ledger.sent, "a report was counted that nobody sent"
+    assert tally.count == len(counted)
+    assert before == after == (), "the store is damaged"
+    assert len(ledger.acknowledged) > kills / 2, "hardly anything happened"
+    return {"kills": kills, "sent": len(ledger.sent), "acknowledged": len(ledger.acknowledged), "counted": len(counted)}
+
+
+def main() -> None:
+    """The long run: `make soak`."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=1000, help="how often a collector is killed, in all")
+    parser.add_argument("--seed", default=secrets.token_hex(4), help="repeats the clients' decisions; printed")
+    arguments = parser.parse_args()
+    from tests.databases import new_postgresql_database, postgresql_server
+
+    print(f"seed {arguments.seed}", flush=True)  # noqa: T201
+    done, each = 0, 100
+    with ExitStack() as stack:
+        forks = stack.enter_context(zygote())
+        server = stack.enter_context(postgresql_server())
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="hubbub-soak-"))
+        for number in range(-(-arguments.kills // each)):
+            seed = f"{arguments.seed} {number}"
+            if number % 2:
+                report = simulate(forks, new_postgresql_database(server), seed, each, collectors=2)
+            else:
+                report = simulate(forks, str(Path(folder) / f"{number}.db"), seed, each)
+            done += report["kills"]
+            print(f"{done} kills, {'PostgreSQL' if number % 2 else 'SQLite'}: {report}", flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,414 @@
+"""The store on SQLite and on PostgreSQL: each report once, nothing kept longer than needed, damage noticed."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlalchemy import delete, func, insert, select, update
+from tests.collector.own_cell import build, own_cell_survey, some_reports
+
+from hubbub import Integers, Survey, create_survey
+from hubbub.errors import ParameterError, StoreError, StoreUnavailable, SurveyClosed, UnknownSurvey
+from hubbub.store import folding
+from hubbub.store.reports import Batch
+from hubbub.store.schema import meta, pending, reading, report_ids, tallies, writing
+from hubbub.store.store import Store, StoredSurvey
+from hubbub.store.upkeep import backup, check
+
+CELLS = 1000
+
+
+@pytest.fixture
+def store(database: str) -> Iterator[Store]:
+    """An empty store."""
+    with Store(database, build) as opened:
+        yield opened
+
+
+@pytest.fixture
+def stored(store: Store) -> StoredSurvey:
+    """A survey in it."""
+    return store.add_survey(own_cell_survey(CELLS))
+
+
+def count(store: Store, table: object) -> int:
+    """Rows of a table."""
+    with reading(store.engine) as connection:
+        return connection.scalar(select(func.count()).select_from(table))
+
+
+def cells_of(store: Store, stored: StoredSurvey) -> list[int]:
+    """The cells that were counted, as often as they were."""
+    tally = store.tally(stored.survey.survey_id)
+    assert tally.count == tally.cells.sum()
+    return [int(cell) for cell in np.repeat(np.arange(CELLS), tally.cells)]
+
+
+class TestAppend:
+    """Appending reports."""
+
+    def test_new_reports_are_new(self, store: Store, stored: StoredSurvey) -> None:
+        """Reports that nobody has seen are all accepted and counted."""
+        (outcome,) = store.append([Batch(stored.key, some_reports([3, 1, 2]))])
+        assert outcome.tolist() == [True] * 3
+        assert cells_of(store, stored) == [1, 2, 3]
+
+    def test_a_batch_again_is_all_duplicates(self, store: Store, stored: StoredSurvey) -> None:
+        """A retry changes nothing, before and after a fold."""
+        batch = Batch(stored.key, some_reports([1, 2]))
+        store.append([batch])
+        assert store.append([batch])[0].tolist() == [False, False]
+        store.fold_all()
+        assert store.append([batch])[0].tolist() == [False, False]
+        assert cells_of(store, stored) == [1, 2]
+
+    def test_some_are_new(self, store: Store, stored: StoredSurvey) -> None:
+        """Of a batch with old and new reports the new ones count, wherever they stand."""
+        reports = some_reports([1, 2, 3, 4])
+        store.append([Batch(stored.key, reports[1:3])])
+        assert store.append([Batch(stored.key, reports)])[0].tolist() == [True, False, False, True]
+        assert cells_of(store, stored) == [1, 2, 3, 4]
+
+    def test_an_id_twice_in_one_commit(self, store: Store, stored: StoredSurvey) -> None:
+        """Within a batch and across the batches of a commit, the first of equal ids counts."""
+        reports = some_reports([1, 2])
+        double = np.concatenate([reports, reports])
+        double["cell"][2:] = [7, 8]
+        outcomes = store.append([Batch(stored.key, double), Batch(stored.key, reports)])
+        assert [outcome.tolist() for outcome in outcomes] == [[True, True, False, False], [False, False]]
+        assert cells_of(store, stored) == [1, 2]
+
+    def test_ids_belong_to_their_survey(self, store: Store, stored: StoredSurvey) -> None:
+        """The same id in two surveys is two reports."""
+        other = store.add_survey(own_cell_survey(CELLS, "other"))
+        reports = some_reports([5])
+        outcomes = store.append([Batch(stored.key, reports), Batch(other.key, reports)])
+        assert [outcome.tolist() for outcome in outcomes] == [[True], [True]]
+        assert cells_of(store, stored) == cells_of(store, other) == [5]
+
+    def test_a_refused_batch_does_not_harm_others(self, store: Store, stored: StoredSurvey) -> None:
+        """In one commit, a batch to a closed survey and one to none are refused, and the rest is counted."""
+        closed = store.add_survey(own_cell_survey(CELLS, "closed"))
+        store.close_survey(closed.survey.survey_id)
+        reports = some_reports([5])
+        outcomes = store.append([Batch(closed.key, reports), Batch(stored.key, reports), Batch(10**6, reports)])
+        assert isinstance(outcomes[0], SurveyClosed)
+        assert outcomes[1].tolist() == [True]
+        assert isinstance(outcomes[2], UnknownSurvey)
+        assert cells_of(store, closed) == []
+
+    def test_an_empty_batch(self, store: Store, stored: StoredSurvey) -> None:
+        """No reports are no trouble."""
+        assert store.append([Batch(stored.key, some_reports([]))])[0].tolist() == []
+        assert count(store, pending) == 0
+
+    def test_many_threads_with_the_same_reports(self, store: Store, stored: StoredSurvey) -> None:
+        """Eight writers with overlapping batches in other orders: each report is new to exactly one of them."""
+        reports = some_reports(list(range(200)))
+        accepted = np.zeros((8, 200), np.int64)
+        failures: list[Exception] = []
+
+        def write(number: int) -> None:
+            rng = np.random.default_rng(number)
+            try:
+                for _ in range(10):
+                    chosen = rng.permutation(200)[:60]
+                    accepted[number, chosen] += store.append([Batch(stored.key, reports[chosen])])[0]
+                    store.tally(stored.survey.survey_id)
+            except Exception as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=write, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == []
+        taken = accepted.sum(axis=0)
+        assert taken.max() == 1
+        assert cells_of(store, stored) == np.flatnonzero(taken).tolist()
+        assert check(store).problems == ()
+
+
+class TestFolding:
+    """From pending reports to sums."""
+
+    def test_pending_reports_are_erased(self, store: Store, stored: StoredSurvey) -> None:
+        """After a fold the reports are gone, and their ids are not."""
+        store.append([Batch(stored.key, some_reports([1, 2]))])
+        assert count(store, pending) == 1
+        assert store.fold_all() == 1
+        assert (count(store, pending), count(store, report_ids)) == (0, 2)
+        assert store.fold_all() == 0
+
+    def test_an_answer_folds_first(self, store: Store, stored: StoredSurvey) -> None:
+        """The tally has what was durable when it was asked for."""
+        store.append([Batch(stored.key, some_reports([9]))])
+        assert store.tally(stored.survey.survey_id).count == 1
+        assert count(store, pending) == 0
+
+    def test_a_fold_on_an_old_tally_is_thrown_away(self, store: Store, stored: StoredSurvey) -> None:
+        """Of two folders of the same reports one has to start over: the version it read is gone."""
+        store.append([Batch(stored.key, some_reports([9]))])
+        with reading(store.engine) as connection:
+            keys = list(connection.scalars(select(pending.c.key)))
+            version = connection.scalar(select(tallies.c.version))
+        tally = store.tally(stored.survey.survey_id)
+        assert not folding._replace(store.engine, stored.key, version, tally, keys)
+        assert store.tally(stored.survey.survey_id) == tally
+
+    def test_a_fold_that_erases_less_than_it_added_is_undone(self, store: Store, stored: StoredSurvey) -> None:
+        """Reports that are gone when they should be erased were counted by somebody else."""
+        tally = store.tally(stored.survey.survey_id)
+        with pytest.raises(StoreUnavailable, match="must erase the 1 rows"):
+            folding._replace(store.engine, stored.key, 0, tally, [12345])
+        with reading(store.engine) as connection:
+            assert connection.scalar(select(tallies.c.version)) == 0
+
+    def test_many_rows(self, store: Store, stored: StoredSurvey) -> None:
+        """More pending rows than one transaction takes are all folded."""
+        reports = some_reports(list(range(600)))
+        with writing(store.engine) as connection:
+            rows = [{"survey": stored.key, "reports": report.tobytes()} for report in reports]
+            connection.execute(insert(pending), rows)
+        assert cells_of(store, stored) == list(range(600))
+
+    def test_payloads_leave_the_files(self, tmp_path: Path) -> None:
+        """After a fold no file of SQLite holds a payload any more, not even the write-ahead log."""
+        payload = 0xDEADBEEF
+        needle = payload.to_bytes(4, "little")
+        with Store(str(tmp_path / "a.db"), build) as store:
+            stored = store.add_survey(own_cell_survey(CELLS))
+            reports = some_reports([payload] * 50)
+            store.append([Batch(stored.key, reports)])
+
+            def found() -> bool:
+                return any(needle in path.read_bytes() for path in tmp_path.iterdir())
+
+            assert found(), "the payload is there while it is pending"
+            with writing(store.engine) as connection:  # these cells do not exist: erased as a fold erases
+                connection.execute(delete(pending))
+            folding.forget(store.engine)
+            assert not found()
+
+
+class TestSurveys:
+    """Surveys come, close and go."""
+
+    def test_closing_drops_ids_and_keeps_the_tally(self, store: Store, stored: StoredSurvey) -> None:
+        """What was appended before the close is counted; the ids are gone after `tidy`; nothing more is taken."""
+        batch = Batch(stored.key, some_reports([1, 2]))
+        store.append([batch])
+        assert store.close_survey(stored.survey.survey_id).count == 2
+        store.tidy()
+        assert count(store, report_ids) == 0
+        assert isinstance(store.append([batch])[0], SurveyClosed)
+        assert store.survey(stored.survey.survey_id).closed
+        assert cells_of(store, stored) == [1, 2]
+        assert store.close_survey(stored.survey.survey_id).count == 2
+        assert check(store).problems == ()
+
+    def test_deleting_leaves_nothing(self, store: Store, stored: StoredSurvey) -> None:
+        """After a delete and `tidy` no row of the survey is left, and its key is not given again."""
+        store.append([Batch(stored.key, some_reports([1, 2]))])
+        store.delete_survey(stored.survey.survey_id)
+        with pytest.raises(UnknownSurvey):
+            store.survey(stored.survey.survey_id)
+        store.tidy()
+        assert [count(store, table) for table in (pending, report_ids, tallies)] == [0, 0, 0]
+        assert isinstance(store.append([Batch(stored.key, some_reports([1]))])[0], UnknownSurvey)
+        assert store.add_survey(stored.survey).key != stored.key
+
+    def test_a_survey_is_added_once(self, store: Store, stored: StoredSurvey) -> None:
+        """The same survey again is refused in one sentence."""
+        with pytest.raises(ParameterError, match="must be new"):
+            store.add_survey(stored.survey)
+
+    def test_the_registry_stays_closed(self, tmp_path: Path) -> None:
+        """A store that nobody hands a mechanism to takes those of the registry only."""
+        with Store(str(tmp_path / "a.db")) as store, pytest.raises(ParameterError, match="mechanism must be one of"):
+            store.add_survey(own_cell_survey(CELLS))
+
+    def test_a_real_survey(self, store: Store) -> None:
+        """A survey of the default mechanism comes back as it went in."""
+        survey = create_survey("real", Integers(16), 1)
+        assert store.add_survey(survey, ["https://a.example"]).survey == survey
+        with Store(str(store.engine.url.render_as_string(hide_password=False)), build) as again:
+            stored = again.survey(survey.survey_id)
+        assert (stored.survey, stored.document, stored.origins) == (survey, survey.to_json(), ("https://a.example",))
+
+
+class TestTheOwner:
+    """The owner's token."""
+
+    def test_it_is_made_once_and_hashed(self, store: Store) -> None:
+        """The first start makes a token; no other does; the database does not hold it."""
+        token = store.make_first_token()
+        assert len(token) >= 43
+        assert store.make_first_token() is None
+        assert store.is_owner(token)
+        assert not store.is_owner(token[:-1])
+        assert not store.is_owner("")
+        with reading(store.engine) as connection:
+            assert token not in str(connection.execute(select(meta)).all())
+
+    def test_a_new_one_replaces_it(self, store: Store) -> None:
+        """After a replacement the old token is worth nothing; without any, nobody is the owner."""
+        assert not store.is_owner("x")
+        old = store.make_first_token()
+        new = store.replace_token()
+        assert store.is_owner(new)
+        assert not store.is_owner(old)
+
+
+class TestSchema:
+    """What a store refuses to open."""
+
+    def test_a_newer_one(self, store: Store, database: str) -> None:
+        """A database of a later version is refused in one sentence."""
+        with writing(store.engine) as connection:
+            connection.execute(update(meta).where(meta.c.name == "schema_version").values(value="2"))
+        with pytest.raises(StoreError, match=r"schema version 1 or older, got version 2"):
+            Store(database)
+
+    @pytest.mark.parametrize("content", [b"", b"not a database" * 100])
+    def test_files(self, tmp_path: Path, content: bytes) -> None:
+        """An empty file becomes a store; a file that is no database is refused."""
+        path = tmp_path / "file"
+        path.write_bytes(content)
+        if content:
+            with pytest.raises(StoreUnavailable, match="not a database"):
+                Store(str(path))
+        else:
+            Store(str(path)).close()
+
+    def test_somebody_elses(self, tmp_path: Path) -> None:
+        """A database with other tables is refused."""
+        path = str(tmp_path / "other.db")
+        with sqlite3.connect(path) as connection:
+            connection.execute("CREATE TABLE notes (text)")
+        connection.close()
+        with pytest.raises(StoreError, match="a table 'notes'"):
+            Store(path)
+
+    @pytest.mark.parametrize(
+        "url", ["mysql://x/y", "sqlite://", "sqlite:///:memory:", "://", "postgresql+asyncpg://x/y"]
+    )
+    def test_urls(self, url: str) -> None:
+        """Only files of SQLite and PostgreSQL are taken."""
+        with pytest.raises(StoreError, match="db must be"):
+            Store(url)
+
+    def test_no_password_in_an_error(self) -> None:
+        """A database that cannot be reached is one sentence, without the password."""
+        with pytest.raises(StoreUnavailable, match="the database must be there") as caught:
+            Store("postgresql://someone:secret-word@127.0.0.1:1/x")
+        assert "secret-word" not in str(caught.value)
+
+    def test_two_collectors_start_at_once(self, database: str) -> None:
+        """Two first starts on one database make one schema and one token."""
+        tokens: list[str | None] = []
+
+        def start() -> None:
+            with Store(database, build) as store:
+                tokens.append(store.make_first_token())
+
+        threads = [threading.Thread(target=start) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(tokens) == 4
+        assert sum(token is not None for token in tokens) == 1
+
+    def test_sqlite_is_durable(self, tmp_path: Path) -> None:
+        """SQLite runs with a write-ahead log, full synchronisation and secure deletion."""
+        with Store(str(tmp_path / "a.db")) as store, reading(store.engine) as connection:
+            settings = {
+                name: connection.exec_driver_sql(f"PRAGMA {name}").scalar()
+                for name in ("journal_mode", "synchronous", "secure_delete")
+            }
+        assert settings == {"journal_mode": "wal", "synchronous": 2, "secure_delete": 1}
+
+
+class TestUpkeep:
+    """Checks and copies."""
+
+    def test_a_check_counts(self, store: Store, stored: StoredSurvey) -> None:
+        """A whole store is whole, with reports folded and pending."""
+        store.append([Batch(stored.key, some_reports([1, 2]))])
+        store.fold_all()
+        store.append([Batch(stored.key, some_reports([3], seed=2))])
+        found = check(store)
+        assert (found.surveys, found.reports, found.pending, found.ids, found.problems) == (1, 2, 1, 3, ())
+
+    @pytest.mark.parametrize("damage", ["tally bit", "no tally", "lost id", "document", "cut report"])
+    def test_damage_is_found(self, store: Store, stored: StoredSurvey, damage: str) -> None:
+        """A changed bit of a tally or a survey, a lost id and a cut report are found."""
+        store.append([Batch(stored.key, some_reports([1, 2]))])
+        assert check(store).problems == ()
+        from hubbub.store.schema import surveys
+
+        with writing(store.engine) as connection:
+            blob = bytearray(connection.scalar(select(tallies.c.tally)))
+            blob[100] ^= 1
+            statements = {
+                "tally bit": update(tallies).values(tally=bytes(blob)),
+                "no tally": delete(tallies),
+                "lost id": delete(report_ids).where(report_ids.c.id == some_reports([1, 2])[0]["id"].tobytes()),
+                "document": update(surveys).values(document=stored.document.replace(b"own cells", b"own calls")),
+                "cut report": update(pending).values(reports=b"123"),
+            }
+            connection.execute(statements[damage])
+        assert len(check(store).problems) == 1
+
+    def test_a_damaged_tally_gives_no_answer(self, store: Store, stored: StoredSurvey) -> None:
+        """A tally that does not match its checksum is an error, and is not folded into."""
+        with writing(store.engine) as connection:
+            blob = bytearray(connection.scalar(select(tallies.c.tally)))
+            blob[100] ^= 1
+            connection.execute(update(tallies).values(tally=bytes(blob)))
+        with pytest.raises(Exception, match="checksum"):
+            store.tally(stored.survey.survey_id)
+
+    def test_a_backup_is_a_store(self, store: Store, stored: StoredSurvey, tmp_path: Path) -> None:
+        """A copy holds everything, has no pending reports, and refuses what the original has seen."""
+        batch = Batch(stored.key, some_reports([1, 2]))
+        token = store.make_first_token()
+        store.append([batch])
+        copy = tmp_path / "copy.db"
+        assert backup(store, copy) == copy.stat().st_size
+        assert [path.name for path in tmp_path.iterdir() if "copy" in path.name] == ["copy.db"]
+        with Store(str(copy), build) as again:
+            assert check(again).problems == ()
+            assert (count(again, pending), again.is_owner(token)) == (0, True)
+            assert again.append([batch])[0].tolist() == [False, False]
+            assert cells_of(again, again.survey(stored.survey.survey_id)) == [1, 2]
+        with pytest.raises(ParameterError, match="must be a new file"):
+            backup(store, copy)
+        with pytest.raises(ParameterError, match="can be written"):
+            backup(store, tmp_path / "no" / "such" / "folder.db")
+
+
+def test_a_probe_writes(store: Store) -> None:
+    """A probe leaves one small row, however often it is made."""
+    store.probe()
+    store.probe()
+    assert count(store, meta) == 2
+
+
+def test_a_stored_survey_must_match_its_id(store: Store, stored: StoredSurvey) -> None:
+    """A document that was changed in the database is not served."""
+    from hubbub.store.schema import surveys
+
+    other: Survey = own_cell_survey(CELLS, "something else")
+    with writing(store.engine) as connection:
+        connection.execute(update(surveys).values(document=other.to_json()))
+    store.forget_state(stored.survey.survey_id)
+    with pytest.raises(StoreError, match="must match its id"):
+        store.survey(stored.survey.survey_id)
