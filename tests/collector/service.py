@@ -1,0 +1,74 @@
+"""A running collector for tests, and a small client for it: real HTTP on a real port."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from tests.collector.own_cell import build
+
+from hubbub.collector.limits import Budget
+from hubbub.collector.serving import serving
+from hubbub.collector.state import Collector
+from hubbub.store.store import Store
+
+
+class Reply(NamedTuple):
+    """What a collector says."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> dict:
+        """The body as JSON."""
+        return json.loads(self.body)
+
+    @property
+    def kind(self) -> str:
+        """What kind of problem it is, once its shape is seen to be that of RFC 9457."""
+        assert self.headers["content-type"] == "application/problem+json"
+        assert {"type", "title", "status", "detail"} <= set(self.json)
+        assert self.json["status"] == self.status
+        assert "\n" not in self.json["detail"]
+        return self.json["type"].removeprefix("urn:hubbub:problem:")
+
+
+class Service:
+    """A collector with the owner's token."""
+
+    def __init__(self, url: str, store: Store, collector: Collector, token: str) -> None:
+        self.url, self.store, self.collector, self.token = url, store, collector, token
+
+    def ask(self, method: str, path: str, body: bytes | object = None, owner: bool = False, **headers: str) -> Reply:
+        """One request on a connection of its own."""
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        if owner:
+            sent["Authorization"] = f"Bearer {self.token}"
+        if body is not None and not isinstance(body, bytes):
+            body, sent["Content-Type"] = json.dumps(body).encode(), "application/json"
+        connection = http.client.HTTPConnection(self.url.removeprefix("http://"), timeout=60)
+        try:
+            connection.request(method, path, body, sent)
+            reply = connection.getresponse()
+            return Reply(reply.status, {name.lower(): value for name, value in reply.getheaders()}, reply.read())
+        finally:
+            connection.close()
+
+    def upload(self, survey_id: bytes, body: bytes, **headers: str) -> Reply:
+        """Send a batch."""
+        return self.ask("POST", f"/v1/surveys/{survey_id.hex()}/reports", body, **headers)
+
+
+@contextmanager
+def running(database: str, budget: Budget | None = None, fold_seconds: float = 0.2) -> Iterator[Service]:
+    """A collector on a database."""
+    with Store(database, build) as store:
+        token = store.replace_token()
+        collector = Collector(store, budget, fold_seconds)
+        with serving(collector) as url:
+            yield Service(url, store, collector, token)

@@ -1,0 +1,432 @@
+"""The collector through real HTTP, on SQLite and on PostgreSQL: what it takes, what it refuses, what it answers."""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from tests.collector.own_cell import own_cell_survey, some_reports
+from tests.collector.service import Service, running
+
+from hubbub import Integers, SeededWords, Survey, create_survey, find_hitters, load_survey, mechanism_for
+from hubbub.collector.limits import MAX_BATCH_BYTES, MAX_DOCUMENT_BYTES, Budget
+from hubbub.wire.report_batch import encode_batch
+from hubbub.wire.tally_file import parse_tally
+
+CELLS = 1000
+NEW = {"name": "ids", "domain": {"kind": "integers", "bits": 16}, "epsilon": "2"}
+
+
+@pytest.fixture
+def service(database: str) -> Iterator[Service]:
+    """A collector."""
+    with running(database) as started:
+        yield started
+
+
+@pytest.fixture
+def survey(service: Service) -> Survey:
+    """A survey whose every report has a cell of its own."""
+    return service.store.add_survey(own_cell_survey(CELLS)).survey
+
+
+def batch(survey: Survey, cells: list[int], seed: int = 1) -> bytes:
+    """A batch of reports to these cells."""
+    return encode_batch(survey.survey_id, some_reports(cells, seed))
+
+
+def counted(service: Service, survey: Survey) -> list[int]:
+    """The cells that the collector has counted, by its own tally route where the mechanism allows."""
+    reply = service.ask("GET", f"/v1/surveys/{survey.survey_id.hex()}/tally", owner=True)
+    assert reply.status == 200
+    tally = parse_tally(reply.body, survey.survey_id, (CELLS,))
+    assert tally.count == tally.cells.sum()
+    return [int(cell) for cell in np.repeat(np.arange(CELLS), tally.cells)]
+
+
+class TestHappyPath:
+    """From a survey to its answer."""
+
+    def test_the_whole_protocol(self, service: Service) -> None:
+        """A survey is created, read by devices, reported to, answered, closed and deleted."""
+        made = service.ask("POST", "/v1/surveys", NEW, owner=True)
+        assert made.status == 201
+        path = made.headers["location"]
+        document = service.ask("GET", path)
+        survey = load_survey(document.body)
+        assert survey.survey_id.hex() == made.json["survey_id"]
+        mechanism = mechanism_for(survey)
+        items = survey.domain.encode([7] * 6000 + list(range(4000)))
+        reports = mechanism.randomize(items, SeededWords(1).draw(len(items), mechanism.words_per_report))
+        for start in range(0, len(reports), 2500):
+            sent = service.upload(survey.survey_id, encode_batch(survey.survey_id, reports[start : start + 2500]))
+            assert (sent.status, sent.json["accepted"]) == (200, 2500)
+        answer = service.ask("GET", f"{path}/hitters?top=3&level=0.01", owner=True).json
+        tally = parse_tally(
+            service.ask("GET", f"{path}/tally", owner=True).body, survey.survey_id, mechanism.cells_shape
+        )
+        cells = np.zeros(mechanism.cells_shape, np.int64)
+        mechanism.accumulate(cells, reports)
+        assert np.array_equal(tally.cells, cells)
+        from hubbub import Query
+
+        expected = find_hitters(survey, tally, Query(top=3, level=0.01))
+        assert (answer["reports"], answer["detection_limit"]) == (10_000, expected.detection_limit)
+        assert [hitter["value"] for hitter in answer["hitters"]] == [hitter.value for hitter in expected.hitters] == [7]
+        asked = {"candidates": ["7", "8"], "all_candidates": True}
+        named = service.ask("POST", f"{path}/hitters", asked, owner=True).json
+        assert {hitter["value"] for hitter in named["hitters"]} == {7, 8}
+        assert service.ask("POST", f"{path}/close", owner=True).json["state"] == "closed"
+        assert service.upload(survey.survey_id, encode_batch(survey.survey_id, reports[:1])).kind == "closed"
+        assert service.ask("GET", f"{path}/status", owner=True).json["reports"] == 10_000
+        assert service.ask("DELETE", path, owner=True).status == 204
+        assert service.ask("GET", path).kind == "unknown-survey"
+        assert service.ask("GET", "/v1/surveys", owner=True).json == {"surveys": []}
+
+    def test_a_status_for_each_report(self, service: Service, survey: Survey) -> None:
+        """Accepted, duplicate and invalid are told apart, each in its place."""
+        service.upload(survey.survey_id, batch(survey, [1]))
+        reports = np.concatenate([some_reports([1]), some_reports([2, CELLS, 3], seed=2)])
+        reply = service.upload(survey.survey_id, encode_batch(survey.survey_id, reports))
+        assert reply.json == {
+            "accepted": 2,
+            "duplicate": 1,
+            "invalid": 1,
+            "statuses": ["duplicate", "accepted", "invalid", "accepted"],
+        }
+        assert counted(service, survey) == [1, 2, 3]
+
+    def test_retries_change_nothing(self, service: Service, survey: Survey) -> None:
+        """The same batch again, and again after a fold, is all duplicates."""
+        body = batch(survey, [4, 5])
+        assert service.upload(survey.survey_id, body).json["accepted"] == 2
+        assert service.upload(survey.survey_id, body).json["duplicate"] == 2
+        assert counted(service, survey) == [4, 5]
+        assert service.upload(survey.survey_id, body).json["statuses"] == ["duplicate", "duplicate"]
+        assert counted(service, survey) == [4, 5]
+
+    @pytest.mark.parametrize("content_type", ["", "text/plain", "application/octet-stream", "a b c"])
+    def test_any_content_type(self, service: Service, survey: Survey, content_type: str) -> None:
+        """A browser's beacon needs no content type of ours."""
+        reply = service.upload(survey.survey_id, batch(survey, [1]), Content_Type=content_type)
+        assert reply.status == 200
+
+    def test_an_empty_batch(self, service: Service, survey: Survey) -> None:
+        """A batch without reports is a batch."""
+        reply = service.upload(survey.survey_id, batch(survey, []))
+        assert (reply.status, reply.json["statuses"]) == (200, [])
+
+    def test_folding_goes_on_by_itself(self, service: Service, survey: Survey) -> None:
+        """Nobody asks, and still the reports leave the pending table."""
+        from sqlalchemy import func, select
+
+        from hubbub.store.schema import pending, reading
+
+        service.upload(survey.survey_id, batch(survey, [1]))
+        patience = time.monotonic() + 60
+        while time.monotonic() < patience:
+            with reading(service.store.engine) as connection:
+                if connection.scalar(select(func.count()).select_from(pending)) == 0:
+                    break
+            time.sleep(0.02)
+        else:
+            pytest.fail("pending reports were not folded")
+        assert "hubbub_folds_total" in service.ask("GET", "/metrics").body.decode()
+
+
+class TestRefusals:
+    """A clear 4xx, and nothing is tallied."""
+
+    @pytest.mark.parametrize(
+        ("case", "status", "kind"),
+        [
+            ("empty", 400, "malformed-batch"),
+            ("version", 400, "malformed-batch"),
+            ("short", 400, "malformed-batch"),
+            ("truncated", 400, "malformed-batch"),
+            ("left over", 400, "malformed-batch"),
+            ("wrong survey", 422, "wrong-survey"),
+            ("out of range", 422, "invalid-reports"),
+            ("too large", 413, "too-large"),
+        ],
+    )
+    def test_bad_batches(self, service: Service, survey: Survey, case: str, status: int, kind: str) -> None:
+        """Each way a batch can be wrong is told, and no report of it is counted."""
+        good = batch(survey, [1, 2])
+        body = {
+            "empty": b"",
+            "version": b"\x02" + good[1:],
+            "short": good[:20],
+            "truncated": good[:-1],
+            "left over": good + b"\0",
+            "wrong survey": good[:1] + bytes(32) + good[33:],
+            "out of range": batch(survey, [CELLS, CELLS + 1]),
+            "too large": good + bytes(MAX_BATCH_BYTES),
+        }[case]
+        reply = service.upload(survey.survey_id, body)
+        assert (reply.status, reply.kind) == (status, kind)
+        assert counted(service, survey) == []
+
+    def test_a_stream_without_a_length_is_cut_off(self, service: Service, survey: Survey) -> None:
+        """A chunked body is refused as soon as it is too large."""
+        host, port = service.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=60) as connection:
+            path = f"/v1/surveys/{survey.survey_id.hex()}/reports"
+            head = f"POST {path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+            connection.sendall(head.encode())
+            part = b"10000\r\n" + bytes(0x10000) + b"\r\n"
+            try:
+                for _ in range(MAX_BATCH_BYTES // 0x10000 + 1):
+                    connection.sendall(part)
+            except OSError:
+                pass  # it may hang up before it has heard everything
+            assert b" 413 " in connection.recv(1000).split(b"\r\n")[0]
+
+    @pytest.mark.parametrize("name", ["0" * 64, "xyz", "0" * 63, "AB" * 32, "%00", "é"])
+    def test_unknown_surveys(self, service: Service, name: str) -> None:
+        """A survey that is not here is 404 wherever it is named."""
+        from urllib.parse import quote
+
+        for method, path in [
+            ("GET", ""),
+            ("POST", "/reports"),
+            ("GET", "/hitters"),
+            ("GET", "/tally"),
+            ("GET", "/status"),
+            ("POST", "/close"),
+            ("DELETE", ""),
+            ("OPTIONS", "/reports"),
+        ]:
+            reply = service.ask(method, f"/v1/surveys/{quote(name, safe='%')}{path}", owner=True)
+            assert (reply.status, reply.kind) == (404, "unknown-survey"), (method, path)
+
+    def test_not_yet_open(self, service: Service) -> None:
+        """Before a survey opens it takes nothing, and says when to come back."""
+        opens = datetime.now(UTC) + timedelta(hours=1)
+        survey = service.store.add_survey(own_cell_survey(CELLS, opens=opens)).survey
+        reply = service.upload(survey.survey_id, batch(survey, [1]))
+        assert (reply.status, reply.kind) == (409, "not-yet-open")
+        assert 3000 < int(reply.headers["retry-after"]) <= 3601
+        assert counted(service, survey) == []
+
+    def test_closed_by_the_clock(self, service: Service) -> None:
+        """After its last moment a survey takes nothing, and the collector closes it by itself."""
+        closes = datetime.now(UTC) - timedelta(seconds=1)
+        survey = service.store.add_survey(own_cell_survey(CELLS, closes=closes)).survey
+        reply = service.upload(survey.survey_id, batch(survey, [1]))
+        assert (reply.status, reply.kind) == (410, "closed")
+        patience = time.monotonic() + 60
+        while not service.store.survey(survey.survey_id).closed and time.monotonic() < patience:
+            time.sleep(0.05)
+        assert service.store.survey(survey.survey_id).closed
+
+    def test_a_close_that_another_collector_made(self, service: Service, survey: Survey, database: str) -> None:
+        """What a collector remembers of a survey does not make it take reports after the close."""
+        from tests.collector.own_cell import build
+
+        from hubbub.store.store import Store
+
+        assert service.upload(survey.survey_id, batch(survey, [1])).status == 200
+        with Store(database, build) as other:
+            other.close_survey(survey.survey_id)
+            other.tidy()
+        assert service.upload(survey.survey_id, batch(survey, [1])).kind == "closed"
+        assert service.upload(survey.survey_id, batch(survey, [2], seed=2)).kind == "closed"
+        assert counted(service, survey) == [1]
+
+    def test_other_paths_and_methods(self, service: Service, survey: Survey) -> None:
+        """Whatever is not here has the same shape of error."""
+        path = f"/v1/surveys/{survey.survey_id.hex()}"
+        assert service.ask("GET", "/").kind == "not-found"
+        assert service.ask("GET", "/v1/nothing").kind == "not-found"
+        assert service.ask("PUT", path).kind == "method-not-allowed"
+        assert service.ask("GET", f"{path}/reports").kind == "method-not-allowed"
+
+
+class TestLimits:
+    """The bounded queue."""
+
+    def test_a_full_queue_is_503_with_retry_after(self, tmp_path: object) -> None:
+        """When too many bytes wait, an upload is told to come back, and is taken when it does."""
+        budget = Budget(limit=200)
+        with running(f"{tmp_path}/a.db", budget) as service:
+            survey = service.store.add_survey(own_cell_survey(CELLS)).survey
+            refused = service.upload(survey.survey_id, batch(survey, list(range(20))))
+            assert (refused.status, refused.kind) == (503, "busy")
+            assert int(refused.headers["retry-after"]) > 0
+            assert budget.waiting == 0
+            assert service.upload(survey.survey_id, batch(survey, [1])).status == 200
+            assert counted(service, survey) == [1]
+
+    def test_large_documents(self, tmp_path: object) -> None:
+        """A document for the owner's routes is refused before anybody parses it, also from strangers."""
+        with running(f"{tmp_path}/a.db") as service:
+            reply = service.ask("POST", "/v1/surveys", b"[" * (MAX_DOCUMENT_BYTES + 1), Content_Type="application/json")
+            assert reply.kind == "too-large"
+            deep = service.ask("POST", "/v1/surveys", b"[" * 100_000, Content_Type="application/json")
+            assert deep.status in (400, 401, 422)
+
+
+class TestTheOwner:
+    """Who may ask."""
+
+    @pytest.mark.parametrize("header", ["", "Bearer", "Bearer wrong", "Basic abc", "Bearer é"])
+    def test_strangers_are_refused(self, service: Service, survey: Survey, header: str) -> None:
+        """Every route of the owner needs the token."""
+        path = f"/v1/surveys/{survey.survey_id.hex()}"
+        for method, where in [
+            ("POST", "/v1/surveys"),
+            ("GET", "/v1/surveys"),
+            ("GET", f"{path}/status"),
+            ("POST", f"{path}/close"),
+            ("DELETE", path),
+            ("GET", f"{path}/hitters"),
+            ("POST", f"{path}/hitters"),
+            ("GET", f"{path}/tally"),
+        ]:
+            body = NEW if where == "/v1/surveys" else {"candidates": ["1"]}
+            given = {"Authorization": header.encode("utf-8").decode("latin-1")} if header else {}
+            reply = service.ask(method, where, None if method != "POST" else body, **given)
+            assert (reply.status, reply.kind) == (401, "unauthorized"), (method, where)
+            assert reply.headers["www-authenticate"] == "Bearer"
+        assert not service.store.survey(survey.survey_id).closed
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"epsilon": 0},
+            {"epsilon": "x"},
+            {"epsilon": True},
+            {"name": ""},
+            {"domain": {"kind": "nothing"}},
+            {"domain": "integers"},
+            {"mechanism": "own-cell"},
+            {"options": {"size": "huge"}},
+            {"expected_reports": 0},
+            {"closes": "yesterday"},
+            {"origins": ["javascript:alert(1)"]},
+            {"public_seed": "00"},
+            {"surprise": 1},
+            {"mechanism": "naive-laplace", "domain": {"kind": "integers", "bits": 24}},
+        ],
+        ids=str,
+    )
+    def test_bad_surveys(self, service: Service, change: dict) -> None:
+        """A survey that cannot be is refused in one sentence, and none is made."""
+        reply = service.ask("POST", "/v1/surveys", {**NEW, **change}, owner=True)
+        assert (reply.status, reply.kind) == (422, "invalid-request")
+        assert service.ask("GET", "/v1/surveys", owner=True).json == {"surveys": []}
+
+    def test_a_repeatable_survey_is_made_once(self, service: Service) -> None:
+        """With a public seed of one's own the same survey has the same id, and cannot be made twice."""
+        seed = bytes(range(32))
+        reply = service.ask("POST", "/v1/surveys", {**NEW, "public_seed": seed.hex()}, owner=True)
+        assert reply.json["survey_id"] == create_survey("ids", Integers(16), 2, public_seed=seed).survey_id.hex()
+        again = service.ask("POST", "/v1/surveys", {**NEW, "public_seed": seed.hex()}, owner=True)
+        assert (again.status, again.kind) == (422, "invalid-request")
+
+    @pytest.mark.parametrize("query", ["top=0", "top=x", "level=0", "level=1", "level=nan", "top=10001"])
+    def test_bad_questions(self, service: Service, survey: Survey, query: str) -> None:
+        """A question that has no answer is refused."""
+        reply = service.ask("GET", f"/v1/surveys/{survey.survey_id.hex()}/hitters?{query}", owner=True)
+        assert (reply.status, reply.kind) == (422, "invalid-request")
+
+    def test_no_reports_yet(self, service: Service) -> None:
+        """Without reports there is no limit to state, and JSON has no infinity."""
+        made = service.ask("POST", "/v1/surveys", NEW, owner=True).json["survey_id"]
+        answer = service.ask("GET", f"/v1/surveys/{made}/hitters", owner=True).json
+        assert answer == {
+            "survey_id": made,
+            "reports": 0,
+            "detection_limit": None,
+            "candidate_limit": None,
+            "hitters": [],
+        }
+
+
+class TestPages:
+    """What browsers need."""
+
+    def test_the_survey_can_be_cached(self, service: Service, survey: Survey) -> None:
+        """The document is served as it is, with a tag that is its id."""
+        path = f"/v1/surveys/{survey.survey_id.hex()}"
+        reply = service.ask("GET", path)
+        assert (reply.status, reply.body) == (200, survey.to_json())
+        assert reply.headers["content-type"] == "application/json"
+        assert "max-age" in reply.headers["cache-control"]
+        again = service.ask("GET", path, If_None_Match=reply.headers["etag"])
+        assert (again.status, again.body) == (304, b"")
+
+    def test_origins(self, service: Service) -> None:
+        """A survey says whose pages may report; programs, which have no origin, always may."""
+        stored = service.store.add_survey(own_cell_survey(CELLS), ["https://a.example"])
+        survey, path = stored.survey, f"/v1/surveys/{stored.survey.survey_id.hex()}"
+        for method, where in [("GET", path), ("OPTIONS", f"{path}/reports"), ("POST", f"{path}/reports")]:
+            body = batch(survey, [1]) if method == "POST" else None
+            mine = service.ask(method, where, body, Origin="https://a.example")
+            assert mine.status in (200, 204)
+            assert mine.headers["access-control-allow-origin"] == "https://a.example"
+            assert mine.headers["vary"] == "Origin"
+            other = service.ask(method, where, body, Origin="https://b.example")
+            assert (other.status, other.kind) == (403, "origin-not-allowed")
+            assert "access-control-allow-origin" not in other.headers
+        program = service.upload(survey.survey_id, batch(survey, [2], seed=2))
+        assert (program.status, program.headers["vary"]) == (200, "Origin")
+        assert counted(service, survey) == [1, 2]
+
+    def test_any_origin(self, service: Service, survey: Survey) -> None:
+        """By default every page may report, and read what becomes of it, also of a refusal."""
+        good = service.upload(survey.survey_id, batch(survey, [1]), Origin="https://c.example")
+        bad = service.upload(survey.survey_id, b"", Origin="https://c.example")
+        assert (good.status, bad.status) == (200, 400)
+        assert good.headers["access-control-allow-origin"] == bad.headers["access-control-allow-origin"] == "*"
+
+
+class TestOperations:
+    """Health, readiness, metrics."""
+
+    def test_health(self, service: Service) -> None:
+        """It lives and is ready."""
+        assert service.ask("GET", "/healthz").body == b"ok\n"
+        assert service.ask("GET", "/readyz").body == b"ready\n"
+
+    def test_metrics(self, service: Service, survey: Survey) -> None:
+        """The counters are in the format of Prometheus, and count."""
+        service.upload(survey.survey_id, batch(survey, [1, 2]))
+        service.upload(survey.survey_id, batch(survey, [1, 2]))
+        service.upload(survey.survey_id, b"")
+        text = service.ask("GET", "/metrics").body.decode()
+        sample = re.compile(r'[a-z_]+(\{[a-z]+="[a-z-]+"\})? [0-9.e+-]+')
+        assert all(line.startswith("# ") or sample.fullmatch(line) for line in text.splitlines())
+        lines = text.splitlines()
+        assert 'hubbub_reports_total{status="accepted"} 2' in lines
+        assert 'hubbub_reports_total{status="duplicate"} 2' in lines
+        assert 'hubbub_refused_uploads_total{problem="malformed-batch"} 1' in lines
+        assert "hubbub_waiting_bytes 0" in lines
+
+    def test_the_documentation_is_there(self, service: Service) -> None:
+        """OpenAPI describes all routes, the plain ones too."""
+        assert service.ask("GET", "/docs").status == 200
+        paths = service.ask("GET", "/openapi.json").json["paths"]
+        methods = {(path, method) for path, entry in paths.items() for method in entry}
+        survey = "/v1/surveys/{survey_id}"
+        assert methods == {
+            ("/v1/surveys", "post"),
+            ("/v1/surveys", "get"),
+            (survey, "get"),
+            (survey, "delete"),
+            (f"{survey}/reports", "post"),
+            (f"{survey}/status", "get"),
+            (f"{survey}/close", "post"),
+            (f"{survey}/hitters", "get"),
+            (f"{survey}/hitters", "post"),
+            (f"{survey}/tally", "get"),
+            ("/healthz", "get"),
+            ("/readyz", "get"),
+            ("/metrics", "get"),
+        }
