@@ -188,9 +188,18 @@ class Client(threading.Thread):
 
 
 def simulate(
-    zygote: Zygote, database: str, seed: int | str, kills: int, collectors: int = 1, mutant: str | None = None
+    zygote: Zygote,
+    database: str,
+    seed: int | str,
+    kills: int,
+    collectors: int = 1,
+    mutant: str | None = None,
+    replies: int = 0,
 ) -> dict[str, int]:
-    """Kill collectors so many times while clients report, then hold the tally to the rule above."""
+    """Kill collectors so many times while clients report, then hold the tally to the rule above.
+
+    `replies` is how many must have come, at least, before the clients stop.
+    """
     survey = own_cell_survey(CELLS)
     with Store(database, build) as store:
         store.add_survey(survey)
@@ -215,6 +224,8 @@ def simulate(
         time.sleep(rng.random() * 0.04)
         zygote.ask(do="kill", pid=running[victim])
         running[victim] = start(numbers[victim])
+    while ledger.replies < replies and any(client.is_alive() for client in clients):
+        time.sleep(0.001)
     stop.set()
     for client in clients:
         client.join(60)

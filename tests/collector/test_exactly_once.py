@@ -1,0 +1,46 @@
+"""Exactly once: the simulation of `simulation.py` in its short form, and what it must catch. `make soak` is longer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.collector.simulation import Zygote, simulate, zygote
+from tests.databases import new_postgresql_database
+
+KILLS = 60
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Zygote]:
+    """The process that forks collectors."""
+    with zygote() as made:
+        yield made
+
+
+def test_sqlite_survives_kills(forks: Zygote, tmp_path: Path, seed: int) -> None:
+    """One collector on SQLite, killed again and again: every acknowledged report is counted once, none twice."""
+    report = simulate(forks, str(tmp_path / "a.db"), seed, KILLS)
+    assert report["kills"] == KILLS
+
+
+def test_two_collectors_on_postgresql_survive_kills(forks: Zygote, postgresql: str, seed: int) -> None:
+    """Two collectors on one PostgreSQL, killed in turn: the same."""
+    report = simulate(forks, new_postgresql_database(postgresql), seed, KILLS, collectors=2)
+    assert report["kills"] == KILLS
+
+
+def test_two_collectors_on_sqlite(forks: Zygote, tmp_path: Path, seed: int) -> None:
+    """Two processes on one file of SQLite: the same, as with --workers."""
+    simulate(forks, str(tmp_path / "a.db"), seed, 6, collectors=2)
+
+
+@pytest.mark.parametrize(
+    ("mutant", "complaint"),
+    [("forgets ids", "counted twice"), ("answers too early", "acknowledged report was lost")],
+)
+def test_the_simulation_sees_mistakes(forks: Zygote, tmp_path: Path, seed: int, mutant: str, complaint: str) -> None:
+    """A collector that forgets ids counts twice, one that answers before the commit loses: both are caught."""
+    with pytest.raises(AssertionError, match=complaint):
+        simulate(forks, str(tmp_path / "a.db"), seed, 4, mutant=mutant, replies=200)
