@@ -1,63 +1,135 @@
-"""`hubbub demo`: the whole thing on a crowd made for the purpose."""
+"""`hubbub demo`: the whole thing on a crowd made for the purpose, with a real collector and real HTTP."""
 
 from __future__ import annotations
 
+import http.client
 import tempfile
+import threading
+import time
+from collections import Counter
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from hubbub.cli.common import command, number, parse_count
+from hubbub.cli.common import command, number, parse_count, progress
+from hubbub.cli.find import Found, encoded, show
+from hubbub.cli.hitters import read_answer
+from hubbub.cli.service import ask, ask_json
+from hubbub.errors import ServiceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hubbub.cli.people import People
+    from hubbub.model.domain import Domain
+    from hubbub.model.mechanism import Items
+    from hubbub.model.survey import Survey
+
+_REPORTS_AT_ONCE: Final = 10_000
+_CONNECTIONS: Final = 3
 
 
 @command
 def demo(
-    people: Annotated[str, typer.Option("--people", "-n", help="Visitors to make up.")] = "1m",
+    people: Annotated[str, typer.Option("--people", "-n", help="Visitors to make up.")] = "300k",
     epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Privacy loss of each visitor.")] = "1",
     seed: Annotated[int | None, typer.Option(help="Repeat a demo exactly.", min=0)] = None,
 ) -> None:
-    """Make up a crowd of visitors, each with a referring site, and find the sites without hearing any visitor."""
-    from hubbub.cli.find import find_in, show
+    """Make up a crowd of visitors, each with a referring site, and find the sites without hearing any visitor.
+
+    A real collector is started on a port that is free, with SQLite in a temporary directory. Every visitor's report is
+    sent to it over HTTP. When the demo ends, so does the collector, and nothing is left behind.
+    """
     from hubbub.cli.people import open_people
+    from hubbub.collector.serving import serving
+    from hubbub.collector.state import Collector
     from hubbub.model.coded_domain import Hostnames
-    from hubbub.model.domain import Categories, Domain
+    from hubbub.model.domain import Categories
     from hubbub.model.survey import parse_epsilon
     from hubbub.simulation.visitors import SITES, write_visitors
+    from hubbub.store.store import Store
 
     visitors = parse_count("people", people)
     parse_epsilon(epsilon)
+    jobs: list[tuple[str, Domain]] = [
+        (f"\n1. The site owner has a list of {number(len(SITES))} sites: each of them is counted.", Categories(SITES)),
+        ("\n2. She has no list: any host name may be the answer, and the largest are found by name.", Hostnames()),
+    ]
     with tempfile.TemporaryDirectory(prefix="hubbub-demo-") as folder:
         file = Path(folder) / "referrers.txt"
         typer.echo(f"{number(visitors)} visitors come to a site. Each knows where she came from; nobody else may.")
         write_visitors(file, visitors, seed)
-        jobs: list[tuple[str, Domain]] = [
-            (
-                f"\n1. The site owner has a list of {number(len(SITES))} sites: each of them is counted.",
-                Categories(SITES),
-            ),
-            (
-                "\n2. She has no list: any host name may be the answer, and the largest are found by name.",
-                Hostnames(),
-            ),
-        ]
-        for label, domain in jobs:
-            typer.echo(label)
-            with open_people(str(file)) as crowd:
-                found = find_in(
-                    crowd,
-                    domain,
-                    epsilon=epsilon,
-                    delta=None,
-                    mechanism=None,
-                    options={},
-                    top=10,
-                    seed=seed,
-                    with_truth=True,
-                )
-            show(found, top=10)
+        with Store(str(Path(folder) / "collector.db")) as store:
+            token = store.replace_token()
+            with serving(Collector(store)) as server:
+                typer.echo("A collector was started for them: their reports come over HTTP, and it keeps sums.")
+                for label, domain in jobs:
+                    typer.echo(label)
+                    with open_people(str(file)) as crowd:
+                        found = ask_crowd(server, token, crowd, domain, epsilon, seed)
+                    show(found, top=10)
     symbols = 1 << found.survey.parameters["masks"]
     lie = (1 - int(found.survey.parameters["keep_threshold"]) / 2**64) * (1 - 1 / symbols)
     typer.echo(
         f"Each visitor sent 17 bytes: a random id and one of {symbols} symbols, a lie with a chance of {lie:.1%}."
     )
+
+
+def ask_crowd(server: str, token: str, crowd: People, domain: Domain, epsilon: str, seed: int | None) -> Found:
+    """A survey of the crowd: created, reported to and answered over HTTP, beside the truth."""
+    from hubbub.mechanisms.registry import load_survey
+    from hubbub.simulation.rehearsal import seeded_public_seed
+
+    started = time.perf_counter()
+    request: dict[str, Any] = {
+        "name": "referrers",
+        "domain": domain.to_json(),
+        "epsilon": epsilon,
+        "expected_reports": crowd.count,
+    }
+    if seed is not None:
+        request["public_seed"] = seeded_public_seed(seed).hex()
+    created = ask_json(server, "/v1/surveys", token, "POST", request)
+    survey = load_survey(ask(server, f"/v1/surveys/{created['survey_id']}"))
+    truth: Counter[Any] = Counter()
+    with progress("Reporting", crowd.count, "people") as advance:
+        send_reports(server, survey, encoded(crowd, domain, truth, advance), seed)
+    answer = read_answer(ask_json(server, f"/v1/surveys/{created['survey_id']}/hitters?top=10", token))
+    return Found(survey, answer, truth, time.perf_counter() - started)
+
+
+def send_reports(server: str, survey: Survey, items: Iterable[Items], seed: int | None) -> None:
+    """Everybody's report, made as on a device and sent in batches over a few connections that stay open."""
+    from hubbub.mechanisms.registry import mechanism_for
+    from hubbub.simulation.find import words_for
+    from hubbub.wire.report_batch import encode_batch
+
+    mechanism, words = mechanism_for(survey), words_for(seed)
+    path = f"/v1/surveys/{survey.survey_id.hex()}/reports"
+    kept = threading.local()
+    connections: list[http.client.HTTPConnection] = []
+
+    def send(body: bytes, reports: int) -> None:
+        if not hasattr(kept, "connection"):
+            kept.connection = http.client.HTTPConnection(server.removeprefix("http://"), timeout=60)
+            connections.append(kept.connection)
+        kept.connection.request("POST", path, body)
+        reply = kept.connection.getresponse()
+        if b'"accepted":%d,' % reports not in reply.read()[:40]:
+            raise ServiceError(f"the collector must accept every report, got a reply {reply.status}")
+
+    with ThreadPoolExecutor(_CONNECTIONS) as pool:
+        under_way: list[Future[None]] = []
+        for chunk in items:
+            for start in range(0, len(chunk), _REPORTS_AT_ONCE):
+                part = chunk[start : start + _REPORTS_AT_ONCE]
+                reports = mechanism.randomize(part, words.draw(len(part), mechanism.words_per_report))
+                under_way.append(pool.submit(send, encode_batch(survey.survey_id, reports), len(reports)))
+                if len(under_way) > 2 * _CONNECTIONS:
+                    under_way.pop(0).result()
+        for future in under_way:
+            future.result()
+    for connection in connections:
+        connection.close()

@@ -133,7 +133,7 @@ def find_in(
     )
     truth: Counter[Any] | None = Counter() if with_truth else None
     with progress("Reporting", people.count, "people") as advance:
-        items = _encoded(people, domain, truth, advance)
+        items = encoded(people, domain, truth, advance)
         answer = run_survey(survey, items, words_for(seed), query, candidates, all_candidates)
     return Found(survey, answer, truth, time.perf_counter() - started)
 
@@ -149,9 +149,10 @@ def read_candidates(file: str | None, everyone: bool) -> list[str] | None:
     return names
 
 
-def _encoded(
+def encoded(
     people: People, domain: Domain, truth: Counter[Any] | None, advance: Callable[[int], None]
 ) -> Iterator[Items]:
+    """Everybody's items, chunk by chunk; the truth is counted on the way."""
     for values in people.chunks():
         items = domain.encode(values)
         if truth is not None:

@@ -52,7 +52,7 @@ def hitters(
     else:
         asked = {"candidates": named, "all_candidates": all_candidates, "top": top, "level": level}
         document = ask_json(address.server, path, need_token(token), "POST", asked)
-    found = Found(survey, _answer(document), None, time.perf_counter() - started)
+    found = Found(survey, read_answer(document), None, time.perf_counter() - started)
     if as_json:
         limits = {key: document[key] for key in ("detection_limit", "candidate_limit")}
         print_json({**to_json(found), **limits})
@@ -62,7 +62,8 @@ def hitters(
         show(found, top)
 
 
-def _answer(document: Mapping[str, Any]) -> Answer:
+def read_answer(document: Mapping[str, Any]) -> Answer:
+    """The answer that a collector's JSON holds."""
     from hubbub.model.estimates import Answer, Hitter
 
     limit = document["detection_limit"]

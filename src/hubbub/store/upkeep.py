@@ -59,7 +59,9 @@ def check(store: Store) -> Findings:
     return Findings(len(rows), *totals, tuple(problems))
 
 
-def _check_survey(store: Store, connection: Connection, row: Row[tuple[int, bytes, bytes, str, str]]) -> tuple[int, int, int]:
+def _check_survey(
+    store: Store, connection: Connection, row: Row[tuple[int, bytes, bytes, str, str]]
+) -> tuple[int, int, int]:
     survey = Survey.from_json(bytes(row.document))
     if survey.survey_id != bytes(row.survey_id):
         raise StoreError("a survey must match its id, got a document that was changed")
