@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint statistical bench bench-quick accuracy accuracy-quick docs clean
+.PHONY: help demo test lint statistical bench bench-quick accuracy accuracy-quick bench-collector soak fuzz docs clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -48,6 +48,16 @@ accuracy: $(VENV)/.ready-dev  ## Measure what tree finds, beside its peers; rewr
 
 accuracy-quick: $(VENV)/.ready-dev  ## The same in about four minutes, printed only
 	$(BIN)/python benchmarks/accuracy.py --quick
+
+bench-collector: $(VENV)/.ready-dev  ## Measure the collector over HTTP; rewrites docs/collector-benchmarks.md
+	$(BIN)/python benchmarks/collector.py --write docs/collector-benchmarks.md
+
+soak: $(VENV)/.ready-dev  ## Kill collectors 1,000 times while clients report: every report once, none twice
+	$(BIN)/python -m tests.collector.simulation --kills 1000
+
+fuzz: $(VENV)/.ready-dev  ## Install atheris and fuzz what reads bytes from strangers, for a minute
+	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check atheris
+	$(BIN)/python tools/fuzz.py -max_total_time=60 -rss_limit_mb=4096
 
 docs: $(VENV)/.ready-docs  ## Build the documentation site into site/
 	$(BIN)/mkdocs build --strict

@@ -13,7 +13,10 @@ import pytest
 
 import hubbub
 
-HEAVY = ("cryptography", "numba", "pyarrow", "rich", "scipy", "typer")
+HEAVY = (
+    *("cryptography", "fastapi", "numba", "psycopg", "pyarrow", "pydantic", "rich", "scipy", "sqlalchemy", "starlette"),
+    *("typer", "uvicorn"),
+)
 
 
 def names_for_type_checkers() -> dict[str, str]:

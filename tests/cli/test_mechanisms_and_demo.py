@@ -21,8 +21,8 @@ from hubbub.mechanisms.registry import REGISTRY
 Cli = Callable[..., CompletedProcess[str]]
 
 NAMES = ["tree", "jl", "bucket", "naive-laplace"]
-COMMANDS = ["find", "simulate", "mechanisms", "demo"]
-SLOW_TO_IMPORT = ["numba", "pyarrow", "scipy"]
+COMMANDS = ["find", "simulate", "mechanisms", "demo", "serve", "hitters", "survey", "store"]
+SLOW_TO_IMPORT = ["fastapi", "numba", "pyarrow", "scipy", "sqlalchemy", "uvicorn"]
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hubbub import Integers, SeededWords, create_survey, mechanism_for
 from hubbub.errors import BadLength, BadVersion, HubbubError, LeftOverBytes, SurveyMismatch
 from hubbub.mechanisms.channels import OneBitChannel
 from hubbub.wire.report_batch import encode_batch, parse_batch
@@ -19,6 +20,11 @@ BATCH = bytes.fromhex(
     "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"  # survey id
     "000102030405060708090a0b0c0d0e0f"  # report: id, two little-endian words
     "01"  # report: the randomised bit
+)
+TREE_SURVEY = create_survey("fuzz", Integers(16), 2, public_seed=bytes(32))
+TREE = mechanism_for(TREE_SURVEY)
+MANY = encode_batch(
+    TREE_SURVEY.survey_id, TREE.randomize(TREE_SURVEY.domain.encode(range(8)), SeededWords(1).draw(8, 4))
 )
 
 
@@ -56,3 +62,22 @@ def test_any_bytes_parse_or_fail_cleanly(data: bytes, with_header: bool) -> None
     except HubbubError:
         return
     assert encode_batch(SURVEY, reports) == sent
+
+
+@given(st.data())
+def test_a_collector_survives_any_change_of_a_batch(data: st.DataObject) -> None:
+    """A batch with bytes changed, cut out or put in is refused, or every report that validates can be added up."""
+    body = bytearray(MANY)
+    for _ in range(data.draw(st.integers(0, 4))):
+        place = data.draw(st.integers(0, len(body)))
+        cut = data.draw(st.integers(0, 20))
+        body[place : place + cut] = data.draw(st.binary(max_size=20))
+    try:
+        reports = parse_batch(bytes(body), TREE_SURVEY.survey_id, TREE.report_dtype)
+    except HubbubError:
+        return
+    valid = TREE.validate(reports)
+    assert valid.shape == (len(reports),)
+    cells = np.zeros(TREE.cells_shape, np.int64)
+    TREE.accumulate(cells, reports[valid])
+    assert cells[-TREE.rows :].sum() == valid.sum()

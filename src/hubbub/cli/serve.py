@@ -37,15 +37,15 @@ def serve(
     from hubbub.collector.serving import serve as run
     from hubbub.store.store import Store
 
-    with Store(db) as store:
-        token = store.make_first_token()
-    listener = bind(host, port)
-    address = address_of(listener)
-    if as_json:
-        print_json({"url": address, "token": token})
-    else:
-        if token is not None:
-            typer.echo(f"Owner's token, shown once and kept nowhere: {token}")
-        typer.echo(f"Listening on {address}; the API is described at {address}/docs. Ctrl-C ends it.")
-    sys.stdout.flush()
-    run(db, listener, workers)
+    with bind(host, port) as listener:  # first: a token that is made must be shown
+        with Store(db) as store:
+            token = store.make_first_token()
+        address = address_of(listener)
+        if as_json:
+            print_json({"url": address, "token": token})
+        else:
+            if token is not None:
+                typer.echo(f"Owner's token, shown once and kept nowhere: {token}")
+            typer.echo(f"Listening on {address}; the API is described at {address}/docs. Ctrl-C ends it.")
+        sys.stdout.flush()
+        run(db, listener, workers)

@@ -63,8 +63,9 @@ def ask(server: str, path: str, token: str | None = None, method: str = "GET", b
 
 def ask_json(server: str, path: str, token: str | None = None, method: str = "GET", body: object = None) -> Any:
     """The reply of a collector as JSON."""
+    reply = ask(server, path, token, method, body)
     try:
-        return json.loads(ask(server, path, token, method, body))
+        return json.loads(reply)
     except ValueError:
         raise ServiceError(f"the server must be a hubbub collector, got another at {server!r}") from None
 

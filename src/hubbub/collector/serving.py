@@ -38,7 +38,8 @@ def bind(host: str, port: int) -> socket.socket:
         listener.listen(2048)
     except OSError as error:
         listener.close()
-        raise ParameterError(f"host and port must be free to listen on, got {host}:{port} ({error.strerror})") from None
+        reason = error.strerror or "no such host"
+        raise ParameterError(f"host and port must be free to listen on, got {host}:{port} ({reason})") from None
     return listener
 
 

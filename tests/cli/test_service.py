@@ -1,0 +1,253 @@
+"""`hubbub serve`, `survey`, `hitters` and `store`: a collector as a process, and the commands that speak to it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import select
+import signal
+import sqlite3
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from tests.collector.own_cell import some_reports
+
+from hubbub import SeededWords, load_survey, mechanism_for
+from hubbub.wire.report_batch import encode_batch
+
+Cli = Callable[..., subprocess.CompletedProcess[str]]
+Start = Callable[..., subprocess.Popen[str]]
+
+
+class Served(NamedTuple):
+    """A collector that runs as a process."""
+
+    process: subprocess.Popen[str]
+    url: str
+    token: str | None
+    database: Path
+
+
+def first_line(process: subprocess.Popen[str]) -> str:
+    """What the process says when it listens."""
+    assert process.stdout is not None
+    ready, _, _ = select.select([process.stdout], [], [], 120)
+    assert ready, "the collector does not start"
+    return process.stdout.readline()
+
+
+def serve(start_hubbub: Start, database: Path, *more: str) -> Served:
+    """Start a collector."""
+    process = start_hubbub("serve", "--db", database, "--port", "0", "--json", *more)
+    said = json.loads(first_line(process))
+    return Served(process, said["url"], said["token"], database)
+
+
+def post(url: str, path: str, body: bytes, **headers: str) -> tuple[int, bytes]:
+    """Send something."""
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
+    connection.request("POST", path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+    reply = connection.getresponse()
+    answer = reply.status, reply.read()
+    connection.close()
+    return answer
+
+
+@pytest.fixture
+def served(start_hubbub: Start, tmp_path: Path) -> Served:
+    """A collector with an empty store."""
+    return serve(start_hubbub, tmp_path / "surveys.db")
+
+
+@pytest.fixture
+def owner(hubbub_cli: Cli, served: Served) -> Cli:
+    """The command line with the owner's environment."""
+
+    def run(*args: object) -> subprocess.CompletedProcess[str]:
+        return hubbub_cli(*args, env={"HUBBUB_SERVER": served.url, "HUBBUB_TOKEN": served.token})
+
+    return run
+
+
+def end(served: Served, number: signal.Signals) -> tuple[int, str, str]:
+    """End a collector; its exit code and what it said."""
+    served.process.send_signal(number)
+    stdout, stderr = served.process.communicate(timeout=60)
+    return served.process.returncode, stdout, stderr
+
+
+def test_a_survey_from_start_to_end(served: Served, owner: Cli, tmp_path: Path, hubbub_cli: Cli) -> None:
+    """Create, list, report, ask, close, check, copy: each command does what it says, and the collector ends well."""
+    made = owner("survey", "new", "ids", "--domain", "integers:16", "-e", "2", "-n", "5k")
+    assert (made.returncode, made.stderr) == (0, "")
+    url = made.stdout.strip()
+    assert re.fullmatch(rf"{re.escape(served.url)}/v1/surveys/[0-9a-f]{{64}}", url)
+    assert owner("hitters", "--survey", url).stdout == "No reports yet.\n"
+    assert json.loads(owner("hitters", "--survey", url, "--json").stdout)["detection_limit"] is None
+
+    path = url.removeprefix(served.url)
+    connection = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=60)
+    connection.request("GET", path)
+    survey = load_survey(connection.getresponse().read())
+    connection.close()
+    mechanism = mechanism_for(survey)
+    items = survey.domain.encode([7] * 4000 + list(range(1000)))
+    reports = mechanism.randomize(items, SeededWords(1).draw(5000, mechanism.words_per_report))
+    agent = "Distinctive-Agent/1.0"
+    body = encode_batch(survey.survey_id, reports)
+    assert post(served.url, f"{path}/reports", body, User_Agent=agent, X_Forwarded_For="203.0.113.7")[0] == 200
+    assert post(served.url, f"{path}/reports", b"", User_Agent=agent)[0] == 400
+    assert post(served.url, f"{path}/reports", encode_batch(bytes(32), some_reports([1])), User_Agent=agent)[0] == 422
+
+    names = tmp_path / "names.txt"
+    names.write_text("7\n8\n")
+    table = owner("hitters", "--survey", url, "--candidates", names, "--all-candidates")
+    assert re.search(r"^ +7 .*yes", table.stdout, re.MULTILINE)
+    assert re.search(r"^ +8 .*yes", table.stdout, re.MULTILINE)
+    answer = json.loads(owner("hitters", "--survey", url, "--json", "--top", "1").stdout)
+    assert [hitter["value"] for hitter in answer["hitters"]] == [7]
+    assert answer["reports"] == 5000
+    assert "5,000 of 5,000 expected" in owner("survey", "show", "--survey", url).stdout
+    (listed,) = json.loads(owner("survey", "list", "--json").stdout)["surveys"]
+    assert (listed["url"], listed["state"], listed["reports"]) == (url, "open", 5000)
+    assert url in owner("survey", "list").stdout
+
+    assert "Everything is whole." in hubbub_cli("store", "check", "--db", served.database).stdout
+    copy = tmp_path / "copy.db"
+    assert hubbub_cli("store", "backup", copy, "--db", served.database).returncode == 0
+    found = json.loads(hubbub_cli("store", "check", "--db", copy, "--json").stdout)
+    assert found == {"surveys": 1, "reports": 5000, "pending": 0, "ids": 5000, "problems": []}
+    closed = json.loads(owner("survey", "close", "--survey", url, "--json").stdout)
+    assert (closed["state"], closed["reports"]) == ("closed", 5000)
+    assert post(served.url, f"{path}/reports", body)[0] == 410
+
+    code, stdout, stderr = end(served, signal.SIGTERM)
+    assert (code, stdout, stderr) == (143, "", "")
+    # Nothing about who reported, or when, was said or kept.
+    kept = b"".join(file.read_bytes() for file in tmp_path.glob("surveys.db*"))
+    assert agent.encode() not in kept
+    assert b"203.0.113.7" not in kept
+    assert served.token.encode() not in kept
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_politely(served: Served, owner: Cli, number: signal.Signals) -> None:
+    """However it is told to end, what was acknowledged is there and folded, and the next start shows no token."""
+    url = owner("survey", "new", "ids", "--domain", "integers:16", "--json")
+    survey_id = json.loads(url.stdout)["survey_id"]
+    reports = some_reports([0] * 10)
+    body = bytes([1]) + bytes.fromhex(survey_id) + b"".join(r.tobytes()[:16] + b"\0" for r in reports)
+    status, said = post(served.url, f"/v1/surveys/{survey_id}/reports", body)
+    assert (status, json.loads(said)["accepted"]) == (200, 10)
+    code, stdout, stderr = end(served, number)
+    assert code == 128 + number
+    assert stdout == ""
+    assert "Traceback" not in stderr
+    with sqlite3.connect(served.database) as connection:
+        assert connection.execute("SELECT count(*) FROM hubbub_pending").fetchone() == (0,)
+        assert connection.execute("SELECT count(*) FROM hubbub_report_ids").fetchone() == (10,)
+    connection.close()
+
+
+def test_the_token_is_shown_once(start_hubbub: Start, tmp_path: Path, hubbub_cli: Cli) -> None:
+    """A person reads the token at the first start only; `store token` makes a new one."""
+    database = tmp_path / "a.db"
+    first = start_hubbub("serve", "--db", database, "--port", "0")
+    token = re.fullmatch(r"Owner's token, shown once and kept nowhere: (\S{43})\n", first_line(first))[1]
+    assert first.stdout is not None
+    address = re.match(r"Listening on (http://127\.0\.0\.1:\d+);", first.stdout.readline())[1]
+    environment = {"HUBBUB_SERVER": address, "HUBBUB_TOKEN": token}
+    assert hubbub_cli("survey", "list", env=environment).returncode == 0
+    new = json.loads(hubbub_cli("store", "token", "--db", database, "--json").stdout)["token"]
+    refused = hubbub_cli("survey", "list", env=environment)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.startswith("hubbub: the collector refuses (401): ")
+    assert hubbub_cli("survey", "list", env={**environment, "HUBBUB_TOKEN": new}).returncode == 0
+    first.send_signal(signal.SIGTERM)
+    first.communicate(timeout=60)
+    second = serve(start_hubbub, database)
+    assert second.token is None
+
+
+def test_two_workers(start_hubbub: Start, tmp_path: Path, hubbub_cli: Cli) -> None:
+    """Several processes serve one store, and end together."""
+    served = serve(start_hubbub, tmp_path / "a.db", "--workers", "2")
+    environment = {"HUBBUB_SERVER": served.url, "HUBBUB_TOKEN": served.token}
+    for _ in range(200):  # the address is told before the workers listen
+        listed = hubbub_cli("survey", "list", "--json", env=environment)
+        if listed.returncode == 0:
+            break
+        select.select([], [], [], 0.2)
+    assert json.loads(listed.stdout) == {"surveys": []}
+    code, _, stderr = end(served, signal.SIGTERM)
+    assert code in (0, 143)
+    assert "Traceback" not in stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "complaint"),
+    [
+        (["survey", "list", "--server", "ftp://x"], "server must be an address"),
+        (["survey", "list", "--server", "http://127.0.0.1:1"], "the collector must be reachable"),
+        (["survey", "show", "--survey", "http://127.0.0.1:1/v1/surveys/1"], "survey must be an address"),
+        (["hitters", "--survey", "nothing"], "survey must be an address"),
+        (["survey", "new", "x", "--domain", "nothing"], "domain must be"),
+        (["survey", "new", "x", "--domain", "ipv4", "--people", "none"], "people must be a number"),
+        (["store", "check", "--db", "no-such-file.db"], "db must be a store that is there"),
+        (["store", "backup", "x.db", "--db", "sqlite:///no-such-file.db"], "db must be a store that is there"),
+        (["store", "token", "--db", "mysql://x/y"], "db must be SQLite or PostgreSQL"),
+        (["serve", "--db", "mysql://x/y"], "db must be SQLite or PostgreSQL"),
+        (["serve", "--db", "/no/such/folder/a.db"], "the database must be there"),
+        (["serve", "--db", "a.db", "--host", "203.0.113.1"], "host and port must be free to listen on"),
+        (["serve", "--db", "a.db", "--host", "no host"], "host and port must be free to listen on"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_errors_are_one_sentence(
+    hubbub_cli: Cli, command: list[str], complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What cannot be done is said in one sentence, with exit code 2."""
+    monkeypatch.chdir(tmp_path)
+    run = hubbub_cli(*command, env={"HUBBUB_TOKEN": "x", "HUBBUB_SERVER": "http://127.0.0.1:1"})
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr.startswith(f"hubbub: {complaint}")
+    assert run.stderr.count("\n") == 1
+
+
+def test_a_token_is_needed(hubbub_cli: Cli) -> None:
+    """Without a token nobody is asked."""
+    run = hubbub_cli("survey", "list", env={"HUBBUB_TOKEN": None})
+    assert run.stderr == "hubbub: the owner's token must be in HUBBUB_TOKEN or --token, got none\n"
+
+
+def test_a_damaged_store_is_told(hubbub_cli: Cli, tmp_path: Path) -> None:
+    """`store check` ends with exit code 2 when something is wrong, and says what."""
+    from hubbub import Integers, create_survey
+    from hubbub.store.store import Store
+
+    path = tmp_path / "a.db"
+    with Store(str(path)) as store:
+        store.add_survey(create_survey("x", Integers(8), 1))
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE hubbub_tallies SET tally = zeroblob(100)")
+    connection.close()
+    run = hubbub_cli("store", "check", "--db", path)
+    assert run.returncode == 2
+    assert "a tally must be of version 1, got version 0" in run.stderr
+
+
+def test_the_demo_stops_what_it_started(start_hubbub: Start, temporary: Path) -> None:
+    """Ctrl-C in the middle of the demo ends its collector and leaves no file behind."""
+    process = start_hubbub("demo", "--people", "3m")
+    assert process.stdout is not None
+    assert "visitors come" in first_line(process)
+    assert "A collector was started" in first_line(process)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "Traceback" not in stderr
+    assert list(temporary.iterdir()) == []
