@@ -7,11 +7,13 @@ import contextlib
 import hashlib
 import io
 import json
+import os
 import re
 import runpy
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Context, Decimal, localcontext
 from pathlib import Path
@@ -23,10 +25,14 @@ import typer
 from tests.reference import naive
 from typer.testing import CliRunner
 
-from hubbub import Integers, ReplayedWords, Text, create_survey, mechanism_for
+from hubbub import Hostnames, Integers, ReplayedWords, SeededWords, Text, create_survey, mechanism_for
 from hubbub.cli.main import app
+from hubbub.collector.serving import serving
+from hubbub.collector.state import Collector
 from hubbub.mechanisms.registry import REGISTRY
 from hubbub.numeric.hashing import Purpose, derive_key, hash_uint64
+from hubbub.store.reports import Batch
+from hubbub.store.store import Store
 from hubbub.wire.report_batch import encode_batch
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -159,17 +165,55 @@ def samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def collector(samples: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A collector for the commands that need one, with a survey that $SURVEY names and the reports of referrers.txt."""
+    survey = create_survey("referrers", Hostnames(), 1, public_seed=SEED)
+    database = str(samples / "running.db")
+    with Store(database) as store:
+        stored = store.add_survey(survey)
+        items = survey.domain.encode((samples / "referrers.txt").read_text().splitlines())
+        store.append([Batch(stored.key, stored.mechanism.randomize(items, SeededWords(1).draw(len(items), 4)))])
+        monkeypatch.setenv("HUBBUB_TOKEN", store.replace_token())
+        monkeypatch.setenv("HUBBUB_DB", database)
+        with serving(Collector(store)) as url:
+            monkeypatch.setenv("HUBBUB_SERVER", url)
+            monkeypatch.setenv("SURVEY", f"{url}/v1/surveys/{survey.survey_id.hex()}")
+            yield
+
+
+def as_documented(printed: str) -> str:
+    """What was printed, with the address and the ids that the documentation writes."""
+    server = os.environ.get("HUBBUB_SERVER", "http://127.0.0.1:8000")
+    return re.sub(r"/v1/surveys/[0-9a-f]{64}", "/v1/surveys/ID", printed.replace(server, "http://127.0.0.1:8000"))
+
+
+def run_server(arguments: list[str]) -> str:
+    """Run `hubbub serve` as a process of its own, on a port that is free, until it listens; what it prints."""
+    command = [sys.executable, "-m", "hubbub", *arguments, "--port", "0"]
+    environment = {name: value for name, value in os.environ.items() if name != "HUBBUB_DB"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        printed = ""
+        while "Listening" not in printed and (line := process.stdout.readline()):
+            printed += line
+        process.terminate()
+    assert "Listening" in printed
+    return printed
+
+
 def run_command(command: str) -> str:
     """Run a hubbub command line in this process and return what it prints."""
-    name, *arguments = shlex.split(command)
+    name, *arguments = shlex.split(os.path.expandvars(command))
     assert name == "hubbub"
+    if arguments[0] == "serve" and "--help" not in arguments:
+        return run_server(arguments)
     given = None
     if "<" in arguments:
         *arguments, _, file = arguments
         given = Path(file).read_bytes()
     result = CliRunner().invoke(app, arguments, input=given)
     assert result.exit_code == 0, f"{command}: exit code {result.exit_code}\n{result.output}"
-    return result.stdout
+    return as_documented(result.stdout)
 
 
 def squeezed(line: str) -> str:
@@ -183,10 +227,11 @@ def test_there_are_commands() -> None:
     assert all(f"hubbub {name} " in f"{shown} " for name in COMMAND_LINE)
 
 
-@pytest.mark.usefixtures("samples")
 @pytest.mark.parametrize("session", SESSIONS)
-def test_commands_run(session: list[Shown]) -> None:
+def test_commands_run(session: list[Shown], request: pytest.FixtureRequest) -> None:
     """Every hubbub command exits with 0 and prints the lines shown, in order; "…" stands for what is left out."""
+    needs_collector = any(re.match("hubbub (survey|hitters|store)", shown.command) for shown in session)
+    request.getfixturevalue("collector" if needs_collector else "samples")
     for shown in session:
         printed = iter([squeezed(line) for line in run_command(shown.command).splitlines()])
         for line in (squeezed(line) for line in shown.output):
@@ -268,6 +313,36 @@ def test_json_fields_are_documented(name: str, command: str) -> None:
     printed = fields(json.loads(run_command(f"hubbub {command}")))
     table = section(name).partition("### JSON")[2]
     assert set(re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)) == printed
+
+
+@pytest.mark.usefixtures("collector")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "survey list",
+        'survey show --survey "$SURVEY"',
+        'hitters --survey "$SURVEY" --top 3',
+        "store check",
+        "store backup copy.db",
+        "store token",
+    ],
+)
+def test_json_fields_of_the_service_are_documented(command: str) -> None:
+    """The same for the commands of a collector."""
+    name = re.match(r"(hitters|[a-z]+ [a-z]+)", command)[1]
+    printed = fields(json.loads(run_command(f"hubbub {command} --json")))
+    table = set(re.findall(r"^\| `([^`]+)` \|", section(name).partition("### JSON")[2], re.MULTILINE))
+    # A list that is empty has no elements to see.
+    assert table == printed | ({"problems[]"} if name == "store check" else set())
+
+
+def test_problems_are_documented() -> None:
+    """The table of problems has every kind, with its status."""
+    from hubbub.collector.problems import TITLES
+
+    text = (DOCS / "http-api.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `([a-z-]+)` \| (\d+) \|", text, re.MULTILINE)
+    assert {kind: int(status) for kind, status in listed} == {kind: status for kind, (status, _) in TITLES.items()}
 
 
 def test_exit_codes_are_as_documented() -> None:

@@ -85,7 +85,8 @@ def open_engine(database: str) -> Engine:
     """The engine of a database given as a URL, or as the path of an SQLite file."""
     url = _parse_database(database)
     if url.get_backend_name() == "sqlite":
-        engine = create_engine(url, hide_parameters=True)
+        # The connection used last comes first: its cache is warm, and the others stay small.
+        engine = create_engine(url, hide_parameters=True, pool_use_lifo=True)
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
@@ -120,7 +121,7 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
         "journal_mode = WAL",
         "synchronous = FULL",  # a commit is on the disk when it returns
         "secure_delete = ON",  # what is deleted is overwritten with zeros
-        "cache_size = -65536",
+        "cache_size = -16384",  # 16 MiB for each connection
         "wal_autocheckpoint = 20000",  # the folder empties the log every few seconds; pages are written once until then
     ):
         connection.execute(f"PRAGMA {pragma}")

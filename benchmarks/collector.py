@@ -1,0 +1,282 @@
+"""How many durable reports a second a collector takes, beside an endpoint of the same server that does nothing.
+
+The collector is a process of its own with one worker and SQLite; the load comes from this process, over real HTTP on
+connections that stay open. See benchmarks/README.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+BATCHES, CONNECTIONS = (1, 100, 1000), (1, 64)
+MILLION = 1_000_000
+TARGET = 50_000
+WARM_UP = 0.2  # share of a run that is not measured
+
+
+class Row(NamedTuple):
+    """One measurement."""
+
+    endpoint: str
+    batch: int
+    connections: int
+    requests_per_second: float
+    reports_per_second: float
+    p50_ms: float
+    p99_ms: float
+
+
+def serve(database: str) -> None:
+    """The server's side: a collector, and a route that reads its body and does nothing with it."""
+    import uvicorn
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+    from hubbub import Integers, create_survey
+    from hubbub.collector.app import create_app
+    from hubbub.collector.serving import address_of, bind
+    from hubbub.collector.state import Collector
+    from hubbub.store.store import Store
+
+    async def nothing(request: Request) -> Response:
+        await request.body()
+        return Response(b"{}", media_type="application/json")
+
+    with Store(database) as store, bind("127.0.0.1", 0) as listener:
+        survey = store.add_survey(create_survey("benchmark", Integers(64), 1)).survey
+        app = create_app(Collector(store))
+        app.router.routes.append(Route("/nothing", nothing, methods=["POST"]))
+        print(json.dumps({"url": address_of(listener), "survey_id": survey.survey_id.hex()}), flush=True)
+        uvicorn.Server(uvicorn.Config(app, access_log=False, log_level="warning", lifespan="on")).run([listener])
+
+
+class Server(NamedTuple):
+    """A running server."""
+
+    pid: int
+    host: str
+    port: int
+    survey_id: str
+
+    def memory_mib(self) -> float:
+        """What is resident now."""
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS"):
+                return int(line.split()[1]) / 1024
+        return float("nan")
+
+    def cpu_seconds(self) -> float:
+        """CPU time so far, of user and system together."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def server(folder: str) -> Iterator[Server]:
+    """A server on a new database."""
+    command = [sys.executable, __file__, "--serve", str(Path(folder) / "collector.db")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        said = json.loads(process.stdout.readline())  # type: ignore[union-attr]  # it is a pipe
+        host, _, port = said["url"].removeprefix("http://").partition(":")
+        try:
+            yield Server(process.pid, host, int(port), said["survey_id"])
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def request(path: str, survey_id: str, batch: int, rng: np.random.Generator) -> bytes:
+    """A whole HTTP request with reports that nobody has sent before."""
+    reports = np.zeros(batch, np.dtype([("id", "<u8", (2,)), ("symbol", "u1")]))
+    reports["id"] = rng.integers(0, 2**64, (batch, 2), np.uint64)
+    reports["symbol"] = rng.integers(0, 4, batch)
+    body = b"\x01" + bytes.fromhex(survey_id) + reports.tobytes()
+    return f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+async def load(target: Server, path: str, batch: int, connections: int, requests: int) -> list[tuple[float, float]]:
+    """Send so many requests over so many connections; when each began and ended."""
+    rng = np.random.default_rng()
+    waiting = [request(path, target.survey_id, batch, rng) for _ in range(requests)]
+    times: list[tuple[float, float]] = []
+    expected = b'{"accepted":%d,' % batch if "reports" in path else b"{}"
+
+    async def connection() -> None:
+        reader, writer = await asyncio.open_connection(target.host, target.port)
+        while waiting:
+            data = waiting.pop()
+            began = time.perf_counter()
+            writer.write(data)
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+            body = await reader.readexactly(length)
+            times.append((began, time.perf_counter()))
+            if not body.startswith(expected):
+                raise SystemExit(f"not every report was accepted: {body[:200]!r}")
+        writer.close()
+        await writer.wait_closed()
+
+    await asyncio.gather(*(connection() for _ in range(connections)))
+    return times
+
+
+def measure(target: Server, endpoint: str, batch: int, connections: int, seconds: float) -> Row:
+    """One row of the table: as many requests as take about so long."""
+    path = f"/v1/surveys/{target.survey_id}/reports" if endpoint == "reports" else "/nothing"
+    trial = asyncio.run(load(target, path, batch, connections, 2 * connections + 20))
+    per_request = (trial[-1][1] - trial[0][0]) / len(trial)
+    requests = int(min(max(seconds / per_request, 4 * connections), 2 * MILLION / batch))
+    times = asyncio.run(load(target, path, batch, connections, requests))
+    start = times[0][0] + WARM_UP * (times[-1][1] - times[0][0])
+    kept = [(began, ended) for began, ended in times if ended > start]
+    rate = len(kept) / (kept[-1][1] - start)
+    latencies = sorted(1000 * (ended - began) for began, ended in kept)
+    p50, p99 = (latencies[int(share * (len(latencies) - 1))] for share in (0.5, 0.99))
+    return Row(endpoint, batch, connections, rate, rate * batch, p50, p99)
+
+
+def measure_memory(target: Server) -> list[tuple[int, float]]:
+    """Resident memory of the server after so many reports."""
+    path = f"/v1/surveys/{target.survey_id}/reports"
+    asyncio.run(load(target, path, 1000, 8, 50))
+    time.sleep(8)  # until the first fold has loaded what it needs
+    points = [(0, target.memory_mib())]
+    for step in range(5):
+        asyncio.run(load(target, path, 1000, 8, MILLION // 1000 // 5))
+        points.append(((step + 1) * MILLION // 5, target.memory_mib()))
+    return points
+
+
+def fsync_ms(folder: str) -> float:
+    """What the disk takes to make one page durable: the median of many."""
+    spent = []
+    with open(Path(folder) / "fsync", "wb", buffering=0) as file:
+        for _ in range(200):
+            began = time.perf_counter()
+            file.write(bytes(4096))
+            os.fsync(file.fileno())
+            spent.append(1000 * (time.perf_counter() - began))
+    return statistics.median(spent)
+
+
+def run(seconds: float) -> dict[str, Any]:
+    """All measurements."""
+    with tempfile.TemporaryDirectory(prefix="hubbub-benchmark-") as folder:
+        before = os.getloadavg()[0]
+        disk = fsync_ms(folder)
+        rows = []
+        with server(folder) as target:
+            for batch in BATCHES:
+                for connections in CONNECTIONS:
+                    for endpoint in ("reports", "nothing"):
+                        rows.append(measure(target, endpoint, batch, connections, seconds))
+                        print(rows[-1], file=sys.stderr, flush=True)
+        (Path(folder) / "collector.db").unlink()
+        with server(folder) as target:
+            spent = target.cpu_seconds()
+            memory = measure_memory(target)
+            cpu = (target.cpu_seconds() - spent) / (MILLION + 50_000) * 1e6
+        size = (Path(folder) / "collector.db").stat().st_size / (MILLION + 50_000)
+    return {
+        "rows": [row._asdict() for row in rows],
+        "memory": memory,
+        "cpu_us_per_report": cpu,
+        "bytes_per_report": size,
+        "fsync_ms": disk,
+        "load_before": before,
+        "cores": os.cpu_count(),
+        "versions": {name: version(name) for name in ("hubbub", "fastapi", "uvicorn", "uvloop", "sqlalchemy")},
+        "python": platform.python_version(),
+    }
+
+
+def page(result: dict[str, Any]) -> str:
+    """The documentation page."""
+    rows = [Row(**row) for row in result["rows"]]
+    by = {(row.endpoint, row.batch, row.connections): row for row in rows}
+    versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
+    lines = [
+        "# Collector benchmarks",
+        "",
+        "Made by `python benchmarks/collector.py --write docs/collector-benchmarks.md` with "
+        f"python {result['python']}, {versions} on {result['cores']} cores, which also made the load. The load average "
+        f"before was {result['load_before']:.1f}. Writing a page and waiting until it is on the disk took "
+        f"{result['fsync_ms']:.2f} ms.",
+        "",
+        "## Durable reports a second",
+        "",
+        "One worker, SQLite, `tree`. A report counts when its acknowledgement has come back, which is after it is on "
+        "the disk. **Nothing** is an endpoint of the same server in the same run that reads the same bytes and "
+        "replies. **Ratio** is how many times fewer requests the collector takes than that.",
+        "",
+        "| reports in a request | connections | reports/s | requests/s | p50 ms | p99 ms "
+        "| nothing: requests/s | ratio |",
+        "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for batch in BATCHES:
+        for connections in CONNECTIONS:
+            ours, idle = by["reports", batch, connections], by["nothing", batch, connections]
+            lines.append(
+                f"| {batch:,} | {connections} | {ours.reports_per_second:,.0f} | {ours.requests_per_second:,.0f} | "
+                f"{ours.p50_ms:.1f} | {ours.p99_ms:.1f} | {idle.requests_per_second:,.0f} | "
+                f"{idle.requests_per_second / ours.requests_per_second:.1f} |"
+            )
+    best = max(by["reports", 1000, connections].reports_per_second for connections in CONNECTIONS)
+    verdict = "met" if best >= TARGET else "not met here"
+    single = by["nothing", 1, 64].requests_per_second / by["reports", 1, 64].requests_per_second
+    memory = " · ".join(f"{count:,}: {size:.0f} MiB" for count, size in result["memory"])
+    lines += [
+        "",
+        f"The target of {TARGET:,} durable reports a second in batches of 1,000 is {verdict}: {best:,.0f}. "
+        f"A request with a single report costs {single:.1f} times one that does nothing, at 64 connections; at one "
+        "connection it waits for the disk each time.",
+        "",
+        "## A million reports",
+        "",
+        f"Resident memory of the collector after so many reports in batches of 1,000, the first fold being behind it: "
+        f"{memory}. CPU time of the collector: {result['cpu_us_per_report']:.1f} µs a report. The database takes "
+        f"{result['bytes_per_report']:.0f} bytes a report while the survey is open: its id, in an index. When the "
+        "survey closes, only the tally stays.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=8.0, help="about how long each row is measured")
+    parser.add_argument("--write", metavar="FILE", help="write the page there")
+    parser.add_argument("--json", metavar="FILE", help="write all numbers there")
+    parser.add_argument("--serve", metavar="DATABASE", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.serve:
+        serve(arguments.serve)
+        return
+    result = run(arguments.seconds)
+    if arguments.json:
+        Path(arguments.json).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    if arguments.write:
+        Path(arguments.write).write_text(page(result), encoding="utf-8")
+    print(page(result))
+
+
+if __name__ == "__main__":
+    main()
