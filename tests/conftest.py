@@ -38,9 +38,9 @@ def postgresql() -> Iterator[str]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """An empty database: a file of SQLite, and a database of PostgreSQL."""
+    """An empty database: a file of SQLite, and the database of PostgreSQL that all tests use in turn."""
     if request.param == "sqlite":
         return str(tmp_path / "hubbub.db")
-    from tests.databases import new_postgresql_database
+    from tests.databases import emptied
 
-    return new_postgresql_database(request.getfixturevalue("postgresql"))
+    return emptied(request.getfixturevalue("postgresql"))

@@ -41,3 +41,11 @@ def new_postgresql_database(server: str) -> str:
         connection.execute(f"CREATE DATABASE {name}")
     before, _, options = server.partition("?")
     return f"{before.rpartition('/')[0]}/{name}" + (f"?{options}" if options else "")
+
+
+def emptied(database: str) -> str:
+    """The database without its tables, which is much quicker than a new one."""
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("DROP SCHEMA public CASCADE")
+        connection.execute("CREATE SCHEMA public")
+    return database

@@ -387,6 +387,19 @@ class TestPages:
         assert good.headers["access-control-allow-origin"] == bad.headers["access-control-allow-origin"] == "*"
 
 
+def test_a_damaged_tally_is_told_and_uploads_go_on(service: Service, survey: Survey) -> None:
+    """The owner hears that the store is damaged; devices need not care."""
+    from sqlalchemy import update
+
+    from hubbub.store.schema import tallies, writing
+
+    with writing(service.store.engine) as connection:
+        connection.execute(update(tallies).values(tally=bytes(100)))
+    reply = service.ask("GET", f"/v1/surveys/{survey.survey_id.hex()}/tally", owner=True)
+    assert (reply.status, reply.kind) == (500, "damaged")
+    assert service.upload(survey.survey_id, batch(survey, [1])).json["accepted"] == 1
+
+
 class TestOperations:
     """Health, readiness, metrics."""
 

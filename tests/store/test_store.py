@@ -196,6 +196,20 @@ class TestFolding:
             folding.forget(store.engine)
             assert not found()
 
+    def test_the_log_is_emptied_after_an_answer(self, tmp_path: Path) -> None:
+        """An answer folds, too: the next round empties the log, at once or when nobody reads from it any more."""
+        log = tmp_path / "a.db-wal"
+        with Store(str(tmp_path / "a.db"), build) as store:
+            stored = store.add_survey(own_cell_survey(CELLS))
+            store.append([Batch(stored.key, some_reports([1]))])
+            with reading(store.engine) as reader:
+                reader.execute(select(meta)).all()
+                store.tally(stored.survey.survey_id)
+                store.fold_all()
+                assert log.stat().st_size > 0
+            store.fold_all()
+            assert log.stat().st_size == 0
+
 
 class TestSurveys:
     """Surveys come, close and go."""
@@ -373,7 +387,7 @@ class TestUpkeep:
             blob = bytearray(connection.scalar(select(tallies.c.tally)))
             blob[100] ^= 1
             connection.execute(update(tallies).values(tally=bytes(blob)))
-        with pytest.raises(Exception, match="checksum"):
+        with pytest.raises(StoreError, match="damaged one: a tally must match its checksum"):
             store.tally(stored.survey.survey_id)
 
     def test_a_backup_is_a_store(self, store: Store, stored: StoredSurvey, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from hubbub.errors import StoreError, StoreUnavailable
 
 SCHEMA_VERSION: Final = 1
-_BUSY_MILLISECONDS: Final = 10_000
+BUSY_MILLISECONDS: Final = 10_000
 _CREATION_LOCK: Final = 0x68756262  # an arbitrary number: two collectors must not create the tables at once
 _WRITES: Final = {"hubbub_writes": True}
 
@@ -117,7 +117,7 @@ def _parse_database(database: str) -> URL:
 def _prepare_sqlite(connection: Any, _record: object) -> None:
     connection.isolation_level = None  # transactions begin where `_begin_sqlite` says
     for pragma in (
-        f"busy_timeout = {_BUSY_MILLISECONDS}",
+        f"busy_timeout = {BUSY_MILLISECONDS}",
         "journal_mode = WAL",
         "synchronous = FULL",  # a commit is on the disk when it returns
         "secure_delete = ON",  # what is deleted is overwritten with zeros

@@ -78,6 +78,7 @@ class Store:
     def __init__(self, database: str, build: Build = mechanism_for) -> None:
         self.engine = open_engine(database)
         self.build = build
+        self._to_forget = False  # whether the database may hold copies of what was erased
         self._remembered: dict[bytes, tuple[float, StoredSurvey]] = {}
         try:
             prepare_schema(self.engine)
@@ -207,8 +208,10 @@ class Store:
         stored = self.survey(survey_id)
         with writing(self.engine) as connection:
             connection.execute(update(surveys).where(surveys.c.key == stored.key).values(state="deleting"))
-            connection.execute(delete(pending).where(pending.c.survey == stored.key))
+            # The tally first, as a fold does, so that the two cannot wait for each other.
             connection.execute(delete(tallies).where(tallies.c.survey == stored.key))
+            connection.execute(delete(pending).where(pending.c.survey == stored.key))
+        self._to_forget = True
         self.forget_state(survey_id)
 
     def _change_state(self, stored: StoredSurvey, before: str, after: str) -> None:
@@ -227,16 +230,18 @@ class Store:
     def tally(self, survey_id: bytes) -> Tally:
         """The sums of every report that was durable when this was called."""
         stored = self.survey(survey_id)
-        return folding.fold(self.engine, stored.key, survey_id, stored.mechanism)
+        tally, erased = folding.fold(self.engine, stored.key, survey_id, stored.mechanism)
+        self._to_forget |= erased
+        return tally
 
     def fold_all(self) -> int:
         """Fold whatever is pending, and take away what a database keeps of it; how many surveys had something."""
         waiting = set(folding.surveys_with_pending(self.engine))
         for stored in self.all_surveys() if waiting else []:
             if stored.key in waiting:
-                folding.fold(self.engine, stored.key, stored.survey.survey_id, stored.mechanism)
-        if waiting:
-            folding.forget(self.engine)
+                self.tally(stored.survey.survey_id)
+        if self._to_forget:
+            self._to_forget = not folding.forget(self.engine)
         return len(waiting)
 
     def tidy(self) -> None:
@@ -259,12 +264,15 @@ class Store:
                 else:
                     connection.execute(delete(surveys).where(surveys.c.key == key))
 
-    def _drop_ids(self, key: int) -> int:
-        some = select(report_ids.c.id).where(report_ids.c.survey == key).limit(_IDS_DROPPED_AT_ONCE)
+    def _drop_ids(self, key: int) -> bool:
+        """Drop some ids of a survey; whether there were any. Another collector may be at it, too."""
+        ids = select(report_ids.c.id).where(report_ids.c.survey == key)
         with writing(self.engine) as connection:
-            return connection.execute(
-                delete(report_ids).where(report_ids.c.survey == key, report_ids.c.id.in_(some))
-            ).rowcount
+            if connection.scalar(ids.limit(1)) is None:
+                return False
+            some = ids.limit(_IDS_DROPPED_AT_ONCE)
+            connection.execute(delete(report_ids).where(report_ids.c.survey == key, report_ids.c.id.in_(some)))
+        return True
 
     def probe(self) -> None:
         """Write something small: raises StoreUnavailable when nothing can be made durable now."""
