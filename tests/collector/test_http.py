@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import socket
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -13,7 +15,7 @@ import pytest
 from tests.collector.own_cell import own_cell_survey, some_reports
 from tests.collector.service import Service, running
 
-from hubbub import Integers, SeededWords, Survey, create_survey, find_hitters, load_survey, mechanism_for
+from hubbub import Answer, Integers, SeededWords, Survey, create_survey, find_hitters, load_survey, mechanism_for
 from hubbub.collector.limits import MAX_BATCH_BYTES, MAX_DOCUMENT_BYTES, Budget
 from hubbub.wire.report_batch import encode_batch
 from hubbub.wire.tally_file import parse_tally
@@ -398,6 +400,29 @@ def test_a_damaged_tally_is_told_and_uploads_go_on(service: Service, survey: Sur
     reply = service.ask("GET", f"/v1/surveys/{survey.survey_id.hex()}/tally", owner=True)
     assert (reply.status, reply.kind) == (500, "damaged")
     assert service.upload(survey.survey_id, batch(survey, [1])).json["accepted"] == 1
+
+
+def test_an_answer_does_not_hold_up_uploads(service: Service, survey: Survey, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While an answer is being computed, however long it takes, reports are taken."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(*_: object) -> Answer:
+        begun.set()
+        go_on.wait()
+        return Answer(0, 1.0, ())
+
+    monkeypatch.setattr("hubbub.collector.owner.find_hitters", slow)
+    with ThreadPoolExecutor(1) as pool:
+        path = f"/v1/surveys/{survey.survey_id.hex()}/hitters"
+        answer = pool.submit(service.ask, "GET", path, owner=True)
+        begun.wait()
+        try:
+            assert service.upload(survey.survey_id, batch(survey, [1])).json["accepted"] == 1
+            assert service.ask("GET", "/healthz").status == 200
+            assert not answer.done()
+        finally:
+            go_on.set()
+        assert answer.result().status == 200
 
 
 class TestOperations:

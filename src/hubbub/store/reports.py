@@ -113,7 +113,7 @@ def _insert_new_sqlite(connection: Connection, survey: int, ids: list[bytes], lo
     """Insert ids and return those that were not there.
 
     Nearly always all are new, and counting the rows inserted is enough. Otherwise the transaction starts over and looks
-    them up first: a savepoint instead would copy every page it touches, which made all others twice as slow.
+    them up first: a savepoint instead would copy every page it touches, at the expense of all that are new.
     """
     if look_up:
         known: set[bytes] = set()

@@ -1,0 +1,115 @@
+"""Group commit: everybody gets an answer, and those who come together share a commit."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from tests.collector.own_cell import some_reports
+
+from hubbub.errors import StoreUnavailable, SurveyClosed
+from hubbub.store.group_commit import GroupCommit
+from hubbub.store.reports import Batch, Outcome
+
+
+def all_new(batches: list[Batch]) -> list[Outcome]:
+    """Everything is new."""
+    return [np.ones(len(batch.reports), np.bool_) for batch in batches]
+
+
+def test_those_who_wait_share_a_commit() -> None:
+    """What comes in during a commit is written in the next one, all of it, in order."""
+    entered, go_on = threading.Event(), threading.Event()
+    groups: list[list[int]] = []
+
+    def append(batches: list[Batch]) -> list[Outcome]:
+        groups.append([batch.survey for batch in batches])
+        entered.set()
+        go_on.wait()
+        return all_new(batches)
+
+    writer = GroupCommit(append)
+    futures = [writer.submit(Batch(0, some_reports([1])))]
+    entered.wait()
+    futures += [writer.submit(Batch(number, some_reports([1]))) for number in range(1, 6)]
+    go_on.set()
+    assert [future.result().tolist() for future in futures] == [[True]] * 6
+    assert groups == [[0], [1, 2, 3, 4, 5]]
+    writer.close()
+
+
+def test_a_group_has_an_end() -> None:
+    """However much waits, one commit takes about fifty thousand reports."""
+    entered, go_on = threading.Event(), threading.Event()
+    sizes: list[int] = []
+
+    def append(batches: list[Batch]) -> list[Outcome]:
+        sizes.append(sum(len(batch.reports) for batch in batches))
+        entered.set()
+        go_on.wait()
+        return all_new(batches)
+
+    writer = GroupCommit(append)
+    many = some_reports(list(range(20_000)))
+    futures = [writer.submit(Batch(0, many[:1]))]
+    entered.wait()
+    futures += [writer.submit(Batch(0, many)) for _ in range(6)]
+    go_on.set()
+    for future in futures:
+        future.result()
+    assert sizes == [1, 60_000, 60_000]
+    writer.close()
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable("full"), RuntimeError("a defect")])
+def test_a_failure_is_everybodys(error: Exception) -> None:
+    """When a commit fails nobody is told otherwise, whatever the reason, and the writer goes on."""
+    failing = True
+
+    def append(batches: list[Batch]) -> list[Outcome]:
+        if failing:
+            raise error
+        return all_new(batches)
+
+    writer = GroupCommit(append)
+    for future in [writer.submit(Batch(0, some_reports([1]))) for _ in range(3)]:
+        with pytest.raises(StoreUnavailable):
+            future.result()
+    failing = False
+    assert writer.submit(Batch(0, some_reports([1]))).result().tolist() == [True]
+    writer.close()
+
+
+def test_a_refusal_is_for_one() -> None:
+    """A batch that is refused does not trouble its neighbours."""
+
+    def append(batches: list[Batch]) -> list[Outcome]:
+        return [
+            SurveyClosed("closed") if batch.survey else outcome
+            for batch, outcome in zip(batches, all_new(batches), strict=True)
+        ]
+
+    writer = GroupCommit(append)
+    good, bad = (writer.submit(Batch(number, some_reports([1]))) for number in range(2))
+    assert good.result().tolist() == [True]
+    with pytest.raises(SurveyClosed):
+        bad.result()
+    writer.close()
+
+
+def test_the_end() -> None:
+    """What was submitted before the end is written; what comes after is refused."""
+    written: list[Batch] = []
+
+    def append(batches: list[Batch]) -> list[Outcome]:
+        written.extend(batches)
+        return all_new(batches)
+
+    writer = GroupCommit(append)
+    futures = [writer.submit(Batch(number, some_reports([1]))) for number in range(20)]
+    writer.close()
+    assert all(future.done() for future in futures)
+    assert [batch.survey for batch in written] == list(range(20))
+    with pytest.raises(StoreUnavailable, match="stopping"):
+        writer.submit(Batch(0, some_reports([1]))).result()
