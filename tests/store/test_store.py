@@ -170,6 +170,16 @@ class TestFolding:
         with reading(store.engine) as connection:
             assert connection.scalar(select(tallies.c.version)) == 0
 
+    def test_what_is_read_is_one_snapshot(self, store: Store, stored: StoredSurvey) -> None:
+        """Whoever reads the tally and then the pending reports finds each report in exactly one of them."""
+        store.append([Batch(stored.key, some_reports([9]))])
+        with reading(store.engine) as connection:
+            version = connection.scalar(select(tallies.c.version))
+            assert store.tally(stored.survey.survey_id).count == 1
+            assert connection.scalar(select(func.count()).select_from(pending)) == 1
+            assert connection.scalar(select(tallies.c.version)) == version
+        assert count(store, pending) == 0
+
     def test_many_rows(self, store: Store, stored: StoredSurvey) -> None:
         """More pending rows than one transaction takes are all folded."""
         reports = some_reports(list(range(600)))

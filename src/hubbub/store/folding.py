@@ -40,7 +40,7 @@ def fold(engine: Engine, survey: int, survey_id: bytes, accumulator: Accumulator
             row = connection.execute(select(tallies).where(tallies.c.survey == survey)).one_or_none()
             if row is None:
                 raise UnknownSurvey(f"no survey of this id is here, got {survey_id.hex()[:8]}")
-            # After the tally, not before: what another folder has taken in between then shows in its version.
+            # In the same snapshot as the tally: a report is in exactly one of the two.
             if last is None:
                 last = connection.scalar(select(func.max(pending.c.key)).where(pending.c.survey == survey)) or 0
             keys = _next_keys(connection, survey, last)

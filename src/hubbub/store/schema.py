@@ -134,8 +134,9 @@ def _begin_sqlite(connection: Connection) -> None:
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """A transaction that only reads; one snapshot on SQLite."""
-    with available(), engine.connect() as connection, connection.begin():
+    """A transaction that only reads, all of it from one snapshot."""
+    options = {} if is_sqlite(engine) else {"isolation_level": "REPEATABLE READ"}
+    with available(), engine.connect().execution_options(**options) as connection, connection.begin():
         yield connection
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, func, insert, select
 
 from hubbub.errors import HubbubError, ParameterError, StoreError
 from hubbub.model.survey import Survey
-from hubbub.store.schema import available, is_sqlite, metadata, pending, report_ids, surveys, tallies, writing
+from hubbub.store.schema import available, is_sqlite, metadata, pending, reading, report_ids, surveys, tallies, writing
 from hubbub.store.store import Store
 from hubbub.wire.tally_file import parse_tally
 
@@ -42,9 +42,7 @@ def check(store: Store) -> Findings:
     """Read everything: checksums, ids of surveys, and that every id of an open survey was counted exactly once."""
     problems: list[str] = []
     totals = (0, 0, 0)
-    # One snapshot, so that collectors may go on meanwhile.
-    options = {} if store.embedded else {"isolation_level": "REPEATABLE READ"}
-    with available(), store.engine.connect().execution_options(**options) as connection, connection.begin():
+    with reading(store.engine) as connection:  # one snapshot, so that collectors may go on meanwhile
         if is_sqlite(connection):
             found = [row[0] for row in connection.exec_driver_sql("PRAGMA integrity_check(10)")]
             problems += [f"SQLite says: {line}" for line in found if line != "ok"]
@@ -122,11 +120,11 @@ def _copy_sqlite(store: Store, name: str) -> None:
 
 def _copy_rows(store: Store, name: str) -> None:
     with Store(name, store.build) as copy:
-        snapshot = store.engine.connect().execution_options(isolation_level="REPEATABLE READ", yield_per=_ROWS_AT_ONCE)
-        with available(), snapshot as source, writing(copy.engine) as target:
+        with reading(store.engine) as source, writing(copy.engine) as target:
             for table in metadata.sorted_tables:
                 target.execute(table.delete())
-                for part in source.execute(select(table)).partitions():
+                rows = source.execute(select(table), execution_options={"yield_per": _ROWS_AT_ONCE})
+                for part in rows.partitions():
                     target.execute(insert(table), [dict(row._mapping) for row in part])
         connection = copy.engine.raw_connection()
         connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
