@@ -157,7 +157,7 @@ def test_the_token_is_shown_once(start_hubbub: Start, tmp_path: Path, hubbub_cli
     """A person reads the token at the first start only; `store token` makes a new one."""
     database = tmp_path / "a.db"
     first = start_hubbub("serve", "--db", database, "--port", "0")
-    token = re.fullmatch(r"Owner's token, shown once and kept nowhere: (\S{43})\n", first_line(first))[1]
+    token = re.fullmatch(r"Owner's token, shown this once: (\S{43})\n", first_line(first))[1]
     assert first.stdout is not None
     address = re.match(r"Listening on (http://127\.0\.0\.1:\d+);", first.stdout.readline())[1]
     environment = {"HUBBUB_SERVER": address, "HUBBUB_TOKEN": token}

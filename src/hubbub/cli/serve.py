@@ -45,7 +45,7 @@ def serve(
             print_json({"url": address, "token": token})
         else:
             if token is not None:
-                typer.echo(f"Owner's token, shown once and kept nowhere: {token}")
+                typer.echo(f"Owner's token, shown this once: {token}")
             typer.echo(f"Listening on {address}; the API is described at {address}/docs. Ctrl-C ends it.")
         sys.stdout.flush()
         run(db, listener, workers)

@@ -92,7 +92,7 @@ def token(db: Database = DEFAULT_DATABASE, as_json: AsJSON = False) -> None:
     if as_json:
         print_json({"token": made})
     else:
-        typer.echo(f"Owner's token, shown once and kept nowhere: {made}")
+        typer.echo(f"Owner's token, shown this once: {made}")
 
 
 def _must_exist(db: str) -> None:
