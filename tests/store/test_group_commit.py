@@ -98,6 +98,29 @@ def test_a_refusal_is_for_one() -> None:
     writer.close()
 
 
+def test_those_who_have_gone_are_not_written() -> None:
+    """A request that was given up before its turn is left out; one whose turn has come cannot be given up."""
+    entered, go_on = threading.Event(), threading.Event()
+    written: list[int] = []
+
+    def append(batches: list[Batch]) -> list[Outcome]:
+        written.extend(batch.survey for batch in batches)
+        entered.set()
+        go_on.wait()
+        return all_new(batches)
+
+    writer = GroupCommit(append)
+    first = writer.submit(Batch(0, some_reports([1])))
+    entered.wait()
+    second, third = (writer.submit(Batch(number, some_reports([1]))) for number in (1, 2))
+    assert second.cancel()
+    assert not first.cancel()
+    go_on.set()
+    assert first.result().tolist() == third.result().tolist() == [True]
+    assert written == [0, 2]
+    writer.close()
+
+
 def test_the_end() -> None:
     """What was submitted before the end is written; what comes after is refused."""
     written: list[Batch] = []

@@ -180,6 +180,18 @@ class TestFolding:
             assert connection.scalar(select(tallies.c.version)) == version
         assert count(store, pending) == 0
 
+    def test_a_damaged_survey_does_not_keep_others_from_it(self, store: Store, stored: StoredSurvey) -> None:
+        """What can be folded is folded, and then the damage is told."""
+        other = store.add_survey(own_cell_survey(CELLS, "other"))
+        store.append([Batch(stored.key, some_reports([1])), Batch(other.key, some_reports([2]))])
+        with writing(store.engine) as connection:
+            connection.execute(update(tallies).where(tallies.c.survey == stored.key).values(tally=b"broken"))
+        with pytest.raises(StoreError, match="damaged"):
+            store.fold_all()
+        with reading(store.engine) as connection:
+            assert list(connection.scalars(select(pending.c.survey))) == [stored.key]
+        assert cells_of(store, other) == [2]
+
     def test_many_rows(self, store: Store, stored: StoredSurvey) -> None:
         """More pending rows than one transaction takes are all folded."""
         reports = some_reports(list(range(600)))

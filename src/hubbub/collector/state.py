@@ -105,20 +105,25 @@ class Collector:
 
     def _fold(self) -> None:
         """Fold, close what has run out, go on with what is being closed. A failure is tried again next time."""
-        try:
-            if self.store.fold_all():
-                self.metrics.add("hubbub_folds_total")
-            for stored in self.store.all_surveys():
-                closes = stored.survey.closes
-                if closes is not None and not stored.closed and closes <= datetime.now(UTC):
-                    self.store.close_survey(stored.survey.survey_id)
-            self.store.tidy()
-        except HubbubError as error:
-            self.metrics.add("hubbub_fold_failures_total")
-            log.warning("folding failed and is tried again: %s", error)
-        except Exception:
-            self.metrics.add("hubbub_fold_failures_total")
-            log.exception("folding failed and is tried again")
+        for step in (self._fold_pending, self._close_what_has_run_out, self.store.tidy):
+            try:
+                step()
+            except HubbubError as error:
+                self.metrics.add("hubbub_fold_failures_total")
+                log.warning("folding failed and is tried again: %s", error)
+            except Exception:
+                self.metrics.add("hubbub_fold_failures_total")
+                log.exception("folding failed and is tried again")
+
+    def _fold_pending(self) -> None:
+        if self.store.fold_all():
+            self.metrics.add("hubbub_folds_total")
+
+    def _close_what_has_run_out(self) -> None:
+        for stored in self.store.all_surveys():
+            closes = stored.survey.closes
+            if closes is not None and not stored.closed and closes <= datetime.now(UTC):
+                self.store.close_survey(stored.survey.survey_id)
 
 
 def collector_of(request: Request) -> Collector:

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine, delete, func, select, text, update
 from hubbub.errors import HubbubError, StoreError, StoreUnavailable, UnknownSurvey
 from hubbub.model.mechanism import Accumulator
 from hubbub.model.tally import Tally
-from hubbub.store.schema import BUSY_MILLISECONDS, available, is_sqlite, pending, reading, tallies, writing
+from hubbub.store.schema import BUSY_MILLISECONDS, available, is_sqlite, pending, reading, surveys, tallies, writing
 from hubbub.wire.tally_file import encode_tally, parse_tally
 
 _ROWS_AT_ONCE: Final = 500
@@ -114,7 +114,8 @@ def forget(engine: Engine) -> bool:
             connection.close()
 
 
-def surveys_with_pending(engine: Engine) -> list[int]:
-    """The keys of surveys whose reports wait to be folded."""
+def surveys_with_pending(engine: Engine) -> list[bytes]:
+    """The ids of surveys whose reports wait to be folded."""
+    waiting = surveys.c.key.in_(select(pending.c.survey))
     with reading(engine) as connection:
-        return sorted(connection.scalars(select(pending.c.survey).distinct()))
+        return [bytes(survey_id) for survey_id in connection.scalars(select(surveys.c.survey_id).where(waiting))]

@@ -66,8 +66,10 @@ class GroupCommit:
                 waiting = self._queue.get(block=not group)
                 if waiting is None:
                     return group, False
-                group.append(waiting)
-                size += len(waiting[0].reports)
+                # From here on it cannot be cancelled; whoever has gone before is not written at all.
+                if waiting[1].set_running_or_notify_cancel():
+                    group.append(waiting)
+                    size += len(waiting[0].reports)
         except queue.Empty:
             pass
         return group, True

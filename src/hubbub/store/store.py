@@ -16,7 +16,7 @@ import numpy as np
 from sqlalchemy import Row, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from hubbub.errors import ParameterError, StoreError, StoreUnavailable, UnknownSurvey
+from hubbub.errors import HubbubError, ParameterError, StoreError, StoreUnavailable, UnknownSurvey
 from hubbub.mechanisms.registry import mechanism_for
 from hubbub.model.mechanism import Mechanism
 from hubbub.model.survey import Survey
@@ -235,13 +235,21 @@ class Store:
         return tally
 
     def fold_all(self) -> int:
-        """Fold whatever is pending, and take away what a database keeps of it; how many surveys had something."""
-        waiting = set(folding.surveys_with_pending(self.engine))
-        for stored in self.all_surveys() if waiting else []:
-            if stored.key in waiting:
-                self.tally(stored.survey.survey_id)
+        """Fold whatever is pending, and take away what a database keeps of it; how many surveys had something.
+
+        A survey that cannot be folded does not keep the others from it; the first such error is raised at the end.
+        """
+        failure: HubbubError | None = None
+        waiting = folding.surveys_with_pending(self.engine)
+        for survey_id in waiting:
+            try:
+                self.tally(survey_id)
+            except HubbubError as error:
+                failure = failure or error
         if self._to_forget:
             self._to_forget = not folding.forget(self.engine)
+        if failure is not None:
+            raise failure
         return len(waiting)
 
     def tidy(self) -> None:
