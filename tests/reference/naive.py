@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -258,3 +259,21 @@ def tree_tally(symbol: int, masks: Sequence[int]) -> dict[int, int]:
             place ^= mask * (c >> j & 1)
         added[place] = added.get(place, 0) + 1 - 2 * parity(c, symbol)
     return added
+
+
+def tree_children(estimates: Sequence[Mapping[int, float]], score: float, weight: float, gap: float) -> list[float]:
+    """Scores of the children of a path, given what each row of the next depth says of each; −∞ for the hopeless."""
+    own = [sum(row[child] for row in estimates) for child in range(len(estimates[0]))]
+    best = max(own)
+    limit = best * best * weight / 2 - gap
+    return [-math.inf if best > 0 and limit > 0 and (x < 0 or x * x * weight / 2 < limit) else score + x for x in own]
+
+
+def best_under_each_root(ranked: Sequence[tuple[int, float]], quota: int, cut: float) -> list[int]:
+    """Places of the (root, rank) pairs that reach the cut, as many as the quota of each root, in order."""
+    kept = []
+    for place, (root, rank) in enumerate(ranked):
+        better = sum(other > rank or (other == rank and j < place) for j, (r, other) in enumerate(ranked) if r == root)
+        if rank >= cut and better < quota:
+            kept.append(place)
+    return kept
