@@ -67,15 +67,24 @@ class Layout:
     @property
     def slots(self) -> int:
         """Entries of a column that are not zero."""
-        return sum(self.repeats * stage.code_rows + self.estimates for stage in self.stages)
+        return sum(slots for slots, _ in self._blocks())
 
     @property
     def cells(self) -> int:
         """m: rows of Φ."""
-        return sum(
-            (self.repeats * stage.code_rows << stage.bucket_bits) + (self.estimates << stage.estimate_bits)
-            for stage in self.stages
-        )
+        return sum(slots << bits for slots, bits in self._blocks())
+
+    @property
+    def slot_bits(self) -> NDArray[np.int64]:
+        """log₂ of the rows of each slot."""
+        slots, bits = zip(*self._blocks(), strict=True)
+        return np.repeat(np.array(bits, np.int64), slots)
+
+    def _blocks(self) -> list[tuple[int, int]]:
+        """Slots and bits of all blocks of a stage and kind, in their order."""
+        identify = [(self.repeats * stage.code_rows, stage.bucket_bits) for stage in self.stages]
+        estimate = [(self.estimates, stage.estimate_bits) for stage in self.stages]
+        return [block for both in zip(identify, estimate, strict=True) for block in both]
 
 
 def staged(bits: int, sparsity: int) -> Layout:
@@ -180,7 +189,7 @@ class Operator:
         self.bucket_rows = np.concatenate(buckets)
         """For each block, the rows whose parities with x are the bits of its bucket, lowest first."""
         self.slot_block = np.repeat(np.arange(len(blocks)), [block.slots for block in blocks])
-        self.slot_bits = np.array([block.bucket_bits for block in blocks])[self.slot_block]
+        self.slot_bits = layout.slot_bits
         self.first_cells = np.concatenate([[0], np.cumsum(np.int64(1) << self.slot_bits)])[:-1]
 
     def _draw_identification(
@@ -226,7 +235,10 @@ class Operator:
     def measure(self, items: NDArray[np.uint64], values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Φv for the v that has these values at these coordinates. Costs n·slots steps."""
         cells, signs = self.columns(items)
-        return np.bincount(cells.ravel(), (signs * values[:, np.newaxis]).ravel(), self.cells)
+        entries = (signs * values[:, np.newaxis]).ravel()
+        return np.bincount(cells.ravel(), entries, self.cells).astype(
+            np.float64
+        )  # floats even where there are no items
 
     def characters(self, cells: NDArray[np.int64]) -> NDArray[np.uint64]:
         """For cell k of a slot, the a with (−1)^⟨a, x⟩ = sign(x)·(−1)^⟨k, bucket(x)⟩.
@@ -235,7 +247,7 @@ class Operator:
         """
         slots = np.searchsorted(self.first_cells, cells, side="right") - 1
         within = cells - self.first_cells[slots] + self._first_mixtures[self.slot_block[slots]]
-        return self.sign_rows[slots] ^ self._mixtures[within]
+        return np.asarray(self.sign_rows[slots] ^ self._mixtures[within])
 
     @cached_property
     def _first_mixtures(self) -> NDArray[np.int64]:

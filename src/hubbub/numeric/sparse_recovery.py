@@ -10,18 +10,25 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse import linalg as sparse_linalg
 
+from hubbub.errors import ParameterError
 from hubbub.numeric import gf2, ordered_statistics
 from hubbub.numeric.sparse_operator import Block, Operator
 
 ORDER = 2
 """How many of the most reliable signs of a bucket may be wrong."""
 
+_ROUNDING = 1e-13
+_MOST_STEPS = 500
+
 Found = tuple[NDArray[np.uint64], NDArray[np.float64]]
 """Coordinates, shape (k, words), and their values."""
 
 
-def recover(operator: Operator, measured: NDArray[np.float64], decoder: str = "refit", size: int | None = None) -> Found:
+def recover(
+    operator: Operator, measured: NDArray[np.float64], decoder: str = "refit", size: int | None = None
+) -> Found:
     """The large coordinates of v and their values, the largest value first.
 
     Parameters
@@ -42,7 +49,9 @@ def recover(operator: Operator, measured: NDArray[np.float64], decoder: str = "r
     Costs O(s) decodings of a code of O(log N) bits, each about log³ N steps, for each of O(log s) stages.
     """
     if measured.shape != (operator.cells,):
-        raise ValueError(f"measurements must have shape ({operator.cells},), got {measured.shape}")
+        raise ParameterError(f"measured must have shape ({operator.cells},), got {measured.shape}")
+    if decoder not in ("faithful", "refit"):
+        raise ParameterError(f"decoder must be faithful or refit, got decoder={decoder!r}")
     run = _recover_faithful if decoder == "faithful" else _recover_refit
     items, values = run(operator, measured, 1 << operator.bits if size is None else size)
     order = np.argsort(-values, kind="stable")
@@ -62,7 +71,7 @@ def _recover_faithful(operator: Operator, measured: NDArray[np.float64], size: i
         left = left - operator.measure(items[kept], estimates[kept])
         # A coordinate that comes again is corrected: its values add up.
         found, places = np.unique(np.concatenate([found, items[kept]]), axis=0, return_inverse=True)
-        values = np.bincount(places.ravel(), np.concatenate([values, estimates[kept]]), len(found))
+        values = np.bincount(places.ravel(), np.concatenate([values, estimates[kept]]), len(found)).astype(np.float64)
     return found, values
 
 
@@ -123,6 +132,7 @@ def fit(
     design = sparse.csc_array(
         (signs.ravel().astype(np.float64), cells.ravel(), starts), shape=(operator.cells, len(items))
     )
-    gram = (design.T @ design).toarray()
-    values = np.asarray(np.linalg.lstsq(gram, design.T @ measured, rcond=None)[0], np.float64)
-    return values, measured - design @ values
+    # Columns are nearly orthogonal, so that conjugate gradients need a dozen steps; where some depend on others, they
+    # still reach a solution, the smallest one.
+    values, _ = sparse_linalg.cg(design.T @ design, design.T @ measured, rtol=_ROUNDING, maxiter=_MOST_STEPS)
+    return np.asarray(values, np.float64), measured - design @ values
