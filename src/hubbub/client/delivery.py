@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
@@ -44,10 +45,10 @@ class Client:
     Parameters
     ----------
     survey : str or bytes
-        The survey's address, http(s)://…/v1/surveys/<id>, or its JSON. An address is a pin: only the survey whose
-        SHA-256 is the id is answered. With the JSON a report can be made while the device is offline.
+        The survey's address, http(s)://…/v1/surveys/<id>; or its JSON, with the address in `url`. An address is a pin:
+        only the survey whose SHA-256 is the id is answered.
     url : str, optional
-        With JSON: the survey's address.
+        The survey's address, if its JSON is at hand: then a report can be made while the device is offline.
     max_epsilon : number
         The largest ε that one survey may state.
     lifetime_epsilon, lifetime_delta : number
@@ -60,6 +61,8 @@ class Client:
         Seconds before the first retry; twice as many before each next one, up to the last; each half to one and a half
         times as long at random.
     """
+
+    _id = ""
 
     def __init__(
         self,
@@ -77,10 +80,8 @@ class Client:
         self._max_epsilon = _limit("max_epsilon", max_epsilon)
         self._cap = _limit("lifetime_epsilon", lifetime_epsilon), _limit("lifetime_delta", lifetime_delta)
         self._timeout, self._retries = timeout, (first_retry, last_retry)
-        text = survey.decode("utf-8", "replace") if isinstance(survey, bytes) else survey
-        is_json = isinstance(text, str) and text.lstrip()[:1] == "{"
-        self._survey = self._checked(survey) if is_json else None
-        address = SURVEY_URL.fullmatch(str(url if is_json else text))
+        self._survey = None if url is None else self._checked(survey)
+        address = SURVEY_URL.fullmatch(str(survey if url is None else url))
         if not address:
             # Not shown: on a command line it may be a value in the wrong place.
             raise ClientError("a survey's address must be http(s)://…/v1/surveys/<64 hex digits>, got something else")
@@ -254,10 +255,10 @@ class Client:
         """Bring the survey here unless it was answered before, and answer it if a value waits for it."""
         try:
             if self._survey is None and not self._refusal and self._id not in self._ledger.read():
-                survey = self._checked(exchange(self._url, None, self._timeout))
-                if survey.survey_id.hex() != self._id:
-                    raise SurveyError(f"the survey must be {self._id[:8]}…, got {survey.survey_id.hex()[:8]}…")
-                self._survey = survey
+                document = exchange(self._url, None, self._timeout)
+                if hashlib.sha256(document).hexdigest() != self._id:  # a hotel's network, or a collector that cheats
+                    raise TryLater("the reply was not the survey that the address names")
+                self._survey = self._checked(document)
             with self._changed:
                 if self._held and self._survey is not None:
                     self._answer(self._survey, self._held[0])

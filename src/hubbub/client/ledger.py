@@ -82,9 +82,10 @@ class Ledger:
         except (ValueError, RecursionError):
             data = None
         version = data.get("version") if isinstance(data, dict) else None
-        if type(version) is int and version > LEDGER_VERSION:
+        version = version if type(version) is int else 0
+        if version > LEDGER_VERSION:
             raise LedgerError(f"the ledger must be of version {LEDGER_VERSION}, got {version} in {self.path!r}")
-        if not (version == LEDGER_VERSION and set(data) == {"version", "surveys"} and _are_entries(data["surveys"])):
+        if version < 1 or set(data) != {"version", "surveys"} or not _are_entries(data["surveys"]):
             raise LedgerError(
                 f"the ledger must be what a client wrote, got another file in {self.path!r}; it is left as it is: "
                 "mend it, or move it away and begin at zero"
