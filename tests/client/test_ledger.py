@@ -172,9 +172,11 @@ def test_a_full_disk_loses_nothing(device: DeviceSurvey, ledger: Path, monkeypat
 
 WRITER = """
 import sys
+import hubbub.client.ledger
 from hubbub.client.ledger import Ledger
 from hubbub.client.survey import read_survey
 from decimal import Decimal
+hubbub.client.ledger._LOCK_SECONDS = 60
 survey, book, first = read_survey(sys.argv[1]), Ledger(sys.argv[2]), int(sys.argv[3])
 for number in range(first, first + 15):
     each = survey._replace(survey_id=number.to_bytes(32, "big"))

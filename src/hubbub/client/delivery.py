@@ -235,21 +235,18 @@ class Client:
 
     def _try_everything(self) -> float | None:
         """Fetch the survey if it is not here, send what is pending; the seconds to wait, None if nothing is left."""
-        waits = []
-        self._trouble = ""
+        troubles: list[tuple[str, float]] = []
         for step in (self._fetch, self._send_pending):
             try:
                 step()
             except TryLater as error:
-                self._trouble = str(error)
-                waits.append(error.seconds)
+                troubles.append((str(error), error.seconds))
             except LedgerError as error:
-                self._trouble = str(error)
-                waits.append(0.0)
+                troubles.append((str(error), 0.0))
             except Exception as error:  # a defect of ours must not reach the host program; its text might tell a value
-                self._trouble = f"the client failed ({type(error).__name__})"
-                waits.append(0.0)
-        return max(waits, default=None)
+                troubles.append((f"the client failed ({type(error).__name__})", 0.0))
+        self._trouble = troubles[0][0] if troubles else ""
+        return max((seconds for _, seconds in troubles), default=None)
 
     def _fetch(self) -> None:
         """Bring the survey here unless it was answered before, and answer it if a value waits for it."""
