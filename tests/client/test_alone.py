@@ -22,7 +22,8 @@ from {package} import Client
 with Client(sys.argv[1], ledger=sys.argv[2], first_retry=0.01) as client:
     client.report("news.example")
     print(client.flush(60).status)
-outside = {{name.partition(".")[0] for name in sys.modules}} - set(sys.stdlib_module_names) - {{"__main__", "{package}"}}
+loaded = {{name.partition(".")[0] for name in sys.modules}}
+outside = loaded - set(sys.stdlib_module_names) - {{"__main__", "{package}"}}
 print(*sorted(outside))
 """
 

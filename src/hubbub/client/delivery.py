@@ -128,11 +128,14 @@ class Client:
             return result
 
     def flush(self, timeout: float = 10.0) -> Result:
-        """Wait until the survey's report is delivered or refused, at most so many seconds; what became of it."""
+        """Wait until the survey's report is delivered or refused, at most so many seconds; what became of it.
+
+        Reports that others left in the ledger are tried once before this returns.
+        """
         self._mend_after_fork()
         deadline = time.monotonic() + timeout
         with self._changed:
-            while (result := self._state()).status in ("queued", "waiting"):
+            while (result := self._state()).status in ("queued", "waiting") or self._busy:
                 left = deadline - time.monotonic()
                 if left <= 0 or self._closed:
                     break
@@ -195,7 +198,7 @@ class Client:
         self._process = os.getpid()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
-        self._woken = False
+        self._woken = self._busy = False
         self._trouble = ""
 
     def _mend_after_fork(self) -> None:
@@ -205,14 +208,14 @@ class Client:
 
     def _wake(self) -> None:
         with self._changed:
-            self._woken = True
+            self._woken = self._busy = not self._closed
             self._changed.notify_all()
             if self._thread is None and not self._closed:
                 self._thread = threading.Thread(target=self._run, name="hubbub-client", daemon=True)
                 try:
                     self._thread.start()
                 except RuntimeError:  # no more threads, or the interpreter is ending: the ledger keeps the report
-                    self._thread = None
+                    self._thread, self._busy = None, False
 
     def _run(self) -> None:
         """Until nothing is left to do: try everything, wait, try again."""
@@ -220,8 +223,9 @@ class Client:
         while True:
             with self._changed:
                 self._woken = False
-            wait = self._try_everything()
+            wait = None if self._closed else self._try_everything()
             with self._changed:
+                self._busy = self._woken
                 self._changed.notify_all()
                 if self._closed or (wait is None and not self._woken):
                     self._thread = None
@@ -232,6 +236,7 @@ class Client:
                     jitter = 0.5 + secrets.randbelow(1 << 32) / 2**32
                     self._changed.wait(max(wait, delay * jitter))
                     delay = min(2 * delay, last)
+                self._busy = True
 
     def _try_everything(self) -> float | None:
         """Fetch the survey if it is not here, send what is pending; the seconds to wait, None if nothing is left."""
