@@ -268,6 +268,25 @@ def test_nothing_tells_the_value(
     assert len(peer.counted) == 1
 
 
+def test_a_defect_of_ours_stays_inside(
+    peer: Peer, survey: Survey, ledger: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever fails in the client, in the call or in the background, the host sees a result without the value."""
+
+    def fail(_: object, value: object, __: object) -> bytes:
+        raise RuntimeError(value)
+
+    monkeypatch.setattr("hubbub.client.delivery.encode_report", fail)
+    with Client(survey.to_json(), url=peer.url(survey), ledger=ledger, **FAST) as client:
+        assert client.report(SECRET) == Result("refused", "the client failed (RuntimeError)")
+    with Client(peer.url(survey), ledger=ledger, **FAST) as client:
+        client.report(SECRET)
+        while not (state := client.flush(0.01)).detail:
+            pass
+    assert state == Result("waiting", "the client failed (RuntimeError)")
+    assert capfd.readouterr() == ("", "")
+
+
 def test_a_closed_client_refuses(peer: Peer, survey: Survey, ledger: Path) -> None:
     """After close nothing is made; what waited in memory is forgotten."""
     client = Client(survey.to_json(), url=peer.url(survey), ledger=ledger, **FAST)
@@ -306,6 +325,8 @@ def test_a_forked_child_sends(peer: Peer, survey: Survey, ledger: Path) -> None:
         f"http://h/v1/surveys/{'0' * 64}?x",
         f"http:///v1/surveys/{'0' * 64}",
         f"http://h/v1/surveys/{'0' * 64}\n",
+        f"http://h\x00/v1/surveys/{'0' * 64}",
+        f"http://bücher.example/v1/surveys/{'0' * 64}",
     ],
 )
 def test_bad_addresses(survey_url: str, ledger: Path) -> None:

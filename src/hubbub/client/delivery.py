@@ -169,6 +169,8 @@ class Client:
                 return Result("already")
         except ClientError as error:
             return Result("refused", str(error))
+        except Exception as error:  # as in _try_everything
+            return Result("refused", f"the client failed ({type(error).__name__})")
         self._held.append(value)
         return Result("waiting")
 

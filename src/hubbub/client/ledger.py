@@ -29,7 +29,9 @@ else:
     import fcntl
 
 LEDGER_VERSION: Final = 1
-SURVEY_URL: Final = re.compile(r"https?://[^\s/?#@]+(?:/[^\s?#]+)?/v1/surveys/([0-9a-f]{64})", re.ASCII)
+SURVEY_URL: Final = re.compile(
+    r"(?=[!-~]+\Z)https?://[^/?#@]+(?:/[^?#]+)?/v1/surveys/([0-9a-f]{64})"
+)  # ASCII, no blanks
 _ENTRY: Final = {
     "name": re.compile(r"(?s).{1,200}"),
     "url": SURVEY_URL,
@@ -179,7 +181,7 @@ def _are_entries(data: object) -> bool:
     return all(
         set(entry) == set(_ENTRY)
         and all(isinstance(entry[name], str) and pattern.fullmatch(entry[name]) for name, pattern in _ENTRY.items())
-        and entry["url"].endswith(survey_id)
+        and entry["url"].rpartition("/")[2] == survey_id
         for survey_id, entry in data.items()
     )
 
