@@ -82,13 +82,15 @@ def _read(reply: Any, timeout: float) -> bytes:
 def _judge(error: urllib.error.HTTPError, timeout: float) -> Exception:
     wait = error.headers.get("Retry-After")
     is_problem = error.headers.get_content_type() == "application/problem+json"
+    answered = f"{_title(error, timeout) if is_problem else 'no collector wrote it'} ({error.code})"
     if wait is None and is_problem and 400 <= error.code < 500 and error.code not in _LATER:
-        return Refused(f"the collector refused it: {_title(error, timeout)} ({error.code})")
+        return Refused(f"the collector refused it: {answered}")
     seconds = float(wait) if wait and wait.isascii() and wait.isdigit() and len(wait) < 10 else 0.0
-    return TryLater(f"the collector answered {error.code}", min(seconds, _MAX_RETRY_AFTER))
+    return TryLater(f"the collector answered: {answered}", min(seconds, _MAX_RETRY_AFTER))
 
 
 def _title(error: urllib.error.HTTPError, timeout: float) -> str:
+    """What a problem document says, fit to be shown."""
     try:
         title = json.loads(_read(error, timeout))["title"]
     except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError, RecursionError, TryLater):
