@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
@@ -142,8 +143,26 @@ def test_another_survey_under_the_address_is_not_answered(peer: Peer, survey: Su
         state = client.flush(0)
     assert state == Result("waiting", "the reply was not the survey that the address names")
     assert not peer.posted
-    with pytest.raises(SurveyError, match="the survey must be"):
+    with pytest.raises(SurveyError, match=r"the survey must be 00000000… as its address says, got "):
         Client(survey.to_json(), url="http://127.0.0.1:1/v1/surveys/" + "0" * 64, ledger=ledger)
+
+
+def test_another_spelling_of_a_survey_is_refused(peer: Peer, survey: Survey, ledger: Path) -> None:
+    """A survey under the hash of a spelling that is not canonical could be answered twice: it is not answered."""
+
+    class Respelled:
+        def to_json(self) -> bytes:
+            return survey.to_json().replace(b",", b", ", 1)
+
+    respelled = hashlib.sha256(Respelled().to_json()).hexdigest()
+    peer.surveys[respelled] = Respelled()
+    with Client(f"{peer.base}/v1/surveys/{respelled}", ledger=ledger, **FAST) as client:
+        client.report(SECRET)
+        result = client.flush(WAIT)
+    assert result.status == "refused"
+    assert "as its address says" in result.detail
+    assert not peer.posted
+    assert not ledger.exists()
 
 
 def test_a_fetched_survey_above_the_limit_is_refused(peer: Peer, other_survey: Survey, ledger: Path) -> None:

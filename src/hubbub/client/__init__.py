@@ -4,8 +4,8 @@
     client.report("news.example")
 
 Standard library only, and nothing of the rest of hubbub: the folder is also shipped alone, as the wheel
-`hubbub-client`. It is a second implementation of the randomisers that devices run, held to the bulk one byte for byte
-by `tests/vectors`. What is promised, and what is not, is in docs/client.md.
+`hubbub-client`, hence its relative imports. It is a second implementation of the randomisers that devices run, held to
+the bulk one byte for byte by `tests/vectors`. What is promised, and what is not, is in docs/client.md.
 """
 
 from __future__ import annotations

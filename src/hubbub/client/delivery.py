@@ -80,14 +80,13 @@ class Client:
         self._max_epsilon = _limit("max_epsilon", max_epsilon)
         self._cap = _limit("lifetime_epsilon", lifetime_epsilon), _limit("lifetime_delta", lifetime_delta)
         self._timeout, self._retries = timeout, (first_retry, last_retry)
-        self._survey = None if url is None else self._checked(survey)
+        document = None if url is None else survey
         address = SURVEY_URL.fullmatch(str(survey if url is None else url))
         if not address:
             # Not shown: on a command line it may be a value in the wrong place.
             raise ClientError("a survey's address must be http(s)://…/v1/surveys/<64 hex digits>, got something else")
         self._url, self._id = address[0], address[1]
-        if self._survey and self._survey.survey_id.hex() != self._id:
-            raise SurveyError(f"the survey must be {self._id[:8]}… of url, got {self._survey.survey_id.hex()[:8]}…")
+        self._survey = None if document is None else self._checked(document)
         self._ledger = Ledger(ledger)
         self._held: list[object] = []  # at most one value, until the survey is here
         self._refusal = ""
@@ -153,6 +152,10 @@ class Client:
 
     def _checked(self, document: str | bytes) -> DeviceSurvey:
         survey = read_survey(document)
+        if survey.survey_id.hex() != self._id:  # or a survey in two spellings would be answered twice
+            raise SurveyError(
+                f"the survey must be {self._id[:8]}… as its address says, got {survey.survey_id.hex()[:8]}…"
+            )
         if survey.epsilon > self._max_epsilon:
             raise SurveyError(f"a survey must state at most ε = {self._max_epsilon}, got ε = {survey.epsilon}")
         return survey

@@ -6,6 +6,16 @@ import struct
 from collections.abc import Sequence
 from typing import Final
 
+# What a key is for: the numbers of docs/wire-format.md.
+REPORT_ROW: Final = 1
+PROJECTION_SIGNS: Final = 2
+BUCKET_MATRIX: Final = 4
+BUCKET_SHIFT: Final = 5
+TREE_BIJECTION: Final = 6
+TREE_COINS: Final = 7
+TREE_BUCKET: Final = 8
+TREE_FINGERPRINT: Final = 9
+
 _MASK32: Final = 0xFFFFFFFF
 
 

@@ -12,7 +12,19 @@ from typing import Any, NamedTuple
 
 from .checks import fields, require, threshold, whole
 from .domains import Domain
-from .hashing import derive_key, halves, hash_words
+from .hashing import (
+    BUCKET_MATRIX,
+    BUCKET_SHIFT,
+    PROJECTION_SIGNS,
+    REPORT_ROW,
+    TREE_BIJECTION,
+    TREE_BUCKET,
+    TREE_COINS,
+    TREE_FINGERPRINT,
+    derive_key,
+    halves,
+    hash_words,
+)
 
 
 class Randomizer(NamedTuple):
@@ -65,7 +77,10 @@ def read_tree(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
     require(depths == sorted(depths) and depths[-1] == length, f"depths must descend to {length}", depths)
     fits = all(0 <= chunk <= min(bucket_bits, depth) for chunk, depth in zip(chunks, depths, strict=True))
     require(fits, "chunks must fit into their bucket and depth", chunks)
-    root, coins, buckets = (derive_key(seed, purpose) for purpose in (9 if domain.coded else 6, 7, 8))
+    root, coins, buckets = (
+        derive_key(seed, purpose)
+        for purpose in (TREE_FINGERPRINT if domain.coded else TREE_BIJECTION, TREE_COINS, TREE_BUCKET)
+    )
     words, item_words = -(-length // 64), -(-bits // 64)
     right, left = bits - bits // 2, bits // 2
 
@@ -99,7 +114,7 @@ def read_tree(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
         first = hash_words(coins, report_id)
         more = [hash_words(coins, (*report_id, block)) for block in (1, 2)]
         row = next(row for row, end in enumerate(ends) if first >> 40 < end)
-        bucket = bucket_of(path_of(item), row) & ((1 << bucket_bits) - 1)
+        bucket = bucket_of(path_of(item), row)
         drawn_masks = [first, first >> 20, *(block >> 20 * k for block in more for k in range(3))]
         symbol = sum(parity(mask & 0xFFFFF & bucket) << j for j, mask in enumerate(drawn_masks[:masks]))
         return symbol if drawn[2] < keep else drawn[3] >> (64 - masks)
@@ -111,7 +126,7 @@ def one_bit(seed: bytes, data: dict[str, Any], rows: int, sign: Callable[[int, i
     """One bit about one row, which is a public coin of the report's id."""
     fits = rows <= 1 << 21 or (rows <= 1 << 24 and rows.bit_count() == 1)
     require(fits, "rows must be at most 2^21, or a power of two up to 2^24", rows)
-    truth, coins = threshold(data, "truth_threshold", 1 << 63), derive_key(seed, 1)
+    truth, coins = threshold(data, "truth_threshold", 1 << 63), derive_key(seed, REPORT_ROW)
 
     def answer(item: int, drawn: Sequence[int]) -> int:
         row = hash_words(coins, halves(drawn[0] | drawn[1] << 64, 2)) * rows >> 64
@@ -126,7 +141,7 @@ def read_jl(seed: bytes, data: dict[str, Any], domain: Domain, dense: bool) -> R
     bits, rows = (domain.size - 1).bit_length(), whole(data, "rows", 1, 1 << 24)
     require(bits <= 24, "jl must have at most 2^24 values", f"2^{bits}")
     require(dense or rows == 1 << bits, f"rows must be {1 << bits} for hadamard", rows)
-    key = derive_key(seed, 2)
+    key = derive_key(seed, PROJECTION_SIGNS)
 
     def sign(item: int, row: int) -> int:
         return hash_words(key, (item, 0, row >> 6)) >> (row & 63) & 1 if dense else parity(item & row)
@@ -150,7 +165,7 @@ def read_bucket(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer
     bits, per_trial = (domain.size - 1).bit_length(), whole(data, "rows_per_trial", 1, 1 << 12)
     # With more rows than that a trial without a zero row is hardly ever drawn, and the search below would not end.
     require(bits < per_trial <= 4 << bits, f"rows_per_trial must be from {bits + 1} to {4 << bits}", per_trial)
-    matrix, shifts, words = derive_key(seed, 4), derive_key(seed, 5), -(-bits // 64)
+    matrix, shifts, words = derive_key(seed, BUCKET_MATRIX), derive_key(seed, BUCKET_SHIFT), -(-bits // 64)
 
     def draw(trial: int, attempt: int) -> Iterator[int]:
         for row in range(per_trial):
