@@ -302,6 +302,8 @@ def bad_surveys() -> Iterator[dict[str, str]]:
         "a fraction": text.replace('"expected_reports":100000', '"expected_reports":100000.0'),
         "an exponent": text.replace('"expected_reports":100000', '"expected_reports":1e5'),
         "a lone surrogate": changed(JL, "name", "x").replace('"name":"x"', '"name":"\\ud800"'),
+        "a lone surrogate in an option": text.replace('"calibration":"onebit"', '"calibration":"\\udfff"'),
+        "61 digits": text.replace('"epsilon":"1"', f'"epsilon":"1.{"0" * 59}1"'),
         "closes before it opens": changed(JL, "opens", "2031-01-01T00:00:00Z").replace(
             '"closes":null', '"closes":"2030-01-01T00:00:00Z"'
         ),

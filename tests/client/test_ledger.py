@@ -178,9 +178,10 @@ from hubbub.client.survey import read_survey
 from decimal import Decimal
 hubbub.client.ledger._LOCK_SECONDS = 60
 survey, book, first = read_survey(sys.argv[1]), Ledger(sys.argv[2]), int(sys.argv[3])
-for number in range(first, first + 15):
+for number in range(first, first + int(sys.argv[4])):
     each = survey._replace(survey_id=number.to_bytes(32, "big"))
     assert book.add(each, "http://h/v1/surveys/" + each.survey_id.hex(), b"", (Decimal(1000), Decimal(0)))
+    print(number, flush=True)
     book.settle(each.survey_id.hex(), "sent", "")
 """
 
@@ -188,12 +189,31 @@ for number in range(first, first + 15):
 def test_processes_do_not_lose_each_others_entries(other_survey: Survey, ledger: Path) -> None:
     """Three processes write fifteen entries each at the same time: all are there in the end."""
     words = [other_survey.to_json().decode(), str(ledger)]
-    writers = [subprocess.Popen([sys.executable, "-c", WRITER, *words, str(100 * n)]) for n in range(3)]
+    command = [sys.executable, "-c", WRITER, *words]
+    writers = [subprocess.Popen([*command, str(100 * n), "15"], stdout=subprocess.DEVNULL) for n in range(3)]
     assert [writer.wait() for writer in writers] == [0, 0, 0]
     entries = Ledger(ledger).read()
     assert len(entries) == 45
     assert {entry["state"] for entry in entries.values()} == {"sent"}
     assert Ledger.totals(entries)[0] == 90
+
+
+def test_kills_lose_nothing(other_survey: Survey, ledger: Path) -> None:
+    """A writer is killed (-9) again and again, wherever it is: what it had confirmed is there, and all can be read."""
+    confirmed: set[int] = set()
+    for kill in range(8):
+        words = [other_survey.to_json().decode(), str(ledger), str(1000 * kill), "1000"]
+        writer = subprocess.Popen([sys.executable, "-c", WRITER, *words], stdout=subprocess.PIPE, text=True)
+        for _ in range(3 * kill + 1):
+            confirmed.add(int(writer.stdout.readline()))
+        writer.kill()
+        confirmed |= {int(line) for line in writer.stdout if line.endswith("\n")}
+        assert writer.wait() == -9
+        writer.stdout.close()
+        told = {int(survey_id, 16) for survey_id in Ledger(ledger).read()}
+        assert confirmed <= told
+        assert len(told - confirmed) <= kill + 1  # written when the kill came, not yet confirmed
+    assert len(confirmed) >= 92
 
 
 @pytest.mark.skipif(os.name != "posix", reason="locks are different there")
