@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint statistical bench bench-quick bench-sparse accuracy accuracy-quick docs clean
+.PHONY: help demo test lint vectors statistical bench bench-quick bench-sparse accuracy accuracy-quick docs clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -32,6 +32,9 @@ lint: $(VENV)/.ready-dev  ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+vectors: $(VENV)/.ready-dev  ## Write tests/vectors again, which all clients must reproduce
+	$(BIN)/python tools/make_vectors.py
 
 statistical: $(VENV)/.ready-dev  ## The statistical tests with a fresh seed, which is printed
 	@seed=$$($(BIN)/python -c 'import secrets; print(secrets.randbits(31))'); echo "seed $$seed"; \

@@ -7,11 +7,13 @@ import contextlib
 import hashlib
 import io
 import json
+import os
 import re
 import runpy
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Context, Decimal, localcontext
 from pathlib import Path
@@ -20,10 +22,11 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import typer
+from tests.client.peer import Peer, serving
 from tests.reference import naive
 from typer.testing import CliRunner
 
-from hubbub import Integers, ReplayedWords, Text, create_survey, mechanism_for
+from hubbub import Hostnames, Integers, ReplayedWords, Text, create_survey, mechanism_for
 from hubbub.cli.main import app
 from hubbub.mechanisms.registry import REGISTRY
 from hubbub.numeric.hashing import Purpose, derive_key, hash_uint64
@@ -151,6 +154,17 @@ OTHERS = [
 
 
 @pytest.fixture
+def collector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A collector for the commands that need one, a survey that $SURVEY names, and a ledger of its own."""
+    survey = create_survey("referrers", Hostnames(), 1, public_seed=SEED)
+    with serving(Peer(survey)) as peer:
+        monkeypatch.setenv("SURVEY", peer.url(survey))
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path.with_name(tmp_path.name + "-state")))
+        monkeypatch.setenv("no_proxy", "*")
+        yield
+
+
+@pytest.fixture
 def samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the sample files, made by the block of docs/commands.md that makes them."""
     monkeypatch.chdir(tmp_path)
@@ -161,7 +175,7 @@ def samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run_command(command: str) -> str:
     """Run a hubbub command line in this process and return what it prints."""
-    name, *arguments = shlex.split(command)
+    name, *arguments = shlex.split(os.path.expandvars(command))
     assert name == "hubbub"
     given = None
     if "<" in arguments:
@@ -183,7 +197,7 @@ def test_there_are_commands() -> None:
     assert all(f"hubbub {name} " in f"{shown} " for name in COMMAND_LINE)
 
 
-@pytest.mark.usefixtures("samples")
+@pytest.mark.usefixtures("samples", "collector")
 @pytest.mark.parametrize("session", SESSIONS)
 def test_commands_run(session: list[Shown]) -> None:
     """Every hubbub command exits with 0 and prints the lines shown, in order; "…" stands for what is left out."""
@@ -251,7 +265,7 @@ def fields(value: object, path: str = "") -> set[str]:
     return set().union(*(fields(each, f"{path}.{name}".lstrip(".")) for name, each in value.items()))
 
 
-@pytest.mark.usefixtures("samples")
+@pytest.mark.usefixtures("samples", "collector")
 @pytest.mark.parametrize(
     ("name", "command"),
     [
@@ -259,12 +273,16 @@ def fields(value: object, path: str = "") -> set[str]:
         ("simulate", "simulate -m bucket -n 8000 --bits 32 --heavy 0.5 --json --seed 1"),
         ("mechanisms", "mechanisms --json"),
         ("code measure", "code measure own.json countries.txt --kind words --json"),
+        ("report", 'report news.example --survey "$SURVEY" --json'),
+        ("ledger show", "ledger show --json"),
     ],
 )
 def test_json_fields_are_documented(name: str, command: str) -> None:
     """The table of JSON fields is the set of fields that the command prints."""
     if "own.json" in command:
         run_command("hubbub code fit countries.txt --output own.json --kind words")
+    if name == "ledger show":
+        run_command('hubbub report news.example --survey "$SURVEY"')
     printed = fields(json.loads(run_command(f"hubbub {command}")))
     table = section(name).partition("### JSON")[2]
     assert set(re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)) == printed

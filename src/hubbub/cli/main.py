@@ -10,7 +10,9 @@ import hubbub
 from hubbub.cli.code import code
 from hubbub.cli.demo import demo
 from hubbub.cli.find import find
+from hubbub.cli.ledger import ledger
 from hubbub.cli.mechanisms import mechanisms
+from hubbub.cli.report import CONTEXT, report
 from hubbub.cli.simulate import simulate
 
 app = typer.Typer(
@@ -41,3 +43,5 @@ def _main(
 for _command in (find, simulate, mechanisms, demo):
     app.command()(_command)
 app.add_typer(code)
+app.command(context_settings=CONTEXT)(report)
+app.add_typer(ledger)

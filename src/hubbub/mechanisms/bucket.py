@@ -71,10 +71,11 @@ class Bucket(RowSketch):
         parameters = survey.parameters
         self.rows_per_trial = whole(parameters, "rows_per_trial", 1, 2**12)
         self.trials = whole(parameters, "trials", 1, 2**10)
-        if self.rows_per_trial <= survey.domain.bits:
+        # With more rows than 4·2^bits a trial without a zero row is hardly ever drawn, and drawing would not end.
+        if not survey.domain.bits < self.rows_per_trial <= 4 << survey.domain.bits:
             raise ParameterError(
-                f"parameters.rows_per_trial must be above the {survey.domain.bits} bits of an item, "
-                f"got {self.rows_per_trial}"
+                f"parameters.rows_per_trial must be above the {survey.domain.bits} bits of an item and at most 4 times "
+                f"its 2^{survey.domain.bits} values, got {self.rows_per_trial}"
             )
         rows = self.rows_per_trial * self.trials
         channel: LaplaceChannel | OneBitChannel
