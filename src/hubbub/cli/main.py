@@ -11,6 +11,7 @@ from hubbub.cli.code import code
 from hubbub.cli.demo import demo
 from hubbub.cli.find import find
 from hubbub.cli.mechanisms import mechanisms
+from hubbub.cli.paper import paper
 from hubbub.cli.simulate import simulate
 
 app = typer.Typer(
@@ -38,6 +39,6 @@ def _main(
     del version
 
 
-for _command in (find, simulate, mechanisms, demo):
+for _command in (find, simulate, mechanisms, demo, paper):
     app.command()(_command)
 app.add_typer(code)
