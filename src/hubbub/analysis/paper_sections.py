@@ -78,8 +78,8 @@ def _separation(numbers: Numbers) -> Section:
             "Every person holds one of two values, by a fair coin. Whatever a local mechanism sends, most of the doubt "
             f"about each person stays, and adds up: no estimate of the count has a root mean square error below "
             f"{setting['rmse_bound']:.4f}·√n, and every way to choose the larger value misses it by more than "
-            f"{setting['regret_bound']:.2f}·√n with a chance of at least {setting['beta']:.0%}. Randomised response, read by "
-            "its posterior mean, attains the bound: the black points lie on the dashed line.",
+            f"{setting['regret_bound']:.2f}·√n with a chance of at least {setting['beta']:.0%}. Randomised response, read "
+            "by its posterior mean, attains the bound: the black points lie on the dashed line.",
             f"The chance of missing by more than c·√n follows the formula: the largest difference between formula and "
             f"experiment, over {sum(len(row['c']) for row in failures)} points, is {worst:.4f}.",
             f"A trusted centre errs by a few people whatever n is: {central[0]['regret']:g} of "

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from hubbub.mechanisms.glps_plan import paper_sparsity
 from hubbub.numeric.tails import normal_tail
 
 
@@ -98,8 +99,7 @@ def exponential_error(size: int, epsilon: float, beta: float) -> float:
 
 def glps_sparsity(people: int, size: int, epsilon: float, delta: float, beta: float) -> float:
     """The sparsity s that Theorem 4.2 balances its errors with."""
-    inner = epsilon / math.log(1 / beta) * math.sqrt(people / (math.log(size) * math.log(1 / delta)))
-    return float(inner ** (2 / 3))
+    return paper_sparsity(people, size, epsilon, delta, beta)
 
 
 def glps_error(people: int, size: int, epsilon: float, delta: float, beta: float) -> float:

@@ -16,6 +16,7 @@ from hubbub.analysis import theorems
 from hubbub.errors import ParameterError
 from hubbub.mechanisms.bucket import Bucket
 from hubbub.mechanisms.channels import LaplaceChannel, OneBitChannel
+from hubbub.mechanisms.glps_hh import GLPSHeavyHitters
 from hubbub.mechanisms.jl_hh import JLHeavyHitters
 from hubbub.mechanisms.naive_laplace import NaiveLaplace
 from hubbub.mechanisms.registry import create_survey, mechanism_for
@@ -161,6 +162,9 @@ def theorem_bound(mechanism: Mechanism, people: int, norm: float, beta: float = 
     if isinstance(mechanism, Bucket):
         noise = mechanism.noise_stderr(people)
         return theorems.bucket_estimate_error(people, norm, mechanism.rows, noise, beta)
+    if isinstance(mechanism, GLPSHeavyHitters):
+        collisions = norm * mechanism.collision_share
+        return theorems.normal_error(math.hypot(mechanism.noise_stderr(people), collisions), beta)
     raise ParameterError(f"a mechanism must have a bound to be simulated, got {type(mechanism).__name__}")
 
 

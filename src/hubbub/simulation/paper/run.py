@@ -49,7 +49,7 @@ def run_studies(
 ) -> dict[str, Numbers]:
     """The numbers of each study by its name: setting, rows in the order of its cells, and seconds of processor time."""
     cells = [
-        (study.name, index, cell) for study in studies for index, cell in enumerate(_registered(study.cells(quick)))
+        (study.name, index, cell) for study in studies for index, cell in enumerate(study.cells(quick))
     ]
     rows: dict[tuple[str, int], tuple[Row, float]] = {}
     with _processes(jobs) as pool:
@@ -74,7 +74,7 @@ def run_studies(
 
 def count_cells(studies: Sequence[Study], quick: bool) -> int:
     """How many cells there are to run."""
-    return sum(len(_registered(study.cells(quick))) for study in studies)
+    return sum(len(study.cells(quick)) for study in studies)
 
 
 def usable_cores() -> int:
@@ -128,9 +128,3 @@ def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
 def _ignore_interrupts() -> None:
     """Ctrl-C reaches every process of a terminal; the one that was asked answers for all."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _registered(cells):  # type: ignore  # until glps is registered
-    from hubbub.mechanisms.registry import REGISTRY
-
-    return [c for c in cells if not hasattr(c, "contender") or c.contender.mechanism in REGISTRY]
