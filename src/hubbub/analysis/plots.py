@@ -53,7 +53,8 @@ _MECHANISM_STYLE: Final[dict[Any, Any]] = {
     "Bucket": (RED, "s"),
     "Bucket, vote": (ORANGE, "D"),
     "GLPS-HH": (GREEN, "^"),
-    "GLPS-HH, staged": (PURPLE, "v"),
+    "GLPS-HH, lean, s = 1": (GREEN, "^"),
+    "GLPS-HH, staged, s = 4": (PURPLE, "v"),
     "naive baseline": (GREY, "P"),
     "tree (hubbub's default)": (BLACK, "*"),
 }
@@ -141,7 +142,7 @@ def _error_against_people(numbers: Numbers) -> Figure:
         axes.plot(people, people, color=GREY, linewidth=1, linestyle=":")
         _error_points(axes, mine, "people", color=RED, marker="o")
         axes.set_title(f"{label}, {_CALIBRATION[calibration]}" if calibration else label)
-        axes.set(xscale="log", yscale="log", ylim=(8, 3e9), xticks=[1e3, 1e5, 1e7, 1e9])
+        axes.set(xscale="log", yscale="log", ylim=(8, 2e10), xticks=[1e3, 1e5, 1e7, 1e9])
         axes.xaxis.set_minor_locator(NullLocator())
     for axes in grid[2]:
         axes.set_xlabel("people n")

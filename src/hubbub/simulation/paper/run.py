@@ -48,9 +48,7 @@ def run_studies(
     progress: Callable[[], None] = lambda: None,
 ) -> dict[str, Numbers]:
     """The numbers of each study by its name: setting, rows in the order of its cells, and seconds of processor time."""
-    cells = [
-        (study.name, index, cell) for study in studies for index, cell in enumerate(study.cells(quick))
-    ]
+    cells = [(study.name, index, cell) for study in studies for index, cell in enumerate(study.cells(quick))]
     rows: dict[tuple[str, int], tuple[Row, float]] = {}
     with _processes(jobs) as pool:
         for done in as_completed([pool.submit(_run_cell, (seed, *each)) for each in cells]):

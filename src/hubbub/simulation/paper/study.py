@@ -110,11 +110,13 @@ TREE = Contender("tree (hubbub's default)", "tree")
 JL = {c: Contender("JL-HH", "jl", {"calibration": c}) for c in CALIBRATIONS}
 BUCKET = {c: Contender("Bucket", "bucket", {"calibration": c}) for c in CALIBRATIONS}
 BUCKET_HARD = {c: Contender("Bucket, vote", "bucket", {"calibration": c, "decoder": "hard"}) for c in CALIBRATIONS}
-GLPS = {c: Contender("GLPS-HH", "glps", {"calibration": c, "layout": "lean", "decoder": "refit"}) for c in CALIBRATIONS}
+GLPS = {c: Contender("GLPS-HH", "glps", {"calibration": c, "decoder": "faithful"}) for c in CALIBRATIONS}
 GLPS_STAGED = {
-    c: Contender(
-        "GLPS-HH, staged", "glps", {"calibration": c, "layout": "staged", "decoder": "faithful", "sparsity": "4"}
-    )
+    c: Contender("GLPS-HH, staged, s = 4", "glps", {"calibration": c, "decoder": "faithful", "sparsity": "4"})
+    for c in CALIBRATIONS
+}
+GLPS_LEAN = {
+    c: Contender("GLPS-HH, lean, s = 1", "glps", {"calibration": c, "layout": "lean", "sparsity": "1"})
     for c in CALIBRATIONS
 }
 
