@@ -36,7 +36,7 @@ from hubbub.model.tally import Tally
 from hubbub.numeric import gf2, ordered_statistics, sparse_recovery
 from hubbub.numeric.hadamard import sample_signed_characters, transform_rows
 from hubbub.numeric.sparse_operator import Operator
-from hubbub.numeric.tails import normal_tail
+from hubbub.numeric.tails import normal_quantile_log, normal_tail
 
 _AT_ONCE = 1 << 22  # entries of columns in memory
 
@@ -198,6 +198,9 @@ class GLPSHeavyHitters(ChannelMechanism):
         for stage in layout.stages:
             columns = self.bits - stage.bucket_bits + 1
             once = ordered_statistics.success_chance(signal, stage.code_rows, columns, sparse_recovery.ORDER)
+            # Its codeword must also agree better with the rows than the best of all others does by chance.
+            best_other = normal_quantile_log(-columns * math.log(2))
+            once *= float(normal_tail(best_other - signal * math.sqrt(stage.code_rows)))
             found = 1.0 - (1.0 - once) ** layout.repeats
             if self.decoder == "faithful" and layout.estimates:
                 # The median of its rows must beat those of what the other buckets say.
