@@ -98,7 +98,10 @@ def _folder(out: Path) -> Iterator[Path]:
     if out.exists() and not out.is_dir():
         raise ParameterError(f"out must be a folder, got a file at {str(out)!r}")
     new = not out.exists()
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ParameterError(f"out must be a folder that can be made, got {str(out)!r} ({error.strerror})") from None
     _check_ours(out)
     try:
         with tempfile.TemporaryDirectory(prefix=".partial-", dir=out) as partial:

@@ -89,7 +89,7 @@ def crowd_size(step: int) -> int:
 
 
 def _cells(quick: bool) -> list[SmallestCrowd]:
-    shares, runs = ((0.5, 0.2), 10) if quick else ((0.5, 0.3, 0.2, 0.1, 0.05), 30)
+    shares, runs = ((0.5, 0.2), 5) if quick else ((0.5, 0.3, 0.2, 0.1, 0.05), 30)
     pairs = [(contender, JL_BITS) for contender in JL.values()]
     pairs += [(c, BITS) for group in (BUCKET, BUCKET_HARD, GLPS_LEAN, GLPS_STAGED) for c in group.values()]
     return [SmallestCrowd(contender, bits, share, runs) for contender, bits in pairs for share in shares]
