@@ -15,7 +15,7 @@ from hubbub.numeric.sparse_operator import Layout, Stage
 
 MAX_BITS = 512
 MAX_SPARSITY = 64
-MAX_CELLS = 2**21
+MAX_CELLS = 2**21  # more than any survey of ours has; what others write is untrusted
 _BETA = 0.1  # of Theorem 4.2, for the paper's s
 _ONE_BIT_DELTA = 1e-6  # Theorem 4.2 has no s for δ = 0; the one-bit form takes that of the Laplace forms' default
 _VALUES_PER_SPARSITY = 64  # in smaller universes the buckets would outnumber the values
@@ -91,19 +91,14 @@ def derive(request: Request) -> dict[str, Any]:
 
 
 def _choose_layout(request: Request) -> Layout:
-    make = sparse_operator.lean if request.options["layout"] == "lean" else sparse_operator.staged
     option = request.options["sparsity"]
-    if option != "paper":
-        if Decimal(option) % 1:
-            raise ParameterError(f"option sparsity must be paper or a whole number, got {option}")
-        layout = make(request.bits, int(option))
-        if layout.cells > MAX_CELLS:
-            raise ParameterError(f"glps must have at most {MAX_CELLS} rows, got {layout.cells} for sparsity={option}")
-        return layout
-    delta = float(request.delta) or _ONE_BIT_DELTA
-    wanted = paper_sparsity(request.expected_reports, request.size, float(request.epsilon), delta, _BETA)
-    most = min(MAX_SPARSITY, max(1, request.size // _VALUES_PER_SPARSITY))
-    sparsity = max(1, min(most, round(wanted)))
-    while sparsity > 1 and make(request.bits, sparsity).cells > MAX_CELLS:
-        sparsity -= 1
+    if option == "paper":
+        delta = float(request.delta) or _ONE_BIT_DELTA
+        wanted = paper_sparsity(request.expected_reports, request.size, float(request.epsilon), delta, _BETA)
+        sparsity = max(1, min(round(wanted), MAX_SPARSITY, request.size // _VALUES_PER_SPARSITY))
+    elif Decimal(option) % 1:
+        raise ParameterError(f"option sparsity must be paper or a whole number, got {option}")
+    else:
+        sparsity = int(option)
+    make = sparse_operator.lean if request.options["layout"] == "lean" else sparse_operator.staged
     return make(request.bits, sparsity)

@@ -31,7 +31,7 @@ _CODE_EXTRA = 8  # … and so many more
 _SHRINK = Fraction(7, 10)  # each stage has so many of the buckets of the stage before it
 _STAGED_BUCKETS, _STAGED_REPEATS = 4, 2
 _LEAN_BUCKETS, _LEAN_REPEATS = 8, 2
-_ESTIMATE_BUCKETS, _ESTIMATE_REPEATS = 16, 7  # with 4 and 5, coordinates that collide are found instead of true ones
+_ESTIMATE_BUCKETS, _ESTIMATE_REPEATS = 16, 7  # a large coordinate is in 1 of 16 rows, and so in few medians of 7
 
 
 @dataclass(frozen=True, slots=True)
