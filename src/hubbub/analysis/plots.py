@@ -150,7 +150,7 @@ def _error_against_people(numbers: Numbers) -> Figure:
         axes.set_ylabel("largest error of a count (people)")
     handles = [
         Line2D([], [], color=RED, marker="o", linestyle="none", label="measured: median,\nleast and largest run"),
-        Line2D([], [], color=BLUE, linestyle="--", label=f"upper bound, holds with\nchance {1 - setting['beta']:.0%}"),
+        Line2D([], [], color=BLUE, linestyle="--", label="upper bound of the\nmechanism (see the text)"),
         Line2D([], [], color=BLACK, label=f"lower bound for any local\nmechanism, {setting['lower_bound']:.3f} √n"),
         Line2D([], [], color=GREY, linestyle=":", label="n: the error says nothing"),
     ]
@@ -230,7 +230,7 @@ def _smallest_crowd(numbers: Numbers) -> Figure:
                 label=f"{label} (2^{mine[0]['bits']} values)" if mine else label,
                 **_style_of(label),
             )
-        axes.set(xscale="log", yscale="log", xlabel="share f of the people who hold the value", title=title)
+        axes.set(xscale="log", yscale="log", xlabel="share f who hold the value", title=title)
         axes.set_xticks(shares, [f"{share:.0%}" for share in shares])
         axes.xaxis.set_minor_locator(NullLocator())
         guide = np.array([min(shares), max(shares)])
