@@ -44,7 +44,7 @@ class Option:
     def describe(self) -> str:
         """The values it takes, for a table."""
         numbers = () if self.between is None else (f"{self.between[0]} < x < {self.between[1]}",)
-        return " / ".join((*self.choices, *numbers))
+        return " or ".join([" / ".join(self.choices), *numbers] if self.choices else numbers)
 
 
 @dataclass(frozen=True, slots=True)
