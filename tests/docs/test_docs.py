@@ -27,6 +27,7 @@ from hubbub import Integers, ReplayedWords, Text, create_survey, mechanism_for
 from hubbub.cli.main import app
 from hubbub.mechanisms.registry import REGISTRY
 from hubbub.numeric.hashing import Purpose, derive_key, hash_uint64
+from hubbub.simulation.paper.run import STUDIES
 from hubbub.wire.report_batch import encode_batch
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -581,3 +582,14 @@ def test_every_statement_of_the_paper_has_a_place_and_a_test() -> None:
     errata = {int(number) for number in re.findall(r"\bE(\d+)\b", text)}
     ranges = re.findall(r"\bE(\d+) to E(\d+)\b", text)
     assert errata | {k for low, high in ranges for k in range(int(low), int(high) + 1)} == set(range(1, 29))
+
+
+def test_pictures_are_small_and_shown_and_come_from_the_command() -> None:
+    """Each file of docs/images is a figure of `hubbub paper`, below 200 kB, and on a page."""
+    pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    pictures = sorted((DOCS / "images").iterdir())
+    assert pictures
+    for picture in pictures:
+        assert picture.stem in STUDIES
+        assert picture.stat().st_size < 200_000
+        assert f"images/{picture.name})" in pages
