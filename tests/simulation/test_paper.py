@@ -52,16 +52,15 @@ def test_numbers_depend_on_the_seed_alone() -> None:
 
 def test_the_smallest_crowd_is_the_edge_of_success() -> None:
     """The crowd found succeeds in nine of ten runs, and the next smaller one, which was tried too, does not."""
-    cell = SmallestCrowd(JL["onebit"], 8, 0.5, 10)
+    cell = SmallestCrowd(JL["onebit"], 16, 0.2, 10)
     row = cell.run(np.random.default_rng(1))
     tried = {people: (successes, runs) for people, successes, runs in row["tried"]}
     assert tried[row["people"]] == (tried[row["people"]][0], 10)
     assert tried[row["people"]][0] >= 9
-    smaller = max((people for people in tried if people < row["people"]), default=None)
+    smaller = max(people for people in tried if people < row["people"])
+    assert tried[smaller][0] < 9
     steps = [crowd_size(step) for step in range(60)]
-    if smaller is not None:
-        assert tried[smaller][0] < 9
-        assert steps.index(row["people"]) == steps.index(smaller) + 1
+    assert steps.index(row["people"]) == steps.index(smaller) + 1
 
 
 def test_the_largest_error_is_over_the_whole_universe() -> None:

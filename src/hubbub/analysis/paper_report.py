@@ -34,8 +34,9 @@ class Report:
         return (
             "Hsu, Khanna and Roth, Distributed Private Heavy Hitters (ICALP 2012, arXiv 1202.4910), run as an "
             "experiment. Every number below was measured in this run, with the mechanisms of hubbub as they ship, on "
-            "crowds that do not exist. The tally of a crowd is drawn exactly from its law, so that a billion people "
-            "cost no more than a thousand.",
+            "crowds that do not exist. The tally of a crowd is drawn from its law, so that a billion people cost no "
+            "more than a thousand; people who are alone with their value are pooled as fair coins, which is exact for "
+            "each row of a sketch and approximate for all together. Only tree goes person by person.",
             f"{size} ε = 1, and δ = 10⁻⁶ where there is Laplace noise. Three calibrations are compared: the paper's "
             "noise, the least noise that the exact composition of privacy losses allows (tight), and one randomised "
             "bit per person (one bit, δ = 0).",

@@ -172,8 +172,8 @@ def _smallest_crowd(numbers: Numbers) -> Section:
         "The smallest crowd that shows a heavy hitter",
         "smallest-crowd",
         (
-            "One value is held by a share f of the people, the rest is spread over other values. A crowd is large "
-            f"enough if at least {setting['wanted']:.0%} of {rows[0]['runs']} runs name the value; crowds are tried on "
+            "One value is held by a share f of the people, and everybody else is alone with another (for JL-HH, whose "
+            "universe is too small for that, the others share a thousand values). A crowd is large enough if at least {setting['wanted']:.0%} of {rows[0]['runs']} runs name the value; crowds are tried on "
             "a grid of steps of 2^(1/4), so the numbers are good to about a third. Theory says 1/f²; the fitted "
             f"exponents of f are between {min(slopes):.2f} and {max(slopes):.2f}.",
             "How many times fewer people one bit needs than the paper's noise, on average over the shares: "
@@ -202,7 +202,7 @@ def _bucket_success(numbers: Numbers) -> Section:
         "bucket-success",
         (
             f"Where half of the people hold one value and all others differ, the theorem asks for "
-            f"{setting['theorem_people']:.2g} people as printed and {setting['corrected_people']:.2g} with corrected "
+            f"{round(setting['theorem_people'], -5):,.0f} people as printed and {round(setting['corrected_people'], -5):,.0f} with corrected "
             f"constants. From there on the paper's vote found the value in {found} of {runs} runs. In fact it found it "
             f"in every run from {_always_from(_select(rows, zipf=None, decoder='hard'))} people on, and the soft "
             f"decoder, which reads the same sums, from {_always_from(_select(rows, zipf=None, decoder='soft'))}.",

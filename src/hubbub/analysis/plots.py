@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import MultipleLocator, NullLocator
 
 Numbers = dict[str, Any]
 Rows = list[dict[str, Any]]
@@ -211,6 +211,8 @@ def _error_against_universe(numbers: Numbers) -> Figure:
     right.plot(bits, _column(central, "regret"), color=GREEN, marker="X", label=label)
     right.set(yscale="log", xlabel="bits of a value, log₂ N", ylabel="error (people)", ylim=(1, None))
     right.set_title("What trust buys")
+    for axes in (left, right):
+        axes.xaxis.set_major_locator(MultipleLocator(4))
     right.legend(loc="center", bbox_to_anchor=(0.5, 0.52), fontsize=8)
     return figure
 

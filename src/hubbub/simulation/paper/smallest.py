@@ -1,4 +1,8 @@
-"""Figure 2: the smallest crowd in which a value held by a share of the people is found."""
+"""Figure 2: the smallest crowd in which a value held by a share of the people is found.
+
+Everybody else is alone with her value, as in the Bucket theorem's crowd; for JL-HH, whose universe is too small for
+that, the others hold a thousand values equally.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +26,11 @@ from hubbub.simulation.paper.study import (
     Study,
 )
 
-TAIL = 200
+JL_TAIL = 1000
 WANTED = 0.9
 JL_BITS, BITS = 16, 32
 _STEPS = 4  # of the grid of crowds, in each doubling
-_FIRST, _LAST = 0, 4 * 34  # 100 people to 1.7·10^12
+_LAST = 4 * 25  # 3.4·10^9 people: with more, 2^32 values would not be enough for everybody to be alone
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ class SmallestCrowd:
         return f"{self.contender.label} {options} {self.bits} bits share {self.share}"
 
     def run(self, rng: np.random.Generator) -> Row:
-        """By doubling from a small crowd until it is found, then halving the interval. More people never harm."""
+        """From a small crowd, four times as many until it is found, then by halving. More people never harm."""
         tried: dict[int, tuple[int, int]] = {}
 
         def found(step: int) -> bool:
@@ -53,10 +57,9 @@ class SmallestCrowd:
             tried[people] = self._try(people, rng)
             return tried[people][0] >= WANTED * self.runs
 
-        high = _FIRST + 2 * _STEPS
+        low, high = 0, 2 * _STEPS
         while high < _LAST and not found(high):
-            high += 2 * _STEPS
-        low = high - 2 * _STEPS  # not found, or the first
+            low, high = high, min(high + 2 * _STEPS, _LAST)
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if found(middle) else (middle, high)
@@ -76,7 +79,8 @@ class SmallestCrowd:
         may_fail = self.runs - int(np.ceil(WANTED * self.runs))
         successes = 0
         for done, survey in enumerate(self.contender.surveys(people, self.bits, rng), 1):
-            crowd = population.heavy(people, self.share, TAIL, self.bits, rng)
+            tail = JL_TAIL if self.bits == JL_BITS else None
+            crowd = population.heavy(people, self.share, tail, self.bits, rng)
             successes += survey.finds_first(crowd, rng)
             if done == self.runs or done - successes > may_fail:
                 break
@@ -101,7 +105,7 @@ def _setting(quick: bool) -> Mapping[str, Any]:
         "epsilon": EPSILON,
         "delta": DELTA,
         "wanted": WANTED,
-        "crowd": f"one value held by the share, the rest spread evenly over {TAIL} values",
+        "crowd": f"one value held by the share, all others different; JL-HH: the rest over {JL_TAIL} values",
     }
 
 
