@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper test lint statistical bench bench-quick accuracy accuracy-quick docs clean
+.PHONY: help demo paper test lint statistical bench bench-quick bench-sparse accuracy accuracy-quick docs clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -45,6 +45,9 @@ bench: $(VENV)/.ready-dev  ## Measure encode, tally and decode; rewrites docs/be
 
 bench-quick: $(VENV)/.ready-dev  ## The same in about a minute, printed only
 	$(BIN)/python benchmarks/mechanisms.py --quick
+
+bench-sparse: $(VENV)/.ready-dev  ## Measure sparse recovery; rewrites docs/sparse-recovery.md
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/sparse_recovery.py --write docs/sparse-recovery.md
 
 accuracy: $(VENV)/.ready-dev  ## Measure what tree finds, beside its peers; rewrites docs/accuracy.md
 	$(BIN)/python benchmarks/accuracy.py --write docs/accuracy.md

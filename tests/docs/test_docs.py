@@ -373,6 +373,43 @@ def tree_from_the_library() -> dict[str, str]:
     }
 
 
+def glps_from_the_page() -> dict[str, str]:
+    """The lines about glps."""
+    slots = naive.sparse_slots([derived(purpose) for purpose in (10, 11, 12)], 8, 2, 7, [(2, 22, 4)])
+    coin = hashed(1, ID[0] % 2**32, ID[0] >> 32, ID[1] % 2**32, ID[1] >> 32)
+    slot = below(coin, len(slots))
+    cell = sum(1 << len(rows) for rows, _ in slots[:slot]) + coin % (1 << len(slots[slot][0]))
+    bit = naive.parity(naive.sparse_character(slots, cell), 5)
+    column = naive.sparse_column(slots, 5)
+    return {
+        "glps slots and cells": f"{len(slots)} {sum(1 << len(rows) for rows, _ in slots)}",
+        "glps bucket rows of block 0": " ".join(f"{row:02x}" for row in slots[0][0]),
+        "sha256 of all glps sign rows": hashlib.sha256(bytes(sign for _, sign in slots)).hexdigest(),
+        "glps entries of slots 0 to 3": " ".join(f"{place}:{entry}" for place, entry in list(column.items())[:4]),
+        "glps cell of the id": str(cell),
+        "glps report, third word 0": little(*ID) + bytes([bit]).hex(),
+    }
+
+
+def glps_from_the_library() -> dict[str, str]:
+    """The lines about glps."""
+    options = {"layout": "staged", "sparsity": 1}
+    survey = create_survey("glps", Integers(8), 1, mechanism="glps", options=options, public_seed=SEED)
+    glps = mechanism_for(survey)
+    five = survey.domain.encode([5])
+    cells, entries = glps.operator.columns(five)
+    return {
+        "glps slots and cells": f"{glps.layout.slots} {glps.layout.cells}",
+        "glps bucket rows of block 0": " ".join(f"{row:02x}" for row in glps.operator.bucket_rows[:2, 0].tolist()),
+        "sha256 of all glps sign rows": hashlib.sha256(
+            glps.operator.sign_rows[:, 0].astype(np.uint8).tobytes()
+        ).hexdigest(),
+        "glps entries of slots 0 to 3": " ".join(f"{cells[0, j]}:{entries[0, j]}" for j in range(4)),
+        "glps cell of the id": str(glps.channel.rows_of(np.array([ID], np.uint64))[0]),
+        "glps report, third word 0": glps.randomize(five, np.array([[*ID, 0]], np.uint64)).tobytes().hex(),
+    }
+
+
 def from_the_page() -> dict[str, str]:
     """The worked example from the rules that docs/wire-format.md states, without the library."""
     truth_threshold = 13485650502877570762
@@ -403,7 +440,7 @@ def from_the_page() -> dict[str, str]:
     return {
         "survey": canonical,
         "survey_id": survey_id,
-        **{f"key of purpose {purpose}": derived(purpose).hex() for purpose in range(1, 9)},
+        **{f"key of purpose {purpose}": derived(purpose).hex() for purpose in range(1, 13)},
         "item of 5": little(5),
         "item of U+0065 U+0301, text:8": little(int.from_bytes("\u00e9".encode(), "little")),
         "id": little(*ID),
@@ -426,6 +463,7 @@ def from_the_page() -> dict[str, str]:
         "laplace answers": " ".join(map(str, answers)),
         "laplace report": little(*SPREAD[:2]) + b"".join(a.to_bytes(1, "little", signed=True) for a in answers).hex(),
         **tree_from_the_page(),
+        **glps_from_the_page(),
     }
 
 
@@ -443,7 +481,7 @@ def from_the_library() -> dict[str, str]:
     noisy = mechanism_for(create_survey("laplace", Integers(1), 2, mechanism="naive-laplace", public_seed=SEED))
     spread = ReplayedWords(np.array(SPREAD, np.uint64)).draw(1, noisy.words_per_report)
     laplace = noisy.randomize(np.array([[1]], np.uint64), spread)
-    keys = {purpose: derive_key(SEED, purpose) for purpose in range(1, 9)}
+    keys = {purpose: derive_key(SEED, purpose) for purpose in range(1, 13)}
     return {
         "survey": survey.to_json().decode(),
         "survey_id": survey.survey_id.hex(),
@@ -468,6 +506,7 @@ def from_the_library() -> dict[str, str]:
         "laplace answers": " ".join(map(str, laplace["answers"][0])),
         "laplace report": laplace.tobytes().hex(),
         **tree_from_the_library(),
+        **glps_from_the_library(),
     }
 
 

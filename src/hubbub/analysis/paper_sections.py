@@ -173,8 +173,9 @@ def _smallest_crowd(numbers: Numbers) -> Section:
         "smallest-crowd",
         (
             "One value is held by a share f of the people, and everybody else is alone with another (for JL-HH, whose "
-            "universe is too small for that, the others share a thousand values). A crowd is large enough if at least {setting['wanted']:.0%} of {rows[0]['runs']} runs name the value; crowds are tried on "
-            "a grid of steps of 2^(1/4), so the numbers are good to about a third. Theory says 1/f²; the fitted "
+            f"universe is too small for that, the others share a thousand values). A crowd is large enough if at least "
+            f"{setting['wanted']:.0%} of {rows[0]['runs']} runs name the value; crowds are tried on a grid of "
+            "steps of 2^(1/4), so the numbers are good to about a third. Theory says 1/f²; the fitted "
             f"exponents of f are between {min(slopes):.2f} and {max(slopes):.2f}.",
             "How many times fewer people one bit needs than the paper's noise, on average over the shares: "
             + ", ".join(gains)
@@ -202,8 +203,8 @@ def _bucket_success(numbers: Numbers) -> Section:
         "bucket-success",
         (
             f"Where half of the people hold one value and all others differ, the theorem asks for "
-            f"{round(setting['theorem_people'], -5):,.0f} people as printed and {round(setting['corrected_people'], -5):,.0f} with corrected "
-            f"constants. From there on the paper's vote found the value in {found} of {runs} runs. In fact it found it "
+            f"{round(setting['theorem_people'], -5):,.0f} people as printed and "
+            f"{round(setting['corrected_people'], -5):,.0f} with corrected constants. From there on the paper's vote found the value in {found} of {runs} runs. In fact it found it "
             f"in every run from {_always_from(_select(rows, zipf=None, decoder='hard'))} people on, and the soft "
             f"decoder, which reads the same sums, from {_always_from(_select(rows, zipf=None, decoder='soft'))}.",
             "The paper says that the condition is satisfied with high probability if the crowd follows a Zipf law. It "

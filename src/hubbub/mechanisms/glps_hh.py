@@ -47,7 +47,7 @@ ABOUT = About(
     report="onebit: 17 bytes; paper, tight: 16 + 2·rows or 4·rows",
     limit="universe ≤ 2^512 values",
     server_time="s·log³ N, whatever the universe",
-    use_when="the paper's compressed sensing is what you want to study; layout=lean beside bucket",
+    use_when="you want to study the paper's compressed sensing",
     options=(
         Option("calibration", "onebit", "how the answer is made private", ("paper", "tight", "onebit")),
         Option("decoder", "refit", "stage by stage as in GLPS, or least squares after each", ("faithful", "refit")),
