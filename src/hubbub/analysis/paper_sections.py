@@ -204,9 +204,10 @@ def _bucket_success(numbers: Numbers) -> Section:
         (
             f"Where half of the people hold one value and all others differ, the theorem asks for "
             f"{round(setting['theorem_people'], -5):,.0f} people as printed and "
-            f"{round(setting['corrected_people'], -5):,.0f} with corrected constants. From there on the paper's vote found the value in {found} of {runs} runs. In fact it found it "
-            f"in every run from {_always_from(_select(rows, zipf=None, decoder='hard'))} people on, and the soft "
-            f"decoder, which reads the same sums, from {_always_from(_select(rows, zipf=None, decoder='soft'))}.",
+            f"{round(setting['corrected_people'], -5):,.0f} with corrected constants. From there on the paper's vote "
+            f"found the value in {found} of {runs} runs. In fact it found it in every run from "
+            f"{_always_from(_select(rows, zipf=None, decoder='hard'))} people on, and the soft decoder, which "
+            f"reads the same sums, from {_always_from(_select(rows, zipf=None, decoder='soft'))}.",
             "The paper says that the condition is satisfied with high probability if the crowd follows a Zipf law. It "
             "is not, for any number of people: the collisions grow as fast as the count. With Zipf 1.2 and "
             f"{largest:,} people the vote found the value in {hard['successes']} of {hard['runs']} runs, and more "

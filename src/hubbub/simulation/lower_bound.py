@@ -1,7 +1,8 @@
 """The lower bound as an experiment (Theorem 3.3): two values, fair bits, and the best that anybody can do with them.
 
 Every person holds a fair bit. Any (ε, δ) randomiser of one bit is a post-processing of "with chance δ tell the bit,
-else tell the truth with chance e^ε/(1+e^ε)" (E25), so no local mechanism knows more than these reports say. Given the
+else tell the truth with chance e^ε/(1+e^ε)" (E25; Kairouz, Oh, Viswanath, "The composition theorem for differential
+privacy", 2015), so no local mechanism knows more than these reports say. Given the
 reports the bits are still independent, which leaves √n of doubt about their sum however the reports are read.
 
     paper    here                 meaning
