@@ -167,7 +167,7 @@ def _smallest_crowd(numbers: Numbers) -> Section:
             for before, after in zip(paper, one_bit, strict=True)
             if before["people"] and after["people"]
         ]
-        gains.append(f"{label} {np.exp(np.mean(np.log(ratios))):,.0f}")
+        gains.append(f"{label}: {np.exp(np.mean(np.log(ratios))):,.0f}")
     return Section(
         "The smallest crowd that shows a heavy hitter",
         "smallest-crowd",
@@ -178,7 +178,7 @@ def _smallest_crowd(numbers: Numbers) -> Section:
             "steps of 2^(1/4), so the numbers are good to about a third. Theory says 1/f²; the fitted "
             f"exponents of f are between {min(slopes):.2f} and {max(slopes):.2f}.",
             "How many times fewer people one bit needs than the paper's noise, on average over the shares: "
-            + ", ".join(gains)
+            + "; ".join(gains)
             + ". The universes differ: JL-HH scores every value of a small one, the others search a large one.",
         ),
         Table(("mechanism", "calibration", *(f"share {share:.0%}" for share in shares)), table),
