@@ -130,8 +130,8 @@ def grouping(people: int, groups: int, runs: int) -> Row:
         whole = create_survey("x", Integers(32), 1, None, "glps", options, people * groups, public_seed=rng.bytes(32))
         crowd = population.heavy(people * groups, 0.2, 200, 32, rng)
         part = Histogram(crowd.items, crowd.counts // groups)
-        parts = [(survey, mechanism_for(survey)) for survey in group_surveys(whole, groups)]
-        tallies: Any = [(survey, mechanism.sample_tally(part, rng)) for survey, mechanism in parts]  # type: ignore[attr-defined]
+        parts: Any = [(survey, mechanism_for(survey)) for survey in group_surveys(whole, groups)]
+        tallies = [(survey, mechanism.sample_tally(part, rng)) for survey, mechanism in parts]
         everybody: Any = mechanism_for(whole)
         answers = [
             parts[0][1].discover(tallies[0][1], query),

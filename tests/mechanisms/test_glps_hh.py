@@ -191,7 +191,10 @@ def test_a_billion_people_have_the_law_of_their_rows(layout: str) -> None:
     tally = mechanism.sample_tally(Histogram(item, np.array([10**9])), np.random.default_rng(3))
     expected = mechanism.operator.measure(item, np.array([1e9]))
     spread = mechanism.channel.gain * math.sqrt(1e9 * mechanism.layout.slots)
-    assert_unit_spread((mechanism.measurements(tally) - expected) / spread)
+    errors = (mechanism.measurements(tally) - expected) / spread
+    assert_unit_spread(errors)
+    with pytest.raises(AssertionError, match="standard errors"):
+        assert_unit_spread(errors * math.sqrt(1.5))  # had reports been divided among half as many slots again
 
 
 @pytest.mark.parametrize(

@@ -161,11 +161,11 @@ class GLPSHeavyHitters(ChannelMechanism):
         measured = self.measurements(tally)
         items, values = sparse_recovery.recover(self.operator, measured, self.decoder, self.size)
         items = items[values > 0]
-        if query.best_guess:
-            items = items[: query.top]
         counts, left = sparse_recovery.fit(self.operator, items, measured)
         threshold = -math.inf
-        if not query.best_guess:
+        if query.best_guess:
+            items, counts = items[: query.top], counts[: query.top]  # the largest in v̂
+        else:
             while True:
                 threshold = selection.threshold_z(self.size, query) * self._absent_stderr(left, tally.count)
                 if (counts > threshold).all():

@@ -6,6 +6,8 @@ Transactions on Information Theory 41 (1995).
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -81,6 +83,7 @@ def decode(
     return x, float(agreement.sum())
 
 
+@lru_cache(maxsize=4096)  # surveys that differ in their seed alone ask the same
 def success_chance(signal: float, rows: int, columns: int, order: int) -> float:
     """About how often decoding succeeds where every soft value is ±signal plus a standard normal variable.
 
