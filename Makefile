@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint vectors statistical bench bench-quick bench-sparse accuracy accuracy-quick docs clean
+.PHONY: help demo paper test lint vectors statistical bench bench-quick bench-sparse accuracy accuracy-quick docs clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -23,6 +23,9 @@ $(VENV)/.ready-docs: $(VENV)/.ready-dev
 
 demo: $(VENV)/.ready-run  ## Set up, then find the heavy hitters of a simulated crowd
 	@$(BIN)/hubbub demo
+
+paper: $(VENV)/.ready-run  ## Set up, then run the paper as an experiment; writes paper-report/report.html
+	@$(BIN)/hubbub paper --out paper-report
 
 test: $(VENV)/.ready-dev lint  ## Set up, then run every check and test
 	$(BIN)/python -m pytest -n 2

@@ -13,7 +13,7 @@ import pytest
 
 import hubbub
 
-HEAVY = ("cryptography", "numba", "pyarrow", "rich", "scipy", "typer")
+HEAVY = ("cryptography", "matplotlib", "numba", "pyarrow", "rich", "scipy", "typer")
 
 
 def names_for_type_checkers() -> dict[str, str]:

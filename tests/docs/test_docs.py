@@ -30,6 +30,7 @@ from hubbub import Hostnames, Integers, ReplayedWords, Text, create_survey, mech
 from hubbub.cli.main import app
 from hubbub.mechanisms.registry import REGISTRY
 from hubbub.numeric.hashing import Purpose, derive_key, hash_uint64
+from hubbub.simulation.paper.run import STUDIES
 from hubbub.wire.report_batch import encode_batch
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -272,6 +273,7 @@ def fields(value: object, path: str = "") -> set[str]:
         ("find", "find visits.csv --column country --domain categories:countries.txt --truth --json --seed 1"),
         ("simulate", "simulate -m bucket -n 8000 --bits 32 --heavy 0.5 --json --seed 1"),
         ("mechanisms", "mechanisms --json"),
+        ("paper", "paper --quick --only error-against-universe --jobs 1 --out report --json"),
         ("code measure", "code measure own.json countries.txt --kind words --json"),
         ("report", 'report news.example --survey "$SURVEY" --json'),
         ("ledger show", "ledger show --json"),
@@ -597,7 +599,7 @@ def test_table_of_mechanisms_is_the_registry() -> None:
 # (g) Paths.
 
 
-@pytest.mark.parametrize("name", ["errata.md", "glossary.md"])
+@pytest.mark.parametrize("name", ["errata.md", "glossary.md", "paper.md"])
 def test_named_places_exist(name: str) -> None:
     """Every module and test that the page names is there, and so is the name after "::"."""
     text = (DOCS / name).read_text(encoding="utf-8")
@@ -609,3 +611,42 @@ def test_named_places_exist(name: str) -> None:
         nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         defined = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
         assert not member or member in defined, f"{name} names {path}::{member}"
+
+
+# (h) The paper.
+
+STATEMENTS = (
+    *(f"Definition 2.{k}" for k in (1, 2, 3, 6, 7, 8)),
+    *(f"Theorem 2.{k}" for k in (4, 5, 9, 10)),
+    *("Algorithm 1", "Lemma 3.1", "Theorem 3.2", "Theorem 3.3", "Theorem 3.4", "Lemma 3.5"),
+    *("Algorithm 2", "Theorem 4.1", "Theorem 4.2", "Algorithm 3", "Theorem 4.3", "Theorem 4.4"),
+    *("Lemma 4.5", "Lemma 4.6", "Lemma 4.7", "Theorem 4.8"),
+)
+
+
+def test_every_statement_of_the_paper_has_a_place_and_a_test() -> None:
+    """docs/paper.md has a row for each of them, once, with a module and a test; and every erratum is in it."""
+    text = (DOCS / "paper.md").read_text(encoding="utf-8")
+    rows = [line.strip("|").split(" | ") for line in re.findall(r"^\| .* \|$", text, re.MULTILINE)]
+    rows = [row for row in rows if row[0].strip() not in ("statement", "---")]
+    assert all(len(row) == 4 for row in rows)
+    named = [row[0].strip().partition(",")[0] for row in rows]
+    numbered = [name for name in named if re.fullmatch(r"(Definition|Theorem|Lemma|Algorithm) [\d.]+", name)]
+    assert sorted(numbered) == sorted(STATEMENTS)
+    for row in rows:
+        assert re.search(r"`src/hubbub/[\w/]+\.py(::\w+)?`", row[1]), row[0]
+        assert re.search(r"`tests/[\w/]+\.py(::test_\w+)?`", row[2]), row[0]
+    errata = {int(number) for number in re.findall(r"\bE(\d+)\b", text)}
+    ranges = re.findall(r"\bE(\d+) to E(\d+)\b", text)
+    assert errata | {k for low, high in ranges for k in range(int(low), int(high) + 1)} == set(range(1, 29))
+
+
+def test_pictures_are_small_and_shown_and_come_from_the_command() -> None:
+    """Each file of docs/images is a figure of `hubbub paper`, below 200 kB, and on a page."""
+    pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    pictures = sorted((DOCS / "images").iterdir())
+    assert pictures
+    for picture in pictures:
+        assert picture.stem in STUDIES
+        assert picture.stat().st_size < 200_000
+        assert f"images/{picture.name})" in pages

@@ -12,6 +12,7 @@ from hubbub.cli.demo import demo
 from hubbub.cli.find import find
 from hubbub.cli.ledger import ledger
 from hubbub.cli.mechanisms import mechanisms
+from hubbub.cli.paper import paper
 from hubbub.cli.report import CONTEXT, report
 from hubbub.cli.simulate import simulate
 
@@ -40,7 +41,7 @@ def _main(
     del version
 
 
-for _command in (find, simulate, mechanisms, demo):
+for _command in (find, simulate, mechanisms, demo, paper):
     app.command()(_command)
 app.add_typer(code)
 app.command(context_settings=CONTEXT)(report)

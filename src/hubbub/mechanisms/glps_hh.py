@@ -147,6 +147,11 @@ class GLPSHeavyHitters(ChannelMechanism):
             stderrs[part] = seen.std(axis=1, ddof=1) / math.sqrt(self.operator.slots)
         return Estimates(items, counts, np.maximum(stderrs, self.noise_stderr(tally.count)))
 
+    def recover(self, tally: Tally) -> tuple[Items, NDArray[np.float64]]:
+        """v̂ as Algorithm 2 has it: the values recovered, largest first, and their counts; all others have 0."""
+        self.check_tally(tally)
+        return sparse_recovery.recover(self.operator, self.measurements(tally), self.decoder, self.size)
+
     def discover(self, tally: Tally, query: Query) -> Estimates:
         """Recover v̂ and keep what stands out; with `best_guess`, the paper's argmax of v̂.
 
