@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint statistical bench bench-quick accuracy accuracy-quick bench-collector soak fuzz docs clean
+.PHONY: help demo paper test lint vectors statistical bench bench-quick bench-sparse accuracy accuracy-quick
+.PHONY: bench-collector soak fuzz docs clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -24,6 +25,9 @@ $(VENV)/.ready-docs: $(VENV)/.ready-dev
 demo: $(VENV)/.ready-run  ## Set up, then find the heavy hitters of a simulated crowd
 	@$(BIN)/hubbub demo
 
+paper: $(VENV)/.ready-run  ## Set up, then run the paper as an experiment; writes paper-report/report.html
+	@$(BIN)/hubbub paper --out paper-report
+
 test: $(VENV)/.ready-dev lint  ## Set up, then run every check and test
 	$(BIN)/python -m pytest -n 2
 
@@ -32,6 +36,9 @@ lint: $(VENV)/.ready-dev  ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+vectors: $(VENV)/.ready-dev  ## Write tests/vectors again, which all clients must reproduce
+	$(BIN)/python tools/make_vectors.py
 
 statistical: $(VENV)/.ready-dev  ## The statistical tests with a fresh seed, which is printed
 	@seed=$$($(BIN)/python -c 'import secrets; print(secrets.randbits(31))'); echo "seed $$seed"; \
@@ -42,6 +49,9 @@ bench: $(VENV)/.ready-dev  ## Measure encode, tally and decode; rewrites docs/be
 
 bench-quick: $(VENV)/.ready-dev  ## The same in about a minute, printed only
 	$(BIN)/python benchmarks/mechanisms.py --quick
+
+bench-sparse: $(VENV)/.ready-dev  ## Measure sparse recovery; rewrites docs/sparse-recovery.md
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/sparse_recovery.py --write docs/sparse-recovery.md
 
 accuracy: $(VENV)/.ready-dev  ## Measure what tree finds, beside its peers; rewrites docs/accuracy.md
 	$(BIN)/python benchmarks/accuracy.py --write docs/accuracy.md

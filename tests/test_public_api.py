@@ -14,8 +14,8 @@ import pytest
 import hubbub
 
 HEAVY = (
-    *("cryptography", "fastapi", "numba", "psycopg", "pyarrow", "pydantic", "rich", "scipy", "sqlalchemy", "starlette"),
-    *("typer", "uvicorn"),
+    *("cryptography", "fastapi", "matplotlib", "numba", "psycopg", "pyarrow", "pydantic", "rich", "scipy"),
+    *("sqlalchemy", "starlette", "typer", "uvicorn"),
 )
 
 

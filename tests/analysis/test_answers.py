@@ -72,7 +72,7 @@ def test_intervals_are_not_idle() -> None:
     assert simultaneous_width(0, 2**64, 100.0, 1000, 0.025) == 0
 
 
-@pytest.mark.parametrize("mechanism", ["jl", "bucket", "naive-laplace"])
+@pytest.mark.parametrize("mechanism", ["jl", "bucket", "glps", "naive-laplace"])
 def test_nothing_stands_out(mechanism: str) -> None:
     """A crowd of distinct values gives no hitter, and a finite limit says what could have been seen."""
     crowd = population.uniform(5000, 255, 8, np.random.default_rng(1))
@@ -96,7 +96,7 @@ def test_tiny_crowds(mechanism: str, people: int) -> None:
 
 def test_everyone_holds_one_value() -> None:
     """All people on one value: it is the only hitter, with nearly all of them."""
-    for mechanism in ("jl", "bucket", "naive-laplace"):
+    for mechanism in ("jl", "bucket", "glps", "naive-laplace"):
         crowd = Histogram(np.array([[77]], np.uint64), np.array([200_000], np.int64))
         (hitter,) = answer(Integers(8), crowd, 1, mechanism).hitters
         assert hitter.value == 77
@@ -154,7 +154,7 @@ def test_bad_queries(arguments: dict) -> None:
 
 # Candidates: values named in advance.
 
-MECHANISMS = ("tree", "jl", "bucket", "naive-laplace")
+MECHANISMS = ("tree", "jl", "bucket", "glps", "naive-laplace")
 
 
 def listed_answer(mechanism: str, bits: int, crowd: Histogram, seed: int, epsilon: object = 1, top: int = 20, **listed):
@@ -188,7 +188,14 @@ def test_candidates_are_seen_below_the_limit_of_the_search(mechanism: str) -> No
 
 @pytest.mark.parametrize(
     ("mechanism", "epsilon", "people"),
-    [("tree", 1, 2000), ("tree", 6, 40), ("jl", 1, 2000), ("bucket", 1, 2000), ("naive-laplace", 1, 300)],
+    [
+        ("tree", 1, 2000),
+        ("tree", 6, 40),
+        ("jl", 1, 2000),
+        ("bucket", 1, 2000),
+        ("glps", 1, 2000),
+        ("naive-laplace", 1, 300),
+    ],
 )
 def test_lists_of_absent_values_give_no_false_alarms(mechanism: str, epsilon: int, people: int) -> None:
     """Over 200 crowds, answers with a value nobody holds are within their half of the level, by the exact tail."""

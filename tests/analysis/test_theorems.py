@@ -79,3 +79,32 @@ def test_bucket_condition() -> None:
     assert holds(8.5e7, corrected=False)
     assert not holds(4.6e7, corrected=True)
     assert holds(5.2e7, corrected=True)
+
+
+def test_bucket_needed_people_is_where_the_condition_begins_to_hold() -> None:
+    """The crowd itself satisfies the condition, one a little smaller does not; 4.9e7 corrected, 8.1e7 as printed."""
+    for rows, scale, corrected, expected in (
+        (36, 274.9517662667045, True, 4.9e7),
+        (math.log2(12 * 2**32), 269.1625023113416, False, 8.1e7),
+    ):
+        people = theorems.bucket_needed_people(0.5, rows, scale, corrected)
+        assert people == pytest.approx(expected, rel=0.01)
+
+        def margin(crowd: float, rows: float = rows, scale: float = scale, corrected: bool = corrected) -> float:
+            return 0.5 * crowd - theorems.bucket_needed_count(crowd, math.sqrt(0.5 * crowd), rows, scale, corrected)
+
+        assert margin(people) >= 0 > margin(people * 0.999)
+
+
+def test_lower_bound_regret_inverts_the_failure() -> None:
+    """The c that any local mechanism misses with chance β; 0 where even c = 0 is missed less often."""
+    for epsilon in (0.5, 1.0):
+        c = theorems.lower_bound_regret(0.05, epsilon)
+        assert theorems.lower_bound_failure(c, epsilon) == pytest.approx(0.05, rel=1e-9)
+    assert theorems.lower_bound_regret(0.4, 1.0) == pytest.approx(0, abs=1e-12)
+
+
+def test_recovery_error_has_the_form_of_the_guarantee() -> None:
+    """What is outside the s largest, and the noise over √log₂(N/s)."""
+    assert theorems.glps_recovery_error(100, 0, 2**20, 4) == pytest.approx(130)
+    assert theorems.glps_recovery_error(0, 100, 2**20, 16) == pytest.approx(50 / 4)

@@ -31,6 +31,7 @@ from hubbub.collector.serving import serving
 from hubbub.collector.state import Collector
 from hubbub.mechanisms.registry import REGISTRY
 from hubbub.numeric.hashing import Purpose, derive_key, hash_uint64
+from hubbub.simulation.paper.run import STUDIES
 from hubbub.store.reports import Batch
 from hubbub.store.store import Store
 from hubbub.wire.report_batch import encode_batch
@@ -167,7 +168,9 @@ def samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def collector(samples: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A collector for the commands that need one, with a survey that $SURVEY names and the reports of referrers.txt."""
+    """A collector with a survey, $SURVEY, and the reports of referrers.txt; and a ledger for the device."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(samples.with_name(samples.name + "-state")))
+    monkeypatch.setenv("no_proxy", "*")
     survey = create_survey("referrers", Hostnames(), 1, public_seed=SEED)
     database = str(samples / "running.db")
     with Store(database) as store:
@@ -230,7 +233,7 @@ def test_there_are_commands() -> None:
 @pytest.mark.parametrize("session", SESSIONS)
 def test_commands_run(session: list[Shown], request: pytest.FixtureRequest) -> None:
     """Every hubbub command exits with 0 and prints the lines shown, in order; "…" stands for what is left out."""
-    needs_collector = any(re.match("hubbub (survey|hitters|store)", shown.command) for shown in session)
+    needs_collector = any(re.match("hubbub (survey|hitters|store|report|ledger)", shown.command) for shown in session)
     request.getfixturevalue("collector" if needs_collector else "samples")
     for shown in session:
         printed = iter([squeezed(line) for line in run_command(shown.command).splitlines()])
@@ -296,20 +299,25 @@ def fields(value: object, path: str = "") -> set[str]:
     return set().union(*(fields(each, f"{path}.{name}".lstrip(".")) for name, each in value.items()))
 
 
-@pytest.mark.usefixtures("samples")
 @pytest.mark.parametrize(
     ("name", "command"),
     [
         ("find", "find visits.csv --column country --domain categories:countries.txt --truth --json --seed 1"),
         ("simulate", "simulate -m bucket -n 8000 --bits 32 --heavy 0.5 --json --seed 1"),
         ("mechanisms", "mechanisms --json"),
+        ("paper", "paper --quick --only error-against-universe --jobs 1 --out report --json"),
         ("code measure", "code measure own.json countries.txt --kind words --json"),
+        ("report", 'report news.example --survey "$SURVEY" --json'),
+        ("ledger show", "ledger show --json"),
     ],
 )
-def test_json_fields_are_documented(name: str, command: str) -> None:
+def test_json_fields_are_documented(name: str, command: str, request: pytest.FixtureRequest) -> None:
     """The table of JSON fields is the set of fields that the command prints."""
+    request.getfixturevalue("collector" if name in ("report", "ledger show") else "samples")
     if "own.json" in command:
         run_command("hubbub code fit countries.txt --output own.json --kind words")
+    if name == "ledger show":
+        run_command('hubbub report news.example --survey "$SURVEY"')
     printed = fields(json.loads(run_command(f"hubbub {command}")))
     table = section(name).partition("### JSON")[2]
     assert set(re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)) == printed
@@ -446,6 +454,43 @@ def tree_from_the_library() -> dict[str, str]:
     }
 
 
+def glps_from_the_page() -> dict[str, str]:
+    """The lines about glps."""
+    slots = naive.sparse_slots([derived(purpose) for purpose in (10, 11, 12)], 8, 2, 7, [(2, 22, 4)])
+    coin = hashed(1, ID[0] % 2**32, ID[0] >> 32, ID[1] % 2**32, ID[1] >> 32)
+    slot = below(coin, len(slots))
+    cell = sum(1 << len(rows) for rows, _ in slots[:slot]) + coin % (1 << len(slots[slot][0]))
+    bit = naive.parity(naive.sparse_character(slots, cell), 5)
+    column = naive.sparse_column(slots, 5)
+    return {
+        "glps slots and cells": f"{len(slots)} {sum(1 << len(rows) for rows, _ in slots)}",
+        "glps bucket rows of block 0": " ".join(f"{row:02x}" for row in slots[0][0]),
+        "sha256 of all glps sign rows": hashlib.sha256(bytes(sign for _, sign in slots)).hexdigest(),
+        "glps entries of slots 0 to 3": " ".join(f"{place}:{entry}" for place, entry in list(column.items())[:4]),
+        "glps cell of the id": str(cell),
+        "glps report, third word 0": little(*ID) + bytes([bit]).hex(),
+    }
+
+
+def glps_from_the_library() -> dict[str, str]:
+    """The lines about glps."""
+    options = {"layout": "staged", "sparsity": 1}
+    survey = create_survey("glps", Integers(8), 1, mechanism="glps", options=options, public_seed=SEED)
+    glps = mechanism_for(survey)
+    five = survey.domain.encode([5])
+    cells, entries = glps.operator.columns(five)
+    return {
+        "glps slots and cells": f"{glps.layout.slots} {glps.layout.cells}",
+        "glps bucket rows of block 0": " ".join(f"{row:02x}" for row in glps.operator.bucket_rows[:2, 0].tolist()),
+        "sha256 of all glps sign rows": hashlib.sha256(
+            glps.operator.sign_rows[:, 0].astype(np.uint8).tobytes()
+        ).hexdigest(),
+        "glps entries of slots 0 to 3": " ".join(f"{cells[0, j]}:{entries[0, j]}" for j in range(4)),
+        "glps cell of the id": str(glps.channel.rows_of(np.array([ID], np.uint64))[0]),
+        "glps report, third word 0": glps.randomize(five, np.array([[*ID, 0]], np.uint64)).tobytes().hex(),
+    }
+
+
 def from_the_page() -> dict[str, str]:
     """The worked example from the rules that docs/wire-format.md states, without the library."""
     truth_threshold = 13485650502877570762
@@ -476,7 +521,7 @@ def from_the_page() -> dict[str, str]:
     return {
         "survey": canonical,
         "survey_id": survey_id,
-        **{f"key of purpose {purpose}": derived(purpose).hex() for purpose in range(1, 9)},
+        **{f"key of purpose {purpose}": derived(purpose).hex() for purpose in range(1, 13)},
         "item of 5": little(5),
         "item of U+0065 U+0301, text:8": little(int.from_bytes("\u00e9".encode(), "little")),
         "id": little(*ID),
@@ -499,6 +544,7 @@ def from_the_page() -> dict[str, str]:
         "laplace answers": " ".join(map(str, answers)),
         "laplace report": little(*SPREAD[:2]) + b"".join(a.to_bytes(1, "little", signed=True) for a in answers).hex(),
         **tree_from_the_page(),
+        **glps_from_the_page(),
     }
 
 
@@ -516,7 +562,7 @@ def from_the_library() -> dict[str, str]:
     noisy = mechanism_for(create_survey("laplace", Integers(1), 2, mechanism="naive-laplace", public_seed=SEED))
     spread = ReplayedWords(np.array(SPREAD, np.uint64)).draw(1, noisy.words_per_report)
     laplace = noisy.randomize(np.array([[1]], np.uint64), spread)
-    keys = {purpose: derive_key(SEED, purpose) for purpose in range(1, 9)}
+    keys = {purpose: derive_key(SEED, purpose) for purpose in range(1, 13)}
     return {
         "survey": survey.to_json().decode(),
         "survey_id": survey.survey_id.hex(),
@@ -541,6 +587,7 @@ def from_the_library() -> dict[str, str]:
         "laplace answers": " ".join(map(str, laplace["answers"][0])),
         "laplace report": laplace.tobytes().hex(),
         **tree_from_the_library(),
+        **glps_from_the_library(),
     }
 
 
@@ -615,7 +662,7 @@ def test_table_of_mechanisms_is_the_registry() -> None:
 # (g) Paths.
 
 
-@pytest.mark.parametrize("name", ["errata.md", "glossary.md"])
+@pytest.mark.parametrize("name", ["errata.md", "glossary.md", "paper.md"])
 def test_named_places_exist(name: str) -> None:
     """Every module and test that the page names is there, and so is the name after "::"."""
     text = (DOCS / name).read_text(encoding="utf-8")
@@ -627,3 +674,42 @@ def test_named_places_exist(name: str) -> None:
         nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         defined = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
         assert not member or member in defined, f"{name} names {path}::{member}"
+
+
+# (h) The paper.
+
+STATEMENTS = (
+    *(f"Definition 2.{k}" for k in (1, 2, 3, 6, 7, 8)),
+    *(f"Theorem 2.{k}" for k in (4, 5, 9, 10)),
+    *("Algorithm 1", "Lemma 3.1", "Theorem 3.2", "Theorem 3.3", "Theorem 3.4", "Lemma 3.5"),
+    *("Algorithm 2", "Theorem 4.1", "Theorem 4.2", "Algorithm 3", "Theorem 4.3", "Theorem 4.4"),
+    *("Lemma 4.5", "Lemma 4.6", "Lemma 4.7", "Theorem 4.8"),
+)
+
+
+def test_every_statement_of_the_paper_has_a_place_and_a_test() -> None:
+    """docs/paper.md has a row for each of them, once, with a module and a test; and every erratum is in it."""
+    text = (DOCS / "paper.md").read_text(encoding="utf-8")
+    rows = [line.strip("|").split(" | ") for line in re.findall(r"^\| .* \|$", text, re.MULTILINE)]
+    rows = [row for row in rows if row[0].strip() not in ("statement", "---")]
+    assert all(len(row) == 4 for row in rows)
+    named = [row[0].strip().partition(",")[0] for row in rows]
+    numbered = [name for name in named if re.fullmatch(r"(Definition|Theorem|Lemma|Algorithm) [\d.]+", name)]
+    assert sorted(numbered) == sorted(STATEMENTS)
+    for row in rows:
+        assert re.search(r"`src/hubbub/[\w/]+\.py(::\w+)?`", row[1]), row[0]
+        assert re.search(r"`tests/[\w/]+\.py(::test_\w+)?`", row[2]), row[0]
+    errata = {int(number) for number in re.findall(r"\bE(\d+)\b", text)}
+    ranges = re.findall(r"\bE(\d+) to E(\d+)\b", text)
+    assert errata | {k for low, high in ranges for k in range(int(low), int(high) + 1)} == set(range(1, 29))
+
+
+def test_pictures_are_small_and_shown_and_come_from_the_command() -> None:
+    """Each file of docs/images is a figure of `hubbub paper`, below 200 kB, and on a page."""
+    pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    pictures = sorted((DOCS / "images").iterdir())
+    assert pictures
+    for picture in pictures:
+        assert picture.stem in STUDIES
+        assert picture.stat().st_size < 200_000
+        assert f"images/{picture.name})" in pages

@@ -14,7 +14,7 @@ from hubbub.mechanisms.channels import LaplaceChannel
 from hubbub.numeric.sampling import DiscreteLaplace
 from hubbub.testing import public_seed, some_items
 
-ONE_BIT = [("jl", {"projection": "hadamard"}), ("jl", {"projection": "dense"}), ("bucket", {})]
+ONE_BIT = [("jl", {"projection": "hadamard"}), ("jl", {"projection": "dense"}), ("bucket", {}), ("glps", {})]
 
 
 def survey_of(name: str, options: dict, epsilon: object = 1, bits: int = 8, **more):
@@ -150,6 +150,21 @@ def test_laplace_delta_is_within_what_is_stated(name: str, calibration: str, eps
     if calibration == "tight":
         weak = DiscreteLaplace.with_rate(2 * channel.noise.rate)
         assert numeric_delta(weak, channel.step, channel.changed, float(epsilon)) > float(delta)
+
+
+@pytest.mark.parametrize("calibration", ["paper", "tight"])
+@pytest.mark.parametrize(("epsilon", "delta"), [("1", "1e-6"), ("3", "1e-3")])
+def test_glps_delta_is_within_what_is_stated(calibration: str, epsilon: str, delta: str) -> None:
+    """In a slot one answer moves by 2, or two by 1: both are within the stated delta, half the noise is not."""
+    options = {"calibration": calibration, "layout": "lean", "sparsity": 1}
+    channel = mechanism_for(create_survey("privacy", Integers(6), epsilon, delta, "glps", options)).channel
+    bound = float(channel.guarantee(Decimal(epsilon)).delta)
+    assert bound <= float(delta)
+    for step, changed in ((2, channel.groups), (1, channel.changed)):
+        assert numeric_delta(channel.noise, step, changed, float(epsilon)) <= max(bound, 1e-9) * 1.05
+    if calibration == "tight":
+        weak = DiscreteLaplace.with_rate(2 * channel.noise.rate)
+        assert numeric_delta(weak, 2, channel.groups, float(epsilon)) > float(delta)
 
 
 @pytest.mark.parametrize(("name", "step"), [("jl", 2), ("bucket", 1)])

@@ -104,7 +104,10 @@ def test_the_seed_comes_from_the_system() -> None:
         ({"name": 7}, "name=7"),
         ({"name": "\ud800"}, "valid Unicode"),
         ({"domain": "integers"}, "domain must be a Domain"),
-        ({"mechanism": "magic"}, "mechanism must be one of tree, jl, bucket, naive-laplace, got mechanism='magic'"),
+        (
+            {"mechanism": "magic"},
+            "mechanism must be one of tree, jl, bucket, glps, naive-laplace, got mechanism='magic'",
+        ),
         ({"mechanism": 3}, "mechanism=3"),
         ({"options": {"calibraton": "tight"}}, "'calibraton'"),
         ({"options": {"calibration": "loose"}}, "one of paper, tight, onebit, got 'loose'"),
@@ -197,7 +200,7 @@ def test_load_refuses_a_loss_above_the_claim() -> None:
     assert mechanism_for(load_survey(changed("parameters.truth_threshold", str(threshold - 1)))).guarantee.epsilon < 1
 
 
-@pytest.mark.parametrize("mechanism", ["naive-laplace", "jl", "bucket"])
+@pytest.mark.parametrize("mechanism", ["naive-laplace", "jl", "bucket", "glps"])
 def test_load_refuses_weak_noise(mechanism: str) -> None:
     """Less noise, by rate or by thresholds, is refused; the mutants a careless collector might send."""
     options = {} if mechanism == "naive-laplace" else {"calibration": "tight"}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.reference import naive
 
-from hubbub.numeric.hadamard import sample_characters, transform
+from hubbub.numeric.hadamard import sample_characters, sample_signed_characters, transform, transform_rows
 from hubbub.testing import assert_same_law
 
 
@@ -24,6 +24,30 @@ def test_transform_is_its_own_inverse() -> None:
     """Twice the transform is N times the values."""
     values = np.random.default_rng(1).integers(-(2**30), 2**30, 2**12)
     assert np.array_equal(transform(transform(values)), 2**12 * values)
+
+
+def test_rows_are_transformed_each() -> None:
+    """Many short rows at once are the transforms of each."""
+    values = np.random.default_rng(2).integers(-1000, 1000, (5, 16)).astype(np.float64)
+    assert transform_rows(values).tolist() == [naive.walsh_hadamard(row) for row in values.tolist()]
+    assert np.array_equal(transform_rows(values[:, :1]), values[:, :1])
+
+
+def test_signed_people_are_people_with_their_signs_exchanged() -> None:
+    """A crowd with signs −1 is the crowd with signs +1 and the answers exchanged; crowds do not mix."""
+    crowd = np.array([[9, 0, 3, 1], [0, 0, 7, 2], [0, 0, 0, 0]])
+    none = np.zeros_like(crowd)
+    plus, minus = sample_signed_characters(crowd, none, np.random.default_rng(4))
+    one = np.arange(4)
+    assert (plus + minus).sum(axis=1).tolist() == [13, 9, 0]
+    assert not minus[:, 0].any()
+    exchanged = sample_signed_characters(none, crowd, np.random.default_rng(4))
+    assert not exchanged[0][:, 0].any()
+    # A lone value tells its parity in every row.
+    plus, minus = sample_signed_characters(np.array([[0, 0, 0, 500]]), np.array([[0] * 4]), np.random.default_rng(5))
+    told = [naive.parity(3, int(row)) for row in one]
+    assert [bool(p) for p in plus[0]] == [bit == 0 for bit in told]
+    assert [bool(m) for m in minus[0]] == [bit == 1 for bit in told]
 
 
 def draw_by_person(counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:

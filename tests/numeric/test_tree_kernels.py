@@ -10,8 +10,11 @@ from tests.reference import naive
 
 from hubbub.mechanisms.base import Request
 from hubbub.mechanisms.tree import ENTRY, Tree
+from hubbub.mechanisms.tree_levels import Front, TreeLevels
+from hubbub.mechanisms.tree_search import _Walk
 from hubbub.model.domain import Integers
 from hubbub.model.survey import Survey
+from hubbub.numeric import tree_kernels
 from hubbub.numeric.randomness import SeededWords
 
 
@@ -86,3 +89,48 @@ def test_the_transform_counts_matches() -> None:
             _, masks = naive.tree_coins(coins, report_id, tree.plan.ends, tree.masks, 5)
             matches += naive.tree_symbol(place, masks, 0, 0, 1) == int(report["symbol"])
         assert spectrum[place] == tree.symbols * matches - len(items)
+
+
+@pytest.mark.parametrize("number", [1, 5, -1])
+def test_the_steps_of_a_beam_equal_the_twins(number: int) -> None:
+    """Children's scores at the second, a middle and the last depth (with its three rows), and the best of each root.
+
+    Estimates are whole numbers, so that sums are exact and many ranks are equal.
+    """
+    tree = make_tree(64, "1")
+    rng = np.random.default_rng(7)
+    estimates = rng.integers(-6, 7, (tree.rows, 1 << tree.plan.bucket_bits)).astype(np.float32)
+    walk = _Walk(tree, TreeLevels(estimates, np.full(tree.rows, 0.5), 1.0))  # so few that brothers tell apart
+    depths = walk.depths
+    number %= len(depths.bits)
+    above, depth, chunk = depths.bits[number - 1], depths.bits[number], depths.chunks[number]
+    roots = np.sort(rng.integers(0, 5, 40).astype(np.uint64))
+    hidden = rng.integers(0, 2 ** (above - depths.bits[0] + 1), 40, dtype=np.uint64) >> np.uint64(1)
+    paths = (roots << np.uint64(64 - depths.bits[0]) | hidden << np.uint64(64 - above))[:, np.newaxis]
+    scores = rng.integers(-3, 4, 40).astype(np.float32)
+    front = Front(paths, scores, np.zeros(40, np.int32), np.zeros(40, np.float32))
+    step = walk._step(number)
+    weight, gap = float(step[6]), float(step[7])
+    seen_scores, seen_ranks = walk._expand(number, estimates, front)
+    key = key_bytes(tree.bucket_key)
+    ranked = []
+    for i, path in enumerate(paths[:, 0].tolist()):
+        said = []
+        for row in depths.rows[number].tolist():
+            whole = [f"{path | child << (64 - depth):064b}" for child in range(1 << chunk)]
+            places = [naive.tree_bucket(key, each, row, depth, chunk, tree.plan.bucket_bits) for each in whole]
+            said.append({child: float(estimates[row, place]) for child, place in enumerate(places)})
+        expected = naive.tree_children(said, float(scores[i]), weight, gap)
+        assert seen_scores[i].tolist() == expected
+        assert seen_ranks[i].tolist() == expected
+        ranked += [(int(roots[i]), rank) for rank in expected]
+    for quota, cut in ((7, -2.0), (3, 1.0), (1000, 3.0), (1, -np.inf)):
+        places = np.empty(40 << chunk, np.int64)
+        out = np.empty(len(places), np.float32), np.empty(len(places), np.float32)
+        shift = np.uint64(64 - depths.bits[0])
+        filled, turned_away = tree_kernels.grow(step, estimates, *front, shift, quota, np.float32(cut), places, *out)
+        alive = [(root, rank if rank > -np.inf else -1e9) for root, rank in ranked]
+        expected_places = naive.best_under_each_root(alive, quota, max(cut, -1e6))
+        assert places[:filled].tolist() == expected_places
+        assert out[1][:filled].tolist() == [ranked[place][1] for place in expected_places]
+        assert filled + turned_away == sum(rank >= cut and rank > -np.inf for _, rank in ranked)

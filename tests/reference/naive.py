@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -258,3 +259,86 @@ def tree_tally(symbol: int, masks: Sequence[int]) -> dict[int, int]:
             place ^= mask * (c >> j & 1)
         added[place] = added.get(place, 0) + 1 - 2 * parity(c, symbol)
     return added
+
+
+def tree_children(estimates: Sequence[Mapping[int, float]], score: float, weight: float, gap: float) -> list[float]:
+    """Scores of the children of a path, given what each row of the next depth says of each; −∞ for the hopeless."""
+    own = [sum(row[child] for row in estimates) for child in range(len(estimates[0]))]
+    best = max(own)
+    limit = best * best * weight / 2 - gap
+    return [-math.inf if best > 0 and limit > 0 and (x < 0 or x * x * weight / 2 < limit) else score + x for x in own]
+
+
+def best_under_each_root(ranked: Sequence[tuple[int, float]], quota: int, cut: float) -> list[int]:
+    """Places of the (root, rank) pairs that reach the cut, as many as the quota of each root, in order."""
+    kept = []
+    for place, (root, rank) in enumerate(ranked):
+        better = sum(other > rank or (other == rank and j < place) for j, (r, other) in enumerate(ranked) if r == root)
+        if rank >= cut and better < quota:
+            kept.append(place)
+    return kept
+
+
+def sparse_drawn(key: bytes, prefix: Sequence[int], rows: int, columns: int) -> list[int]:
+    """Uniform rows of bits: word w of row i is the hash of (prefix, i, w)."""
+    drawn = []
+    for row in range(rows):
+        bits = 0
+        for word in range(-(-columns // 64)):
+            message = b"".join(part.to_bytes(4, "little") for part in (*prefix, row, word))
+            bits |= int.from_bytes(half_sip_hash(key, message), "little") << (64 * word)
+        drawn.append(bits & ((1 << columns) - 1))
+    return drawn
+
+
+def sparse_slots(
+    keys: Sequence[bytes], bits: int, repeats: int, estimates: int, stages: Sequence[tuple[int, int, int]]
+) -> list[tuple[list[int], int]]:
+    """For each slot, the rows whose parities are the bits of the bucket, and the row whose parity is the sign bit."""
+    slots: list[tuple[list[int], int]] = []
+    block = 0
+    for bucket_bits, code_rows, estimate_bits in stages:
+        for _ in range(repeats):
+            message = bits - bucket_bits
+            matrix = next(
+                drawn
+                for drawn in (sparse_drawn(keys[0], (block, attempt), bits, bits) for attempt in range(1000))
+                if rank(drawn) == bits
+            )
+            code = next(
+                drawn
+                for drawn in (sparse_drawn(keys[1], (block, attempt), code_rows, message) for attempt in range(1000))
+                if rank([row | 1 << message for row in drawn]) == message + 1
+            )
+            for generator in code:
+                sign = 0
+                for place in range(message):
+                    sign ^= matrix[bucket_bits + place] * (generator >> place & 1)
+                slots.append((matrix[:bucket_bits], sign))
+            block += 1
+        for _ in range(estimates):
+            *bucket, sign = sparse_drawn(keys[2], (block,), estimate_bits + 1, bits)
+            slots.append((bucket, sign))
+            block += 1
+    return slots
+
+
+def sparse_column(slots: Sequence[tuple[list[int], int]], item: int) -> dict[int, int]:
+    """The entries of a column that are not zero, by row."""
+    entries, first = {}, 0
+    for bucket_rows, sign_row in slots:
+        bucket = sum(parity(row, item) << place for place, row in enumerate(bucket_rows))
+        entries[first + bucket] = 1 - 2 * parity(sign_row, item)
+        first += 1 << len(bucket_rows)
+    return entries
+
+
+def sparse_character(slots: Sequence[tuple[list[int], int]], cell: int) -> int:
+    """The a of a cell: its slot's sign row and the bucket rows that the bits of its number in the slot choose."""
+    for bucket_rows, sign_row in slots:
+        if cell < 1 << len(bucket_rows):
+            for place, row in enumerate(bucket_rows):
+                sign_row ^= row * (cell >> place & 1)
+            return sign_row
+        cell -= 1 << len(bucket_rows)
+    raise AssertionError("no such cell")

@@ -16,7 +16,7 @@ from hubbub.simulation.rehearsal import rehearse
 PEOPLE = [7] * 3000 + [9] * 1000 + [k % 60 for k in range(1500)]
 
 
-@pytest.mark.parametrize("mechanism", ["tree", "jl", "bucket", "naive-laplace"])
+@pytest.mark.parametrize("mechanism", ["tree", "jl", "bucket", "glps", "naive-laplace"])
 def test_the_heavy_values_are_found(mechanism: str) -> None:
     """Every mechanism finds the heaviest value, with an interval that holds its count."""
     answer = find(PEOPLE, 3, Integers(8), mechanism, seed=1)

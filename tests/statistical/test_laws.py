@@ -71,7 +71,7 @@ def test_sums_of_noise(seed: int) -> None:
         assert_same_law(sums, wider.sample_sums(5, (8000,), rng))
 
 
-@pytest.mark.parametrize("name", ["jl", "bucket"])
+@pytest.mark.parametrize("name", ["jl", "bucket", "glps"])
 def test_counts_are_unbiased(seed: int, name: str) -> None:
     """Over words and public seeds the mean error is 0; without undoing the lies it is not."""
     errors, shrunk = [], []

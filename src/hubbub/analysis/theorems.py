@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from hubbub.mechanisms.glps_plan import paper_sparsity
 from hubbub.numeric.tails import normal_tail
 
 
@@ -46,13 +47,13 @@ def jl_paper_rows(people: int, size: int, beta: float) -> float:
     return math.log(size + 1) * math.log(2 / beta) * float(people) ** 4
 
 
-def laplace_scale(epsilon: float, delta: float, times: int = 1) -> float:
+def laplace_scale(epsilon: float, delta: float, times: float = 1) -> float:
     """The paper's scale √(8·T·ln(1/δ))/ε (Theorem 2.5)."""
     return math.sqrt(8 * times * math.log(1 / delta)) / epsilon
 
 
 def bucket_needed_count(
-    people: int, others_norm: float, rows_per_trial: int, scale: float, corrected: bool = True, beta: float = 0.25
+    people: float, others_norm: float, rows_per_trial: float, scale: float, corrected: bool = True, beta: float = 0.25
 ) -> float:
     """The count with which a heavy hitter wins each trial with chance 3/4 (Lemma 4.6, Theorem 4.8).
 
@@ -64,6 +65,20 @@ def bucket_needed_count(
     if corrected:
         return math.sqrt(3 * rows / beta) * others_norm + 2 * scale * math.sqrt(6 * people * log)
     return 8 * math.sqrt(2 * rows) * others_norm + scale * math.sqrt(6 * people) * log
+
+
+def bucket_needed_people(share: float, rows_per_trial: float, scale: float, corrected: bool = True) -> float:
+    """The n of Theorem 4.8: the least crowd in which a share of people is count enough, if all others are alone.
+
+    Both sides of the condition n·share ≥ needed(n) grow, the right one like √n, so they cross once.
+    """
+    low, high = 1.0, 1e30
+    while high / low > 1 + 1e-12:
+        people = math.sqrt(low * high)
+        alone = math.sqrt(people * (1 - share))
+        needed = bucket_needed_count(people, alone, rows_per_trial, scale, corrected)
+        low, high = (low, people) if share * people >= needed else (people, high)
+    return high
 
 
 def bucket_estimate_error(people: int, others_norm: float, rows: int, noise_stderr: float, beta: float) -> float:
@@ -84,8 +99,16 @@ def exponential_error(size: int, epsilon: float, beta: float) -> float:
 
 def glps_sparsity(people: int, size: int, epsilon: float, delta: float, beta: float) -> float:
     """The sparsity s that Theorem 4.2 balances its errors with."""
-    inner = epsilon / math.log(1 / beta) * math.sqrt(people / (math.log(size) * math.log(1 / delta)))
-    return float(inner ** (2 / 3))
+    return paper_sparsity(people, size, epsilon, delta, beta)
+
+
+def glps_recovery_error(rest_norm: float, noise_norm: float, size: int, sparsity: int) -> float:
+    """The guarantee of sparse recovery behind Theorem 4.2: C₁·‖v − v_s‖₂ + C₂·‖z‖₂/√log₂(N/s), for every count at once.
+
+    With C₁ = 1.3 and C₂ = 0.5, which are not the paper's: hubbub's operator is measured to keep within them
+    (tests/numeric/test_sparse_recovery.py), nobody has proved it.
+    """
+    return 1.3 * rest_norm + 0.5 * noise_norm / math.sqrt(math.log2(size / sparsity))
 
 
 def moment_constant(k: int) -> float:
@@ -112,6 +135,15 @@ def lower_bound_rmse(epsilon: float, delta: float = 0.0) -> float:
 def randomized_response_rmse(epsilon: float) -> float:
     """The unbiased estimate from randomised response, over √n; its posterior mean attains the lower bound."""
     return math.exp(epsilon / 2) / math.expm1(epsilon)
+
+
+def lower_bound_regret(beta: float, epsilon: float, delta: float = 0.0) -> float:
+    """The c for which any local mechanism errs by more than c·√n with chance β: `lower_bound_failure`, inverted."""
+    low, high = 0.0, 50.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if lower_bound_failure(middle, epsilon, delta) > beta else (low, middle)
+    return low
 
 
 def lower_bound_failure(regret: float, epsilon: float, delta: float = 0.0) -> float:

@@ -11,7 +11,10 @@ from hubbub.cli.code import code
 from hubbub.cli.demo import demo
 from hubbub.cli.find import find
 from hubbub.cli.hitters import hitters
+from hubbub.cli.ledger import ledger
 from hubbub.cli.mechanisms import mechanisms
+from hubbub.cli.paper import paper
+from hubbub.cli.report import CONTEXT, report
 from hubbub.cli.serve import serve
 from hubbub.cli.simulate import simulate
 from hubbub.cli.store import store
@@ -42,7 +45,8 @@ def _main(
     del version
 
 
-for _command in (find, simulate, mechanisms, demo, serve, hitters):
+for _command in (find, simulate, mechanisms, demo, paper, serve, hitters):
     app.command()(_command)
-for _group in (code, survey, store):
+app.command(context_settings=CONTEXT)(report)
+for _group in (code, survey, store, ledger):
     app.add_typer(_group)

@@ -17,7 +17,7 @@ from hubbub.model.survey import Survey
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One thing a mechanism lets its user choose: one of a few words, or a number in an open interval."""
+    """One thing a mechanism lets its user choose: one of a few words, a number in an open interval, or either."""
 
     name: str
     default: str
@@ -27,22 +27,24 @@ class Option:
 
     def resolve(self, value: object) -> str:
         """The value as the survey spells it, or a ParameterError."""
-        if self.between is None:
-            if value not in self.choices:
-                raise ParameterError(f"option {self.name} must be one of {', '.join(self.choices)}, got {value!r}")
+        if value in self.choices:
             return str(value)
+        if self.between is None:
+            raise ParameterError(f"option {self.name} must be one of {', '.join(self.choices)}, got {value!r}")
         low, high = self.between
         try:
             number = Decimal(str(value))
         except InvalidOperation:
-            raise ParameterError(f"option {self.name} must be a number, got {value!r}") from None
+            words = "".join(f"{choice} or " for choice in self.choices)
+            raise ParameterError(f"option {self.name} must be {words}a number, got {value!r}") from None
         if isinstance(value, bool) or not (number.is_finite() and low < number < high):
             raise ParameterError(f"option {self.name} must be between {low} and {high}, got {value!r}")
         return format(number.normalize(), "f")
 
     def describe(self) -> str:
         """The values it takes, for a table."""
-        return " / ".join(self.choices) if self.between is None else f"{self.between[0]} < x < {self.between[1]}"
+        numbers = () if self.between is None else (f"{self.between[0]} < x < {self.between[1]}",)
+        return " or ".join([" / ".join(self.choices), *numbers] if self.choices else numbers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
 from hubbub.numeric import gf2, ordered_statistics
 from hubbub.numeric.hashing import Purpose, derive_key, hash_words
-from hubbub.numeric.tails import binomial_tail, normal_tail
+from hubbub.numeric.tails import normal_tail
 
 MAX_BITS = 512
 _SAMPLE_CHUNK = 1 << 24  # draws at once
@@ -71,10 +71,11 @@ class Bucket(RowSketch):
         parameters = survey.parameters
         self.rows_per_trial = whole(parameters, "rows_per_trial", 1, 2**12)
         self.trials = whole(parameters, "trials", 1, 2**10)
-        if self.rows_per_trial <= survey.domain.bits:
+        # With more rows than 4·2^bits a trial without a zero row is hardly ever drawn, and drawing would not end.
+        if not survey.domain.bits < self.rows_per_trial <= 4 << survey.domain.bits:
             raise ParameterError(
-                f"parameters.rows_per_trial must be above the {survey.domain.bits} bits of an item, "
-                f"got {self.rows_per_trial}"
+                f"parameters.rows_per_trial must be above the {survey.domain.bits} bits of an item and at most 4 times "
+                f"its 2^{survey.domain.bits} values, got {self.rows_per_trial}"
             )
         rows = self.rows_per_trial * self.trials
         channel: LaplaceChannel | OneBitChannel
@@ -234,15 +235,7 @@ class Bucket(RowSketch):
         return high
 
     def _soft_success(self, signal: float) -> float:
-        """At most `order` of the most reliable rows are wrong, where a row is signal + a standard normal variable."""
-        share = self.bits / self.rows
-        low, high = 0.0, signal + 40.0
-        for _ in range(60):  # the size above which a share of bits/rows of all rows lies
-            cut = (low + high) / 2
-            outside = float(normal_tail(cut - signal) + normal_tail(cut + signal))
-            low, high = (cut, high) if outside > share else (low, cut)
-        wrong = float(normal_tail(high + signal)) / share
-        return 1.0 - binomial_tail(self.order + 1, self.bits, min(wrong, 1.0))
+        return ordered_statistics.success_chance(signal, self.rows, self.bits, self.order)
 
     def _vote_success(self, signal: float) -> float:
         """At least one trial has all rows right: wrong trials hardly ever agree, and a tie goes to the larger."""

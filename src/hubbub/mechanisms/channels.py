@@ -40,13 +40,19 @@ class LaplaceChannel:
         By how much, at most, in each.
     noise : DiscreteLaplace
         The noise of each coordinate.
+    groups : int, optional
+        How many groups the changed coordinates fall into, where `step` bounds the sum of the differences in a group
+        and not only each of them. Without it every coordinate is a group of its own.
     """
 
-    def __init__(self, coordinates: int, changed: int, step: int, noise: DiscreteLaplace) -> None:
+    def __init__(
+        self, coordinates: int, changed: int, step: int, noise: DiscreteLaplace, groups: int | None = None
+    ) -> None:
         self.coordinates = coordinates
         self.changed = changed
         self.step = step
         self.noise = noise
+        self.groups = changed if groups is None else groups
         self.largest = noise.bound + 1  # the answers themselves are at most 1 in size
         kind = next(kind for kind in ("<i1", "<i2", "<i4") if self.largest <= np.iinfo(kind).max)
         self.report_dtype = np.dtype([_ID_FIELD, ("answers", kind, (coordinates,))])
@@ -57,10 +63,10 @@ class LaplaceChannel:
         """(ε, δ) with the exact δ at this ε: exact composition, and (1 + e^ε) times what the truncation costs."""
         each = self.step * self.noise.rate
         with localcontext(Context(prec=40, rounding=ROUND_CEILING)):
-            pure = self.changed * each <= epsilon
+            pure = self.groups * each <= epsilon
             # One ulp outwards on both sides, so that the floats bound the decimals.
             bounds = math.nextafter(float(epsilon), 0), math.nextafter(float(each), math.inf)
-            composed = 0.0 if pure else composed_delta(*bounds, self.changed)
+            composed = 0.0 if pure else composed_delta(*bounds, self.groups)
             cut = (1 + min(epsilon, Decimal(200)).exp()) * self.changed * self.noise.distance
             return PrivacyGuarantee(epsilon, min(Decimal(1), Decimal(composed) + cut))
 
@@ -151,25 +157,58 @@ class OneBitChannel:
         return {"truth_threshold": str(self.threshold)}
 
 
-def calibrate_noise(calibration: str, epsilon: Decimal, delta: Decimal, changed: int, step: int) -> DiscreteLaplace:
+class SlottedBitChannel(OneBitChannel):
+    """One bit about one cell, where cells come in slots of 2^bits each: a uniform slot, then a uniform cell of it.
+
+    Parameters
+    ----------
+    slot_bits : NDArray[np.int64]
+        log₂ of the cells of each slot.
+    threshold, seed
+        As in `OneBitChannel`.
+    """
+
+    def __init__(self, slot_bits: NDArray[np.int64], threshold: int, seed: bytes) -> None:
+        sizes = np.int64(1) << slot_bits
+        super().__init__(int(sizes.sum()), threshold, seed)
+        self._first_cells = np.cumsum(sizes) - sizes
+        self._within = (sizes - 1).astype(np.uint64)
+
+    def rows_of(self, ids: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """The cell each report is about: the high bits of the hash of its id choose the slot, the low ones the cell."""
+        hashes = hash_uint64(self._key, ids)
+        slots = uniform_below(hashes, len(self._within))
+        return np.asarray(self._first_cells[slots] + (hashes & self._within[slots]).astype(np.int64))
+
+
+def calibrate_noise(
+    calibration: str,
+    epsilon: Decimal,
+    delta: Decimal,
+    changed: int,
+    step: int,
+    groups: int | None = None,
+    queries: int | None = None,
+) -> DiscreteLaplace:
     """The noise for a query: `paper` as Theorem 2.5 has it, `tight` the least that exact composition allows.
 
-    Either is confirmed by exact composition for replacement neighbours before it is returned; the paper's is not
-    always (at ε = 8, δ = 10⁻³ it is refused).
+    `queries` is how many parts the paper counts, `changed` unless given; the rest is as in `LaplaceChannel`. Either
+    noise is confirmed by exact composition for replacement neighbours before it is returned; the paper's is not always
+    (at ε = 8, δ = 10⁻³ it is refused).
     """
     if not delta > 0:
         raise ParameterError(f"calibration={calibration} must have a delta above 0, got delta={delta}")
     if calibration == "paper":
-        noise = DiscreteLaplace.with_rate(theorem_each(float(epsilon), changed, float(delta)))
+        noise = DiscreteLaplace.with_rate(theorem_each(float(epsilon), queries or changed, float(delta)))
     else:
-        first = DiscreteLaplace.with_rate(largest_each(float(epsilon), changed, float(delta)) / step)
-        cut = LaplaceChannel(1, changed, step, first).guarantee(epsilon).delta - delta
+        first = DiscreteLaplace.with_rate(largest_each(float(epsilon), groups or changed, float(delta)) / step)
+        cut = LaplaceChannel(1, changed, step, first, groups).guarantee(epsilon).delta - delta
         # Twice what truncation costs (both digits and rate move a little), plus the rounding of the composition.
         spare = delta * (1 - Decimal("1e-8")) - 2 * max(cut, Decimal(0))
         if spare <= 0:
             raise ParameterError(f"delta must be above what 64-bit thresholds cost here, {cut:.2g}, got delta={delta}")
-        noise = DiscreteLaplace.with_rate(largest_each(float(epsilon), changed, float(spare)) / step)
-    executed = LaplaceChannel(1, changed, step, noise).guarantee(epsilon).delta
+        noise = DiscreteLaplace.with_rate(largest_each(float(epsilon), groups or changed, float(spare)) / step)
+    executed = LaplaceChannel(1, changed, step, noise, groups).guarantee(epsilon).delta
     if executed > delta:
         raise PrivacyError(
             f"calibration={calibration} must be confirmed by exact composition, "

@@ -1,7 +1,7 @@
-"""What JL-HH and the Bucket mechanism share: rows of signs, answered through a channel, averaged back.
+"""What mechanisms with a channel share, and what JL-HH and the Bucket mechanism do: rows of signs, averaged back.
 
-A value has a sign in every row. The sum over people of their signs, row by row, is measured privately; the count
-of a value is the mean over rows of (its sign)·(the row's sum).
+In a row sketch, a value has a sign in every row. The sum over people of their signs, row by row, is measured
+privately; the count of a value is the mean over rows of (its sign)·(the row's sum).
 """
 
 from __future__ import annotations
@@ -23,20 +23,61 @@ from hubbub.model.survey import Survey
 from hubbub.model.tally import Cells, Tally
 
 
-class RowSketch(ABC):
-    """A mechanism whose cells are one noisy sum of signs per row."""
+class ChannelMechanism:
+    """A mechanism whose reports are those of a channel."""
 
-    def __init__(self, survey: Survey, rows: int, channel: LaplaceChannel | OneBitChannel) -> None:
+    def __init__(self, survey: Survey, channel: LaplaceChannel | OneBitChannel) -> None:
         self.survey = survey
         self.survey_id = survey.survey_id
         self.size = survey.domain.size
         self.bits = survey.domain.bits
         self.item_words = survey.domain.item_words
-        self.rows = rows
         self.channel = channel
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Survey]]:
         return (type(self), (self.survey,))
+
+    @property
+    def report_dtype(self) -> np.dtype[np.void]:
+        """The id ‖ one bit, or the id ‖ one integer per row."""
+        return self.channel.report_dtype
+
+    @property
+    def words_per_report(self) -> int:
+        """Two words for the id, and what the channel needs."""
+        return self.channel.words_per_report
+
+    @property
+    def guarantee(self) -> PrivacyGuarantee:
+        """Computed from the thresholds of the survey."""
+        return self.channel.guarantee(self.survey.epsilon)
+
+    @property
+    def cells_shape(self) -> tuple[int, ...]:
+        """As the channel has them."""
+        return self.channel.cells_shape
+
+    def validate(self, reports: Reports) -> NDArray[np.bool_]:
+        """Which reports an honest client could have sent."""
+        check_reports(reports, self.report_dtype)
+        return self.channel.validate(reports)
+
+    def accumulate(self, cells: Cells, reports: Reports) -> None:
+        """Add valid reports to the cells."""
+        check_reports(reports, self.report_dtype)
+        self.channel.accumulate(cells, reports)
+
+    def check_tally(self, tally: Tally) -> None:
+        """A tally of this survey and shape."""
+        check_tally(tally, self.survey_id, self.cells_shape)
+
+
+class RowSketch(ChannelMechanism, ABC):
+    """A mechanism whose cells are one noisy sum of signs per row."""
+
+    def __init__(self, survey: Survey, rows: int, channel: LaplaceChannel | OneBitChannel) -> None:
+        super().__init__(survey, channel)
+        self.rows = rows
 
     @abstractmethod
     def sign_bits(self, items: Items) -> NDArray[np.uint8]:
@@ -54,46 +95,12 @@ class RowSketch(ABC):
     def row_sums(self, tally: Tally) -> NDArray[np.float64]:
         """Unbiased sums over people of their signs, for each row."""
 
-    # The client's role.
-
-    @property
-    def report_dtype(self) -> np.dtype[np.void]:
-        """The id ‖ one bit, or the id ‖ one integer per row."""
-        return self.channel.report_dtype
-
-    @property
-    def words_per_report(self) -> int:
-        """Two words for the id, and what the channel needs."""
-        return self.channel.words_per_report
-
-    @property
-    def guarantee(self) -> PrivacyGuarantee:
-        """Computed from the thresholds of the survey."""
-        return self.channel.guarantee(self.survey.epsilon)
-
     def randomize(self, items: Items, words: Words) -> Reports:
         """One report per row: a pure function of items and words. Noise is drawn once per person (erratum E3)."""
         check_batch(items, words, self.item_words, self.words_per_report)
         if isinstance(self.channel, OneBitChannel):
             return self.channel.report(self.sign_bits_at(items, self.channel.rows_of(words[:, :2])), words)
         return self.channel.report(self.answers(self.sign_bits(items)), words)
-
-    # The collector's role.
-
-    @property
-    def cells_shape(self) -> tuple[int, ...]:
-        """One cell per row."""
-        return self.channel.cells_shape
-
-    def validate(self, reports: Reports) -> NDArray[np.bool_]:
-        """Which reports an honest client could have sent."""
-        check_reports(reports, self.report_dtype)
-        return self.channel.validate(reports)
-
-    def accumulate(self, cells: Cells, reports: Reports) -> None:
-        """Add valid reports to the cells."""
-        check_reports(reports, self.report_dtype)
-        self.channel.accumulate(cells, reports)
 
     # Shared by the decoders.
 
@@ -117,10 +124,6 @@ class RowSketch(ABC):
         mean_square = float(np.mean(sums * sums))
         spread = np.sqrt(np.maximum(mean_square - counts * counts, 0.0) / max(self.rows - 1, 1))
         return np.maximum(spread, self.noise_stderr(people))
-
-    def check_tally(self, tally: Tally) -> None:
-        """A tally of this survey and shape."""
-        check_tally(tally, self.survey_id, self.cells_shape)
 
 
 def check_tally(tally: Tally, survey_id: bytes, cells_shape: tuple[int, ...]) -> None:

@@ -35,8 +35,9 @@ from hubbub.mechanisms.base import (
 )
 from hubbub.mechanisms.row_sketch import check_tally
 from hubbub.mechanisms.text_walk import TextWalk
-from hubbub.mechanisms.tree_plan import TreePlan, beam_width, masks_for, plan_text_tree, plan_tree
-from hubbub.mechanisms.tree_search import TreeLevels, refit, search
+from hubbub.mechanisms.tree_levels import TreeLevels, refit
+from hubbub.mechanisms.tree_plan import TreePlan, beam_width, masks_for, plan_text_tree, plan_tree, text_beam_width
+from hubbub.mechanisms.tree_search import search
 from hubbub.model.coded_domain import CodedText
 from hubbub.model.domain_base import Domain
 from hubbub.model.estimates import Estimates, Query
@@ -163,21 +164,24 @@ class Tree:
 
     def buckets(self, paths: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """The bucket of each path in each row, shape (n, rows)."""
-        key, arrays = self._keys[2], self.arrays
-        found = np.empty((self.rows, len(paths)), np.uint64)
-        for row in range(self.rows):
-            tree_kernels.buckets(
-                np.uint32(key.low),
-                np.uint32(key.high),
-                paths,
-                arrays["parent_masks"][row],
-                row,
-                self.plan.depths[row],
-                self.plan.chunks[row],
-                self.plan.bucket_bits,
-                found[row],
-            )
-        return found.T
+        return np.stack([self.row_buckets(row, paths) for row in range(self.rows)], axis=1)
+
+    def row_buckets(self, row: int, paths: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """The bucket of each path in one row."""
+        key, plan = self.bucket_key, self.plan
+        found = np.empty(len(paths), np.uint64)
+        tree_kernels.buckets(
+            np.uint32(key.low),
+            np.uint32(key.high),
+            paths,
+            self.arrays["parent_masks"][row],
+            row,
+            plan.depths[row],
+            plan.chunks[row],
+            plan.bucket_bits,
+            found,
+        )
+        return found
 
     # The client's role.
 
@@ -253,20 +257,16 @@ class Tree:
         for row in range(self.rows):
             matches = transform(tally.cells[row * buckets : (row + 1) * buckets])
             estimates[row] = matches * self.gain
-            if self._hashed:
+            if self.rows > 1:
                 estimates[row] = (estimates[row] - people[row] / buckets) / (1 - 1 / buckets)
         return TreeLevels(estimates, people, self.noise)
-
-    @property
-    def _hashed(self) -> bool:
-        return self.plan.chunks[0] != self.plan.bucket_bits
 
     def _stderrs(self, levels: TreeLevels, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Noise of everybody's reports, and for each row the collisions that its buckets show beyond noise."""
         people = float(levels.people.sum())
         held = np.clip(counts, 0.0, people)
         variance = self.noise * (people - held) + self.own_noise * held
-        if self._hashed:
+        if self.rows > 1:
             shares = levels.people / max(people, 1.0)
             square = np.mean(levels.estimates.astype(np.float64) ** 2, axis=1) - self.noise * levels.people
             own = np.outer(held**2, shares**2) / levels.estimates.shape[1]
@@ -322,7 +322,7 @@ class Tree:
         prior = -math.log(self.size) if self.code is None else -math.log(2) * _typical_length(self.survey.domain)
         accept = self._acceptance_count(prior, people, query)
         stderr = math.sqrt(self.noise * people)
-        if not self._hashed:
+        if self.rows == 1:
             items = np.arange(self.size, dtype=np.uint64)[:, np.newaxis]
             counts = levels.sums(self.buckets(self.paths(items)))
             chosen, threshold = selection.select(counts, accept, query)
@@ -393,7 +393,7 @@ def derive(request: Request) -> dict[str, Any]:
         fingerprint = _FINGERPRINT_BITS
         standard = size == "standard" or (size == "auto" and (crowded or request.expected_reports >= _STANDARD_FROM))
         plan = plan_text_tree(fingerprint, request.bits, _typical_length(domain), standard)
-        beam = beam_width(64, standard)
+        beam = text_beam_width(standard)
     else:
         fingerprint = 0
         plan = plan_tree(request.bits, standard)

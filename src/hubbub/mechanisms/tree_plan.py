@@ -12,7 +12,7 @@ from itertools import pairwise
 from hubbub.numeric.tails import normal_quantile_log
 from hubbub.numeric.tree_kernels import MAX_MASKS, ROW_BITS
 
-ROOT_BITS = 20
+ONE_ROW_BITS = 20  # universes so small that every value has a cell
 FULL_DEPTH_ROWS = 3  # the deepest level is split over independent hashes, so that one collision cannot decide
 _REACH = 2.3  # how far above the beam's edge a value should stand at each depth, in standard errors
 _LEVEL = 0.05
@@ -40,17 +40,20 @@ def masks_for(epsilon: float) -> int:
 
 
 def plan_tree(bits: int, standard: bool) -> TreePlan:
-    """Depths 20, 24, 28, … (steps of 8 from 128 bits up), and shares that keep a value inside the beam."""
-    if bits <= ROOT_BITS:
+    """Depths in steps of 4 bits (of 8 from 128 bits up), and shares that keep a value inside the beam.
+
+    The root is as deep as buckets are wide: it needs no hash, and has no collisions.
+    """
+    if bits <= ONE_ROW_BITS:
         return TreePlan(bits, (bits,), (bits,), (1 << ROW_BITS,))
-    step = _chunk(bits)
-    depths = [ROOT_BITS, *range(ROOT_BITS + step, bits, step), bits]
-    chunks = [0] + [below - above for above, below in pairwise(depths)]
+    step, root = _chunk(bits), _bucket_bits(standard)
+    depths = [root, *range(root + step, bits, step), bits]
+    chunks = [below - above for above, below in pairwise([0, *depths])]
     shares = _shares(depths, chunks[-1], beam_width(bits, standard))
     rows = [(depth, chunk, share) for depth, chunk, share in zip(depths[:-1], chunks[:-1], shares[:-1], strict=True)]
     rows += [(depths[-1], chunks[-1], shares[-1] / FULL_DEPTH_ROWS)] * FULL_DEPTH_ROWS
     ends = _ends([share for _, _, share in rows])
-    return TreePlan(18 if standard else 16, tuple(r[0] for r in rows), tuple(r[1] for r in rows), ends)
+    return TreePlan(root, tuple(r[0] for r in rows), tuple(r[1] for r in rows), ends)
 
 
 def _ends(shares: list[float]) -> tuple[int, ...]:
@@ -78,10 +81,11 @@ def plan_text_tree(fingerprint: int, width: int, typical: int, standard: bool) -
     A code that has ended goes on as zeros, so deeper rows speak for short codes too.
     """
     bits = fingerprint + width
-    knee = min(bits, ROOT_BITS + 4 * -(-(fingerprint + typical - ROOT_BITS) // 4))
-    depths = list(range(ROOT_BITS, knee, 4)) + list(range(knee, bits, 8)) + [bits]
-    chunks = [0] + [below - above for above, below in pairwise(depths)]
-    beam = beam_width(64, standard)
+    root = _bucket_bits(standard)
+    knee = min(bits, root + 4 * -(-(fingerprint + typical - root) // 4))
+    depths = list(range(root, knee, 4)) + list(range(knee, bits, 8)) + [bits]
+    chunks = [below - above for above, below in pairwise([0, *depths])]
+    beam = text_beam_width(standard)
     before = [depth for depth in depths if depth <= knee]
     wanted = [_edge(math.log(beam) - depth * math.log(2)) + _REACH for depth in before]
     cumulative = [(1 - _LONG_SHARE) * (reach / wanted[-1]) ** 2 for reach in wanted]
@@ -90,12 +94,21 @@ def plan_text_tree(fingerprint: int, width: int, typical: int, standard: bool) -
     shares += [_LONG_SHARE / max(deeper, 1)] * deeper
     shares = [share / sum(shares) for share in shares]
     rows = list(zip(depths, chunks, shares, strict=True))
-    return TreePlan(18 if standard else 16, tuple(depths), tuple(chunks), _ends([share for _, _, share in rows]))
+    return TreePlan(root, tuple(depths), tuple(chunks), _ends([share for _, _, share in rows]))
+
+
+def _bucket_bits(standard: bool) -> int:
+    return 18 if standard else 16
 
 
 def beam_width(bits: int, standard: bool) -> int:
     """Paths kept at each depth: as many children are looked at in wide universes, with their wider chunks."""
-    return 1 << ((16 if standard else 14) - (_chunk(bits) - 4))
+    return 1 << (_bucket_bits(standard) - (_chunk(bits) - 4))
+
+
+def text_beam_width(standard: bool) -> int:
+    """Fewer, since a text code takes more depths and more time for each."""
+    return 1 << (_bucket_bits(standard) - 2)
 
 
 def _shares(depths: list[int], last_chunk: int, beam: int) -> list[float]:

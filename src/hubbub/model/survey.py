@@ -139,7 +139,11 @@ class Survey:
             raise ParameterError(f"public_seed must be hex, got {data['public_seed']!r}") from None
         rest = {k: v for k, v in data.items() if k not in ("version", "domain", "public_seed")}
         survey = cls(domain=domain_from_json(data["domain"]), public_seed=seed, **rest)
-        if survey.to_json() != _canonical(data):
+        try:
+            canonical = _canonical(data)
+        except UnicodeEncodeError:
+            raise ParameterError("a survey must be valid Unicode, got a lone surrogate") from None
+        if survey.to_json() != canonical:
             # Two spellings of one fact would give one question two ids.
             raise ParameterError("a survey must be spelled in its canonical form, got another spelling of a field")
         return survey
@@ -192,7 +196,7 @@ def _parse_decimal(name: str, value: object) -> Decimal:
         raise ParameterError(f"{name} must be finite, got {name}={_shown(value)}")
     if len(number.as_tuple().digits) > 60:
         raise ParameterError(f"{name} must have at most 60 digits, got {len(number.as_tuple().digits)}")
-    return number + 0 if number else Decimal(0)  # there is one zero
+    return number if number else Decimal(0)  # there is one zero; an addition would round to 28 digits
 
 
 def _shown(value: object) -> str:
@@ -237,7 +241,7 @@ def _check_unicode(name: str, text: str) -> None:
 
 
 def _canonical(data: dict[str, Any]) -> bytes:
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
 
 
 def _parse_document(document: bytes | str) -> Any:

@@ -7,6 +7,7 @@ delta near 1; what runs here is the exact curve, which no composition of the sam
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import gammaln
@@ -37,6 +38,7 @@ def composed_delta(epsilon: float, each: float, times: int) -> float:
     return min(1.0, math.fsum(terms) * (1 + _SLACK))
 
 
+@lru_cache(maxsize=256)
 def largest_each(epsilon: float, times: int, delta: float) -> float:
     """The largest ε₀ such that `times` uses of an ε₀-private mechanism are (epsilon, delta)-private.
 

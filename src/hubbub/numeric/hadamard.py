@@ -21,6 +21,17 @@ def transform(values: NDArray[np.int64]) -> NDArray[np.int64] | NDArray[np.float
     return rounded
 
 
+def transform_rows(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The transform of each row, for many short rows."""
+    rows, size = values.shape
+    half = 1
+    while half < size:
+        pairs = values.reshape(rows, -1, 2, half)
+        values = np.stack([pairs[:, :, 0] + pairs[:, :, 1], pairs[:, :, 0] - pairs[:, :, 1]], axis=2)
+        half *= 2
+    return values.reshape(rows, size)
+
+
 def sample_characters(
     counts: NDArray[np.int64], rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -31,20 +42,25 @@ def sample_characters(
     their item no longer matters, so the two halves are added; for those with a 1 it decides a sign, so the second
     half is added with the signs exchanged.
     """
-    plus: NDArray[np.int64] = np.asarray(counts, np.int64).reshape(1, -1)
-    minus: NDArray[np.int64] = np.zeros_like(plus)
-    while plus.shape[1] > 1:
-        blocks, half = plus.shape[0], plus.shape[1] // 2
-        plus, minus = plus.reshape(blocks, 2, half), minus.reshape(blocks, 2, half)
+    people = np.asarray(counts, np.int64)[np.newaxis]
+    plus, minus = sample_signed_characters(people, np.zeros_like(people), rng)
+    return plus[0], minus[0]
+
+
+def sample_signed_characters(
+    plus: NDArray[np.int64], minus: NDArray[np.int64], rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The same for many crowds at once, one in each row of the arrays, of people who start with a sign of their own."""
+    crowds, size = plus.shape
+    half = size // 2
+    while half:
+        plus, minus = plus.reshape(crowds, -1, 2, half), minus.reshape(crowds, -1, 2, half)
         plus_zero, minus_zero = rng.binomial(plus, 0.5), rng.binomial(minus, 0.5)
         plus_one, minus_one = plus - plus_zero, minus - minus_zero
-        plus = np.stack([plus_zero[:, 0] + plus_zero[:, 1], plus_one[:, 0] + minus_one[:, 1]], axis=1).reshape(
-            2 * blocks, half
-        )
-        minus = np.stack([minus_zero[:, 0] + minus_zero[:, 1], minus_one[:, 0] + plus_one[:, 1]], axis=1).reshape(
-            2 * blocks, half
-        )
-    return plus[:, 0], minus[:, 0]
+        plus = np.stack([plus_zero.sum(axis=2), plus_one[:, :, 0] + minus_one[:, :, 1]], axis=2)
+        minus = np.stack([minus_zero.sum(axis=2), minus_one[:, :, 0] + plus_one[:, :, 1]], axis=2)
+        half //= 2
+    return plus.reshape(crowds, size), minus.reshape(crowds, size)
 
 
 @njit(cache=True, nogil=True)

@@ -30,6 +30,9 @@ class Purpose(IntEnum):
     TREE_COINS = 7
     TREE_BUCKET = 8
     TREE_FINGERPRINT = 9
+    SPARSE_MATRIX = 10
+    SPARSE_CODE = 11
+    SPARSE_ESTIMATE = 12
 
 
 class HashKey(NamedTuple):

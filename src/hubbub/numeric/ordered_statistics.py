@@ -6,13 +6,16 @@ Transactions on Information Theory 41 (1995).
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.errors import ParameterError
 from hubbub.numeric import gf2
+from hubbub.numeric.tails import binomial_tail, normal_tail
 
-__all__ = ["decode"]
+__all__ = ["decode", "success_chance"]
 
 ROUNDING = 1e-12
 """Gains closer than this share of sum |soft| are ties: float64 sums cannot tell them apart."""
@@ -78,6 +81,22 @@ def decode(
         x = _times(inverse, decisions)
         agreement = _agreement(rows, soft, x)
     return x, float(agreement.sum())
+
+
+@lru_cache(maxsize=4096)  # surveys that differ in their seed alone ask the same
+def success_chance(signal: float, rows: int, columns: int, order: int) -> float:
+    """About how often decoding succeeds where every soft value is ±signal plus a standard normal variable.
+
+    It does if at most `order` of the most reliable rows, as many as there are columns, have the wrong sign.
+    """
+    share = columns / rows
+    low, high = 0.0, signal + 40.0
+    for _ in range(60):  # the size above which a share of columns/rows of all rows lies
+        cut = (low + high) / 2
+        outside = float(normal_tail(cut - signal) + normal_tail(cut + signal))
+        low, high = (cut, high) if outside > share else (low, cut)
+    wrong = float(normal_tail(high + signal)) / share
+    return 1.0 - binomial_tail(order + 1, columns, min(wrong, 1.0))
 
 
 def _times(matrix: NDArray[np.uint64], bits: NDArray[np.bool_]) -> NDArray[np.uint64]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
@@ -186,10 +186,11 @@ class DiscreteLaplace:
         return (plus - rng.negative_binomial(people, chance, shape)).astype(np.int64)
 
 
-def _digit_chances(rate: Decimal, digits: int) -> list[Decimal]:
+@lru_cache(maxsize=256)
+def _digit_chances(rate: Decimal, digits: int) -> tuple[Decimal, ...]:
     with localcontext(Context(prec=_PRECISION)):
         powers = ((-rate * (1 << j)).exp() for j in range(digits))
-        return [power / (1 + power) for power in powers]
+        return tuple(power / (1 + power) for power in powers)
 
 
 @njit(cache=True, nogil=True)

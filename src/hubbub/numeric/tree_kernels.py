@@ -158,18 +158,117 @@ def accumulate(coin_low, coin_high, ids, symbols, ends, bucket_bits, mask_count,
             sums[places[k]] += signs[k]
 
 
-@njit(cache=True, nogil=True)
-def expand(low, high, paths, scores, parent_masks, rows, chunk, bucket_bits, levels, children):  # type: ignore[no-untyped-def]
-    """Scores of all children of each path: its own plus what each row of the next depth says of the child."""
+@njit(inline="always")
+def _own_scores(path, step, levels, own):  # type: ignore[no-untyped-def]
+    """What the rows of the next depth say of each child; returns the largest and the least that is not hopeless."""
+    low, high, parent_masks, rows, chunk, bucket_bits, weight, gap, _, _, _ = step
     many = 1 << chunk
-    for i in range(paths.shape[0]):
-        for c in range(many):
-            children[i, c] = scores[i]
-        for k in range(rows.shape[0]):
-            row = rows[k]
-            base = np.int64(_parent_bucket(low, high, paths[i], parent_masks[row], row, chunk, bucket_bits))
+    for k in range(rows.shape[0]):
+        row = rows[k]
+        base = np.int64(_parent_bucket(low, high, path, parent_masks[row], row, chunk, bucket_bits))
+        level = levels[row]
+        if k == 0:
             for c in range(many):
-                children[i, c] += levels[row, base ^ c]
+                own[c] = level[base ^ c]
+        else:
+            for c in range(many):
+                own[c] += level[base ^ c]
+    best = own[0]
+    for c in range(1, many):
+        best = max(best, own[c])
+    # The evidence of an estimate x for a value that is there is about x²/2 in units of its noise.
+    limit = best * best * weight - np.float32(2) * gap
+    if best > 0 and limit > 0:
+        return best, np.sqrt(limit / weight)
+    return best, np.float32(-np.inf)
+
+
+@njit(inline="always")
+def _rank(score, used, scale):  # type: ignore[no-untyped-def]
+    if scale > 0:
+        return score * abs(score) * scale - used
+    return score
+
+
+@njit(cache=True, nogil=True)
+def expand(step, levels, paths, scores, nodes, used, out_scores, out_ranks):  # type: ignore[no-untyped-def]
+    """Score (that of the parent plus what each row of the next depth says) and rank of all children of each path.
+
+    A step is (low and high half of the bucket key, parent masks, rows, chunk, bucket bits, 1/noise variance, gap,
+    scale, where each chunk leads from each state of a text code, the code bits it uses). Both are −∞ for children
+    that the code does not have or whose evidence at this depth is `gap` nats below their best brother's. A rank is
+    the score, or for a text code (scale > 0) the evidence in bits less the code bits used.
+    Twin: tests/reference/naive.py::tree_children.
+    """
+    scale, after, more = step[8], step[9], step[10]
+    many = 1 << step[4]
+    for i in range(paths.shape[0]):
+        if scores[i] == -np.inf:
+            out_scores[i] = -np.inf
+            out_ranks[i] = -np.inf
+            continue
+        _, least = _own_scores(paths[i], step, levels, out_scores[i])
+        for c in range(many):
+            if out_scores[i, c] < least or (scale > 0 and after[nodes[i], c] < 0):
+                out_scores[i, c] = -np.inf
+                out_ranks[i, c] = -np.inf
+                continue
+            out_scores[i, c] += scores[i]
+            spent = used[i] + more[nodes[i], c] if scale > 0 else np.float32(0)
+            out_ranks[i, c] = _rank(out_scores[i, c], spent, scale)
+
+
+@njit(cache=True, nogil=True)
+def grow(step, levels, paths, scores, nodes, used, root_shift, quota, cut, places, out_scores, out_ranks):  # type: ignore[no-untyped-def]
+    """The children that `expand` ranks at or above the cut: place (parent · 2^chunk + chunk), score and rank.
+
+    Only the `quota` best under one root (the first bits of a path), whose paths stand side by side. Returns how many
+    there are and how many more the quota turned away. The outputs must have room for all children.
+    """
+    scale, after, more = step[8], step[9], step[10]
+    many = 1 << step[4]
+    own = np.empty(many, np.float32)
+    filled, first, turned_away = 0, 0, 0
+    for i in range(paths.shape[0]):
+        if i > 0 and paths[i, 0] >> root_shift != paths[i - 1, 0] >> root_shift:
+            if filled - first > quota:
+                turned_away += filled - first - quota
+                filled = _keep_best(places, out_scores, out_ranks, first, filled, quota)
+            first = filled
+        best, least = _own_scores(paths[i], step, levels, own)
+        if _rank(scores[i] + best, used[i], scale) < cut:
+            continue
+        for c in range(many):
+            if own[c] < least or (scale > 0 and after[nodes[i], c] < 0):
+                continue
+            score = scores[i] + own[c]
+            rank = _rank(score, used[i] + more[nodes[i], c] if scale > 0 else np.float32(0), scale)
+            if rank >= cut:
+                places[filled] = i * many + c
+                out_scores[filled] = score
+                out_ranks[filled] = rank
+                filled += 1
+    if filled - first > quota:
+        turned_away += filled - first - quota
+        filled = _keep_best(places, out_scores, out_ranks, first, filled, quota)
+    return filled, turned_away
+
+
+@njit(cache=True, nogil=True)
+def _keep_best(places, scores, ranks, first, end, count):  # type: ignore[no-untyped-def]
+    """Move the best ranks of a stretch to its front, in order; where they stop."""
+    least = np.sort(ranks[first:end])[end - first - count]
+    ties = count
+    for j in range(first, end):
+        ties -= ranks[j] > least
+    kept = first
+    for j in range(first, end):
+        if ranks[j] == least:
+            ties -= 1
+        if ranks[j] > least or (ranks[j] == least and ties >= 0):
+            places[kept], scores[kept], ranks[kept] = places[j], scores[j], ranks[j]
+            kept += 1
+    return kept
 
 
 @njit(cache=True, nogil=True)
@@ -184,32 +283,3 @@ def with_chunk(paths, chosen, chunks, depth, chunk, out):  # type: ignore[no-unt
         out[i, index] |= np.uint64(chunks[i]) << np.uint64(shift)
         if shift + chunk > 64:
             out[i, index - 1] |= np.uint64(chunks[i]) >> np.uint64(64 - shift)
-
-
-@njit(cache=True, nogil=True)
-def drop_weak_brothers(scores, children, weight, gap):  # type: ignore[no-untyped-def]
-    """Give up children whose evidence at this depth is `gap` nats below their best brother's.
-
-    The evidence of an estimate x for a value that is there is about x²/2 in units of its noise (`weight` = 1/var).
-    """
-    for i in range(children.shape[0]):
-        best = children[i].max() - scores[i]
-        if best <= 0:
-            continue
-        limit = best * best * weight / 2 - gap
-        if limit <= 0:
-            continue
-        for c in range(children.shape[1]):
-            own = children[i, c] - scores[i]
-            if own <= 0 or own * own * weight / 2 < limit:
-                children[i, c] = -np.inf
-
-
-@njit(cache=True, nogil=True)
-def within_quota(roots, root_bits, quota, keep):  # type: ignore[no-untyped-def]
-    """Keep the first `quota` of each root."""
-    seen = np.zeros(1 << root_bits, np.int32)
-    for i in range(roots.shape[0]):
-        root = np.int64(roots[i])
-        keep[i] = seen[root] < quota
-        seen[root] += 1

@@ -16,6 +16,7 @@ from hubbub.analysis import theorems
 from hubbub.errors import ParameterError
 from hubbub.mechanisms.bucket import Bucket
 from hubbub.mechanisms.channels import LaplaceChannel, OneBitChannel
+from hubbub.mechanisms.glps_hh import GLPSHeavyHitters
 from hubbub.mechanisms.jl_hh import JLHeavyHitters
 from hubbub.mechanisms.naive_laplace import NaiveLaplace
 from hubbub.mechanisms.registry import create_survey, mechanism_for
@@ -117,7 +118,7 @@ def _run(experiment: Experiment, mechanism: Mechanism, survey_id: bytes, rng: np
     if not isinstance(mechanism, TallySampler):
         check_draws(mechanism, experiment.people, "projection=hadamard has no such limit")
     crowd = experiment.crowd(rng)
-    tally = _draw_tally(mechanism, survey_id, crowd, rng)
+    tally = draw_tally(mechanism, survey_id, crowd, rng)
     best = mechanism.discover(tally, Query(top=1, best_guess=True))
     truth = {item.tobytes(): int(count) for item, count in zip(crowd.items, crowd.counts, strict=True)}
     held = truth.get(best.items[0].tobytes(), 0) if len(best) else 0
@@ -128,37 +129,42 @@ def _run(experiment: Experiment, mechanism: Mechanism, survey_id: bytes, rng: np
         true = np.zeros(mechanism.size)
         np.add.at(true, crowd.items[:, 0].astype(np.int64), crowd.counts)
         errors = np.abs(mechanism.estimate(tally, everything).counts - true)
-        return Outcome(found, float(errors.mean()), float(errors.max()), _bound(mechanism, crowd.people, norm))
+        return Outcome(found, float(errors.mean()), float(errors.max()), theorem_bound(mechanism, crowd.people, norm))
     error = abs(float(best.counts[0]) - held) if len(best) else float(crowd.counts.max())
     others = math.sqrt(max(norm**2 - float(held) ** 2, 0.0))
     theorem = _bucket_condition(mechanism, crowd, norm) if isinstance(mechanism, Bucket) else None
-    bound = _bound(mechanism, crowd.people, others)
+    bound = theorem_bound(mechanism, crowd.people, others)
     return Outcome(found, error, error, bound, crowd.singletons > 0, theorem)
 
 
-def _draw_tally(mechanism: Mechanism, survey_id: bytes, crowd: Histogram, rng: np.random.Generator) -> Tally:
+def draw_tally(mechanism: Mechanism, survey_id: bytes, crowd: Histogram, rng: np.random.Generator) -> Tally:
+    """A crowd's tally: drawn at once where the mechanism can, person by person where it cannot."""
     if isinstance(mechanism, TallySampler):
         return mechanism.sample_tally(crowd, rng)
     everyone = (np.repeat(crowd.items[k : k + 1], crowd.counts[k], axis=0) for k in range(len(crowd.items)))
     return rehearse(mechanism, survey_id, everyone, SeededWords(int(rng.integers(2**63))))
 
 
-def _bound(mechanism: Mechanism, people: int, norm: float) -> float:
+def theorem_bound(mechanism: Mechanism, people: int, norm: float, beta: float = BOUND_BETA) -> float:
+    """What the error exceeds with chance β at most: of all values for naive-laplace and jl, else of one fixed value."""
     if isinstance(mechanism, NaiveLaplace):
         epsilon = 2 * float(mechanism.channel.noise.rate)
-        return theorems.naive_error(people, mechanism.size, epsilon, BOUND_BETA)
+        return theorems.naive_error(people, mechanism.size, epsilon, beta)
     if isinstance(mechanism, JLHeavyHitters):
         size, rows = mechanism.size, mechanism.rows
         if isinstance(mechanism.channel, OneBitChannel):
             gain = mechanism.channel.gain
-            return theorems.jl_one_bit_error(people, size, norm, rows, gain, BOUND_BETA, mechanism.dense)
+            return theorems.jl_one_bit_error(people, size, norm, rows, gain, beta, mechanism.dense)
         scale = 1 / (float(mechanism.channel.noise.rate) * math.sqrt(rows))
-        return theorems.jl_laplace_error(people, size, norm, rows, scale, BOUND_BETA, not mechanism.dense)
+        return theorems.jl_laplace_error(people, size, norm, rows, scale, beta, not mechanism.dense)
     if isinstance(mechanism, Tree):
-        return theorems.normal_error(math.sqrt(mechanism.noise * people), BOUND_BETA)
+        return theorems.normal_error(math.sqrt(mechanism.noise * people), beta)
     if isinstance(mechanism, Bucket):
         noise = mechanism.noise_stderr(people)
-        return theorems.bucket_estimate_error(people, norm, mechanism.rows, noise, BOUND_BETA)
+        return theorems.bucket_estimate_error(people, norm, mechanism.rows, noise, beta)
+    if isinstance(mechanism, GLPSHeavyHitters):
+        collisions = norm * mechanism.collision_share
+        return theorems.normal_error(math.hypot(mechanism.noise_stderr(people), collisions), beta)
     raise ParameterError(f"a mechanism must have a bound to be simulated, got {type(mechanism).__name__}")
 
 

@@ -30,3 +30,15 @@ def heavy_hitter(histogram: Histogram, size: int, epsilon: float, rng: np.random
     ]
     best = int(np.argmax(scores))
     return best if scores[best] >= max(rest, default=-math.inf) else None
+
+
+def worst_crowd(people: int, size: int, epsilon: float, beta: float) -> Histogram:
+    """About so many people on whom the mechanism errs most with chance β: one value leads, all others are even.
+
+    A lead of g people is overlooked with chance (N−1)/(N−1 + e^(εg/2)). The lead is the largest whole number for which
+    that is above β: nearly (2/ε)·ln(N/β), so the theorem is nearly sharp, and n does not appear in it.
+    """
+    lead = math.ceil(2 / epsilon * math.log((size - 1) * (1 - beta) / beta)) - 1
+    counts = np.full(size, max(0, people - lead) // size, np.int64)
+    counts[0] += lead
+    return Histogram(np.arange(size, dtype=np.uint64)[:, np.newaxis], counts)

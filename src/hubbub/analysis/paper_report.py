@@ -1,0 +1,115 @@
+"""The report of `hubbub paper`, written from the numbers: what the paper claims, what was measured, and the figures.
+
+Sections are plain text and tables, so that the same ones become Markdown and a web page of one file.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from hubbub.analysis.paper_sections import SECTIONS, Numbers, Section, Table
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything the report says."""
+
+    quick: bool
+    run: Mapping[str, Any]
+    sections: list[Section]
+
+    @property
+    def opening(self) -> tuple[str, ...]:
+        """What this is, and how far to trust it."""
+        size = (
+            "This is the quick version: few runs, coarse grids. Run it without --quick before you quote a number."
+            if self.quick
+            else "This is the full version."
+        )
+        return (
+            "Hsu, Khanna and Roth, Distributed Private Heavy Hitters (ICALP 2012, arXiv 1202.4910), run as an "
+            "experiment. Every number below was measured in this run, with the mechanisms of hubbub as they ship, on "
+            "crowds that do not exist. The tally of a crowd is drawn from its law, so that a billion people cost no "
+            "more than a thousand; people who are alone with their value are pooled as fair coins, which is exact for "
+            "each row of a sketch and approximate for all together. Only tree goes person by person.",
+            f"{size} ε = 1, and δ = 10⁻⁶ where there is Laplace noise. Three calibrations are compared: the paper's "
+            "noise, the least noise that the exact composition of privacy losses allows (tight), and one randomised "
+            "bit per person (one bit, δ = 0).",
+        )
+
+    @property
+    def facts(self) -> Table:
+        """Seed, time and versions."""
+        rows = [
+            ("seed", str(self.run["seed"])),
+            ("time", f"{self.run['seconds']:.0f} s, with {self.run['cpu_seconds']:.0f} s of processor time"),
+            ("processes", str(self.run["jobs"])),
+            *((name, text) for name, text in self.run["versions"].items()),
+        ]
+        again = f"hubbub paper{' --quick' if self.quick else ''} --seed {self.run['seed']}"
+        return Table(("", ""), [*rows, ("again", again)])
+
+
+def write_report(numbers: Mapping[str, Numbers], run: Mapping[str, Any], folder: Path) -> list[str]:
+    """Write report.html and report.md beside the figures that are in the folder already; the names of the files."""
+    sections = [SECTIONS[name](each) for name, each in numbers.items()]
+    report = Report(bool(run["quick"]), run, sections)
+    (folder / "report.html").write_text(_to_html(report, folder), encoding="utf-8")
+    (folder / "report.md").write_text(_to_markdown(report), encoding="utf-8")
+    return ["report.html", "report.md"]
+
+
+# Markdown and HTML.
+
+
+def _to_markdown(report: Report) -> str:
+    parts = [f"# {_TITLE}", *report.opening]
+    for section in report.sections:
+        parts += [f"## {section.title}", *section.paragraphs, f"![{section.title}]({section.figure}.svg)"]
+        parts += [_markdown_table(section.table), f"Numbers: [{section.figure}.json]({section.figure}.json)"]
+    return "\n\n".join([*parts, "## This run", _markdown_table(report.facts)]) + "\n"
+
+
+def _markdown_table(table: Table) -> str:
+    lines = [table.headings, tuple("---" for _ in table.headings), *table.rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+
+
+def _to_html(report: Report, folder: Path) -> str:
+    body = [f"<h1>{_TITLE}</h1>", *map(_paragraph, report.opening)]
+    for section in report.sections:
+        picture = base64.b64encode((folder / f"{section.figure}.svg").read_bytes()).decode("ascii")
+        body += [f"<h2>{html.escape(section.title)}</h2>", *map(_paragraph, section.paragraphs)]
+        body.append(f'<img alt="{html.escape(section.title)}" src="data:image/svg+xml;base64,{picture}">')
+        body.append(_html_table(section.table))
+    body += ["<h2>This run</h2>", _html_table(report.facts)]
+    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{_TITLE}</title>'
+    return f'<!doctype html>\n<html lang="en"><head>{head}<style>{_CSS}</style></head>\n<body>\n' + "\n".join(
+        [*body, "</body></html>", ""]
+    )
+
+
+def _paragraph(text: str) -> str:
+    return f"<p>{html.escape(text)}</p>"
+
+
+def _html_table(table: Table) -> str:
+    def line(cells: tuple[str, ...], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    head = line(table.headings, "th") if any(table.headings) else ""
+    return "<table>" + head + "\n".join(line(row, "td") for row in table.rows) + "</table>"
+
+
+_TITLE: Final = "Distributed private heavy hitters, measured"
+_CSS: Final = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;color:#222}"
+    "img{width:100%;height:auto;margin:1rem 0}table{border-collapse:collapse;font-size:.9rem;margin:1rem 0}"
+    "th,td{border-bottom:1px solid #ddd;padding:.25rem .8rem .25rem 0;text-align:left;vertical-align:top}"
+    "h2{margin-top:2.5rem}"
+)

@@ -1,0 +1,148 @@
+"""`hubbub paper`: the paper, run as an experiment."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hubbub.cli.common import command, print_json, print_table, progress
+from hubbub.errors import ParameterError
+
+_RUN = "run.json"
+_MADE_BY = "hubbub paper"
+
+
+@command
+def paper(
+    out: Annotated[Path, typer.Option("--out", help="Folder of the report; made if it is not there.")] = Path(
+        "paper-report"
+    ),
+    quick: Annotated[bool, typer.Option("--quick", help="Few runs and coarse grids: under a minute.")] = False,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="FIGURE", help="Only this figure. Repeatable.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Repeat a report exactly.", min=0)] = None,
+    jobs: Annotated[int | None, typer.Option(help="Processes. Default: one for each core.", min=1, max=256)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
+) -> None:
+    """Run the paper as an experiment and write a report with figures.
+
+    Measures what Hsu, Khanna and Roth prove: the lower bound and who attains it, the error of every mechanism against
+    people and universe, the smallest crowd that shows a heavy hitter, and where the Bucket theorem reaches. The folder
+    gets report.html (one file, to read), report.md, and each figure as PNG, SVG and its numbers as JSON. The full run
+    takes some minutes; nothing is written before all of it is done.
+
+    \b
+    hubbub paper --quick
+    hubbub paper --out report --seed 1
+    hubbub paper --only separation --only bucket-success
+    """  # noqa: D301  # \b keeps the examples' lines apart in the help text
+    from hubbub.simulation.paper.run import count_cells, environment, find_studies, run_studies, usable_cores
+
+    studies = find_studies(only or [])
+    used_seed = secrets.randbits(32) if seed is None else seed
+    processes = usable_cores() if jobs is None else jobs
+    started = time.perf_counter()
+    with _folder(out) as partial:
+        with progress("Measuring", count_cells(studies, quick), "points") as advance:
+            numbers = run_studies(studies, quick, used_seed, processes, lambda: advance(1))
+        run: dict[str, Any] = {
+            "made_by": _MADE_BY,
+            "quick": quick,
+            "seed": used_seed,
+            "jobs": processes,
+            "versions": environment(),
+            "figures": [
+                {"name": name, "points": len(each["rows"]), "cpu_seconds": round(each["cpu_seconds"], 3)}
+                for name, each in numbers.items()
+            ],
+            "cpu_seconds": round(sum(each["cpu_seconds"] for each in numbers.values()), 3),
+        }
+        _write(numbers, run, started, partial)
+        _move(partial, out, run["files"])
+    result = {"out": str(out), **run}
+    if as_json:
+        print_json(result)
+    else:
+        _show(result)
+
+
+def _write(numbers: dict[str, Any], run: dict[str, Any], started: float, folder: Path) -> None:
+    """Everything into one folder; what the report needs is written before it."""
+    from hubbub.analysis.paper_report import write_report
+    from hubbub.analysis.plots import save_figure
+
+    files = []
+    with progress("Drawing", len(numbers), "figures") as advance:
+        for name, each in numbers.items():
+            (folder / f"{name}.json").write_text(json.dumps(each, indent=1, allow_nan=False), encoding="utf-8")
+            files += [*save_figure(each, folder), f"{name}.json"]
+            advance(1)
+    run["seconds"] = round(time.perf_counter() - started, 3)
+    run["files"] = [_RUN, *files, *write_report(numbers, run, folder)]
+    (folder / _RUN).write_text(json.dumps(run, indent=1, allow_nan=False), encoding="utf-8")
+
+
+@contextmanager
+def _folder(out: Path) -> Iterator[Path]:
+    """A hidden folder inside `out` to write in, which is gone afterwards, however the work ends."""
+    if out.exists() and not out.is_dir():
+        raise ParameterError(f"out must be a folder, got a file at {str(out)!r}")
+    new = not out.exists()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ParameterError(f"out must be a folder that can be made, got {str(out)!r} ({error.strerror})") from None
+    _check_ours(out)
+    try:
+        with tempfile.TemporaryDirectory(prefix=".partial-", dir=out) as partial:
+            yield Path(partial)
+    finally:
+        if new and not any(out.iterdir()):
+            out.rmdir()
+
+
+def _check_ours(out: Path) -> None:
+    """Refuse to write over files that this command did not write."""
+    from hubbub.simulation.paper.run import STUDIES
+
+    names = [f"{name}.{kind}" for name in STUDIES for kind in ("png", "svg", "json")]
+    taken = [name for name in (*names, "report.md", "report.html", _RUN) if (out / name).exists()]
+    if taken and not _earlier_files(out):
+        raise ParameterError(
+            f"out must be a folder without a {taken[0]}, or one that hubbub paper wrote, got out={str(out)!r}"
+        )
+
+
+def _earlier_files(out: Path) -> list[str]:
+    """The files of an earlier report in this folder."""
+    try:
+        run = json.loads((out / _RUN).read_text(encoding="utf-8"))
+        files = run["files"] if run["made_by"] == _MADE_BY else []
+        return [name for name in files if isinstance(name, str) and Path(name).name == name]
+    except (OSError, ValueError, LookupError, TypeError):
+        return []
+
+
+def _move(partial: Path, out: Path, files: list[str]) -> None:
+    """Into place, the report last: a report that is there speaks of the figures that are there."""
+    for name in reversed(_earlier_files(out)):
+        (out / name).unlink(missing_ok=True)  # the report first, run.json last: the folder stays ours to the end
+    for name in files:
+        os.replace(partial / name, out / name)
+
+
+def _show(result: dict[str, Any]) -> None:
+    rows = [[each["name"], str(each["points"]), f"{each['cpu_seconds']:.1f} s"] for each in result["figures"]]
+    columns = [("figure", "left"), ("points", "right"), ("processor time", "right")]
+    caption = f"{result['seconds']:.0f} s in all, seed {result['seed']}. Report: {Path(result['out']) / 'report.html'}"
+    print_table("The paper, measured", columns, rows, caption)

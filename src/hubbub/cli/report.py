@@ -1,0 +1,105 @@
+"""`hubbub report`: answer a survey from this device."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hubbub.cli.common import command, print_json
+from hubbub.errors import InputError, ParameterError
+
+EXIT_QUEUED = 3
+
+# An unknown option is taken for a value, so that -5 can be one and no error repeats what may be private.
+CONTEXT = {"ignore_unknown_options": True}
+
+LedgerFile = Annotated[
+    str | None, typer.Option("--ledger", metavar="FILE", help="Where the ledger is, if not at its usual place.")
+]
+
+
+@command
+def report(
+    values: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="VALUE", help="The value; - reads a line of standard input and leaves no trace in a shell."
+        ),
+    ],
+    survey: Annotated[
+        str, typer.Option("--survey", metavar="URL", help="The survey's address, http(s)://…/v1/surveys/<id>.")
+    ],
+    ledger: LedgerFile = None,
+    max_epsilon: Annotated[str, typer.Option(metavar="NUMBER", help="The largest ε that this survey may state.")] = "2",
+    lifetime_epsilon: Annotated[
+        str, typer.Option(metavar="NUMBER", help="The largest sum of ε over all surveys in the ledger.")
+    ] = "10",
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, help="How long to wait for the collector.")
+    ] = 10.0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a sentence.")] = False,
+) -> None:
+    """Answer a survey once: the value is randomised here, written to the ledger, and only the report is sent.
+
+    \b
+    hubbub report news.example --survey https://collector.example/v1/surveys/<id>
+    hubbub report - --survey "$SURVEY" < value.txt
+
+    Exit codes: 0 the collector has it (also from an earlier time), 3 it is in the ledger and not delivered yet (the
+    next report from this ledger takes it along), 2 nothing was or will be sent.
+    """  # noqa: D301  # \b keeps the examples' lines apart in the help text
+    from hubbub.client import Client, ClientError, Ledger
+
+    if len(values) != 1:
+        raise ParameterError(f"one value must be given, in quotes if it has blanks, got {len(values)}")
+    value = _first_line() if values[0] == "-" else values[0]
+    try:
+        with Client(
+            survey,
+            max_epsilon=max_epsilon,
+            lifetime_epsilon=lifetime_epsilon,
+            ledger=ledger,
+            timeout=max(timeout, 0.1),
+        ) as client:
+            first = client.report(value)
+            result = first if first.status == "refused" else client.flush(timeout)
+        entries = client.ledger.read()
+    except ClientError as error:
+        raise ParameterError(str(error)) from None
+    if result.status == "waiting":
+        raise InputError(f"the survey must be reachable, got none ({result.detail or 'timeout'}); nothing was kept")
+    if result.status == "refused":
+        raise InputError(f"a survey must be one that can be answered, got a refusal: {result.detail}")
+    entry = entries[client.survey_id]
+    told = Ledger.totals(entries)
+    status = "already" if first.status == "already" and result.status == "sent" else result.status
+    if as_json:
+        print_json(
+            {
+                "status": status,
+                "detail": result.detail,
+                "survey_id": client.survey_id,
+                "epsilon": entry["epsilon"],
+                "delta": entry["delta"],
+                "told_epsilon": format(told[0], "f"),
+                "told_delta": format(told[1], "f"),
+                "ledger": client.ledger.path,
+            }
+        )
+    else:
+        sentence = {
+            "sent": "Sent: the collector has the report.",
+            "already": "Answered before: nothing new was made or sent.",
+            "queued": f"Queued: not delivered yet ({result.detail or 'timeout'}); the report is in the ledger.",
+        }[status]
+        typer.echo(f"{sentence} ε = {entry['epsilon']} for this survey, {told[0]:f} for all in the ledger.")
+    if status == "queued":
+        raise typer.Exit(EXIT_QUEUED)
+
+
+def _first_line() -> str:
+    line = typer.get_binary_stream("stdin").readline()
+    if not line:
+        raise InputError("a value must be on the first line of standard input, got no line")
+    return line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "replace")

@@ -1,0 +1,208 @@
+"""Domains: total maps from values to items, as docs/wire-format.md and docs/text-codes.md have them."""
+
+from __future__ import annotations
+
+import json
+import operator
+import re
+import unicodedata
+from collections.abc import Callable
+from ipaddress import IPv4Address
+from typing import Any, Final, NamedTuple
+
+from .checks import fields, require, whole
+
+
+def _is_numpy(value: object, name: str) -> bool:
+    return any(base.__module__ == "numpy" and base.__name__ == name for base in type(value).__mro__)
+
+
+def _text(value: object) -> str:
+    """Text of a string, of UTF-8 bytes or of a number, normalised: surrogates joined or U+FFFD, then NFC."""
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    elif isinstance(value, int | float) or _is_numpy(value, "number"):
+        value = str(value)
+    if not isinstance(value, str):
+        raise TypeError
+    joined = value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return unicodedata.normalize("NFC", joined)
+
+
+def _cut(text: str, size: int) -> bytes:
+    return text.encode()[:size].decode("utf-8", "ignore").encode()
+
+
+def _integer(value: object) -> int:
+    if isinstance(value, str):
+        digits = re.fullmatch(r"[0-9]{1,155}", value.strip(), re.ASCII)
+        return int(digits.group()) if digits else -1
+    if isinstance(value, float) or _is_numpy(value, "floating"):
+        return int(value) if float(value).is_integer() else -1  # type: ignore[call-overload,arg-type]
+    return operator.index(value)  # type: ignore[arg-type]  # a TypeError means "(other)"
+
+
+def _address(value: object) -> int:
+    if isinstance(value, bytes | str):
+        parts = _text(value).strip().split(".")
+        fits = len(parts) == 4 and all(re.fullmatch(r"0|[1-9][0-9]{0,2}", part, re.ASCII) for part in parts)
+        return int.from_bytes(map(int, parts), "big") if fits else -1  # 256 and above: a ValueError means "(other)"
+    return int(value) if isinstance(value, IPv4Address) else operator.index(value)  # type: ignore[arg-type]
+
+
+_SPACES: Final = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(map(chr, range(0x2000, 0x200B)))
+_BAD_IN_HOST: Final = re.compile(r'[\x00-\x20\x7f"%<>\[\]^`{|}' + _SPACES + "]")
+_LOWER: Final = {upper: upper + 32 for upper in range(65, 91)}
+
+
+def _text_1(text: str) -> str:
+    return _cut(unicodedata.normalize("NFC", text.lower()), 64).decode()
+
+
+def _hostname_1(text: str) -> str:
+    text = re.sub(r"\A(?:[A-Za-z][A-Za-z0-9+.-]*:)?//", "", text.strip(_SPACES))
+    text = re.split(r"[/\\?#]", text, maxsplit=1)[0].rpartition("@")[2]
+    host = unicodedata.normalize("NFC", text.translate(_LOWER))
+    if address := re.match(r"\[[0-9a-f:.]+\]", host):
+        host = address.group()
+    else:
+        host = host.partition(":")[0].rstrip(".")
+        while host.startswith("www.") and "." in host[4:]:
+            host = host[4:]
+    if not host or (not address and _BAD_IN_HOST.search(host)) or len(host.encode()) > 64:
+        raise ValueError
+    return host
+
+
+_RULES: Final[dict[str, Callable[[str], str]]] = {
+    "text-1": _text_1,
+    "words-1": lambda text: _text_1(text.strip(_SPACES)).strip(_SPACES),
+    "hostnames-1": _hostname_1,
+}
+
+
+def _canonical_words(lengths: str) -> list[tuple[int, int]]:
+    words, word, before = [(0, 0)] * len(lengths), 0, 0
+    for length, index in sorted((int(digit, 16), index) for index, digit in enumerate(lengths)):
+        word <<= length - before
+        words[index] = word, length
+        word, before = word + 1, length
+    return words
+
+
+def _code(table: Any) -> Callable[[bytes], tuple[int, int]]:
+    """The encoder of a text code (docs/text-codes.md): at most 64 bytes to (bits, how many)."""
+    fields(table, "code", ("bytes", "tokens", "ends", "class", "lengths"))
+    for name, kind in (("bytes", str), ("class", str), ("tokens", list), ("ends", list), ("lengths", list)):
+        strings = isinstance(table[name], kind) and all(isinstance(text, str) for text in table[name])
+        require(strings, f"code.{name} must be {kind.__name__} of text", type(table[name]).__name__)
+    size = len(json.dumps(table, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"))
+    require(size <= 8192, "a code must be at most 8192 bytes of JSON", size)
+    for name, shortest in (("bytes", 1), ("tokens", 2), ("ends", 1)):
+        texts = list(table[name])
+        fit = all(shortest <= len(text) <= 64 and max(text) <= "\xff" for text in texts)
+        require(fit and len(set(texts)) == len(texts), f"code.{name} must be distinct strings of bytes", texts)
+    parts = [[text.encode("latin-1") for text in table[name]] for name in ("bytes", "tokens", "ends")]
+    symbols = [b"", b"", *parts[0], *parts[1], *parts[2]]
+    first_end = len(symbols) - len(parts[2])
+    rows, base36 = table["lengths"], "0123456789abcdefghijklmnopqrstuvwxyz"
+    for row in rows:
+        complete = len(row) == len(symbols) and set(row) <= set("123456789abcdef")
+        complete = complete and sum(1 << 15 - int(digit, 16) for digit in row) == 1 << 15
+        require(complete, "a row of code.lengths must be a complete code of all symbols", row)
+    after, digits = table["class"], set(base36[: len(rows)])
+    fits = 1 <= len(rows) <= 36 and len(after) == len(symbols) and set(after) <= digits
+    require(fits, "code.class must be a digit for each symbol", after)
+    words = [_canonical_words(row) for row in rows]
+    matches = {text: 2 + index for index, text in enumerate(symbols[2:first_end])}
+    ends = {text: first_end + index for index, text in enumerate(parts[2])}
+    longest = max(map(len, matches), default=0)
+
+    def next_symbol(text: bytes, at: int) -> int:
+        if at == len(text):
+            return 0
+        if (end := ends.get(text[at:])) is not None:
+            return end
+        sizes = range(min(longest, len(text) - at), 0, -1)
+        return next((matches[text[at : at + size]] for size in sizes if text[at : at + size] in matches), 1)
+
+    def encode(text: bytes) -> tuple[int, int]:
+        bits = length = state = at = 0
+        tails: list[tuple[int, int, int]] = []  # bits in all, where the raw tail begins, the bits before it
+        symbol = -1
+        while not (symbol == 0 or symbol >= first_end):
+            symbol = next_symbol(text, at)
+            if at < len(text):
+                escape, size = words[state][1]
+                tails.append((length + size + 7 + 8 * (len(text) - at), at, bits << size | escape))
+            word, size = words[state][symbol]
+            bits, length = bits << size | word, length + size
+            if symbol == 1:
+                bits, length, at = bits << 9 | text[at], length + 9, at + 1
+            at, state = at + len(symbols[symbol]), base36.index(after[symbol])
+        best, start, before = min(tails, default=(length, 0, 0))
+        if length <= best:
+            return bits, length
+        raw = text[start:]
+        return (before << 7 | 1 << 6 | len(raw) - 1) << 8 * len(raw) | int.from_bytes(raw, "big"), best
+
+    return encode
+
+
+class Domain(NamedTuple):
+    """How many items there are, the item of what does not fit, and the item of a value (an exception: does not)."""
+
+    size: int
+    fallback: int
+    look_up: Callable[[object], int]
+    coded: bool = False
+
+    def item(self, value: object) -> int:
+        """The item of any value. Total."""
+        try:
+            item = self.look_up(value)
+        except Exception:  # whatever a foreign object does when it is looked at: an error would tell of the value
+            return self.fallback
+        return item if 0 <= item < self.size else self.fallback
+
+
+_DOMAINS: Final = {
+    "integers": ("bits",),
+    "ipv4": (),
+    "categories": ("names", "normalization"),
+    "text": ("max_bytes", "normalization"),
+    "coded_text": ("code", "normalization", "width"),
+}
+
+
+def read_domain(data: Any) -> Domain:
+    """The domain of a survey."""
+    kind = data.get("kind") if isinstance(data, dict) else None
+    require(isinstance(kind, str) and kind in _DOMAINS, f"domain.kind must be one of {', '.join(_DOMAINS)}", kind)
+    fields(data, "domain", ("kind", *_DOMAINS[str(kind)]))
+    if kind in ("integers", "ipv4"):
+        bits = whole(data, "bits", 1, 512) if kind == "integers" else 32
+        return Domain(1 << bits, (1 << bits) - 1, _integer if kind == "integers" else _address)
+    rule = data["normalization"]
+    if kind == "coded_text":
+        require(isinstance(rule, str) and rule in _RULES, f"normalization must be one of {', '.join(_RULES)}", rule)
+        normal, encode, width = _RULES[rule], _code(data["code"]), whole(data, "width", 16, 512)
+        other = (1 << width) - 1
+
+        def code_item(value: object) -> int:
+            text = normal(_text(value))
+            bits, length = encode(text.encode())
+            return other if text == "(other)" or length > width else bits << (width - length)
+
+        return Domain(1 << width, other, code_item, coded=True)
+    require(type(rule) is int and rule == 1, "normalization must be 1", rule)
+    if kind == "text":
+        size = whole(data, "max_bytes", 1, 64)
+        return Domain(1 << 8 * size, 0, lambda value: int.from_bytes(_cut(_text(value), size), "little"))
+    names = data["names"]
+    listed = isinstance(names, list) and len(names) > 0 and all(isinstance(name, str) for name in names)
+    require(listed, "domain.names must be a list of names", type(names).__name__)
+    positions = {name: index for index, name in enumerate(names)}
+    normal_form = all(_text(name) == name for name in names) and "(other)" not in positions
+    require(len(positions) == len(names) and normal_form, "names must be distinct and in normal form", len(names))
+    return Domain(len(names) + 1, len(names), lambda value: positions[_text(value)])

@@ -1,0 +1,61 @@
+"""The public hash (docs/wire-format.md): HalfSipHash-2-4 with 64 bits of output, on 32-bit words."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Final
+
+# What a key is for: the numbers of docs/wire-format.md.
+REPORT_ROW: Final = 1
+PROJECTION_SIGNS: Final = 2
+BUCKET_MATRIX: Final = 4
+BUCKET_SHIFT: Final = 5
+TREE_BIJECTION: Final = 6
+TREE_COINS: Final = 7
+TREE_BUCKET: Final = 8
+TREE_FINGERPRINT: Final = 9
+
+_MASK32: Final = 0xFFFFFFFF
+
+
+def _rounds(state: list[int], times: int) -> None:
+    a, b, c, d = state
+    for _ in range(times):
+        a = (a + b) & _MASK32
+        b = (b << 5 | b >> 27) & _MASK32 ^ a
+        a = (a << 16 | a >> 16) & _MASK32
+        c = (c + d) & _MASK32
+        d = (d << 8 | d >> 24) & _MASK32 ^ c
+        a = (a + d) & _MASK32
+        d = (d << 7 | d >> 25) & _MASK32 ^ a
+        c = (c + b) & _MASK32
+        b = (b << 13 | b >> 19) & _MASK32 ^ c
+        c = (c << 16 | c >> 16) & _MASK32
+    state[:] = a, b, c, d
+
+
+def hash_words(key: int, words: Sequence[int]) -> int:
+    """The 64-bit hash of some 32-bit words; the key is a number of 64 bits."""
+    low, high = key & _MASK32, key >> 32
+    state = [low, high ^ 0xEE, low ^ 0x6C796765, high ^ 0x74656462]
+    for word in (*words, (4 * len(words) & 0xFF) << 24):
+        state[3] ^= word
+        _rounds(state, 2)
+        state[0] ^= word
+    state[2] ^= 0xEE
+    _rounds(state, 4)
+    first = state[1] ^ state[3]
+    state[1] ^= 0xDD
+    _rounds(state, 4)
+    return first | (state[1] ^ state[3]) << 32
+
+
+def derive_key(seed: bytes, purpose: int) -> int:
+    """The key that a survey's seed gives for a purpose."""
+    return hash_words(int.from_bytes(seed[:8], "little"), (purpose, *struct.unpack("<6I", seed[8:])))
+
+
+def halves(number: int, words: int) -> tuple[int, ...]:
+    """A number of so many 64-bit words as 32-bit words, the least significant first."""
+    return struct.unpack(f"<{2 * words}I", number.to_bytes(8 * words, "little"))

@@ -1,0 +1,201 @@
+"""The ledger: what this device has told, survey by survey. A small JSON file that a person can read.
+
+    {"version": 1, "surveys": {"<survey id>": {"name": …, "url": …, "epsilon": …, "delta": …, "answered": …,
+                                               "state": "pending", "report": "<hex of what is sent>", "detail": ""}}}
+
+An entry is written before its report is sent and is never taken away, so a survey is answered once, a retry sends the
+same bytes, and the sums only grow. There is no value in it. Once a report is delivered its bytes go too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import ROUND_CEILING, Context, Decimal, localcontext
+from typing import Final
+
+from .checks import BudgetError, LedgerError
+from .survey import DeviceSurvey
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+LEDGER_VERSION: Final = 1
+SURVEY_URL: Final = re.compile(
+    r"(?=[!-~]+\Z)https?://[^/?#@]+(?:/[^?#]+)?/v1/surveys/([0-9a-f]{64})"
+)  # ASCII, no blanks
+_ENTRY: Final = {
+    "name": re.compile(r"(?s).{1,200}"),
+    "url": SURVEY_URL,
+    "epsilon": re.compile(r"[0-9]+(\.[0-9]+)?", re.ASCII),
+    "delta": re.compile(r"[0-9]+(\.[0-9]+)?", re.ASCII),
+    "answered": re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII),
+    "state": re.compile(r"pending|sent|refused"),
+    "report": re.compile(r"([0-9a-f]{2})*"),
+    "detail": re.compile(r"(?s).*"),
+}
+_LOCK_SECONDS: Final = 5.0
+_EXACT: Final = Context(prec=200, rounding=ROUND_CEILING)  # sums of what is told are never rounded down
+
+Entry = dict[str, str]
+
+
+def default_ledger() -> str:
+    """Where a person's ledger is unless a path is given: one for all programs, since the sums are one person's."""
+    home = os.path.expanduser("~")
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
+    elif sys.platform == "darwin":
+        base = os.path.join(home, "Library", "Application Support")
+    else:
+        base = os.environ.get("XDG_STATE_HOME") or os.path.join(home, ".local", "state")
+    return os.path.join(base, "hubbub", "ledger.json")
+
+
+class Ledger:
+    """The ledger in a file; a file that is not there is empty.
+
+    Parameters
+    ----------
+    path : str or path, optional
+        The file; `default_ledger()` without it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self.path = os.path.realpath(default_ledger() if path is None else path)
+
+    def read(self) -> dict[str, Entry]:
+        """All entries by survey id, in the order they were made; a LedgerError if the file is something else."""
+        try:
+            with open(self.path, "rb") as file:
+                data = json.loads(file.read())
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise LedgerError(f"the ledger must be readable, got {self.path!r} ({error.strerror})") from None
+        except (ValueError, RecursionError):
+            data = None
+        version = data.get("version") if isinstance(data, dict) else None
+        version = version if type(version) is int else 0
+        if version > LEDGER_VERSION:
+            raise LedgerError(f"the ledger must be of version {LEDGER_VERSION}, got {version} in {self.path!r}")
+        if version < 1 or set(data) != {"version", "surveys"} or not _are_entries(data["surveys"]):
+            raise LedgerError(
+                f"the ledger must be what a client wrote, got another file in {self.path!r}; it is left as it is: "
+                "mend it, or move it away and begin at zero"
+            )
+        entries: dict[str, Entry] = data["surveys"]
+        return entries
+
+    @staticmethod
+    def totals(entries: dict[str, Entry]) -> tuple[Decimal, Decimal]:
+        """ε and δ told so far: privacy losses of one person's reports add up, whichever survey they are for."""
+        with localcontext(_EXACT):
+            spent = [
+                sum((Decimal(entry[name]) for entry in entries.values()), Decimal(0)) for name in ("epsilon", "delta")
+            ]
+            return spent[0], spent[1]
+
+    def add(self, survey: DeviceSurvey, url: str, batch: bytes, cap: tuple[Decimal, Decimal]) -> bool:
+        """Write a report down, durably, unless the survey was answered before; whether it was written.
+
+        Raises
+        ------
+        BudgetError
+            The sums would go above the cap; nothing is written.
+        """
+        with self._changing() as entries:
+            if survey.survey_id.hex() in entries:
+                return False
+            with localcontext(_EXACT):
+                for name, spent, cost, most in zip(
+                    ("ε", "δ"), self.totals(entries), (survey.epsilon, survey.delta), cap, strict=True
+                ):
+                    if spent + cost > most:
+                        raise BudgetError(
+                            f"{name} of all surveys together must be at most {most}, got {spent} and {cost} more"
+                        )
+            entries[survey.survey_id.hex()] = {
+                "name": survey.name,
+                "url": url,
+                "epsilon": format(survey.epsilon, "f"),
+                "delta": format(survey.delta, "f"),
+                "answered": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+                "state": "pending",
+                "report": batch.hex(),
+                "detail": "",
+            }
+        return True
+
+    def settle(self, survey_id: str, state: str, detail: str) -> None:
+        """A report was delivered or refused for good: keep the entry, drop the bytes."""
+        with self._changing() as entries:
+            if survey_id in entries:
+                entries[survey_id] |= {"state": state, "report": "", "detail": detail}
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[dict[str, Entry]]:
+        """The entries, alone with them; what became of them is on the disk when this ends."""
+        try:
+            os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+            lock = os.open(self.path + ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                _take_lock(lock)
+                before = self.read()
+                entries = {survey_id: dict(entry) for survey_id, entry in before.items()}
+                yield entries
+                if entries != before:
+                    self._write(entries)
+            finally:
+                os.close(lock)  # and with it the lock
+        except OSError as error:
+            raise LedgerError(f"the ledger must be writable, got {self.path!r} ({error.strerror})") from None
+
+    def _write(self, entries: dict[str, Entry]) -> None:
+        text = json.dumps({"version": LEDGER_VERSION, "surveys": entries}, ensure_ascii=False, indent=1)
+        new = self.path + ".new"  # one name is enough under the lock, and a crash leaves at most one file behind
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(text.encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(new, self.path)
+        if sys.platform != "win32":
+            folder = os.open(os.path.dirname(self.path), os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+
+def _are_entries(data: object) -> bool:
+    if not isinstance(data, dict) or not all(isinstance(entry, dict) for entry in data.values()):
+        return False
+    return all(
+        set(entry) == set(_ENTRY)
+        and all(isinstance(entry[name], str) and pattern.fullmatch(entry[name]) for name, pattern in _ENTRY.items())
+        and entry["url"].rpartition("/")[2] == survey_id
+        for survey_id, entry in data.items()
+    )
+
+
+def _take_lock(file: int) -> None:
+    deadline = time.monotonic() + _LOCK_SECONDS
+    while True:
+        try:
+            if sys.platform == "win32":
+                msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+            else:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise LedgerError(f"the ledger must be free within {_LOCK_SECONDS:g} seconds, got a lock") from None
+            time.sleep(0.01)

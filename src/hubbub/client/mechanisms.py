@@ -1,0 +1,185 @@
+"""The randomisers that ship to devices: `tree`, and `jl` and `bucket` with one bit.
+
+Each reader of parameters gives the words a report takes, the privacy loss of its thresholds, and the answer to an item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from decimal import ROUND_CEILING, Context, Decimal, localcontext
+from itertools import count, takewhile
+from typing import Any, NamedTuple
+
+from .checks import fields, require, threshold, whole
+from .domains import Domain
+from .hashing import (
+    BUCKET_MATRIX,
+    BUCKET_SHIFT,
+    PROJECTION_SIGNS,
+    REPORT_ROW,
+    TREE_BIJECTION,
+    TREE_BUCKET,
+    TREE_COINS,
+    TREE_FINGERPRINT,
+    derive_key,
+    halves,
+    hash_words,
+)
+
+
+class Randomizer(NamedTuple):
+    """What a mechanism is to a device.
+
+    Attributes
+    ----------
+    words : int
+        64-bit words of randomness that a report takes.
+    loss : Decimal
+        The ε that the integer thresholds execute, rounded up.
+    answer : function of an item and words
+        The byte after the report's id.
+    """
+
+    words: int
+    loss: Decimal
+    answer: Callable[[int, Sequence[int]], int]
+
+
+def log_ratio(numerator: int, denominator: int) -> Decimal:
+    """The logarithm of a ratio of chances, rounded up."""
+    with localcontext(Context(prec=80, rounding=ROUND_CEILING)):
+        return (Decimal(numerator) / Decimal(denominator)).ln() * (1 + Decimal(10) ** -40)
+
+
+def parity(number: int) -> int:
+    """Whether a number has an odd number of ones."""
+    return number.bit_count() & 1
+
+
+def read_tree(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
+    """Tree-coded linear local hashing, from its parameters."""
+    names = ("bucket_bits", "depths", "chunks", "ends", "masks", "keep_threshold", "beam_bits", "fingerprint_bits")
+    fields(data, "parameters", names)
+    bits = (domain.size - 1).bit_length()
+    bucket_bits, masks = whole(data, "bucket_bits", 1, 20), whole(data, "masks", 1, 8)
+    fingerprint = whole(data, "fingerprint_bits", 1 if domain.coded else 0, 20 if domain.coded else 0)
+    whole(data, "beam_bits", 0, 20)
+    keep = threshold(data, "keep_threshold", 0)
+    for name in ("depths", "chunks", "ends"):
+        listed = isinstance(data[name], list) and all(type(number) is int for number in data[name])
+        require(listed and 1 <= len(data[name]) <= 200, f"{name} must be a list of whole numbers", data[name])
+    depths: list[int] = data["depths"]
+    chunks: list[int] = data["chunks"]
+    ends: list[int] = data["ends"]
+    rows, length = len(depths), fingerprint + bits
+    require(len(chunks) == rows == len(ends), "depths, chunks and ends must be of one length", rows)
+    require(ends == sorted(set(ends)) and ends[0] > 0 and ends[-1] == 1 << 24, "ends must rise to 2^24", ends)
+    require(depths == sorted(depths) and depths[-1] == length, f"depths must descend to {length}", depths)
+    fits = all(0 <= chunk <= min(bucket_bits, depth) for chunk, depth in zip(chunks, depths, strict=True))
+    require(fits, "chunks must fit into their bucket and depth", chunks)
+    root, coins, buckets = (
+        derive_key(seed, purpose)
+        for purpose in (TREE_FINGERPRINT if domain.coded else TREE_BIJECTION, TREE_COINS, TREE_BUCKET)
+    )
+    words, item_words = -(-length // 64), -(-bits // 64)
+    right, left = bits - bits // 2, bits // 2
+
+    def mix(step: int, number: int, size: int, wanted: int) -> int:
+        message = halves(number, -(-size // 64))
+        hashes = (hash_words(root, (256 * step + j, *message)) << 64 * j for j in range(-(-wanted // 64)))
+        return sum(hashes) & ((1 << wanted) - 1)
+
+    def path_of(item: int) -> int:
+        if domain.coded:
+            return hash_words(root, halves(item, item_words)) >> (64 - fingerprint) << bits | item
+        high, low = item >> right, item & ((1 << right) - 1)
+        if left:
+            high ^= mix(1, low, right, left)
+            low ^= mix(2, high, left, right)
+        return low << left | high
+
+    def bucket_of(path: int, row: int) -> int:
+        chunk, depth = chunks[row], depths[row]
+        last = path >> (length - depth) & ((1 << chunk) - 1)
+        if chunk == bucket_bits:
+            return last
+        below = length - (depth - chunk)
+        parent = path >> below << (below + 64 * words - length)  # the first bits, at the top of the words
+        big = halves(parent, words)
+        message = [half for k in reversed(range(words)) for half in big[2 * k : 2 * k + 2]]
+        return hash_words(buckets, (*message, row)) >> (64 - bucket_bits) ^ last
+
+    def answer(item: int, drawn: Sequence[int]) -> int:
+        report_id = halves(drawn[0] | drawn[1] << 64, 2)
+        first = hash_words(coins, report_id)
+        more = [hash_words(coins, (*report_id, block)) for block in (1, 2)]
+        row = next(row for row, end in enumerate(ends) if first >> 40 < end)
+        bucket = bucket_of(path_of(item), row)
+        drawn_masks = [first, first >> 20, *(block >> 20 * k for block in more for k in range(3))]
+        symbol = sum(parity(mask & 0xFFFFF & bucket) << j for j, mask in enumerate(drawn_masks[:masks]))
+        return symbol if drawn[2] < keep else drawn[3] >> (64 - masks)
+
+    return Randomizer(4, log_ratio((1 << 64) - keep + (keep << masks), (1 << 64) - keep), answer)
+
+
+def one_bit(seed: bytes, data: dict[str, Any], rows: int, sign: Callable[[int, int], int]) -> Randomizer:
+    """One bit about one row, which is a public coin of the report's id."""
+    fits = rows <= 1 << 21 or (rows <= 1 << 24 and rows.bit_count() == 1)
+    require(fits, "rows must be at most 2^21, or a power of two up to 2^24", rows)
+    truth, coins = threshold(data, "truth_threshold", 1 << 63), derive_key(seed, REPORT_ROW)
+
+    def answer(item: int, drawn: Sequence[int]) -> int:
+        row = hash_words(coins, halves(drawn[0] | drawn[1] << 64, 2)) * rows >> 64
+        return sign(item, row) ^ (drawn[2] >= truth)
+
+    return Randomizer(3, log_ratio(truth, (1 << 64) - truth), answer)
+
+
+def read_jl(seed: bytes, data: dict[str, Any], domain: Domain, dense: bool) -> Randomizer:
+    """JL-HH with one bit, from its parameters."""
+    fields(data, "parameters", ("rows", "truth_threshold"))
+    bits, rows = (domain.size - 1).bit_length(), whole(data, "rows", 1, 1 << 24)
+    require(bits <= 24, "jl must have at most 2^24 values", f"2^{bits}")
+    require(dense or rows == 1 << bits, f"rows must be {1 << bits} for hadamard", rows)
+    key = derive_key(seed, PROJECTION_SIGNS)
+
+    def sign(item: int, row: int) -> int:
+        return hash_words(key, (item, 0, row >> 6)) >> (row & 63) & 1 if dense else parity(item & row)
+
+    return one_bit(seed, data, rows, sign)
+
+
+def full_rank(rows: Sequence[int], bits: int) -> bool:
+    """Whether these rows of bits over GF(2) determine a number of so many bits."""
+    basis: dict[int, int] = {}
+    for row in rows:
+        while row and row.bit_length() in basis:
+            row ^= basis[row.bit_length()]
+        basis |= {row.bit_length(): row} if row else {}
+    return len(basis) == bits
+
+
+def read_bucket(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
+    """The Bucket mechanism with one bit, from its parameters."""
+    fields(data, "parameters", ("rows_per_trial", "trials", "truth_threshold"))
+    bits, per_trial = (domain.size - 1).bit_length(), whole(data, "rows_per_trial", 1, 1 << 12)
+    # With more rows than that a trial without a zero row is hardly ever drawn, and the search below would not end.
+    require(bits < per_trial <= 4 << bits, f"rows_per_trial must be from {bits + 1} to {4 << bits}", per_trial)
+    matrix, shifts, words = derive_key(seed, BUCKET_MATRIX), derive_key(seed, BUCKET_SHIFT), -(-bits // 64)
+
+    def draw(trial: int, attempt: int) -> Iterator[int]:
+        for row in range(per_trial):
+            drawn = (hash_words(matrix, (trial, attempt, row, word)) << 64 * word for word in range(words))
+            yield sum(drawn) & ((1 << bits) - 1)
+
+    def rows_of(trial: int) -> list[int]:
+        for attempt in count():
+            rows = list(takewhile(bool, draw(trial, attempt)))  # a zero row ends the attempt
+            if len(rows) == per_trial and full_rank(rows, bits):
+                return rows
+        raise AssertionError("the attempts do not end")
+
+    def sign(item: int, row: int) -> int:
+        return parity(rows_of(row // per_trial)[row % per_trial] & item) ^ hash_words(shifts, (row,)) & 1
+
+    return one_bit(seed, data, per_trial * whole(data, "trials", 1, 1 << 10), sign)

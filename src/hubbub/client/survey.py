@@ -1,0 +1,132 @@
+"""A survey as a device sees it: read from its JSON, with nothing in it trusted."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import struct
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+from .checks import SurveyError, fields, require
+from .domains import Domain, read_domain
+from .mechanisms import Randomizer, read_bucket, read_jl, read_tree
+
+BATCH_VERSION: Final = 1
+_FIELDS: Final = (
+    *("version", "name", "domain", "epsilon", "delta", "mechanism", "options", "parameters", "public_seed"),
+    *("expected_reports", "opens", "closes"),
+)
+_OPTIONS: Final = {
+    "tree": {"size": "auto|small|standard"},
+    "jl": {"calibration": "onebit", "projection": "dense|hadamard"},
+    "bucket": {"calibration": "onebit", "decoder": "hard|soft", "beta": r"0\.[0-9]*[1-9]"},
+}
+_DECIMAL: Final = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]*[1-9])?", re.ASCII)
+
+
+class DeviceSurvey(NamedTuple):
+    """What a device needs to answer a survey."""
+
+    survey_id: bytes
+    name: str
+    epsilon: Decimal
+    delta: Decimal
+    domain: Domain
+    randomizer: Randomizer
+
+
+def encode_report(survey: DeviceSurvey, value: object, words: Sequence[int]) -> bytes:
+    """The report of a value: a pure function, total in the value, whose length is that of every other report."""
+    answer = survey.randomizer.answer(survey.domain.item(value), words)
+    return struct.pack("<QQB", words[0], words[1], answer)
+
+
+def encode_batch(survey: DeviceSurvey, report: bytes) -> bytes:
+    """The bytes that are sent: version ‖ survey id ‖ report."""
+    return bytes([BATCH_VERSION]) + survey.survey_id + report
+
+
+def read_survey(document: bytes | str) -> DeviceSurvey:
+    """Read a survey, recompute its privacy loss, and refuse it where the loss is above what it states.
+
+    Raises
+    ------
+    SurveyError
+        No survey of version 1 in canonical spelling, a mechanism that devices do not have, or a loss above the claim.
+    """
+    data = _parse(document)
+    fields(data, "a survey", _FIELDS)
+    require(type(data["version"]) is int and data["version"] == 1, "version must be 1", data["version"])
+    name, seed = data["name"], data["public_seed"]
+    require(isinstance(name, str) and 1 <= len(name) <= 200, "name must be a string of 1 to 200 characters", name)
+    hexadecimal = isinstance(seed, str) and re.fullmatch(r"[0-9a-f]{64}", seed, re.ASCII)
+    require(bool(hexadecimal), "public_seed must be 64 hexadecimal digits", seed)
+    epsilon = _decimal("epsilon", data["epsilon"], Decimal("1e-15"), Decimal(1000))
+    delta = _decimal("delta", data["delta"], Decimal(0), Decimal("0.36787944117144232"))
+    require(not 0 < delta < Decimal("1e-60"), "delta must be 0 or at least 1e-60", delta)
+    people = data["expected_reports"]
+    require(type(people) is int and 1 <= people <= 10**15, "expected_reports must be from 1 to 10^15", people)
+    opens, closes = (_time(when, data[when]) for when in ("opens", "closes"))
+    require(not opens or not closes or opens < closes, "closes must be after opens", closes)
+    try:
+        canonical = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise SurveyError("a survey must be valid Unicode, got a lone surrogate") from None
+    domain = read_domain(data["domain"])
+    randomizer = _randomizer(data, bytes.fromhex(seed), domain)
+    if randomizer.loss > epsilon:
+        raise SurveyError(f"a survey must execute no more than ε = {epsilon}, got {randomizer.loss:.6g}")
+    return DeviceSurvey(hashlib.sha256(canonical).digest(), name, epsilon, delta, domain, randomizer)
+
+
+def _randomizer(data: dict[str, Any], seed: bytes, domain: Domain) -> Randomizer:
+    mechanism, options, parameters = data["mechanism"], data["options"], data["parameters"]
+    require(isinstance(options, dict), "options must be an object", type(options).__name__)
+    known = isinstance(mechanism, str) and mechanism in _OPTIONS
+    if not known or options.get("calibration", "onebit") in ("paper", "tight"):
+        got = f"{mechanism!s:.20} {options.get('calibration', '')!s:.20}".strip()
+        raise SurveyError(f"a device answers tree, or jl and bucket with calibration=onebit, got {got!r}")
+    allowed = _OPTIONS[mechanism]
+    fields(options, "options", tuple(allowed))
+    for name, pattern in allowed.items():
+        fits = isinstance(options[name], str) and re.fullmatch(pattern, options[name], re.ASCII)
+        require(bool(fits), f"option {name} must be {pattern.replace('|', ' or ')}", options[name])
+    if mechanism == "jl":
+        return read_jl(seed, parameters, domain, options["projection"] == "dense")
+    return (read_tree if mechanism == "tree" else read_bucket)(seed, parameters, domain)
+
+
+def _decimal(name: str, text: Any, low: Decimal, high: Decimal) -> Decimal:
+    spelled = isinstance(text, str) and len(text) <= 200 and _DECIMAL.fullmatch(text)
+    fits = spelled and len(Decimal(text).as_tuple().digits) <= 60 and low <= Decimal(text) <= high
+    require(bool(fits), f"{name} must be a decimal from {low} to {high:.3g} in a string", text)
+    return Decimal(text)
+
+
+def _time(name: str, text: Any) -> str:
+    if text is None:
+        return ""
+    fits = isinstance(text, str) and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", text, re.ASCII)
+    try:
+        datetime.fromisoformat(text if fits else "")
+    except ValueError:
+        raise SurveyError(f"{name} must be a time like 2030-01-31T00:00:00Z, got {str(text)[:40]!r}") from None
+    return str(text)
+
+
+def _parse(document: bytes | str) -> Any:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        require(len(dict(pairs)) == len(pairs), "a survey must name each field once", "a field twice")
+        return dict(pairs)
+
+    def no_fraction(text: str) -> Any:
+        raise SurveyError(f"numbers in a survey must be whole, got {text[:40]}")
+
+    try:
+        return json.loads(document, object_pairs_hook=once, parse_float=no_fraction, parse_constant=no_fraction)
+    except (ValueError, RecursionError) as error:
+        raise SurveyError(f"a survey must be JSON, got a document that is not ({type(error).__name__})") from None

@@ -1,0 +1,99 @@
+"""One exchange with a collector: bounded in time and size, to the address it was meant for and no other."""
+
+from __future__ import annotations
+
+import functools
+import http.client
+import json
+import time
+import urllib.error
+import urllib.request
+from typing import Any, Final
+
+from .checks import ClientError
+
+_MAX_REPLY: Final = 4 << 20  # bytes; the longest is a survey with a list of names
+_MAX_RETRY_AFTER: Final = 3600.0
+_LATER: Final = (408, 425, 429)
+
+
+class TryLater(Exception):
+    """Nothing was decided: the same bytes may be sent again, after so many seconds at least."""
+
+    def __init__(self, reason: str, seconds: float = 0.0) -> None:
+        super().__init__(reason)
+        self.seconds = seconds
+
+
+class Refused(ClientError):
+    """The collector will never take it."""
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect is an answer like any other: a report goes to the host that was named, or nowhere."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """None: do not follow."""
+
+
+@functools.cache  # made when it is needed, since it reads the certificates of the system
+def _opener() -> urllib.request.OpenerDirector:
+    return urllib.request.build_opener(_NoRedirect)
+
+
+def exchange(url: str, body: bytes | None, timeout: float) -> bytes:
+    """GET, or POST where there is a body; the bytes of a reply of 200.
+
+    Raises
+    ------
+    TryLater
+        No reply, half a reply, a redirect, a server's error, a reply with Retry-After, or one that no collector wrote
+        (the page of a hotel's network says nothing about the survey).
+    Refused
+        A 4xx problem document.
+    """
+    headers = {"User-Agent": "hubbub-client", "Accept": "application/json"}
+    if body is not None:
+        headers["Content-Type"] = "application/octet-stream"
+    request = urllib.request.Request(url, body, headers)  # noqa: S310  # http and https only: ledger.SURVEY_URL
+    try:
+        with _opener().open(request, timeout=timeout) as reply:
+            if reply.status != 200:
+                raise TryLater(f"the collector answered {reply.status}")
+            return _read(reply, timeout)
+    except urllib.error.HTTPError as error:
+        with error:
+            raise _judge(error, timeout) from None
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise TryLater(f"the collector could not be reached ({type(error).__name__})") from None
+
+
+def _read(reply: Any, timeout: float) -> bytes:
+    deadline, data = time.monotonic() + timeout, b""
+    while part := reply.read1(1 << 16):
+        data += part
+        if len(data) > _MAX_REPLY or time.monotonic() > deadline:
+            raise TryLater("the collector's reply was too long or too slow")
+    if reply.length:  # read1 does not say that the connection broke
+        raise TryLater("the collector's reply was cut short")
+    return data
+
+
+def _judge(error: urllib.error.HTTPError, timeout: float) -> Exception:
+    wait = error.headers.get("Retry-After")
+    is_problem = error.headers.get_content_type() == "application/problem+json"
+    answered = f"{_title(error, timeout) if is_problem else 'no collector wrote it'} ({error.code})"
+    if wait is None and is_problem and 400 <= error.code < 500 and error.code not in _LATER:
+        return Refused(f"the collector refused it: {answered}")
+    seconds = float(wait) if wait and wait.isascii() and wait.isdigit() and len(wait) < 10 else 0.0
+    return TryLater(f"the collector answered: {answered}", min(seconds, _MAX_RETRY_AFTER))
+
+
+def _title(error: urllib.error.HTTPError, timeout: float) -> str:
+    """What a problem document says, fit to be shown."""
+    try:
+        title = json.loads(_read(error, timeout))["title"]
+    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError, RecursionError, TryLater):
+        title = None
+    shown = "".join(c for c in title if c.isprintable())[:80] if isinstance(title, str) else ""
+    return shown or "no reason given"

@@ -1,0 +1,138 @@
+"""Recovery of a sparse vector v from u = Φv + z, in time polylogarithmic in the number of its coordinates.
+
+The guarantee has the form of Theorem 1 of Gilbert, Li, Porat, Strauss as the paper quotes it (section 4.1):
+‖v − v̂‖₂ ≤ C₁·‖v − v_s‖₂ + C₂·‖z‖₂/√log₂(N/s). It is not proved for the operator here; its constants are measured
+(tests/numeric/test_sparse_recovery.py: C₁ < 1.3, C₂ < 0.5).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import linalg as sparse_linalg
+
+from hubbub.errors import ParameterError
+from hubbub.numeric import gf2, ordered_statistics
+from hubbub.numeric.sparse_operator import Block, Operator
+
+ORDER = 2
+"""How many of the most reliable signs of a bucket may be wrong."""
+
+_ROUNDING = 1e-13
+_MOST_STEPS = 500
+
+Found = tuple[NDArray[np.uint64], NDArray[np.float64]]
+"""Coordinates, shape (k, words), and their values."""
+
+
+def recover(
+    operator: Operator, measured: NDArray[np.float64], decoder: str = "refit", size: int | None = None
+) -> Found:
+    """The large coordinates of v and their values, the largest value first.
+
+    Parameters
+    ----------
+    operator : Operator
+        Φ.
+    measured : NDArray[np.float64]
+        u, shape (operator.cells,).
+    decoder : str
+        `faithful`: each stage identifies, estimates by medians of its own rows, keeps the largest, subtracts.
+        `refit`: after each stage all values are fitted again by least squares on all rows, and at most 2s are kept.
+        It is more accurate, but its stages are no longer independent of one another, so that no proof covers it.
+    size : int, optional
+        Coordinates from this number on are nobody's and are left out; 2^L unless given.
+
+    Notes
+    -----
+    Costs O(s) decodings of a code of O(log N) bits, each about log³ N steps, for each of O(log s) stages.
+    """
+    if measured.shape != (operator.cells,):
+        raise ParameterError(f"measured must have shape ({operator.cells},), got {measured.shape}")
+    if decoder not in ("faithful", "refit"):
+        raise ParameterError(f"decoder must be faithful or refit, got decoder={decoder!r}")
+    run = _recover_faithful if decoder == "faithful" else _recover_refit
+    items, values = run(operator, measured, 1 << operator.bits if size is None else size)
+    order = np.argsort(-values, kind="stable")
+    return items[order], values[order]
+
+
+def _recover_faithful(operator: Operator, measured: NDArray[np.float64], size: int) -> Found:
+    left = measured
+    sparsity = operator.layout.sparsity
+    found = np.empty((0, operator.sign_rows.shape[1]), np.uint64)
+    values: NDArray[np.float64] = np.empty(0)
+    for stage in range(len(operator.layout.stages)):
+        items = identify(operator, stage, left, size)
+        estimates = _stage_estimates(operator, stage, left, items)
+        keep = 1 if sparsity == 1 else 2 * -(-sparsity >> stage)
+        kept = np.argsort(-np.abs(estimates), kind="stable")[:keep]
+        left = left - operator.measure(items[kept], estimates[kept])
+        # A coordinate that comes again is corrected: its values add up.
+        found, places = np.unique(np.concatenate([found, items[kept]]), axis=0, return_inverse=True)
+        values = np.bincount(places.ravel(), np.concatenate([values, estimates[kept]]), len(found)).astype(np.float64)
+    return found, values
+
+
+def _recover_refit(operator: Operator, measured: NDArray[np.float64], size: int) -> Found:
+    left = measured
+    found = np.empty((0, operator.sign_rows.shape[1]), np.uint64)
+    values: NDArray[np.float64] = np.empty(0)
+    for stage in range(len(operator.layout.stages)):
+        found = np.unique(np.concatenate([found, identify(operator, stage, left, size)]), axis=0)
+        values, left = fit(operator, found, measured)
+        kept = np.argsort(-np.abs(values), kind="stable")[: 2 * operator.layout.sparsity]
+        found = found[kept]
+        values, left = fit(operator, found, measured)
+    return found, values
+
+
+def identify(operator: Operator, stage: int, left: NDArray[np.float64], size: int) -> NDArray[np.uint64]:
+    """The coordinate that each bucket of the stage's identification blocks speaks of, each once."""
+    blocks = [block for block in operator.blocks if block.stage == stage and block.code is not None]
+    items = np.unique(np.concatenate([_identify_in(operator.bits, block, left) for block in blocks]), axis=0)
+    if size < 1 << operator.bits:
+        items = items[[int.from_bytes(item.astype("<u8").tobytes(), "little") < size for item in items]]
+    return items
+
+
+def _identify_in(bits: int, block: Block, left: NDArray[np.float64]) -> NDArray[np.uint64]:
+    assert block.code is not None  # noqa: S101  # for the type checker
+    assert block.inverse is not None  # noqa: S101
+    message_bits = bits - block.bucket_bits
+    table = block.table(left).T
+    full = np.flatnonzero(table.any(axis=1))  # where nothing was measured nothing is said
+    images = np.zeros((len(full), bits), np.uint8)
+    for number, bucket in enumerate(full):
+        word, _ = ordered_statistics.decode(block.code, message_bits + 1, table[bucket], ORDER)
+        images[number, : block.bucket_bits] = bucket >> np.arange(block.bucket_bits) & 1
+        images[number, block.bucket_bits :] = gf2.unpack(word[np.newaxis], message_bits + 1)[0, :-1]
+    return gf2.pack(gf2.parities(block.inverse, gf2.pack(images)))
+
+
+def _stage_estimates(
+    operator: Operator, stage: int, left: NDArray[np.float64], items: NDArray[np.uint64]
+) -> NDArray[np.float64]:
+    """The median over the stage's estimation blocks, or over its identification blocks where it has no others."""
+    cells, signs = operator.columns(items)
+    seen = signs * left[cells]
+    blocks = [block for block in operator.blocks if block.stage == stage]
+    chosen = [block for block in blocks if block.code is None] or blocks
+    means = [seen[:, block.first_slot : block.first_slot + block.slots].mean(axis=1) for block in chosen]
+    return np.asarray(np.median(means, axis=0), np.float64)
+
+
+def fit(
+    operator: Operator, items: NDArray[np.uint64], measured: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The values at these coordinates that explain the measurements best, by least squares, and what is left."""
+    cells, signs = operator.columns(items)
+    starts = np.arange(len(items) + 1) * operator.slots
+    design = sparse.csc_array(
+        (signs.ravel().astype(np.float64), cells.ravel(), starts), shape=(operator.cells, len(items))
+    )
+    # Columns are nearly orthogonal, so that conjugate gradients need a dozen steps; where some depend on others, they
+    # still reach a solution, the smallest one.
+    values, _ = sparse_linalg.cg(design.T @ design, design.T @ measured, rtol=_ROUNDING, maxiter=_MOST_STEPS)
+    return np.asarray(values, np.float64), measured - design @ values

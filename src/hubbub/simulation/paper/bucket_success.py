@@ -1,0 +1,111 @@
+"""Figure 3: how often the Bucket mechanism finds the heavy hitter, where its theorem applies and where it does not.
+
+The theorem applies where everybody else is alone with her value. Zipf crowds are said to satisfy its condition at the
+end of section 4.2, and do not (E15): the paper's vote may fail however many people there are, without any noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from hubbub.analysis import theorems
+from hubbub.model.mechanism import Histogram
+from hubbub.simulation import population
+from hubbub.simulation.paper.study import (
+    BUCKET,
+    BUCKET_HARD,
+    DELTA,
+    EPSILON,
+    Row,
+    Study,
+    decades,
+)
+
+BITS, SHARE = 32, 0.5
+BETA = 0.1  # the mechanism's own, which sets its trials
+ZIPF_BITS, ZIPF_VALUES, ZIPF_EXPONENTS = 64, 1000, (1.2, 1.5, 2.0)
+_MULTIPLES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+
+
+@dataclass(frozen=True)
+class BucketSuccess:
+    """How often one decoder finds the heavy hitter, with the paper's noise."""
+
+    decoder: str
+    people: int
+    zipf: float | None
+    bits: int
+    runs: int
+
+    @property
+    def name(self) -> str:
+        """Decoder, crowd and size."""
+        return f"{self.decoder} zipf {self.zipf} {self.bits} bits {self.people} people"
+
+    def run(self, rng: np.random.Generator) -> Row:
+        """A new crowd and new hash functions in each run."""
+        contender = (BUCKET if self.decoder == "soft" else BUCKET_HARD)["paper"]
+        successes = 0
+        for survey in islice(contender.surveys(self.people, self.bits, rng), self.runs):
+            successes += survey.finds_first(self._crowd(rng), rng)
+        return {
+            "decoder": self.decoder,
+            "zipf": self.zipf,
+            "bits": self.bits,
+            "people": self.people,
+            "successes": successes,
+            "runs": self.runs,
+        }
+
+    def _crowd(self, rng: np.random.Generator) -> Histogram:
+        if self.zipf is None:
+            return population.heavy(self.people, SHARE, None, self.bits, rng)
+        return population.zipf(self.people, self.zipf, ZIPF_VALUES, self.bits, rng)
+
+
+def theorem_people(corrected: bool) -> float:
+    """The crowd that Theorem 4.8 asks for: half of the people hold one value, everybody else is alone.
+
+    As printed, rows and trials are not whole numbers; corrected, they are those that run.
+    """
+    rows, trials = math.log2(12 * 2**BITS), 8 * math.log(1 / BETA)
+    if corrected:
+        rows, trials = math.ceil(rows), math.ceil(trials)
+    scale = theorems.laplace_scale(EPSILON, DELTA, rows * trials)
+    return theorems.bucket_needed_people(SHARE, rows, scale, corrected)
+
+
+def _cells(quick: bool) -> list[BucketSuccess]:
+    multiples = _MULTIPLES[::2] if quick else _MULTIPLES
+    grid = decades(5, 11, 2)[:: 4 if quick else 1]
+    cells = []
+    for decoder in ("hard", "soft"):
+        crowds = [round(multiple * theorem_people(corrected=False)) for multiple in multiples]
+        cells += [BucketSuccess(decoder, people, None, BITS, 20 if quick else 100) for people in crowds]
+        for exponent in ZIPF_EXPONENTS:
+            cells += [BucketSuccess(decoder, n, exponent, ZIPF_BITS, 5 if quick else 40) for n in grid]
+    return cells
+
+
+def _setting(quick: bool) -> Mapping[str, Any]:
+    del quick
+    return {
+        "epsilon": EPSILON,
+        "delta": DELTA,
+        "share": SHARE,
+        "bits": BITS,
+        "zipf_bits": ZIPF_BITS,
+        "zipf_values": ZIPF_VALUES,
+        "theorem_people": theorem_people(corrected=False),
+        "corrected_people": theorem_people(corrected=True),
+        "beta": BETA,
+    }
+
+
+BUCKET_SUCCESS = Study("bucket-success", _cells, _setting)

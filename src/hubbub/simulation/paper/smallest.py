@@ -1,0 +1,112 @@
+"""Figure 2: the smallest crowd in which a value held by a share of the people is found.
+
+Everybody else is alone with her value, as in the Bucket theorem's crowd; for JL-HH, whose universe is too small for
+that, the others hold a thousand values equally.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hubbub.simulation import population
+from hubbub.simulation.paper.study import (
+    BUCKET,
+    BUCKET_HARD,
+    DELTA,
+    EPSILON,
+    GLPS_LEAN,
+    GLPS_STAGED,
+    JL,
+    Contender,
+    Row,
+    Study,
+)
+
+JL_TAIL = 1000
+WANTED = 0.9
+JL_BITS, BITS = 16, 32
+_STEPS = 4  # of the grid of crowds, in each doubling
+_LAST = 4 * 25  # 3.4·10^9 people: with more, 2^32 values would not be enough for everybody to be alone
+
+
+@dataclass(frozen=True)
+class SmallestCrowd:
+    """The least crowd, on a grid of steps of 2^(1/4), in which nine of ten runs find the value."""
+
+    contender: Contender
+    bits: int
+    share: float
+    runs: int
+
+    @property
+    def name(self) -> str:
+        """Mechanism, options and share."""
+        options = " ".join(self.contender.options.values())
+        return f"{self.contender.label} {options} {self.bits} bits share {self.share}"
+
+    def run(self, rng: np.random.Generator) -> Row:
+        """From a small crowd, four times as many until it is found, then by halving. More people never harm."""
+        tried: dict[int, tuple[int, int]] = {}
+
+        def found(step: int) -> bool:
+            people = crowd_size(step)
+            tried[people] = self._try(people, rng)
+            return tried[people][0] >= WANTED * self.runs
+
+        low, high = 0, 2 * _STEPS
+        while high < _LAST and not found(high):
+            low, high = high, min(high + 2 * _STEPS, _LAST)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if found(middle) else (middle, high)
+        return {
+            "mechanism": self.contender.mechanism,
+            "label": self.contender.label,
+            "calibration": self.contender.calibration,
+            "bits": self.bits,
+            "share": self.share,
+            "runs": self.runs,
+            "people": crowd_size(high) if high < _LAST else None,
+            "tried": [[people, *result] for people, result in sorted(tried.items())],
+        }
+
+    def _try(self, people: int, rng: np.random.Generator) -> tuple[int, int]:
+        """Successes and runs; it stops when too many have failed already."""
+        may_fail = self.runs - int(np.ceil(WANTED * self.runs))
+        successes = 0
+        for done, survey in enumerate(self.contender.surveys(people, self.bits, rng), 1):
+            tail = JL_TAIL if self.bits == JL_BITS else None
+            crowd = population.heavy(people, self.share, tail, self.bits, rng)
+            successes += survey.finds_first(crowd, rng)
+            if done == self.runs or done - successes > may_fail:
+                break
+        return successes, done
+
+
+def crowd_size(step: int) -> int:
+    """People of a step of the grid."""
+    return round(100 * 2 ** (step / _STEPS))
+
+
+def _cells(quick: bool) -> list[SmallestCrowd]:
+    shares, runs = ((0.5, 0.2), 5) if quick else ((0.5, 0.3, 0.2, 0.1, 0.05), 30)
+    pairs = [(contender, JL_BITS) for contender in JL.values()]
+    pairs += [(c, BITS) for group in (BUCKET, BUCKET_HARD, GLPS_LEAN, GLPS_STAGED) for c in group.values()]
+    return [SmallestCrowd(contender, bits, share, runs) for contender, bits in pairs for share in shares]
+
+
+def _setting(quick: bool) -> Mapping[str, Any]:
+    del quick
+    return {
+        "epsilon": EPSILON,
+        "delta": DELTA,
+        "wanted": WANTED,
+        "crowd": f"one value held by the share, all others different; JL-HH: the rest over {JL_TAIL} values",
+    }
+
+
+SMALLEST_CROWD = Study("smallest-crowd", _cells, _setting)

@@ -1,0 +1,183 @@
+"""`hubbub report` and `hubbub ledger show`: what a person at a terminal sees, and what nobody sees."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.client.peer import Peer, serving
+
+from hubbub import Integers, Survey, create_survey
+from hubbub.client import Client, Ledger
+
+SECRET = "1234567"  # noqa: S105  # a value
+
+
+@pytest.fixture
+def survey() -> Survey:
+    """Numbers at ε = 1."""
+    return create_survey("num\x1bbers", Integers(32), 1, public_seed=bytes(32))
+
+
+@pytest.fixture
+def peer(survey: Survey, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Peer]:
+    """A collector, and a home of its own for the ledger."""
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with serving(Peer(survey)) as peer:
+        yield peer
+
+
+def ledger_of(tmp_path: Path) -> Path:
+    """The usual place below the home of the test."""
+    return tmp_path / "state" / "hubbub" / "ledger.json"
+
+
+def test_report_and_show(hubbub_cli, peer: Peer, survey: Survey, tmp_path: Path) -> None:
+    """A report is sent once; the ledger shows it; the value is in no output."""
+    first = hubbub_cli("report", SECRET, "--survey", peer.url(survey), "--timeout", "60")
+    assert (first.returncode, first.stderr) == (0, "")
+    assert first.stdout == "Sent: the collector has the report. ε = 1 for this survey, 1 for all in the ledger.\n"
+    again = hubbub_cli("report", "7", "--survey", peer.url(survey), "--timeout", "60")
+    assert (again.returncode, again.stderr) == (0, "")
+    assert again.stdout.startswith("Answered before: nothing new was made or sent.")
+    assert len(peer.posted) == len(peer.counted) == 1
+    shown = hubbub_cli("ledger", "show")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert survey.survey_id.hex()[:8] in shown.stdout
+    assert "num\\x1bbers" in shown.stdout
+    assert f"All together ε = 1 and δ = 0. The ledger is {ledger_of(tmp_path)}" in shown.stdout
+    assert SECRET not in first.stdout + again.stdout + shown.stdout + ledger_of(tmp_path).read_text()
+
+
+def test_json(hubbub_cli, peer: Peer, survey: Survey, tmp_path: Path) -> None:
+    """Both commands for machines; numbers are exact, in strings."""
+    ledger = tmp_path / "own.json"
+    printed = json.loads(hubbub_cli("report", "7", "--survey", peer.url(survey), "--ledger", ledger, "--json").stdout)
+    assert printed == {
+        "status": "sent",
+        "detail": "",
+        "survey_id": survey.survey_id.hex(),
+        "epsilon": "1",
+        "delta": "0",
+        "told_epsilon": "1",
+        "told_delta": "0",
+        "ledger": str(ledger),
+    }
+    shown = json.loads(hubbub_cli("ledger", "show", "--ledger", ledger, "--json").stdout)
+    answered = shown["surveys"][0].pop("answered")
+    assert answered == Ledger(ledger).read()[survey.survey_id.hex()]["answered"]
+    assert shown == {
+        "ledger": str(ledger),
+        "told_epsilon": "1",
+        "told_delta": "0",
+        "surveys": [
+            {
+                "survey_id": survey.survey_id.hex(),
+                "name": "num\x1bbers",
+                "url": peer.url(survey),
+                "epsilon": "1",
+                "delta": "0",
+                "state": "sent",
+                "detail": "",
+            }
+        ],
+    }
+    assert not ledger_of(tmp_path).exists()
+
+
+def test_an_empty_ledger(hubbub_cli, peer: Peer, tmp_path: Path) -> None:
+    """Nothing told is an answer, and makes no file."""
+    shown = hubbub_cli("ledger", "show")
+    assert (shown.returncode, shown.stdout) == (
+        0,
+        f"Nothing was told from here. The ledger would be {ledger_of(tmp_path)}\n",
+    )
+    assert json.loads(hubbub_cli("ledger", "show", "--json").stdout)["surveys"] == []
+    assert not ledger_of(tmp_path).exists()
+
+
+@pytest.mark.parametrize("given", [f"{SECRET}\n", f"{SECRET}\r\nmore\n", SECRET])
+def test_the_value_from_standard_input(hubbub_cli, given: str, peer: Peer, survey: Survey, monkeypatch) -> None:
+    """`-` reads the first line, without its end."""
+    seen: list[object] = []
+    monkeypatch.setattr("hubbub.client.delivery.encode_report", lambda _, value, __: seen.append(value) or bytes(17))
+    assert hubbub_cli("report", "-", "--survey", peer.url(survey), stdin=given).returncode == 0
+    assert seen == [SECRET]
+
+
+def test_a_queued_report(hubbub_cli, peer: Peer, survey: Survey, tmp_path: Path) -> None:
+    """Exit code 3 while the collector does not answer; the next report from the ledger takes it along."""
+    other = create_survey("other", Integers(8), 1, public_seed=bytes(32))
+    peer.surveys[other.survey_id.hex()] = other
+    peer.faults = ["drop"] * 1000
+    with Client(survey.to_json(), url=peer.url(survey)) as client:
+        assert client.report(SECRET).status == "queued"
+    queued = hubbub_cli("report", SECRET, "--survey", peer.url(survey), "--timeout", "0.1")
+    assert queued.returncode == 3
+    assert queued.stdout.startswith("Queued: not delivered yet (")
+    assert Ledger(ledger_of(tmp_path)).read()[survey.survey_id.hex()]["state"] == "pending"
+    peer.faults = []
+    assert hubbub_cli("report", "7", "--survey", peer.url(other), "--timeout", "60").returncode == 0
+    assert len(peer.counted) == 2
+    states = [entry["state"] for entry in Ledger(ledger_of(tmp_path)).read().values()]
+    assert states == ["sent", "sent"]
+
+
+REFUSED = "a survey must be one that can be answered, got a refusal: "
+NOBODY = f"http://127.0.0.1:1/v1/surveys/{'0' * 64}"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([SECRET, "8", "--survey", "URL"], "one value must be given, in quotes if it has blanks, got 2"),
+        (
+            [SECRET, "--survey", SECRET],
+            "a survey's address must be http(s)://…/v1/surveys/<64 hex digits>, got something",
+        ),
+        (
+            [SECRET, "--survey", "URL", "--max-epsilon", "0.5"],
+            REFUSED + "a survey must state at most ε = 0.5, got ε = 1",
+        ),
+        (
+            [SECRET, "--survey", "URL", "--max-epsilon", "x"],
+            "max_epsilon must be a number from 0 up, got max_epsilon='x'",
+        ),
+        (
+            [SECRET, "--survey", "URL", "--lifetime-epsilon", "0.5"],
+            REFUSED + "ε of all surveys together must be at most 0.5, got 0 and 1 more",
+        ),
+        ([SECRET, "--survey", NOBODY, "--timeout", "0"], "the survey must be reachable, got none ("),
+        (["-", "--survey", "URL"], "a value must be on the first line of standard input, got no line"),
+    ],
+)
+def test_refusals(hubbub_cli, words: list[str], sentence: str, peer: Peer, survey: Survey, tmp_path: Path) -> None:
+    """One sentence, exit code 2, no value, nothing sent, nothing kept."""
+    given = [] if "--timeout" in words else ["--timeout", "60"]
+    result = hubbub_cli("report", *(peer.url(survey) if word == "URL" else word for word in words), *given)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert sentence in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert SECRET not in result.stderr
+    assert not peer.posted
+    assert not ledger_of(tmp_path).exists()
+
+
+def test_a_negative_number_is_a_value(hubbub_cli, peer: Peer, survey: Survey) -> None:
+    """What looks like an option and is none is not repeated in an error, but taken for the value."""
+    assert hubbub_cli("report", "-5", "--survey", peer.url(survey)).returncode == 0
+    assert len(peer.counted) == 1
+
+
+def test_a_corrupted_ledger(hubbub_cli, peer: Peer, survey: Survey, tmp_path: Path) -> None:
+    """Both commands say so and leave it."""
+    ledger = tmp_path / "own.json"
+    ledger.write_text("{")
+    for words in (["ledger", "show"], ["report", SECRET, "--survey", peer.url(survey)]):
+        result = hubbub_cli(*words, "--ledger", ledger)
+        assert result.returncode == 2
+        assert "the ledger must be what a client wrote" in result.stderr
+    assert ledger.read_text() == "{"

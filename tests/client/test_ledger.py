@@ -1,0 +1,263 @@
+"""The ledger: durable, exact, for one process at a time, and never overwritten when it cannot be read."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from hubbub import Survey
+from hubbub.client import BudgetError, Client, Ledger, LedgerError, Result, default_ledger
+from hubbub.client.survey import DeviceSurvey, read_survey
+
+CAP = (Decimal(10), Decimal(0))
+
+
+@pytest.fixture
+def device(other_survey: Survey) -> DeviceSurvey:
+    """A survey as a device sees it, ε = 2."""
+    return read_survey(other_survey.to_json())
+
+
+def url_of(survey: DeviceSurvey) -> str:
+    """An address of the survey."""
+    return f"https://collector.example/v1/surveys/{survey.survey_id.hex()}"
+
+
+def numbered(survey: DeviceSurvey, number: int, **changes: object) -> DeviceSurvey:
+    """The survey with another id."""
+    return survey._replace(survey_id=number.to_bytes(32, "big"), **changes)
+
+
+def test_an_entry_is_what_the_person_reads(device: DeviceSurvey, ledger: Path) -> None:
+    """Name, address, ε, δ, when, and the bytes until they are delivered; the file is the person's alone."""
+    book = Ledger(ledger)
+    assert book.read() == {}
+    assert book.add(device, url_of(device), b"\1\2\3", CAP)
+    assert not book.add(device, url_of(device), b"\4\5\6", CAP)
+    (entry,) = json.loads(ledger.read_text(encoding="utf-8"))["surveys"].values()
+    answered = entry.pop("answered")
+    assert answered.endswith("Z")
+    assert entry == {
+        "name": "numbers",
+        "url": url_of(device),
+        "epsilon": "2",
+        "delta": "0",
+        "state": "pending",
+        "report": "010203",
+        "detail": "",
+    }
+    assert stat.S_IMODE(ledger.stat().st_mode) == 0o600
+    book.settle(device.survey_id.hex(), "sent", "")
+    settled = book.read()[device.survey_id.hex()]
+    assert (settled["state"], settled["report"], settled["answered"]) == ("sent", "", answered)
+
+
+def test_sums_are_exact(device: DeviceSurvey, ledger: Path) -> None:
+    """Ten times 0.1 is 1 and not a bit more; one δ of 10⁻⁶⁰ is seen beside 0.1."""
+    book = Ledger(ledger)
+    for number in range(10):
+        small = numbered(device, number, epsilon=Decimal("0.1"), delta=Decimal("0.1") if number else Decimal("1e-60"))
+        assert book.add(small, url_of(small), b"", (Decimal(1), Decimal(1)))
+    assert book.totals(book.read()) == (Decimal(1), Decimal(f"0.9{'0' * 58}1"))
+    more = numbered(device, 99, epsilon=Decimal("0.000000000000001"))
+    with pytest.raises(BudgetError, match=r"at most 1, got 1\.0 and 1E-15 more"):
+        book.add(more, url_of(more), b"", (Decimal(1), Decimal(1)))
+    assert len(book.read()) == 10
+
+
+def test_delta_has_a_cap_too(device: DeviceSurvey, ledger: Path) -> None:
+    """δ is summed against its own cap."""
+    first, second = (numbered(device, number, delta=Decimal("6e-7")) for number in (1, 2))
+    cap = (Decimal(10), Decimal("1e-6"))
+    assert Ledger(ledger).add(first, url_of(first), b"", cap)
+    with pytest.raises(BudgetError, match="δ of all surveys"):
+        Ledger(ledger).add(second, url_of(second), b"", cap)
+
+
+GOOD_ENTRY = {
+    "name": "n",
+    "url": f"http://h/v1/surveys/{'0' * 64}",
+    "epsilon": "1",
+    "delta": "0",
+    "answered": "2030-01-01T00:00:00Z",
+    "state": "sent",
+    "report": "",
+    "detail": "",
+}
+CORRUPTED = {
+    "empty": b"",
+    "cut short": b'{"version": 1, "surveys": {"00',
+    "not text": b"\xff\xfe\x00",
+    "a list": b"[]",
+    "no version": b'{"surveys": {}}',
+    "version true": b'{"version": true, "surveys": {}}',
+    "no surveys": b'{"version": 1}',
+    "surveys as a list": b'{"version": 1, "surveys": []}',
+    "an entry as a number": json.dumps({"version": 1, "surveys": {"0" * 64: 7}}).encode(),
+    **{
+        f"{name} {value!r}": json.dumps({"version": 1, "surveys": {"0" * 64: {**GOOD_ENTRY, name: value}}}).encode()
+        for name, value in {
+            "epsilon": "-1",
+            "delta": "NaN",
+            "state": "lost",
+            "report": "xy",
+            "url": "file:///etc/passwd",
+            "answered": None,
+            "extra": "1",
+        }.items()
+    },
+    "a newer version": b'{"version": 2, "surveys": {}}',
+    "deep": b"[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("name", CORRUPTED)
+def test_a_corrupted_ledger_stays_as_it_is(name: str, survey: Survey, ledger: Path) -> None:
+    """It is refused in a sentence that names the file; no report is made, and not a byte of it changes."""
+    ledger.parent.mkdir()
+    ledger.write_bytes(CORRUPTED[name])
+    with pytest.raises(LedgerError, match=r"the ledger must be .*, got .*ledger\.json"):
+        Ledger(ledger).read()
+    url = f"http://127.0.0.1:1/v1/surveys/{survey.survey_id.hex()}"
+    for options in ({}, {"url": url}):
+        with Client(survey.to_json() if options else url, ledger=ledger, first_retry=0.01, **options) as client:
+            result = client.report("a.example")
+            assert result.status == "refused"
+            assert "the ledger must be" in result.detail
+            assert client.flush(0.01).status == "refused"
+    assert ledger.read_bytes() == CORRUPTED[name]
+    assert {path.name for path in ledger.parent.iterdir()} <= {"ledger.json", "ledger.json.lock"}
+
+
+def test_a_good_entry_is_good(ledger: Path) -> None:
+    """What the corrupted ledgers above are made from can be read."""
+    ledger.parent.mkdir()
+    ledger.write_text(json.dumps({"version": 1, "surveys": {"0" * 64: GOOD_ENTRY}}))
+    assert Ledger(ledger).read() == {"0" * 64: GOOD_ENTRY}
+
+
+def test_a_ledger_that_cannot_be_written(survey: Survey, tmp_path: Path) -> None:
+    """A folder that is a file: a refusal with the reason, and no exception."""
+    (tmp_path / "file").write_text("")
+    url = f"http://127.0.0.1:1/v1/surveys/{survey.survey_id.hex()}"
+    with Client(survey.to_json(), url=url, ledger=tmp_path / "file" / "ledger.json") as client:
+        result = client.report("a.example")
+    assert result.status == "refused"
+    assert "the ledger must be" in result.detail
+
+
+def test_a_full_disk_loses_nothing(device: DeviceSurvey, ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the new file cannot be written, the old one stays whole."""
+    book = Ledger(ledger)
+    book.add(numbered(device, 1), url_of(numbered(device, 1)), b"\1", CAP)
+    before = ledger.read_bytes()
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(LedgerError, match="No space left"):
+        book.add(numbered(device, 2), url_of(numbered(device, 2)), b"\2", CAP)
+    monkeypatch.undo()
+    assert ledger.read_bytes() == before
+    assert book.add(numbered(device, 2), url_of(numbered(device, 2)), b"\2", CAP)
+
+
+WRITER = """
+import sys
+import hubbub.client.ledger
+from hubbub.client.ledger import Ledger
+from hubbub.client.survey import read_survey
+from decimal import Decimal
+hubbub.client.ledger._LOCK_SECONDS = 60
+survey, book, first = read_survey(sys.argv[1]), Ledger(sys.argv[2]), int(sys.argv[3])
+for number in range(first, first + int(sys.argv[4])):
+    each = survey._replace(survey_id=number.to_bytes(32, "big"))
+    assert book.add(each, "http://h/v1/surveys/" + each.survey_id.hex(), b"", (Decimal(1000), Decimal(0)))
+    print(number, flush=True)
+    book.settle(each.survey_id.hex(), "sent", "")
+"""
+
+
+def test_processes_do_not_lose_each_others_entries(other_survey: Survey, ledger: Path) -> None:
+    """Three processes write fifteen entries each at the same time: all are there in the end."""
+    words = [other_survey.to_json().decode(), str(ledger)]
+    command = [sys.executable, "-c", WRITER, *words]
+    writers = [subprocess.Popen([*command, str(100 * n), "15"], stdout=subprocess.DEVNULL) for n in range(3)]
+    assert [writer.wait() for writer in writers] == [0, 0, 0]
+    entries = Ledger(ledger).read()
+    assert len(entries) == 45
+    assert {entry["state"] for entry in entries.values()} == {"sent"}
+    assert Ledger.totals(entries)[0] == 90
+
+
+def test_kills_lose_nothing(other_survey: Survey, ledger: Path) -> None:
+    """A writer is killed (-9) again and again, wherever it is: what it had confirmed is there, and all can be read."""
+    confirmed: set[int] = set()
+    for kill in range(8):
+        words = [other_survey.to_json().decode(), str(ledger), str(1000 * kill), "1000"]
+        writer = subprocess.Popen([sys.executable, "-c", WRITER, *words], stdout=subprocess.PIPE, text=True)
+        for _ in range(3 * kill + 1):
+            confirmed.add(int(writer.stdout.readline()))
+        writer.kill()
+        confirmed |= {int(line) for line in writer.stdout if line.endswith("\n")}
+        assert writer.wait() == -9
+        writer.stdout.close()
+        told = {int(survey_id, 16) for survey_id in Ledger(ledger).read()}
+        assert confirmed <= told
+        assert len(told - confirmed) <= kill + 1  # written when the kill came, not yet confirmed
+    assert len(confirmed) >= 92
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks are different there")
+def test_a_lock_that_is_not_given_back(survey: Survey, ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever holds the lock for good makes a refusal, not a host program that hangs."""
+    import fcntl
+
+    monkeypatch.setattr("hubbub.client.ledger._LOCK_SECONDS", 0.05)
+    ledger.parent.mkdir()
+    url = f"http://127.0.0.1:1/v1/surveys/{survey.survey_id.hex()}"
+    with open(f"{ledger}.lock", "w") as held, Client(survey.to_json(), url=url, ledger=ledger) as client:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert client.report("a.example") == Result(
+            "refused", "the ledger must be free within 0.05 seconds, got a lock"
+        )
+        fcntl.flock(held, fcntl.LOCK_UN)
+        assert client.report("a.example").status == "queued"
+
+
+def test_a_link_is_followed(device: DeviceSurvey, tmp_path: Path) -> None:
+    """A ledger behind a symbolic link is written where the link points."""
+    (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
+    Ledger(tmp_path / "link.json").add(device, url_of(device), b"", CAP)
+    assert (tmp_path / "link.json").is_symlink()
+    assert len(Ledger(tmp_path / "real.json").read()) == 1
+
+
+@pytest.mark.parametrize(
+    ("platform", "variable", "expected"),
+    [
+        ("linux", "XDG_STATE_HOME", "base/hubbub/ledger.json"),
+        ("linux", "", "home/.local/state/hubbub/ledger.json"),
+        ("darwin", "", "home/Library/Application Support/hubbub/ledger.json"),
+        ("win32", "LOCALAPPDATA", "base/hubbub/ledger.json"),
+    ],
+)
+def test_where_the_ledger_is(
+    platform: str, variable: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where programs of each system keep a person's state."""
+    monkeypatch.setattr("sys.platform", platform)
+    for name in ("XDG_STATE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    if variable:
+        monkeypatch.setenv(variable, str(tmp_path / "base"))
+    assert default_ledger() == str(tmp_path / expected)

@@ -1,0 +1,85 @@
+"""One exchange with a collector: what is final, what is for later, and how much later."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.client.peer import Peer
+
+from hubbub import Survey
+from hubbub.client import Client
+from hubbub.client.transport import Refused, TryLater, exchange
+
+
+@pytest.mark.parametrize(
+    ("fault", "seconds"),
+    [
+        ("problem 503 7", 7),
+        ("problem 403 60", 60),
+        ("problem 503 999999", 3600),
+        ("problem 503 soon", 0),
+        ("page 404", 0),
+    ],
+)
+def test_what_is_for_later(fault: str, seconds: float, peer: Peer, survey: Survey) -> None:
+    """Retry-After is respected, up to an hour, on any error; what no collector wrote is not believed."""
+    peer.faults = [fault]
+    with pytest.raises(TryLater) as caught:
+        exchange(peer.url(survey) + "/reports", b"", 5)
+    assert caught.value.seconds == seconds
+
+
+@pytest.mark.parametrize("code", [400, 403, 404, 409, 410, 413, 422])
+def test_what_is_final(code: int, peer: Peer, survey: Survey) -> None:
+    """A problem document with 4xx and without Retry-After."""
+    peer.faults = [f"problem {code}"]
+    with pytest.raises(Refused, match=str(code)):
+        exchange(peer.url(survey) + "/reports", b"", 5)
+
+
+def test_redirects_are_not_followed(peer: Peer, survey: Survey) -> None:
+    """Neither to another host nor to this one: one request arrives."""
+    for fault in (f"redirect {peer.url(survey)}", "redirect http://127.0.0.1:1/"):
+        peer.faults = [fault]
+        with pytest.raises(TryLater, match="307"):
+            exchange(peer.url(survey), None, 5)
+    assert len(peer.requests) == 2
+
+
+def test_nothing_identifying_is_sent(peer: Peer, survey: Survey) -> None:
+    """The headers are the same for everybody: no version of Python, no language, no cookie."""
+    exchange(peer.url(survey), None, 5)
+    assert peer.headers == {
+        "Accept-Encoding": "identity",
+        "Host": peer.base.removeprefix("http://"),
+        "User-Agent": "hubbub-client",
+        "Accept": "application/json",
+        "Connection": "close",
+    }
+
+
+def test_waits_double_up_to_the_last(survey: Survey, ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retries come after 1, 2, 4, 8, 8, … seconds, each half to one and a half times, never before Retry-After."""
+    waits: list[float] = []
+
+    class Stopped(Client):
+        """Runs in this thread, with no clock and no network."""
+
+        def _wake(self) -> None:
+            pass
+
+        def _try_everything(self) -> float | None:
+            return 20.0 if len(waits) == 5 else 0.0
+
+    def recorded(seconds: float) -> None:
+        waits.append(seconds)
+        client._closed = len(waits) == 6
+
+    url = f"http://127.0.0.1:1/v1/surveys/{survey.survey_id.hex()}"
+    client = Stopped(survey.to_json(), url=url, ledger=ledger, first_retry=1, last_retry=8)
+    monkeypatch.setattr(client._changed, "wait", recorded)
+    client._run()
+    *backed_off, told = waits
+    assert all(0.5 * delay <= wait <= 1.5 * delay for wait, delay in zip(backed_off, (1, 2, 4, 8, 8), strict=True))
+    assert told == 20.0

@@ -1,0 +1,392 @@
+"""Write tests/vectors: what every client must answer, byte for byte, and what every client must refuse.
+
+Usage: python tools/make_vectors.py [FOLDER]
+
+Made by the bulk randomisers, from fixed seeds and words; the same files come out every time. 64-bit integers are
+strings. Words, items, ids and reports are hexadecimal: words and items as numbers, ids and reports as bytes in order.
+A value is {"type": "integer" | "float" | "text" | "null", "value": …}, integers and floats in a string. A survey is
+the text of its JSON, since in a bad one the text itself may be what is wrong.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hubbub import (
+    Categories,
+    CodedText,
+    Domain,
+    Hostnames,
+    Integers,
+    IPv4,
+    Survey,
+    Text,
+    TextCode,
+    Words,
+    create_survey,
+    mechanism_for,
+)
+from hubbub.model.codes import load_code
+from hubbub.wire.report_batch import encode_batch
+
+FOLDER = Path(__file__).resolve().parents[1] / "tests" / "vectors"
+SEED = bytes(range(32))
+TOP = 2**64 - 1
+NAMES = Categories(["red", "green", "blue", "Ärger", "日本", "", " padded "])
+TEXTS = (
+    *("", "a", "news.example", "https://www.News.Example:8080/a?b#c", "//user@host.example/", "[2001:db8::1]:443"),
+    *("naïve", "nai\u0308ve", "Straße", "ΣΊΣΥΦΟΣ", "日本語のテキスト", "\U0001f600", "\ud83d\ude00"),
+    *("\ud800", "x\udc00y", "x" * 64, "x" * 65, "ä" * 40, "tab\tnew\nline", "\u3000 padded \ufeff", "nul\0", "\0"),
+    *("(other)", "www.a", "www.www.a.b", "red", "RED", "a b", "%41.example", "e" + "\u0301" * 40, "\ufdfa", "ﬁ", "İ"),
+    *("q" * 30, "\x7f"),
+)  # fmt: skip
+
+
+def value_of(data: dict[str, str]) -> object:
+    """The value that a vector speaks of."""
+    kind, value = data["type"], data.get("value", "")
+    return {"integer": int, "float": float, "text": str, "null": lambda _: None}[kind](value)
+
+
+def described(value: object) -> dict[str, str]:
+    """A value as the vectors spell it."""
+    if value is None:
+        return {"type": "null"}
+    kind = {int: "integer", float: "float", str: "text"}[type(value)]
+    return {"type": kind, "value": repr(value) if kind == "float" else str(value)}
+
+
+def words_for(name: str, index: int, count: int, threshold: int) -> list[int]:
+    """Words without a pattern, but for the one that decides on the truth: it visits both sides of the threshold."""
+    drawn = hashlib.sha256(f"{name}/{index}".encode()).digest()
+    words = [int.from_bytes(drawn[8 * k : 8 * k + 8], "little") for k in range(count)]
+    edges = (0, threshold - 1, threshold, TOP, words[2])
+    return [*words[:2], edges[index % len(edges)], *words[3:]]
+
+
+def item_of(domain: Domain, value: object) -> str:
+    """The item of a value, as a number in hex."""
+    return f"{int.from_bytes(domain.encode([value]).astype('<u8').tobytes(), 'little'):x}"
+
+
+def integers(bits: int) -> list[object]:
+    """Values at the edges of a domain of whole numbers."""
+    size = 1 << bits
+    return [
+        0,
+        1,
+        size - 2,
+        size - 1,
+        size,
+        -1,
+        "7",
+        " 5 ",
+        "seven",
+        3.0,
+        2.5,
+        None,
+        0x0123456789ABCDEF << 448 >> (512 - bits),
+    ]
+
+
+ADDRESSES: list[object] = [
+    "192.0.2.1",
+    " 10.0.0.1 ",
+    "256.1.1.1",
+    "01.2.3.4",
+    "1.2.3",
+    0,
+    3221225985,
+    2**32 - 1,
+    2**32,
+    None,
+]
+
+
+def values_for(domain: Domain) -> list[object]:
+    """Values in, at the edge of, and outside a domain."""
+    if isinstance(domain, Integers):
+        return integers(domain.bits)
+    return ADDRESSES if isinstance(domain, IPv4) else [*TEXTS, 7, 2.5, None]
+
+
+def good(name: str, survey: Survey, values: list[object]) -> dict[str, Any]:
+    """A survey and the reports of some values."""
+    mechanism = mechanism_for(survey)
+    threshold = int(survey.parameters.get("keep_threshold") or survey.parameters["truth_threshold"])
+    cases = []
+    for index, value in enumerate(values):
+        words = words_for(name, index, mechanism.words_per_report, threshold)
+        report = mechanism.randomize(survey.domain.encode([value]), np.array([words], np.uint64))
+        item, spelled = item_of(survey.domain, value), [f"{word:016x}" for word in words]
+        cases.append({"value": described(value), "item": item, "words": spelled, "report": report.tobytes().hex()})
+    return {"name": name, "survey": survey.to_json().decode(), "survey_id": survey.survey_id.hex(), "cases": cases}
+
+
+def ask(domain: Domain, epsilon: str, mechanism: str = "tree", **more: Any) -> Survey:
+    """A survey with a fixed seed."""
+    return create_survey("vectors", domain, epsilon, mechanism=mechanism, public_seed=SEED, **more)
+
+
+def tree_vectors() -> Iterator[dict[str, Any]]:
+    """Every width at which something changes, every number of masks, every kind of domain."""
+    widths = (1, 2, 3, 7, 19, 20, 21, 24, 32, 33, 63, 64, 65, 100, 127, 128, 129, 191, 255, 256, 257, 384, 511, 512)
+    for place, bits in enumerate(widths):
+        epsilon = ("0.1", "1", "1.5", "2", "2.7", "3.3", "4", "4.5", "5.2", "6")[place % 10]
+        yield good(f"integers {bits}", ask(Integers(bits), epsilon), integers(bits))
+    yield good("standard size", ask(Integers(48), "1", options={"size": "standard"}), integers(48)[:5])
+    yield good("addresses", ask(IPv4(), "1"), ADDRESSES)
+    yield good("categories", ask(NAMES, "2"), [*NAMES.names, *TEXTS[:12], None])
+    for size in (1, 8, 64):
+        yield good(f"text {size}", ask(Text(size), "1"), list(TEXTS[:24]))
+    yield good("hostnames", ask(Hostnames(), "1.5"), list(TEXTS))
+    yield good("words", ask(Words(), "1"), list(TEXTS[:20]))
+    yield good("coded text", ask(CodedText(load_code("text"), "text-1", 192), "3"), list(TEXTS[:20]))
+
+
+def jl_vectors() -> Iterator[dict[str, Any]]:
+    """Both projections, up to the largest universe."""
+    for projection in ("hadamard", "dense"):
+        for bits in (1, 2, 8, 16, 21) if projection == "dense" else (1, 2, 8, 16, 21, 24):
+            survey = ask(Integers(bits), "1", "jl", options={"projection": projection}, expected_reports=1000)
+            yield good(f"{projection} {bits}", survey, integers(bits))
+    yield good("categories", ask(NAMES, "0.3", "jl"), [*NAMES.names, *TEXTS[:12], None])
+
+
+def bucket_vectors() -> Iterator[dict[str, Any]]:
+    """Widths around whole words, and the largest."""
+    for bits in (1, 2, 8, 32, 63, 64, 65, 128, 129, 512):
+        yield good(f"integers {bits}", ask(Integers(bits), "1", "bucket"), integers(bits)[: 13 if bits < 100 else 3])
+    yield good("beta", ask(Integers(16), "2", "bucket", options={"beta": "0.001", "decoder": "hard"}), integers(16))
+    yield good("text 4", ask(Text(4), "1", "bucket"), list(TEXTS[:12]))
+    yield good("hostnames 48", ask(Hostnames(48), "1", "bucket"), list(TEXTS[:8]))
+
+
+def domain_vectors() -> Iterator[dict[str, Any]]:
+    """Items of many values, without a mechanism."""
+    domains = [
+        Integers(1),
+        Integers(8),
+        Integers(53),
+        Integers(64),
+        Integers(512),
+        IPv4(),
+        NAMES,
+        Text(1),
+        Text(3),
+        Text(64),
+    ]
+    coded = [Hostnames(), Hostnames(16), Words(), CodedText(load_code("text"), "text-1", 512)]
+    for domain in (*domains, *coded):
+        cases = [{"value": described(value), "item": item_of(domain, value)} for value in values_for(domain)]
+        yield {"domain": domain.to_json(), "cases": cases}
+
+
+# What must be refused.
+
+JL, TREE, BUCKET = ask(Integers(16), "1", "jl"), ask(Integers(32), "1"), ask(Integers(8), "1", "bucket")
+DENSE = ask(Integers(8), "1", "jl", options={"projection": "dense"}, expected_reports=1000)
+_TABLE = {"bytes": "ab", "tokens": ["ab"], "ends": [".b"], "class": "000000", "lengths": ["223333"]}
+CODED = ask(CodedText(TextCode(_TABLE), "words-1", 32), "1")
+
+
+def changed(survey: Survey, path: str, value: Any) -> str:
+    """The survey's JSON with one field changed, or taken away where the value is `...`."""
+    document = json.loads(survey.to_json())
+    *above, name = path.split(".")
+    place = document
+    for step in above:
+        place = place[step]
+    if value is ...:
+        del place[name]
+    else:
+        place[name] = value
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+_CATEGORIES = {"kind": "categories", "normalization": 1}
+_BAD_FIELDS: dict[tuple[str, str], tuple[Survey, tuple[Any, ...]]] = {
+    ("a survey", "version"): (JL, (..., 0, 2, "1", True, None)),
+    ("a survey", "surprise"): (JL, (1,)),
+    ("a survey", "name"): (JL, (..., "", "n" * 201, 7, None)),
+    ("a survey", "epsilon"): (JL, (..., "0", "-1", "1.0", "01", "1e0", "+1", "1001", "NaN", "", " 1", 1, None)),
+    ("a survey", "delta"): (JL, (..., "0.0", "0.5", "-0", "1e-6", 0, None)),
+    ("a survey", "mechanism"): (JL, (..., "best", "", 3, None, ["jl"])),
+    ("a survey", "public_seed"): (JL, (..., "00" * 31, "AB" * 32, "zz" * 32, 7)),
+    ("a survey", "expected_reports"): (JL, (..., 0, -1, 10**15 + 1, "100", True)),
+    ("a survey", "opens"): (JL, (..., "2030-01-01", "2030-01-01T00:00:00+00:00", "2030-13-01T00:00:00Z", 0)),
+    ("a survey", "domain"): (JL, (..., None, [], "integers", {"kind": "floats"}, {"kind": ["ipv4"]})),
+    ("integers", "domain.bits"): (JL, (..., 0, 513, "16", True)),
+    ("integers", "domain.surprise"): (JL, (1,)),
+    ("a list", "domain"): (
+        JL,
+        tuple(_CATEGORIES | {"names": names} for names in ([], "red", [1], ["a", "a"], ["(other)"], ["nai\u0308ve"])),
+    ),
+    ("text", "domain"): (
+        TREE,
+        tuple(
+            {"kind": "text", "max_bytes": size, "normalization": rule}
+            for size, rule in ((0, 1), (65, 1), ("8", 1), (8, 2), (8, "1"), (8, True))
+        ),
+    ),
+    ("coded text", "domain.width"): (CODED, (..., 15, 513, "96", True)),
+    ("coded text", "domain.normalization"): (CODED, (..., "words-2", 1, None)),
+    ("coded text", "domain.code.class"): (CODED, (..., "", "z00000", 7)),
+    ("coded text", "domain.code.lengths"): (CODED, (..., [], "1", ["223343"], ["22333"], ["023333"], ["223333"] * 37)),
+    ("coded text", "domain.code.bytes"): (CODED, (..., "aa", [], "\u0100")),
+    ("coded text", "domain.code.tokens"): (CODED, (..., ["a"], "er", ["er", "er"], ["x" * 65], [7])),
+    ("coded text", "domain.code.surprise"): (CODED, (1,)),
+    ("jl", "options.projection"): (JL, (..., "sparse", 7)),
+    ("jl", "options.calibration"): (JL, (..., "loose")),
+    ("jl", "options.surprise"): (JL, ("yes",)),
+    ("jl", "options"): (JL, ([], None)),
+    ("jl", "parameters"): (JL, (..., [], None)),
+    ("jl", "parameters.rows"): (JL, (..., 0, 65535, 2**24, "65536", True)),
+    ("jl", "parameters.surprise"): (JL, (1,)),
+    ("jl", "parameters.truth_threshold"): (JL, (..., "0", str(2**63), str(2**64), "013", "-1", "", 2**53 - 1, None)),
+    ("dense jl", "parameters.rows"): (DENSE, (0, 2**21 + 1, 2**25)),
+    ("bucket", "options.beta"): (BUCKET, (..., "0", "1", "0.10", ".1", "-0.1", 0.5)),
+    ("bucket", "parameters.rows_per_trial"): (BUCKET, (..., 8, 1025, 4097, "12")),
+    ("bucket", "parameters.trials"): (BUCKET, (..., 0, 1025)),
+    ("tree", "options.size"): (TREE, (..., "large")),
+    ("tree", "parameters.masks"): (TREE, (..., 0, 9, "2")),
+    ("tree", "parameters.bucket_bits"): (TREE, (..., 0, 21)),
+    ("tree", "parameters.beam_bits"): (TREE, (..., -1, 21)),
+    ("tree", "parameters.fingerprint_bits"): (TREE, (..., 12, -1)),
+    ("tree", "parameters.keep_threshold"): (TREE, (..., "0", str(2**64), 5, "05")),
+    ("tree", "parameters.depths"): (TREE, (..., [], 32, [20], [20.0], [True])),
+    ("tree", "parameters.ends"): (TREE, (..., [], [0, 2**24], "16777216")),
+    ("tree", "parameters.chunks"): (TREE, (..., [], [21])),
+    ("coded tree", "parameters.fingerprint_bits"): (CODED, (0, 21)),
+}  # fmt: skip
+
+
+def tree_lists() -> Iterator[tuple[str, str]]:
+    """A plan that is wrong as a whole."""
+    parameters = json.loads(TREE.to_json())["parameters"]
+    depths, chunks, ends = parameters["depths"], parameters["chunks"], parameters["ends"]
+    plans = {
+        "depths that fall": {"depths": [*depths[:-2], depths[-1], depths[-1] - 1]},
+        "depths that end too early": {"depths": [*depths[:-1], depths[-1] - 1]},
+        "depths beyond the item": {"depths": [*depths[:-1], depths[-1] + 1]},
+        "a negative depth": {"depths": [-1, *depths[1:]]},
+        "ends that stand still": {"ends": [*ends[:-2], ends[-1], ends[-1]]},
+        "ends below 2^24": {"ends": [*ends[:-1], ends[-1] - 1]},
+        "a chunk wider than a bucket": {"chunks": [*chunks[:-1], parameters["bucket_bits"] + 1]},
+        "a negative chunk": {"chunks": [-1, *chunks[1:]]},
+        "a row too few": {"ends": ends[1:]},
+        "201 rows": {"depths": [32] * 201, "chunks": [4] * 201, "ends": [*range(1, 201), 2**24]},
+    }
+    for name, plan in plans.items():
+        yield f"tree: {name}", changed(TREE, "parameters", parameters | plan)
+
+
+def bad_surveys() -> Iterator[dict[str, str]]:
+    """Each with the reason: shape, privacy, unsupported (a good survey, but none for devices) or max_epsilon."""
+    text = JL.to_json().decode()
+    broken = {
+        "nothing": "",
+        "no JSON": "survey",
+        "a list": "[]",
+        "a number": "1",
+        "cut short": text[:-1],
+        "left-over bytes": text + "{}",
+        "a field twice": text[:-1] + ',"version":1}',
+        "a fraction": text.replace('"expected_reports":100000', '"expected_reports":100000.0'),
+        "an exponent": text.replace('"expected_reports":100000', '"expected_reports":1e5'),
+        "a lone surrogate": changed(JL, "name", "x").replace('"name":"x"', '"name":"\\ud800"'),
+        "a lone surrogate in an option": text.replace('"calibration":"onebit"', '"calibration":"\\udfff"'),
+        "61 digits": text.replace('"epsilon":"1"', f'"epsilon":"1.{"0" * 59}1"'),
+        "closes before it opens": changed(JL, "opens", "2031-01-01T00:00:00Z").replace(
+            '"closes":null', '"closes":"2030-01-01T00:00:00Z"'
+        ),
+    }
+    for name, document in broken.items():
+        yield {"name": name, "reason": "shape", "survey": document}
+    for (where, path), (survey, values) in _BAD_FIELDS.items():
+        for value in values:
+            shown = "missing" if value is ... else json.dumps(value)
+            name = f"{where}: {path} {shown if len(shown) < 60 else shown[:60] + '…'}"
+            yield {"name": name, "reason": "shape", "survey": changed(survey, path, value)}
+    for name, document in tree_lists():
+        yield {"name": name, "reason": "shape", "survey": document}
+    for survey, parameter in ((JL, "truth_threshold"), (BUCKET, "truth_threshold"), (TREE, "keep_threshold")):
+        threshold = int(survey.parameters[parameter])
+        for more in (threshold + 1, TOP):
+            name = f"{survey.mechanism}: {parameter} above the claim, {more}"
+            yield {"name": name, "reason": "privacy", "survey": changed(survey, f"parameters.{parameter}", str(more))}
+        name = f"{survey.mechanism}: a claim below the threshold"
+        yield {"name": name, "reason": "privacy", "survey": changed(survey, "epsilon", "0.999999")}
+    yield {"name": "more masks", "reason": "privacy", "survey": changed(TREE, "parameters.masks", 8)}
+    few = {"expected_reports": 100}
+    for name, survey in (
+        ("naive-laplace", ask(Integers(4), "1", "naive-laplace")),
+        ("jl tight", ask(Integers(8), "1", "jl", options={"calibration": "tight"}, **few)),
+        ("jl paper", ask(Integers(8), "1", "jl", options={"calibration": "paper"}, **few)),
+        ("bucket tight", ask(Integers(2), "1", "bucket", options={"calibration": "tight", "beta": "0.5"}, **few)),
+    ):
+        yield {"name": name, "reason": "unsupported", "survey": survey.to_json().decode()}
+    for epsilon, limit in (("2.000001", "2"), ("6", "5.9")):
+        survey = ask(Integers(16), epsilon)
+        name = f"states {epsilon}"
+        yield {"name": name, "reason": "max_epsilon", "max_epsilon": limit, "survey": survey.to_json().decode()}
+
+
+def batches() -> dict[str, Any]:
+    """Batches of a survey whose reports have 17 bytes: what they hold, or why they are refused."""
+    mechanism = mechanism_for(JL)
+    words = np.array([words_for("batch", index, 3, 2**63) for index in range(3)], np.uint64)
+    reports = mechanism.randomize(JL.domain.encode([5, 7, -1]), words)
+    whole = encode_batch(JL.survey_id, reports)
+    good_batches = [{"batch": encode_batch(JL.survey_id, reports[:n]).hex(), "reports": n} for n in range(4)]
+    bad = {
+        "no bytes": (b"", "BadLength"),
+        "version 0": (b"\0" + whole[1:], "BadVersion"),
+        "version 2": (b"\2" + whole[1:], "BadVersion"),
+        "half a header": (whole[:20], "BadLength"),
+        "a byte short of a header": (whole[:32], "BadLength"),
+        "another survey": (whole[:1] + bytes(32) + whole[33:], "SurveyMismatch"),
+        "a byte left over": (whole + b"\0", "LeftOverBytes"),
+        "a byte missing": (whole[:-1], "LeftOverBytes"),
+    }
+    invalid = whole[:33] + whole[33:49] + b"\2"
+    return {
+        "survey": JL.to_json().decode(),
+        "good": good_batches,
+        "bad": [{"name": name, "batch": data.hex(), "error": error} for name, (data, error) in bad.items()],
+        "invalid_reports": [{"name": "an answer of 2", "batch": invalid.hex()}],
+    }
+
+
+def build() -> dict[str, str]:
+    """The text of each file, by its name."""
+    files: dict[str, Any] = {
+        "tree": {"surveys": list(tree_vectors())},
+        "jl": {"surveys": list(jl_vectors())},
+        "bucket": {"surveys": list(bucket_vectors())},
+        "domains": {"domains": list(domain_vectors())},
+        "bad_surveys": {"surveys": list(bad_surveys())},
+        "batches": batches(),
+    }
+    # ASCII, so that a lone surrogate in a value can be written at all.
+    return {f"{name}.json": json.dumps(data, indent=0) + "\n" for name, data in files.items()}
+
+
+def main() -> None:
+    """Write the files."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in build().items():
+        (folder / name).write_text(text, encoding="ascii")
+        print(f"{folder / name}: {len(text):,} bytes")
+
+
+if __name__ == "__main__":
+    main()
