@@ -102,8 +102,8 @@ def _bucket_bits(standard: bool) -> int:
 
 
 def beam_width(bits: int, standard: bool) -> int:
-    """Paths kept at each depth: as many children are looked at in wide universes, with their wider chunks."""
-    return 1 << (_bucket_bits(standard) - (_chunk(bits) - 4))
+    """Paths kept at each depth; fewer in wide universes, whose wider chunks have more children to look at."""
+    return 1 << (_bucket_bits(standard) - (0 if _chunk(bits) == 4 else 5))
 
 
 def text_beam_width(standard: bool) -> int:

@@ -69,12 +69,12 @@ class _Walk:
     def __init__(self, tree: Tree, levels: TreeLevels) -> None:
         self.tree = tree
         self.depths = Depths(tree, levels)
-        # In a text tree some chunks are wider: narrower beams and lists look at as many children there.
-        chunks = self.depths.chunks
-        narrower = [max(chunk - 4, 0) if tree.code is not None else 0 for chunk in (*chunks[1:], 0)]
-        self._beam_widths = [tree.beam >> less for less in narrower]
-        self._list_widths = [_LIST_WIDTH >> less for less in narrower]
-        self._quotas = [_QUOTA >> less for less in narrower]
+        # Where the next chunk is wider there are more children to look at: lists are shorter there, quotas smaller,
+        # and beams narrower (in numbers all chunks are alike, and the plan has seen to the beam).
+        wider = [max(chunk - 4, 0) for chunk in (*self.depths.chunks[1:], 0)]
+        self._beam_widths = [tree.beam >> (more if tree.code is not None else 0) for more in wider]
+        self._list_widths = [_LIST_WIDTH >> (more if tree.code is not None else more // 2) for more in wider]
+        self._quotas = [_QUOTA >> (more if tree.code is not None else more // 2) for more in wider]
         # Among short codes many roots are near acceptance by chance, and each list costs.
         self._roots = _MAX_ROOTS if tree.code is None else _MAX_ROOTS // 4
 
@@ -91,8 +91,9 @@ class _Walk:
             estimates = np.minimum(estimates, caps[:, np.newaxis].astype(np.float32))
         front, ranks = self._all_roots(estimates)
         front = front.take(np.sort(np.argsort(-ranks, kind="stable")[: self._beam_widths[0]]))
+        crowding = 1.0
         for number in range(1, len(self.depths.bits)):
-            front, ranks = self._grow(number, estimates, front)
+            front, ranks, crowding = self._grow(number, estimates, front, crowding)
         return front.take(np.argsort(-ranks, kind="stable"))
 
     def near_roots(self, levels: TreeLevels, front: Front, query: Query) -> NDArray[np.uint64]:
@@ -180,10 +181,13 @@ class _Walk:
         tree_kernels.expand(self._step(number), levels, *front, scores, ranks)
         return scores, ranks
 
-    def _grow(self, number: int, levels: NDArray[np.float32], front: Front) -> tuple[Front, NDArray[np.float32]]:
+    def _grow(
+        self, number: int, levels: NDArray[np.float32], front: Front, crowding: float
+    ) -> tuple[Front, NDArray[np.float32], float]:
         """About as many of the best children as the beam is wide, at most a quota of each root, with their ranks.
 
         The rank at which the beam ends is estimated from some of the parents, so that nothing need be sorted.
+        `crowding` is how many must reach that rank for one that the quotas let in: one depth above, and then here.
         """
         step, wanted, chunk = self._step(number), self._beam_widths[number], self.depths.chunks[number]
         every = max(1, (len(front.paths) << chunk) // _SAMPLE)
@@ -193,7 +197,7 @@ class _Walk:
         places = np.empty(len(front.paths) << chunk, np.int64)
         scores, ranks = np.empty(len(places), np.float32), np.empty(len(places), np.float32)
         shift, quota = np.uint64(64 - self.depths.bits[0]), self._quotas[number]
-        reach = wanted
+        reach = int(wanted * crowding)
         while True:
             cut = sample[reach // every] if reach // every < len(sample) else np.float32(-np.inf)
             filled, turned_away = tree_kernels.grow(step, levels, *front, shift, quota, cut, places, scores, ranks)
@@ -203,7 +207,8 @@ class _Walk:
         chosen = np.arange(filled)
         if filled > 1.2 * wanted:
             chosen = np.sort(np.argpartition(ranks[:filled], filled - wanted)[filled - wanted :])
-        return self._descend(number, front, scores[chosen], places[chosen]), ranks[chosen]
+        crowding = min(max(reach / max(filled, 1), 1.0), 1e6)
+        return self._descend(number, front, scores[chosen], places[chosen]), ranks[chosen], crowding
 
     def _descend(self, number: int, front: Front, scores: NDArray[np.float32], chosen: NDArray[np.int64]) -> Front:
         """The chosen children, with their scores."""
