@@ -25,15 +25,17 @@ from scipy.stats import norm
 
 import hubbub
 from hubbub import Answer, Integers, Mechanism, Query, SeededWords, Survey, Tally, create_survey, mechanism_for
+from hubbub.mechanisms.tree import Tree
 from hubbub.model.mechanism import Items
 from hubbub.numeric.tails import normal_quantile_log
 from hubbub.simulation import population
 from hubbub.simulation.rehearsal import rehearse
 
 try:
-    from benchmarks import accuracy_page, peers
+    from benchmarks import accuracy_page, names, peers
 except ModuleNotFoundError:  # run as a script, whose own folder is on the path
     import accuracy_page  # type: ignore[import-not-found,no-redef]
+    import names  # type: ignore[import-not-found,no-redef]
     import peers  # type: ignore[import-not-found,no-redef]
 
 SEED, MILLION = 7001, 1_000_000  # never tune with this seed: the page reports what it gives
@@ -145,7 +147,10 @@ def measure(cell: Cell, seed: int, run: int) -> Row:
     survey, mechanism, tally = collect(cell, everybody, rng)
     start = time.process_time()
     answer = hubbub.find_hitters(survey, tally, Query(top=1000, level=LEVEL), mechanism)
-    row = {"tree": {**judge(cell, answer, everybody, items, counts), "decode_s": time.process_time() - start}}
+    spent = time.process_time() - start
+    row = {
+        "tree": {**judge(cell, answer, everybody, items, counts), "decode_s": spent, "tails": tails(cell, mechanism)}
+    }
     if not cell.peers:
         return row
     values = everybody[:, 0]
@@ -155,6 +160,22 @@ def measure(cell: Cell, seed: int, run: int) -> Row:
         row[plan.name] = compare(cell, sure, everybody, items, counts)
         row[plan.name]["listed"] = np.isin(items[:, 0], listed.values).tolist()
     return row
+
+
+def tails(cell: Cell, mechanism: Mechanism) -> float:
+    """z95 of scoring every value with all reports of this survey: binomial tails, half the level, a value's own noise.
+
+    The limit of `exhaustive` is that of a normal law; with few people or a large ε the tails are heavier.
+    """
+    if not isinstance(mechanism, Tree):
+        raise TypeError(f"the mechanism must be a tree, got {mechanism!r}")
+    root = np.zeros((1, mechanism.path_words), np.uint64)
+    needed = mechanism.acceptance_counts(root, cell.people, Query(level=LEVEL))
+    held = float(needed[0])
+    for _ in range(8):  # the count whose own noise is in the spread
+        spread = mechanism.noise * (cell.people - held) + mechanism.own_noise * held
+        held = float(needed[0]) + 1.645 * math.sqrt(spread)
+    return held / cell.sd
 
 
 def judge(cell: Cell, answer: Answer, everybody: Items, items: Items, counts: NDArray[np.int64]) -> Row:
@@ -243,6 +264,7 @@ def summary(cell: Cell, who: str, runs: Sequence[Row], seed: int) -> Row:
     if "covered" in runs[0]:
         row["coverage"] = sum(each["covered"] for each in runs)
         row["decode_s"] = float(np.median([each["decode_s"] for each in runs]))
+        row["tails_z95"] = float(np.median([each["tails"] for each in runs]))
         row["stated_z95"] = float(np.median([each["limit_z"] for each in runs]))
     for key, label in (("found", "z95"), ("listed", "listed_z95")):
         if cell.planted and key in runs[0]:
@@ -332,6 +354,33 @@ def run_cells(cells: Iterable[tuple[Cell, int]], seed: int, workers: int) -> lis
     return rows
 
 
+def run_names(runs: int, seed: int, workers: int) -> tuple[list[Row], Row]:
+    """Names under a code, and candidates."""
+    rows: list[Row] = []
+    with ProcessPoolExecutor(max(1, workers)) as pool:
+        each: Callable[..., Iterable[Row]] = pool.map if workers else map
+        for cell in names.CELLS:
+            start = time.perf_counter()
+            done = list(each(names.measure, [cell] * runs, [seed] * runs, range(runs)))
+            rows += names.summaries(cell, done, seed, z95, wilson)
+            print(f"{cell.name}: {runs} runs, {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
+        few = max(1, runs // 2)
+        done = list(each(names.measure_candidates, [names.LIST_EPSILON] * few, [seed] * few, range(few)))
+    errors = [error for row in done for error in row["errors"]]
+    middle, *interval = z95(done, (5.0, 10.5), "found", seed)
+    false = sum(row["false"] > 0 for row in done)
+    return rows, {
+        "runs": few,
+        "exhaustive": exhaustive(20),
+        "z95": middle,
+        "z95_interval": interval,
+        "false_runs": false,
+        "false_interval": wilson(false, few),
+        "count_error": math.sqrt(np.mean(np.square(errors))),
+        "decode_s": float(np.median([row["decode_s"] for row in done])),
+    }
+
+
 def run(given: argparse.Namespace) -> Row:
     """All numbers of a run."""
     full = given.runs or 200
@@ -342,6 +391,7 @@ def run(given: argparse.Namespace) -> Row:
         cells += [(cell, full) for cell in LOADS] + [(cell, full // 2) for cell in (*WIDE, *PEERS)]
     timed = [(bits, size) for bits, size in SPEEDS if not given.quick or bits == 64]
     speeds = [speed(near(1, 1 << 20, bits, planted=10), size, given.seed) for bits, size in timed]
+    found_names, candidates = run_names(2 if given.quick else full // 2, given.seed, given.workers)
     packages = {"numpy": np.__version__, "scipy": scipy.__version__, "hubbub": hubbub.__version__}
     return {
         "seed": given.seed,
@@ -350,6 +400,8 @@ def run(given: argparse.Namespace) -> Row:
         "speed": speeds,
         "sketch": [peers.HASHES, peers.WIDTH],
         "pure_ldp": "pure-ldp was left out of a quick run" if given.quick else against_pure_ldp(given.seed),
+        "names": found_names,
+        "candidates": candidates,
         "cells": run_cells(cells, given.seed, given.workers),
     }
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks import accuracy, accuracy_page, peers
+from benchmarks import accuracy, accuracy_page, names, peers
 
 TINY = accuracy.Cell("near", 64, 4, 20_000, 5, (9.5, 30))
 
@@ -117,14 +117,31 @@ def test_f1_counts_both_sides() -> None:
     assert accuracy.scored([1, 2, 97, 98], set(range(1, 11))) == {"reported": 4, "right": 2, "f1": pytest.approx(2 / 7)}
 
 
+@pytest.mark.parametrize("kind", ["hosts", "words"])
+def test_names_have_the_code_lengths_asked_for(kind: str) -> None:
+    """Drawn from the law of the code, given the length."""
+    domain = names.DOMAINS[kind]()
+    rng = np.random.default_rng(1)
+    for low, high in ((20, 28), (28, 36)):
+        for _ in range(20):
+            name, bits = names.draw_name(domain, low, high, rng)
+            assert low <= bits < high
+            assert domain.code_length(name) == bits
+            assert domain.decode(domain.encode([name])) == [name]
+
+
 def test_a_run_becomes_a_page(tiny: list[accuracy.Row], monkeypatch: pytest.MonkeyPatch) -> None:
     """Every section is there, targets are judged, and the page says what made it."""
     timed = {"bits": 64, "size": "small", "encode_ns_per_person": 100.0, "tally_ns_per_report": 60.0}
     monkeypatch.setattr(accuracy, "speed", lambda *_: {**timed, "decode_s": 0.4, "tally_mib": 7.0})
     monkeypatch.setattr(accuracy, "run_cells", lambda *_: tiny)
+    monkeypatch.setattr(accuracy, "RESAMPLES", 20)
+    tiny_names = {"PEOPLE": 20_000, "EACH": 1, "OTHERS": 1000, "CANDIDATES": 1000, "LIST_EPSILON": 4.0}
+    for name, value in {**tiny_names, "CELLS": [names.CELLS[1]]}.items():
+        monkeypatch.setattr(names, name, value)
     given = argparse.Namespace(quick=True, runs=None, seed=1, workers=0)
     written = accuracy_page.page({**json.loads(json.dumps(accuracy.run(given))), "command": "the command"})
-    headings = ("What is measured", "Against the targets", "Against the prefix extending method", "Speed")
+    headings = ("What is measured", "Against the targets", "Names", "Against the prefix extending method", "Speed")
     assert all(f"\n## {heading}\n" in written for heading in headings)
     assert "Made by `the command`" in written
     assert "| decode, small | ≤ 0.5 s | 0.40 s | reached |" in written
