@@ -45,7 +45,15 @@ def temporary(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def start_hubbub(temporary: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+def interruptible() -> Iterator[None]:
+    """A run of tests that was started in the background ignores SIGINT, and its children would inherit that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def start_hubbub(temporary: Path, interruptible: None) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Start the command line as a process of its own, `python -m hubbub`; none outlives the test."""
     started: list[subprocess.Popen[str]] = []
 
@@ -63,10 +71,7 @@ def start_hubbub(temporary: Path) -> Iterator[Callable[..., subprocess.Popen[str
         started.append(process)
         return process
 
-    # A run of tests that was started in the background ignores SIGINT, and its children would inherit that.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield start
-    signal.signal(signal.SIGINT, before)
     for process in started:
         if process.poll() is None:
             process.kill()

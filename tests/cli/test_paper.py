@@ -129,6 +129,7 @@ def test_an_unknown_figure_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interruption_leaves_nothing(tmp_path: Path) -> None:
     """Ctrl-C in the middle, as a terminal sends it to all processes: exit code 130 and no folder, half or whole."""
     command = [sys.executable, "-m", "hubbub", "paper", "--out", "new", "--jobs", "1"]

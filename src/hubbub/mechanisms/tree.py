@@ -333,8 +333,10 @@ class Tree:
         paths, items = paths[order], self.items(paths[order])
         needed = self.acceptance_counts(paths, people, query)
         threshold = -math.inf if query.best_guess else float(needed.min(initial=accept))
-        # Measured: the search asks for a little more than exhaustive scoring, and text for more than numbers.
-        limit = (1.06 if self.code is None else 1.15) * (accept + 1.645 * stderr)
+        # Measured (docs/accuracy.md): the search asks for a little more than exhaustive scoring, wide universes for
+        # more, and so does text.
+        wide = min(max(self.bits - 64, 0) / 128, 1.0)
+        limit = (1.08 + 0.16 * wide if self.code is None else 1.15) * (accept + 1.645 * stderr)
         stderrs = self._stderrs(levels, np.zeros(1)) if not len(counts) else self._stderrs(levels, counts[order])
         priors = self.log_priors(paths)
         return Estimates(items, counts[order], stderrs[: len(order)], threshold, limit, priors)
