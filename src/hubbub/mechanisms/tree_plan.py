@@ -108,7 +108,7 @@ def beam_width(bits: int, standard: bool) -> int:
 
 def text_beam_width(standard: bool) -> int:
     """Fewer, since a text code takes more depths and more time for each."""
-    return 1 << (_bucket_bits(standard) - 2)
+    return 1 << (_bucket_bits(standard) - 1)
 
 
 def _shares(depths: list[int], last_chunk: int, beam: int) -> list[float]:

@@ -99,21 +99,23 @@ class _Walk:
     def near_roots(self, levels: TreeLevels, front: Front, query: Query) -> NDArray[np.uint64]:
         """One path for each root whose best path is near acceptance, best first."""
         tree, people = self.tree, float(levels.people.sum())
-        some = front.take(np.arange(min(len(front.paths), 8 * _MAX_ROOTS)))
         if tree.code is not None:
-            some = some.take(np.flatnonzero(some.nodes == tree.code.done))
+            front = front.take(np.flatnonzero(front.nodes == tree.code.done))
+        # The best of each root, since the many good paths of a giant's root are one value.
+        _, first = np.unique(self._root_of(front.paths), return_index=True)
+        some = front.take(np.sort(first)[: 8 * _MAX_ROOTS])
         lead = levels.sums(tree.buckets(some.paths)) - tree.acceptance_counts(some.paths, int(people), query)
         near = np.flatnonzero(lead >= -_NEAR * math.sqrt(levels.noise * people))
-        near = near[np.argsort(-lead[near], kind="stable")]
-        _, first = np.unique(self._root_of(some.paths[near]), return_index=True)
-        return some.paths[near[np.sort(first)[: self._roots]]]
+        return some.paths[near[np.argsort(-lead[near], kind="stable")[: self._roots]]]
 
     def list_roots(self, levels: TreeLevels, paths: NDArray[np.uint64]) -> Front:
         """The best paths under the root of each given path, best first, as many for each root."""
         lists = len(paths)
         mask = np.zeros(self.tree.path_words, np.uint64)
         mask[0] = np.uint64(((1 << self.depths.bits[0]) - 1) << (64 - self.depths.bits[0]))
-        front = self._with_state(paths & mask, np.zeros(lists, np.float32))
+        roots = paths & mask
+        said = levels.estimates[0, self.tree.row_buckets(0, roots).astype(np.int64)]
+        front = self._with_state(roots, said)
         if lists == 0:
             return front
         ranks: NDArray[np.float32] = np.zeros((lists, 1), np.float32)
