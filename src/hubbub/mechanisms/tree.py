@@ -56,7 +56,7 @@ MAX_EPSILON = 6
 _STANDARD_FROM = 300_000  # people from which a larger tally pays
 _STANDARD_VALUES = 30  # or values that could be seen at once
 _FINGERPRINT_BITS = 12
-_TYPICAL_LENGTHS = {"hostnames-1": 48, "words-1": 28, "text-1": 48}  # bits of codes that should be found best
+_TYPICAL_LENGTHS = {"hostnames-1": 56, "words-1": 32, "text-1": 56}  # bits of codes that should be found best
 _FIELDS = {
     *("bucket_bits", "depths", "chunks", "ends", "masks", "keep_threshold", "beam_bits", "fingerprint_bits"),
 }
