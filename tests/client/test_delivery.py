@@ -6,6 +6,7 @@ import hashlib
 import json
 import logging
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -331,6 +332,33 @@ def test_a_forked_child_sends(peer: Peer, survey: Survey, ledger: Path) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert client.flush(WAIT) == Result("sent")
     assert len(peer.counted) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_child_closes(peer: Peer, survey: Survey, ledger: Path) -> None:
+    """A child forked while another thread had the client's lock can close the client: nobody there gives it back."""
+    client = Client(survey.to_json(), url=peer.url(survey), ledger=ledger, **FAST)
+    taken, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with client._changed:
+            taken.set()
+            done.wait()
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    taken.wait()
+    child = os.fork()
+    if not child:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(int(WAIT))  # ends a child that hangs
+        client.close()
+        os._exit(0)
+    done.set()
+    holder.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    client.close()
 
 
 @pytest.mark.parametrize(

@@ -233,6 +233,26 @@ def test_a_lock_that_is_not_given_back(survey: Survey, ledger: Path, monkeypatch
         assert client.report("a.example").status == "queued"
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_fork_does_not_keep_the_lock(device: DeviceSurvey, ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child forked while the ledger is being changed has the lock's file open; the lock is free all the same."""
+    monkeypatch.setattr("hubbub.client.ledger._LOCK_SECONDS", 0.05)
+    until, end = os.pipe()
+    book = Ledger(ledger)
+    with book._changing():
+        child = os.fork()
+        if not child:
+            os.close(end)
+            os.read(until, 1)  # until the parent closes its end
+            os._exit(0)
+    try:
+        assert book.add(device, url_of(device), b"", CAP)
+    finally:
+        os.close(end)
+        os.waitpid(child, 0)
+        os.close(until)
+
+
 def test_a_link_is_followed(device: DeviceSurvey, tmp_path: Path) -> None:
     """A ledger behind a symbolic link is written where the link points."""
     (tmp_path / "link.json").symlink_to(tmp_path / "real.json")

@@ -143,6 +143,8 @@ class Client:
 
     def close(self) -> None:
         """Stop sending. What is queued stays in the ledger, for the next client that uses it; a held value goes."""
+        if self._process != os.getpid():  # as in _mend_after_fork, but with nothing to wake
+            self._reset()
         with self._changed:
             self._closed = True
             self._held.clear()

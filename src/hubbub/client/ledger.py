@@ -155,7 +155,9 @@ class Ledger:
                 if entries != before:
                     self._write(entries)
             finally:
-                os.close(lock)  # and with it the lock
+                if sys.platform != "win32":  # a child forked meanwhile has the file open too, and would keep the lock
+                    fcntl.flock(lock, fcntl.LOCK_UN)
+                os.close(lock)
         except OSError as error:
             raise LedgerError(f"the ledger must be writable, got {self.path!r} ({error.strerror})") from None
 
