@@ -59,6 +59,16 @@ def test_an_entry_is_what_the_person_reads(device: DeviceSurvey, ledger: Path) -
     assert (settled["state"], settled["report"], settled["answered"]) == ("sent", "", answered)
 
 
+def test_a_settled_entry_stays(device: DeviceSurvey, ledger: Path) -> None:
+    """A slower process that is refused what another has delivered does not take the delivery back."""
+    book = Ledger(ledger)
+    book.add(device, url_of(device), b"\1", CAP)
+    book.settle(device.survey_id.hex(), "sent", "")
+    book.settle(device.survey_id.hex(), "refused", "closed")
+    entry = book.read()[device.survey_id.hex()]
+    assert (entry["state"], entry["detail"]) == ("sent", "")
+
+
 def test_sums_are_exact(device: DeviceSurvey, ledger: Path) -> None:
     """Ten times 0.1 is 1 and not a bit more; one δ of 10⁻⁶⁰ is seen beside 0.1."""
     book = Ledger(ledger)

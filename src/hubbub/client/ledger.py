@@ -136,9 +136,9 @@ class Ledger:
         return True
 
     def settle(self, survey_id: str, state: str, detail: str) -> None:
-        """A report was delivered or refused for good: keep the entry, drop the bytes."""
+        """A report was delivered or refused for good: keep the entry, drop the bytes. The first to say so is right."""
         with self._changing() as entries:
-            if survey_id in entries:
+            if survey_id in entries and entries[survey_id]["state"] == "pending":
                 entries[survey_id] |= {"state": state, "report": "", "detail": detail}
 
     @contextlib.contextmanager
