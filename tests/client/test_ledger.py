@@ -180,6 +180,20 @@ def test_a_full_disk_loses_nothing(device: DeviceSurvey, ledger: Path, monkeypat
     assert book.add(numbered(device, 2), url_of(numbered(device, 2)), b"\2", CAP)
 
 
+def test_a_folder_that_cannot_be_flushed(device: DeviceSurvey, ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once the new file is in place the report is written, also where the system cannot flush a folder."""
+    flush = os.fsync
+
+    def only_files(file: int) -> None:
+        if stat.S_ISDIR(os.fstat(file).st_mode):
+            raise OSError(22, "Invalid argument")
+        flush(file)
+
+    monkeypatch.setattr("os.fsync", only_files)
+    assert Ledger(ledger).add(device, url_of(device), b"\1", CAP)
+    assert len(Ledger(ledger).read()) == 1
+
+
 WRITER = """
 import sys
 import hubbub.client.ledger

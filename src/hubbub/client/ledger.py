@@ -170,11 +170,14 @@ class Ledger:
             os.fsync(file.fileno())
         os.replace(new, self.path)
         if sys.platform != "win32":
-            folder = os.open(os.path.dirname(self.path), os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            with contextlib.suppress(
+                OSError
+            ):  # the entry is in the ledger and will be sent: no reason to say it is not
+                folder = os.open(os.path.dirname(self.path), os.O_RDONLY)
+                try:
+                    os.fsync(folder)
+                finally:
+                    os.close(folder)
 
 
 def _are_entries(data: object) -> bool:
