@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from tests.client.peer import Peer
 
 from hubbub import Survey, create_survey
 from hubbub.client import Client, ClientError, Ledger, Result, SurveyError
-from hubbub.client.survey import read_survey
+from hubbub.client.survey import encode_batch, encode_report, read_survey
 from hubbub.model.domain import Integers
 
 SECRET = "my-very-secret-place.example"  # noqa: S105  # a value
@@ -206,6 +207,29 @@ def test_reports_of_an_earlier_client_are_sent_at_the_next_start(
             time.sleep(0.01)
     assert list(peer.counted.values()) == [batch[33:]]
     assert set(peer.posted) == {batch}
+
+
+@pytest.mark.parametrize("answered", [True, False], ids=["a report", "a survey"])
+def test_patience_is_for_one_address(
+    answered: bool, peer: Peer, survey: Survey, other_survey: Survey, ledger: Path
+) -> None:
+    """An hour's Retry-After for one report, or for the survey, is kept, and another report is retried meanwhile."""
+    for each, value in [(survey, SECRET), (other_survey, 7)][0 if answered else 1 :]:
+        device = read_survey(each.to_json())
+        batch = encode_batch(device, encode_report(device, value, [1 << 63] * device.randomizer.words))
+        Ledger(ledger).add(device, peer.url(each), batch, (Decimal(10), Decimal(1)))
+    peer.faults = ["problem 503 3600", "drop", "drop"]
+    with Client(peer.url(survey), ledger=ledger, **FAST) as client:
+        client.report(SECRET)
+        deadline = time.monotonic() + WAIT
+        while Ledger(ledger).read()[other_survey.survey_id.hex()]["state"] == "pending" and time.monotonic() < deadline:
+            time.sleep(0.01)
+        state = client.flush(0)
+    assert Ledger(ledger).read()[other_survey.survey_id.hex()]["state"] == "sent"
+    assert len([request for request in peer.requests if survey.survey_id.hex() in request]) == 1
+    assert len(peer.requests) == 4
+    assert state.status == ("queued" if answered else "waiting")
+    assert state.detail.endswith("(503)")
 
 
 CHILD = """

@@ -90,6 +90,7 @@ class Client:
         self._ledger = Ledger(ledger)
         self._held: list[object] = []  # at most one value, until the survey is here
         self._refusal = ""
+        self._not_before: dict[str, tuple[float, str]] = {}  # by address: when it may be tried again, and why not now
         self._closed = False
         self._reset()
         self._wake()
@@ -258,13 +259,24 @@ class Client:
             except Exception as error:  # a defect of ours must not reach the host program; its text might tell a value
                 troubles.append((f"the client failed ({type(error).__name__})", 0.0))
         self._trouble = troubles[0][0] if troubles else ""
-        return max((seconds for _, seconds in troubles), default=None)
+        return min((seconds for _, seconds in troubles), default=None)
+
+    def _exchange(self, url: str, body: bytes | None) -> bytes:
+        """An exchange, unless this address asked for more patience: then its trouble again, with the seconds left."""
+        when, trouble = self._not_before.get(url, (0.0, ""))
+        if (left := when - time.monotonic()) > 0:
+            raise TryLater(trouble, left)
+        try:
+            return exchange(url, body, self._timeout)
+        except TryLater as error:
+            self._not_before[url] = time.monotonic() + error.seconds, str(error)
+            raise
 
     def _fetch(self) -> None:
         """Bring the survey here unless it was answered before, and answer it if a value waits for it."""
         try:
             if self._survey is None and not self._refusal and self._id not in self._ledger.read():
-                document = exchange(self._url, None, self._timeout)
+                document = self._exchange(self._url, None)
                 if hashlib.sha256(document).hexdigest() != self._id:  # a hotel's network, or a collector that cheats
                     raise TryLater("the reply was not the survey that the address names")
                 self._survey = self._checked(document)
@@ -293,11 +305,11 @@ class Client:
                 with self._changed:
                     self._changed.notify_all()
         if later:
-            raise TryLater(str(later[0]), max(error.seconds for error in later))
+            raise TryLater(str(later[0]), min(error.seconds for error in later))
 
     def _send(self, entry: Entry) -> tuple[str, str]:
         try:
-            reply = exchange(entry["url"] + "/reports", bytes.fromhex(entry["report"]), self._timeout)
+            reply = self._exchange(entry["url"] + "/reports", bytes.fromhex(entry["report"]))
         except Refused as error:
             return "refused", str(error)
         try:
