@@ -13,6 +13,7 @@ import threading
 import time
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.client.peer import Peer
@@ -230,6 +231,30 @@ def test_patience_is_for_one_address(
     assert len(peer.requests) == 4
     assert state.status == ("queued" if answered else "waiting")
     assert state.detail.endswith("(503)")
+
+
+def test_a_new_report_is_retried_soon(
+    peer: Peer, survey: Survey, ledger: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Waits grow while the survey cannot be fetched; when a value is reported they begin anew."""
+    waits: list[float] = []
+
+    class Recording(threading.Condition):
+        def wait(self, timeout: float | None = None) -> bool:
+            waits.append(timeout)
+            return super().wait(0 if len(waits) < 8 else WAIT)
+
+    names = SimpleNamespace(Condition=Recording, Thread=threading.Thread)
+    monkeypatch.setattr("hubbub.client.delivery.threading", names)
+    peer.faults = ["drop"] * 100
+    with Client(peer.url(survey), ledger=ledger) as client:
+        while len(waits) < 8:
+            time.sleep(0.01)
+        assert client.report(SECRET) == Result("waiting")
+        while len(waits) < 9:
+            time.sleep(0.01)
+    assert [0.5 <= wait / 2**turn <= 1.5 for turn, wait in enumerate(waits[:8])] == [True] * 8
+    assert 0.5 <= waits[8] <= 1.5
 
 
 CHILD = """

@@ -238,12 +238,12 @@ class Client:
                 if self._closed or (wait is None and not self._woken):
                     self._thread = None
                     return
-                if wait is None:
-                    delay = self._retries[0]
-                elif not self._woken:
+                if wait is not None and not self._woken:
                     jitter = 0.5 + secrets.randbelow(1 << 32) / 2**32
                     self._changed.wait(max(wait, delay * jitter))
                     delay = min(2 * delay, last)
+                if self._woken:  # there is something new to do
+                    delay = self._retries[0]
                 self._busy = True
 
     def _try_everything(self) -> float | None:
