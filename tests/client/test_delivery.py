@@ -440,6 +440,14 @@ def test_bad_limits(name: str, value: object, survey: Survey, ledger: Path) -> N
         Client("http://127.0.0.1:1/v1/surveys/" + "0" * 64, ledger=ledger, **{name: value})
 
 
+@pytest.mark.parametrize("name", ["timeout", "first_retry", "last_retry"])
+@pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf"), 1e7, "1", None])
+def test_bad_seconds(name: str, value: object, ledger: Path) -> None:
+    """A time is above 0, or retries would not pause, and not longer than a system can wait."""
+    with pytest.raises(ClientError, match=f"{name} must be above 0 and at most 1e.06 seconds, got {name}='"):
+        Client("http://127.0.0.1:1/v1/surveys/" + "0" * 64, ledger=ledger, **{name: value})
+
+
 def test_words_come_from_the_system(peer: Peer, ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A report is the pure function of value and words, with the words that the operating system gave."""
     survey = create_survey("fixed", Integers(64), 1, public_seed=bytes(32))

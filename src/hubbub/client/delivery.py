@@ -10,7 +10,7 @@ import struct
 import threading
 import time
 from decimal import Decimal, InvalidOperation
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from .checks import ClientError, LedgerError, SurveyError
 from .ledger import SURVEY_URL, Entry, Ledger
@@ -18,6 +18,7 @@ from .survey import DeviceSurvey, encode_batch, encode_report, read_survey
 from .transport import Refused, TryLater, exchange
 
 Number = Decimal | float | str
+_MOST_SECONDS: Final = 1e6  # every system can wait as long
 
 
 class Result(NamedTuple):
@@ -79,7 +80,8 @@ class Client:
     ) -> None:
         self._max_epsilon = _limit("max_epsilon", max_epsilon)
         self._cap = _limit("lifetime_epsilon", lifetime_epsilon), _limit("lifetime_delta", lifetime_delta)
-        self._timeout, self._retries = timeout, (first_retry, last_retry)
+        self._timeout = _seconds("timeout", timeout)
+        self._retries = _seconds("first_retry", first_retry), _seconds("last_retry", last_retry)
         document = None if url is None else survey
         address = SURVEY_URL.fullmatch(str(survey if url is None else url))
         if not address:
@@ -321,6 +323,14 @@ class Client:
         if status not in (["accepted"], ["duplicate"]):
             raise TryLater("the reply was not a collector's")
         return "sent", ""
+
+
+def _seconds(name: str, value: float) -> float:
+    if not (isinstance(value, int | float) and 0 < value <= _MOST_SECONDS):
+        raise ClientError(
+            f"{name} must be above 0 and at most {_MOST_SECONDS:g} seconds, got {name}={str(value)[:40]!r}"
+        )
+    return value
 
 
 def _limit(name: str, value: Number) -> Decimal:
