@@ -57,7 +57,7 @@ class Client:
     ledger : path, optional
         Where the ledger is; `default_ledger()` without it.
     timeout : float
-        Seconds for one exchange with the collector.
+        Seconds that the collector may be silent in an exchange, and seconds for the body of its reply.
     first_retry, last_retry : float
         Seconds before the first retry; twice as many before each next one, up to the last; each half to one and a half
         times as long at random.

@@ -1,4 +1,4 @@
-"""One exchange with a collector: bounded in time and size, to the address it was meant for and no other."""
+"""One exchange with a collector: bounded in size, given up in silence, to the address it was meant for and no other."""
 
 from __future__ import annotations
 
