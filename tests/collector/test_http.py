@@ -311,6 +311,8 @@ class TestTheOwner:
             {"options": {"size": "huge"}},
             {"expected_reports": 0},
             {"closes": "yesterday"},
+            {"closes": "9999-12-31T23:59:59-23:59"},
+            {"opens": "0001-01-01T00:00:00+23:59"},
             {"origins": ["javascript:alert(1)"]},
             {"public_seed": "00"},
             {"surprise": 1},
@@ -400,6 +402,22 @@ def test_a_damaged_tally_is_told_and_uploads_go_on(service: Service, survey: Sur
     reply = service.ask("GET", f"/v1/surveys/{survey.survey_id.hex()}/tally", owner=True)
     assert (reply.status, reply.kind) == (500, "damaged")
     assert service.upload(survey.survey_id, batch(survey, [1])).json["accepted"] == 1
+
+
+def test_a_damaged_survey_is_in_nobodys_way(service: Service, survey: Survey) -> None:
+    """The others are listed, and the damaged one can be deleted."""
+    from sqlalchemy import update
+
+    from hubbub.store.schema import surveys, writing
+
+    damaged = service.store.add_survey(own_cell_survey(CELLS, "damaged")).survey.survey_id
+    with writing(service.store.engine) as connection:
+        connection.execute(update(surveys).where(surveys.c.survey_id == damaged).values(document=b"{}"))
+    service.store.forget_state(damaged)
+    listed = service.ask("GET", "/v1/surveys", owner=True)
+    assert [each["survey_id"] for each in listed.json["surveys"]] == [survey.survey_id.hex()]
+    assert service.ask("DELETE", f"/v1/surveys/{damaged.hex()}", owner=True).status == 204
+    assert service.ask("DELETE", f"/v1/surveys/{damaged.hex()}", owner=True).kind == "unknown-survey"
 
 
 def test_an_answer_does_not_hold_up_uploads(service: Service, survey: Survey, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -260,6 +260,19 @@ class TestSurveys:
         assert isinstance(store.append([Batch(stored.key, some_reports([1]))])[0], UnknownSurvey)
         assert store.add_survey(stored.survey).key != stored.key
 
+    def test_a_damaged_survey_does_not_keep_others_open(self, store: Store, stored: StoredSurvey) -> None:
+        """Of two surveys that are being closed, the one that can be is, and the damage of the other is told."""
+        other = store.add_survey(own_cell_survey(CELLS, "other"))
+        for each in (stored, other):
+            store.append([Batch(each.key, some_reports([1]))])
+            store.close_survey(each.survey.survey_id)
+        with writing(store.engine) as connection:
+            connection.execute(update(tallies).where(tallies.c.survey == stored.key).values(tally=b"broken"))
+        with pytest.raises(StoreError, match="damaged"):
+            store.tidy()
+        with reading(store.engine) as connection:
+            assert list(connection.scalars(select(report_ids.c.survey))) == [stored.key]
+
     def test_a_survey_is_added_once(self, store: Store, stored: StoredSurvey) -> None:
         """The same survey again is refused in one sentence."""
         with pytest.raises(ParameterError, match="must be new"):

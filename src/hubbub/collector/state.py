@@ -59,12 +59,7 @@ class Collector:
 
     async def find(self, survey_id: str) -> StoredSurvey:
         """The survey that a URL names."""
-        try:
-            raw = bytes.fromhex(survey_id)
-        except ValueError:
-            raw = b""
-        if len(raw) != 32 or raw.hex() != survey_id:
-            raise UnknownSurvey("a survey id must be 64 hex digits, got something else")
+        raw = parse_id(survey_id)
         recent = self.store.remembered(raw)
         return await asyncio.to_thread(self.store.survey, raw) if recent is None else recent
 
@@ -120,10 +115,29 @@ class Collector:
             self.metrics.add("hubbub_folds_total")
 
     def _close_what_has_run_out(self) -> None:
+        failure: HubbubError | None = None
         for stored in self.store.all_surveys():
             closes = stored.survey.closes
             if closes is not None and not stored.closed and closes <= datetime.now(UTC):
-                self.store.close_survey(stored.survey.survey_id)
+                try:
+                    self.store.close_survey(stored.survey.survey_id)
+                except UnknownSurvey:
+                    pass  # deleted a moment ago
+                except HubbubError as error:
+                    failure = failure or error
+        if failure is not None:
+            raise failure
+
+
+def parse_id(survey_id: str) -> bytes:
+    """The id that a URL names."""
+    try:
+        raw = bytes.fromhex(survey_id)
+    except ValueError:
+        raw = b""
+    if len(raw) != 32 or raw.hex() != survey_id:
+        raise UnknownSurvey("a survey id must be 64 hex digits, got something else")
+    return raw
 
 
 def collector_of(request: Request) -> Collector:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import logging
 import secrets
 import time
 from collections.abc import Callable, Sequence
@@ -35,6 +36,8 @@ from hubbub.store.schema import (
     writing,
 )
 from hubbub.wire.tally_file import encode_tally
+
+log = logging.getLogger("hubbub.store")
 
 _REMEMBERED_SECONDS: Final = 5.0
 _MOST_REMEMBERED: Final = 256
@@ -133,11 +136,14 @@ class Store:
 
     def add_survey(self, survey: Survey, origins: Sequence[str] = ("*",)) -> StoredSurvey:
         """Keep a survey, with a tally of nobody."""
+        document = survey.to_json()
+        if Survey.from_json(document) != survey:  # one that cannot be read again would be in everybody's way
+            raise ParameterError(f"a survey must be read as it is written, got another for {survey.name!r}")
         mechanism = self.build(survey)
         empty = Tally(survey.survey_id, 0, np.zeros(mechanism.cells_shape, np.int64))
         row = {
             "survey_id": survey.survey_id,
-            "document": survey.to_json(),
+            "document": document,
             "origins": json.dumps(list(origins)),
             "state": "open",
         }
@@ -177,14 +183,24 @@ class Store:
         self._remembered.pop(survey_id, None)
 
     def all_surveys(self) -> list[StoredSurvey]:
-        """All surveys, the oldest first."""
+        """All surveys that can be read, the oldest first; the log and `check` name those that cannot."""
         with reading(self.engine) as connection:
             ids = list(
                 connection.scalars(
                     select(surveys.c.survey_id).where(surveys.c.state != "deleting").order_by(surveys.c.key)
                 )
             )
-        return [self.survey(bytes(survey_id)) for survey_id in ids]
+        found = []
+        for survey_id in ids:
+            try:
+                found.append(self.survey(bytes(survey_id)))
+            except StoreUnavailable:
+                raise
+            except UnknownSurvey:
+                pass  # deleted a moment ago
+            except HubbubError as error:
+                log.warning("the survey %s cannot be read: %s", bytes(survey_id).hex(), error)
+        return found
 
     def _loaded(self, row: Row[tuple[int, bytes, bytes, str, str]], known: StoredSurvey | None) -> StoredSurvey:
         if known is None or known.key != row.key:
@@ -205,12 +221,14 @@ class Store:
 
     def delete_survey(self, survey_id: bytes) -> None:
         """Forget a survey with everything that belongs to it; its ids are dropped by the next `tidy`."""
-        stored = self.survey(survey_id)
-        with writing(self.engine) as connection:
-            connection.execute(update(surveys).where(surveys.c.key == stored.key).values(state="deleting"))
+        mine = (surveys.c.survey_id == survey_id, surveys.c.state != "deleting")
+        with writing(self.engine) as connection:  # never reads the document, so that a damaged one can go, too
+            change = update(surveys).where(*mine).values(state="deleting").returning(surveys.c.key)
+            if (key := connection.scalar(change)) is None:
+                raise UnknownSurvey(f"no survey of this id is here, got {survey_id.hex()[:8]}")
             # The tally first, as a fold does, so that the two cannot wait for each other.
-            connection.execute(delete(tallies).where(tallies.c.survey == stored.key))
-            connection.execute(delete(pending).where(pending.c.survey == stored.key))
+            connection.execute(delete(tallies).where(tallies.c.survey == key))
+            connection.execute(delete(pending).where(pending.c.survey == key))
         self._to_forget = True
         self.forget_state(survey_id)
 
@@ -260,17 +278,26 @@ class Store:
                     surveys.c.state.in_(["closing", "deleting"])
                 )
             ).all()
+        failure: HubbubError | None = None
         for key, survey_id, state in rows:
+            try:
+                self._tidy(key, bytes(survey_id), state)
+            except HubbubError as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+
+    def _tidy(self, key: int, survey_id: bytes, state: str) -> None:
+        if state == "closing":
+            self.tally(survey_id)  # nothing may wait when the ids are gone
+        while self._drop_ids(key):
+            pass
+        with writing(self.engine) as connection:
             if state == "closing":
-                self.tally(bytes(survey_id))  # nothing may wait when the ids are gone
-            while self._drop_ids(key):
-                pass
-            with writing(self.engine) as connection:
-                if state == "closing":
-                    where = (surveys.c.key == key, surveys.c.state == "closing")
-                    connection.execute(update(surveys).where(*where).values(state="closed"))
-                else:
-                    connection.execute(delete(surveys).where(surveys.c.key == key))
+                where = (surveys.c.key == key, surveys.c.state == "closing")
+                connection.execute(update(surveys).where(*where).values(state="closed"))
+            else:
+                connection.execute(delete(surveys).where(surveys.c.key == key))
 
     def _drop_ids(self, key: int) -> bool:
         """Drop some ids of a survey; whether there were any. Another collector may be at it, too."""
