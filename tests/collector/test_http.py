@@ -42,6 +42,17 @@ def batch(survey: Survey, cells: list[int], seed: int = 1) -> bytes:
     return encode_batch(survey.survey_id, some_reports(cells, seed))
 
 
+def half_an_upload(service: Service, survey: Survey, size: int) -> socket.socket:
+    """A connection on which so many bytes of a longer upload were sent."""
+    host, port = service.url.removeprefix("http://").split(":")
+    connection = socket.create_connection((host, int(port)), timeout=60)
+    path = f"/v1/surveys/{survey.survey_id.hex()}/reports"
+    connection.sendall(
+        f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {size + 100}\r\n\r\n".encode() + bytes(size)
+    )
+    return connection
+
+
 def counted(service: Service, survey: Survey) -> list[int]:
     """The cells that the collector has counted, by its own tally route where the mechanism allows."""
     reply = service.ask("GET", f"/v1/surveys/{survey.survey_id.hex()}/tally", owner=True)
@@ -264,6 +275,16 @@ class TestLimits:
             assert budget.waiting == 0
             assert service.upload(survey.survey_id, batch(survey, [1])).status == 200
             assert counted(service, survey) == [1]
+
+    def test_a_stalled_upload_makes_room_for_others(self, tmp_path: object) -> None:
+        """An upload that stops half-way is ended, and what it took of the queue is free again."""
+        budget = Budget(limit=200, seconds=0.5)
+        with running(f"{tmp_path}/a.db", budget) as service:
+            survey = service.store.add_survey(own_cell_survey(CELLS)).survey
+            with half_an_upload(service, survey, 150) as connection:
+                assert b" 408 " in connection.recv(1000).split(b"\r\n")[0]
+            assert budget.waiting == 0
+            assert service.upload(survey.survey_id, batch(survey, [1])).status == 200
 
     def test_large_documents(self, tmp_path: object) -> None:
         """A document for the owner's routes is refused before anybody parses it, also from strangers."""

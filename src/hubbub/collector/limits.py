@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -14,13 +16,16 @@ from hubbub.collector.problems import Problem
 MAX_BATCH_BYTES: Final = 1 << 20
 MAX_DOCUMENT_BYTES: Final = 8 << 20
 MAX_WAITING_BYTES: Final = 64 << 20
+UPLOAD_SECONDS: Final = 30.0
+_DOCUMENT_ROUTES: Final = re.compile(r"/v1/surveys(/[^/]+/hitters)?")
 
 
 class Budget:
     """The bounded queue: bytes of uploads that are read or wait to be durable, of all connections together."""
 
-    def __init__(self, limit: int = MAX_WAITING_BYTES) -> None:
+    def __init__(self, limit: int = MAX_WAITING_BYTES, seconds: float = UPLOAD_SECONDS) -> None:
         self.limit = limit
+        self.seconds = seconds
         self.waiting = 0
 
     @contextmanager
@@ -35,13 +40,22 @@ class Budget:
     def take(self, taken: list[int], size: int) -> None:
         """Count some more bytes, or refuse."""
         if self.waiting + size > self.limit:
-            raise Problem("busy", f"at most {self.limit} bytes of reports may wait, got more")
+            raise Problem("busy", f"at most {self.limit} bytes may wait, got more")
         self.waiting += size
         taken.append(size)
 
 
 async def read_batch(request: Request, budget: Budget, taken: list[int], limit: int = MAX_BATCH_BYTES) -> bytes:
-    """The body of an upload, refused as soon as it is too large."""
+    """The body of an upload, refused as soon as it is too large or too slow: what it takes is not there for others."""
+    try:
+        async with asyncio.timeout(budget.seconds):
+            return await _read(request, budget, taken, limit)
+    except TimeoutError:
+        sentence = f"an upload must arrive within {budget.seconds:g} s, got one that took longer"
+        raise Problem("too-slow", sentence, {"Connection": "close"}) from None
+
+
+async def _read(request: Request, budget: Budget, taken: list[int], limit: int) -> bytes:
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared[:20]) > limit:
         raise _too_large(limit)

@@ -29,6 +29,7 @@ TITLES: Final = {
     "not-found": (404, "There is nothing here"),
     "unknown-survey": (404, "There is no such survey"),
     "method-not-allowed": (405, "The method does not fit"),
+    "too-slow": (408, "The request took too long to arrive"),
     "not-yet-open": (409, "The survey is not yet open"),
     "closed": (410, "The survey is closed"),
     "too-large": (413, "The request is too large"),
