@@ -287,12 +287,31 @@ class TestLimits:
             assert service.upload(survey.survey_id, batch(survey, [1])).status == 200
 
     def test_large_documents(self, tmp_path: object) -> None:
-        """A document for the owner's routes is refused before anybody parses it, also from strangers."""
+        """A document for the owner's routes is refused before anybody parses it."""
         with running(f"{tmp_path}/a.db") as service:
-            reply = service.ask("POST", "/v1/surveys", b"[" * (MAX_DOCUMENT_BYTES + 1), Content_Type="application/json")
-            assert reply.kind == "too-large"
-            deep = service.ask("POST", "/v1/surveys", b"[" * 100_000, Content_Type="application/json")
-            assert deep.status in (400, 401, 422)
+            large, json_type = b"[" * (MAX_DOCUMENT_BYTES + 1), {"Content_Type": "application/json"}
+            assert service.ask("POST", "/v1/surveys", large, owner=True, **json_type).kind == "too-large"
+            deep = service.ask("POST", "/v1/surveys", b"[" * 100_000, owner=True, **json_type)
+            assert deep.status in (400, 422)
+
+    def test_documents_wait_in_the_queue(self, tmp_path: object) -> None:
+        """What the owner sends counts as what devices send does."""
+        budget = Budget(limit=200)
+        with running(f"{tmp_path}/a.db", budget) as service:
+            reply = service.ask("POST", "/v1/surveys", bytes(201), owner=True, Content_Type="application/json")
+            assert (reply.status, reply.kind, budget.waiting) == (503, "busy", 0)
+            assert service.ask("POST", "/v1/surveys", NEW, owner=True).status == 201
+            assert budget.waiting == 0
+
+    @pytest.mark.parametrize("path", ["/v1/surveys", f"/v1/surveys/{'0' * 64}/hitters"])
+    def test_documents_of_strangers_are_not_read(self, tmp_path: object, path: str) -> None:
+        """Who has no token is refused before the body has come."""
+        with running(f"{tmp_path}/a.db") as service:
+            host, port = service.url.removeprefix("http://").split(":")
+            with socket.create_connection((host, int(port)), timeout=10) as connection:
+                head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n["
+                connection.sendall(head.encode())
+                assert b" 401 " in connection.recv(1000).split(b"\r\n")[0]
 
 
 class TestTheOwner:
