@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import socket
 import threading
@@ -429,6 +430,7 @@ class TestPages:
         bad = service.upload(survey.survey_id, b"", Origin="https://c.example")
         assert (good.status, bad.status) == (200, 400)
         assert good.headers["access-control-allow-origin"] == bad.headers["access-control-allow-origin"] == "*"
+        assert bad.headers["access-control-expose-headers"] == "Retry-After"
 
 
 def test_a_damaged_tally_is_told_and_uploads_go_on(service: Service, survey: Survey) -> None:
@@ -504,6 +506,24 @@ class TestOperations:
         assert 'hubbub_reports_total{status="duplicate"} 2' in lines
         assert 'hubbub_refused_uploads_total{problem="malformed-batch"} 1' in lines
         assert "hubbub_waiting_bytes 0" in lines
+
+    def test_an_upload_that_is_cut_off_is_no_error(
+        self, service: Service, survey: Survey, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """A device that hangs up half-way is counted, and the log stays empty."""
+        server_log = logging.getLogger("uvicorn.error")
+        server_log.addHandler(caplog.handler)
+        try:
+            half_an_upload(service, survey, 50).close()
+            patience = time.monotonic() + 60
+            counter = 'hubbub_refused_uploads_total{problem="cut-off"} 1'
+            while counter not in service.ask("GET", "/metrics").body.decode().splitlines():
+                assert time.monotonic() < patience
+                assert caplog.records == []
+                time.sleep(0.02)
+        finally:
+            server_log.removeHandler(caplog.handler)
+        assert caplog.records == []
 
     def test_the_documentation_is_there(self, service: Service) -> None:
         """OpenAPI describes all routes, the plain ones too."""
