@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import Engine, delete, event, func, insert, select, update
 from tests.collector.own_cell import build, own_cell_survey, some_reports
 
 from hubbub import Integers, Survey, create_survey
@@ -218,6 +218,59 @@ class TestFolding:
             folding.forget(store.engine)
             assert not found()
 
+    def test_ids_leave_the_files(self, tmp_path: Path) -> None:
+        """After a close, `tidy` and the next round no file of SQLite holds an id any more."""
+        with Store(str(tmp_path / "a.db"), build) as store:
+            stored = store.add_survey(own_cell_survey(CELLS))
+            reports = some_reports([1, 2, 3])
+            needles = [report["id"].tobytes() for report in reports]
+            store.append([Batch(stored.key, reports)])
+            store.close_survey(stored.survey.survey_id)
+            store.fold_all()
+
+            def found() -> bool:
+                files = [path.read_bytes() for path in tmp_path.iterdir()]
+                return any(needle in file for needle in needles for file in files)
+
+            assert found(), "ids are there until they are dropped"
+            store.tidy()
+            store.fold_all()
+            assert not found()
+
+    def test_postgresql_vacuums_ids(self, postgresql: str) -> None:
+        """After a close the space of the ids is given back before the survey counts as closed."""
+        from tests.databases import emptied
+
+        with Store(emptied(postgresql), build) as store:
+            stored = store.add_survey(own_cell_survey(CELLS))
+            store.append([Batch(stored.key, some_reports([1]))])
+            store.close_survey(stored.survey.survey_id)
+            said: list[str] = []
+            event.listen(store.engine, "before_cursor_execute", lambda *all_: said.append(all_[2]))
+            store.tidy()
+            vacuum = said.index(f"VACUUM {report_ids.name}")
+            assert any(one.startswith(f"DELETE FROM {report_ids.name}") for one in said[:vacuum])
+            assert any(one.startswith("UPDATE hubbub_surveys") for one in said[vacuum:])
+
+    def test_an_answer_while_the_log_is_emptied(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What an answer erases while the folder empties the log is taken away in the next round."""
+        log, real = tmp_path / "a.db-wal", folding.forget
+        with Store(str(tmp_path / "a.db"), build) as store:
+            stored = store.add_survey(own_cell_survey(CELLS))
+
+            def forget(engine: Engine) -> bool:
+                done = real(engine)
+                store.append([Batch(stored.key, some_reports([1]))])
+                store.tally(stored.survey.survey_id)
+                return done
+
+            with monkeypatch.context() as patch:
+                patch.setattr(folding, "forget", forget)
+                store.fold_all()
+            assert log.stat().st_size > 0
+            store.fold_all()
+            assert log.stat().st_size == 0
+
     def test_the_log_is_emptied_after_an_answer(self, tmp_path: Path) -> None:
         """An answer folds, too: the next round empties the log, at once or when nobody reads from it any more."""
         log = tmp_path / "a.db-wal"
@@ -272,6 +325,17 @@ class TestSurveys:
             store.tidy()
         with reading(store.engine) as connection:
             assert list(connection.scalars(select(report_ids.c.survey))) == [stored.key]
+
+    def test_a_close_does_not_hold_up_folding(
+        self, store: Store, stored: StoredSurvey, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """When its time is over `tidy` says that there is more to do, and goes on with it the next time."""
+        monkeypatch.setattr("hubbub.store.store._IDS_DROPPED_AT_ONCE", 1)
+        store.append([Batch(stored.key, some_reports([1, 2]))])
+        store.close_survey(stored.survey.survey_id)
+        assert (store.tidy(0), count(store, report_ids)) == (False, 1)
+        assert (store.tidy(0), count(store, report_ids)) == (False, 0)
+        assert store.tidy(0)
 
     def test_a_survey_is_added_once(self, store: Store, stored: StoredSurvey) -> None:
         """The same survey again is refused in one sentence."""

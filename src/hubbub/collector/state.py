@@ -22,6 +22,7 @@ from hubbub.store.store import Store, StoredSurvey
 
 FOLD_SECONDS: Final = 5.0
 _READY_SECONDS: Final = 1.0
+_TIDY_SECONDS: Final = 1.0
 
 log = logging.getLogger("hubbub.collector")
 T = TypeVar("T")
@@ -100,7 +101,7 @@ class Collector:
 
     def _fold(self) -> None:
         """Fold, close what has run out, go on with what is being closed. A failure is tried again next time."""
-        for step in (self._fold_pending, self._close_what_has_run_out, self.store.tidy):
+        for step in (self._fold_pending, self._close_what_has_run_out, self._tidy):
             try:
                 step()
             except HubbubError as error:
@@ -113,6 +114,10 @@ class Collector:
     def _fold_pending(self) -> None:
         if self.store.fold_all():
             self.metrics.add("hubbub_folds_total")
+
+    def _tidy(self) -> None:
+        if not self.store.tidy(_TIDY_SECONDS):
+            self.tidy_soon()  # after pending reports had their turn
 
     def _close_what_has_run_out(self) -> None:
         failure: HubbubError | None = None

@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import json
 import logging
+import math
 import secrets
 import time
 from collections.abc import Callable, Sequence
@@ -81,7 +82,7 @@ class Store:
     def __init__(self, database: str, build: Build = mechanism_for) -> None:
         self.engine = open_engine(database)
         self.build = build
-        self._to_forget = False  # whether the database may hold copies of what was erased
+        self._to_forget = True  # whether the database may hold copies of what was erased
         self._remembered: dict[bytes, tuple[float, StoredSurvey]] = {}
         try:
             prepare_schema(self.engine)
@@ -249,7 +250,8 @@ class Store:
         """The sums of every report that was durable when this was called."""
         stored = self.survey(survey_id)
         tally, erased = folding.fold(self.engine, stored.key, survey_id, stored.mechanism)
-        self._to_forget |= erased
+        if erased:
+            self._to_forget = True
         return tally
 
     def fold_all(self) -> int:
@@ -265,13 +267,23 @@ class Store:
             except HubbubError as error:
                 failure = failure or error
         if self._to_forget:
-            self._to_forget = not folding.forget(self.engine)
+            self._to_forget = False  # before, because an answer may erase something meanwhile
+            forgotten = False
+            try:
+                forgotten = folding.forget(self.engine)
+            finally:
+                if not forgotten:
+                    self._to_forget = True
         if failure is not None:
             raise failure
         return len(waiting)
 
-    def tidy(self) -> None:
-        """Go on with surveys that are being closed or deleted: their ids are dropped, a few thousand at a time."""
+    def tidy(self, seconds: float = math.inf) -> bool:
+        """Go on with surveys that are being closed or deleted, for about so long; whether all is done.
+
+        Their ids are dropped, a few thousand at a time.
+        """
+        deadline, done = time.monotonic() + seconds, True
         with reading(self.engine) as connection:
             rows = connection.execute(
                 select(surveys.c.key, surveys.c.survey_id, surveys.c.state).where(
@@ -281,23 +293,28 @@ class Store:
         failure: HubbubError | None = None
         for key, survey_id, state in rows:
             try:
-                self._tidy(key, bytes(survey_id), state)
+                done &= self._tidy(key, bytes(survey_id), state, deadline)
             except HubbubError as error:
                 failure = failure or error
         if failure is not None:
             raise failure
+        return done
 
-    def _tidy(self, key: int, survey_id: bytes, state: str) -> None:
+    def _tidy(self, key: int, survey_id: bytes, state: str, deadline: float) -> bool:
         if state == "closing":
             self.tally(survey_id)  # nothing may wait when the ids are gone
         while self._drop_ids(key):
-            pass
+            self._to_forget = True
+            if time.monotonic() >= deadline:
+                return False
+        folding.forget_ids(self.engine)
         with writing(self.engine) as connection:
             if state == "closing":
                 where = (surveys.c.key == key, surveys.c.state == "closing")
                 connection.execute(update(surveys).where(*where).values(state="closed"))
             else:
                 connection.execute(delete(surveys).where(surveys.c.key == key))
+        return True
 
     def _drop_ids(self, key: int) -> bool:
         """Drop some ids of a survey; whether there were any. Another collector may be at it, too."""
