@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -513,6 +514,13 @@ def test_a_probe_writes(store: Store) -> None:
     store.probe()
     store.probe()
     assert count(store, meta) == 2
+
+
+def test_many_probes_at_once(store: Store) -> None:
+    """Collectors that share a database do not take each other's probes for failures."""
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(store.probe) for _ in range(80)]:
+            done.result()
 
 
 def test_a_stored_survey_must_match_its_id(store: Store, stored: StoredSurvey) -> None:

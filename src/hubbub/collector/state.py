@@ -39,6 +39,7 @@ class Collector:
         self._fold_seconds = fold_seconds
         self._stopping = threading.Event()
         self._wake = threading.Event()
+        self._ready_lock = threading.Lock()
         self._ready: tuple[float, Exception | None] = (0.0, None)
 
     def start(self) -> None:
@@ -71,14 +72,15 @@ class Collector:
 
     def check_ready(self) -> None:
         """Raise unless something can be made durable now; asks the store at most once a second."""
-        checked, error = self._ready
-        if time.monotonic() - checked > _READY_SECONDS:
-            try:
-                self.store.probe()
-                error = None
-            except HubbubError as failure:
-                error = failure
-            self._ready = (time.monotonic(), error)
+        with self._ready_lock:
+            checked, error = self._ready
+            if time.monotonic() - checked > _READY_SECONDS:
+                try:
+                    self.store.probe()
+                    error = None
+                except HubbubError as failure:
+                    error = failure
+                self._ready = (time.monotonic(), error)
         if error is not None:
             raise error
 

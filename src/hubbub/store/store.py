@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Final, Self, TypeAlias
 
 import numpy as np
-from sqlalchemy import Row, delete, insert, select, update
+from sqlalchemy import Row, delete, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from hubbub.errors import HubbubError, ParameterError, StoreError, StoreUnavailable, UnknownSurvey
@@ -43,6 +43,10 @@ log = logging.getLogger("hubbub.store")
 _REMEMBERED_SECONDS: Final = 5.0
 _MOST_REMEMBERED: Final = 256
 _IDS_DROPPED_AT_ONCE: Final = 20_000
+_PROBE: Final = text(  # one statement, because other collectors write the same row
+    f"INSERT INTO {meta.name} (name, value) VALUES ('probe', :value) "  # noqa: S608  # our own name
+    "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+)
 
 Build: TypeAlias = Callable[[Survey], Mechanism]
 """How a survey becomes its mechanism: the closed registry, but for tests of the store itself."""
@@ -329,8 +333,7 @@ class Store:
     def probe(self) -> None:
         """Write something small: raises StoreUnavailable when nothing can be made durable now."""
         with writing(self.engine) as connection:
-            connection.execute(delete(meta).where(meta.c.name == "probe"))
-            connection.execute(insert(meta).values(name="probe", value=secrets.token_hex(4)))
+            connection.execute(_PROBE, {"value": secrets.token_hex(4)})
 
     @property
     def embedded(self) -> bool:
