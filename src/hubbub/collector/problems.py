@@ -73,7 +73,8 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, Problem):
         return error
     if isinstance(error, StoreUnavailable):
-        return Problem("unavailable", str(error))
+        # What a database says is for the operator's log, not for strangers.
+        return Problem("unavailable", "the store must be there and writable, got one that is not: try again later")
     if isinstance(error, UnknownSurvey):
         return Problem("unknown-survey", str(error))
     if isinstance(error, SurveyClosed):

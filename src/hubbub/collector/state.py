@@ -80,6 +80,7 @@ class Collector:
                     error = None
                 except HubbubError as failure:
                     error = failure
+                    log.warning("the collector is not ready: %s", failure)
                 self._ready = (time.monotonic(), error)
         if error is not None:
             raise error
@@ -90,7 +91,11 @@ class Collector:
 
     def _append(self, batches: list[Batch]) -> list[Outcome]:
         started = time.perf_counter()
-        outcomes = self.store.append(batches)
+        try:
+            outcomes = self.store.append(batches)
+        except Exception:
+            self.metrics.add("hubbub_commit_failures_total")
+            raise
         self.metrics.add("hubbub_commits_total")
         self.metrics.add("hubbub_commit_seconds_total", time.perf_counter() - started)
         return outcomes
