@@ -310,8 +310,8 @@ class TestLimits:
         with running(f"{tmp_path}/a.db") as service:
             host, port = service.url.removeprefix("http://").split(":")
             with socket.create_connection((host, int(port)), timeout=10) as connection:
-                head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n["
-                connection.sendall(head.encode())
+                headers = "Host: x\r\nContent-Type: application/json\r\nContent-Length: 1000"
+                connection.sendall(f"POST {path} HTTP/1.1\r\n{headers}\r\n\r\n[".encode())
                 assert b" 401 " in connection.recv(1000).split(b"\r\n")[0]
 
 

@@ -61,6 +61,8 @@ def fold(engine: Engine, survey: int, survey_id: bytes, accumulator: Accumulator
             raise StoreError(f"a stored tally must be whole, got a damaged one: {error}") from None
         if not keys:
             return tally, erased
+        if any(len(part) % accumulator.report_dtype.itemsize for part in parts):
+            raise StoreError("pending reports must be whole, got some that were cut short")
         reports = np.frombuffer(b"".join(parts), accumulator.report_dtype)
         accumulator.accumulate(tally.cells, reports)
         folded = Tally(survey_id, tally.count + len(reports), tally.cells)
@@ -119,8 +121,10 @@ def forget(engine: Engine) -> bool:
             busy = cursor.fetchone()
             return busy is not None and busy[0] == 0
         finally:
-            connection.cursor().execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
-            connection.close()
+            try:
+                connection.cursor().execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
+            finally:
+                connection.close()
 
 
 def forget_ids(engine: Engine) -> None:
