@@ -79,7 +79,10 @@ class StoreError(HubbubError):
 
 
 class StoreUnavailable(StoreError):
-    """A database that cannot be reached or written now; what was asked for did not happen."""
+    """A database that cannot be reached or written now; what was asked for is not known to have happened.
+
+    If the connection broke during the commit it may have: reports can be sent again, since each id counts once.
+    """
 
 
 class UnknownSurvey(StoreError):

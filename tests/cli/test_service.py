@@ -9,7 +9,9 @@ import select
 import signal
 import sqlite3
 import subprocess
+import threading
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import NamedTuple
 
@@ -251,3 +253,31 @@ def test_the_demo_stops_what_it_started(start_hubbub: Start, temporary: Path) ->
     assert process.returncode == 130
     assert "Traceback" not in stderr
     assert list(temporary.iterdir()) == []
+
+
+def test_the_token_does_not_follow_a_redirect(hubbub_cli: Cli) -> None:
+    """A collector that points elsewhere is a refusal: the other host hears nothing."""
+    heard: list[str] = []
+
+    class Peer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            heard.append(self.path)
+            self.send_response(302)
+            self.send_header("Location", f"http://localhost:{self.server.server_address[1]}/elsewhere")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Peer) as peer:
+        thread = threading.Thread(target=peer.serve_forever)
+        thread.start()
+        try:
+            url = f"http://127.0.0.1:{peer.server_address[1]}"
+            asked = hubbub_cli("survey", "list", env={"HUBBUB_SERVER": url, "HUBBUB_TOKEN": "secret"})
+        finally:
+            peer.shutdown()
+            thread.join()
+    assert asked.returncode != 0
+    assert "302" in asked.stderr
+    assert heard == ["/v1/surveys"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import subprocess
 from collections.abc import Callable, Iterator
@@ -44,6 +45,11 @@ class Uploads:
         if reply.status == 503:
             assert reply.kind == "unavailable"
             assert int(reply.headers["retry-after"]) > 0
+            assert reply.json["detail"].startswith("the store must be there and writable, got one that is not")
+            failures = re.search(
+                r"^hubbub_commit_failures_total (\d+)$", self.service.ask("GET", "/metrics").body.decode(), re.MULTILINE
+            )
+            assert failures is not None
             return False
         assert reply.json["accepted"] == EACH, reply
         self.acknowledged += EACH

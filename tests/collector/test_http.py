@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import socket
 import threading
@@ -40,6 +41,17 @@ def survey(service: Service) -> Survey:
 def batch(survey: Survey, cells: list[int], seed: int = 1) -> bytes:
     """A batch of reports to these cells."""
     return encode_batch(survey.survey_id, some_reports(cells, seed))
+
+
+def half_an_upload(service: Service, survey: Survey, size: int) -> socket.socket:
+    """A connection on which so many bytes of a longer upload were sent."""
+    host, port = service.url.removeprefix("http://").split(":")
+    connection = socket.create_connection((host, int(port)), timeout=60)
+    path = f"/v1/surveys/{survey.survey_id.hex()}/reports"
+    connection.sendall(
+        f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {size + 100}\r\n\r\n".encode() + bytes(size)
+    )
+    return connection
 
 
 def counted(service: Service, survey: Survey) -> list[int]:
@@ -265,13 +277,42 @@ class TestLimits:
             assert service.upload(survey.survey_id, batch(survey, [1])).status == 200
             assert counted(service, survey) == [1]
 
+    def test_a_stalled_upload_makes_room_for_others(self, tmp_path: object) -> None:
+        """An upload that stops half-way is ended, and what it took of the queue is free again."""
+        budget = Budget(limit=200, seconds=0.5)
+        with running(f"{tmp_path}/a.db", budget) as service:
+            survey = service.store.add_survey(own_cell_survey(CELLS)).survey
+            with half_an_upload(service, survey, 150) as connection:
+                assert b" 408 " in connection.recv(1000).split(b"\r\n")[0]
+            assert budget.waiting == 0
+            assert service.upload(survey.survey_id, batch(survey, [1])).status == 200
+
     def test_large_documents(self, tmp_path: object) -> None:
-        """A document for the owner's routes is refused before anybody parses it, also from strangers."""
+        """A document for the owner's routes is refused before anybody parses it."""
         with running(f"{tmp_path}/a.db") as service:
-            reply = service.ask("POST", "/v1/surveys", b"[" * (MAX_DOCUMENT_BYTES + 1), Content_Type="application/json")
-            assert reply.kind == "too-large"
-            deep = service.ask("POST", "/v1/surveys", b"[" * 100_000, Content_Type="application/json")
-            assert deep.status in (400, 401, 422)
+            large, json_type = b"[" * (MAX_DOCUMENT_BYTES + 1), {"Content_Type": "application/json"}
+            assert service.ask("POST", "/v1/surveys", large, owner=True, **json_type).kind == "too-large"
+            deep = service.ask("POST", "/v1/surveys", b"[" * 100_000, owner=True, **json_type)
+            assert deep.status in (400, 422)
+
+    def test_documents_wait_in_the_queue(self, tmp_path: object) -> None:
+        """What the owner sends counts as what devices send does."""
+        budget = Budget(limit=200)
+        with running(f"{tmp_path}/a.db", budget) as service:
+            reply = service.ask("POST", "/v1/surveys", bytes(201), owner=True, Content_Type="application/json")
+            assert (reply.status, reply.kind, budget.waiting) == (503, "busy", 0)
+            assert service.ask("POST", "/v1/surveys", NEW, owner=True).status == 201
+            assert budget.waiting == 0
+
+    @pytest.mark.parametrize("path", ["/v1/surveys", f"/v1/surveys/{'0' * 64}/hitters"])
+    def test_documents_of_strangers_are_not_read(self, tmp_path: object, path: str) -> None:
+        """Who has no token is refused before the body has come."""
+        with running(f"{tmp_path}/a.db") as service:
+            host, port = service.url.removeprefix("http://").split(":")
+            with socket.create_connection((host, int(port)), timeout=10) as connection:
+                headers = "Host: x\r\nContent-Type: application/json\r\nContent-Length: 1000"
+                connection.sendall(f"POST {path} HTTP/1.1\r\n{headers}\r\n\r\n[".encode())
+                assert b" 401 " in connection.recv(1000).split(b"\r\n")[0]
 
 
 class TestTheOwner:
@@ -311,6 +352,8 @@ class TestTheOwner:
             {"options": {"size": "huge"}},
             {"expected_reports": 0},
             {"closes": "yesterday"},
+            {"closes": "9999-12-31T23:59:59-23:59"},
+            {"opens": "0001-01-01T00:00:00+23:59"},
             {"origins": ["javascript:alert(1)"]},
             {"public_seed": "00"},
             {"surprise": 1},
@@ -387,6 +430,7 @@ class TestPages:
         bad = service.upload(survey.survey_id, b"", Origin="https://c.example")
         assert (good.status, bad.status) == (200, 400)
         assert good.headers["access-control-allow-origin"] == bad.headers["access-control-allow-origin"] == "*"
+        assert bad.headers["access-control-expose-headers"] == "Retry-After"
 
 
 def test_a_damaged_tally_is_told_and_uploads_go_on(service: Service, survey: Survey) -> None:
@@ -400,6 +444,22 @@ def test_a_damaged_tally_is_told_and_uploads_go_on(service: Service, survey: Sur
     reply = service.ask("GET", f"/v1/surveys/{survey.survey_id.hex()}/tally", owner=True)
     assert (reply.status, reply.kind) == (500, "damaged")
     assert service.upload(survey.survey_id, batch(survey, [1])).json["accepted"] == 1
+
+
+def test_a_damaged_survey_is_in_nobodys_way(service: Service, survey: Survey) -> None:
+    """The others are listed, and the damaged one can be deleted."""
+    from sqlalchemy import update
+
+    from hubbub.store.schema import surveys, writing
+
+    damaged = service.store.add_survey(own_cell_survey(CELLS, "damaged")).survey.survey_id
+    with writing(service.store.engine) as connection:
+        connection.execute(update(surveys).where(surveys.c.survey_id == damaged).values(document=b"{}"))
+    service.store.forget_state(damaged)
+    listed = service.ask("GET", "/v1/surveys", owner=True)
+    assert [each["survey_id"] for each in listed.json["surveys"]] == [survey.survey_id.hex()]
+    assert service.ask("DELETE", f"/v1/surveys/{damaged.hex()}", owner=True).status == 204
+    assert service.ask("DELETE", f"/v1/surveys/{damaged.hex()}", owner=True).kind == "unknown-survey"
 
 
 def test_an_answer_does_not_hold_up_uploads(service: Service, survey: Survey, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -446,6 +506,24 @@ class TestOperations:
         assert 'hubbub_reports_total{status="duplicate"} 2' in lines
         assert 'hubbub_refused_uploads_total{problem="malformed-batch"} 1' in lines
         assert "hubbub_waiting_bytes 0" in lines
+
+    def test_an_upload_that_is_cut_off_is_no_error(
+        self, service: Service, survey: Survey, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """A device that hangs up half-way is counted, and the log stays empty."""
+        server_log = logging.getLogger("uvicorn.error")
+        server_log.addHandler(caplog.handler)
+        try:
+            half_an_upload(service, survey, 50).close()
+            patience = time.monotonic() + 60
+            counter = 'hubbub_refused_uploads_total{problem="cut-off"} 1'
+            while counter not in service.ask("GET", "/metrics").body.decode().splitlines():
+                assert time.monotonic() < patience
+                assert caplog.records == []
+                time.sleep(0.02)
+        finally:
+            server_log.removeHandler(caplog.handler)
+        assert caplog.records == []
 
     def test_the_documentation_is_there(self, service: Service) -> None:
         """OpenAPI describes all routes, the plain ones too."""

@@ -121,6 +121,8 @@ def test_the_seed_comes_from_the_system() -> None:
         ({"opens": "2026-01-01T00:00:00"}, "time zone"),
         ({"opens": "2026-01-02T00:00:00Z", "closes": "2026-01-01T00:00:00Z"}, "closes must be after opens"),
         ({"opens": 5}, "opens must be a time"),
+        ({"opens": "0001-01-01T00:00:00+23:59"}, "opens must be in the years 1 to 9999"),
+        ({"closes": "9999-12-31T23:59:59-23:59"}, "closes must be in the years 1 to 9999"),
         ({"public_seed": b"short"}, "32 bytes"),
         ({"mechanism": "jl", "domain": Text(32)}, "at most 2^24"),
         ({"mechanism": "naive-laplace", "domain": Integers(17)}, "at most 2^16"),
@@ -237,3 +239,10 @@ def test_paper_calibration_is_refused_where_exact_composition_refutes_it() -> No
         survey(epsilon=8, delta=1e-3, options={"calibration": "paper"}, expected_reports=10**6)
     tight = survey(epsilon=8, delta=1e-3, options={"calibration": "tight"}, expected_reports=10**6)
     assert mechanism_for(tight).guarantee.delta <= Decimal("1e-3")
+
+
+def test_early_years_are_read_as_they_are_written() -> None:
+    """A year has four digits in the canonical form, also one before 1000."""
+    early = survey(opens="0999-01-01T00:00:00Z")
+    assert json.loads(early.to_json())["opens"] == "0999-01-01T00:00:00Z"
+    assert Survey.from_json(early.to_json()) == early

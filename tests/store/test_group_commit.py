@@ -63,8 +63,8 @@ def test_a_group_has_an_end() -> None:
 
 
 @pytest.mark.parametrize("error", [StoreUnavailable("full"), RuntimeError("a defect")])
-def test_a_failure_is_everybodys(error: Exception) -> None:
-    """When a commit fails nobody is told otherwise, whatever the reason, and the writer goes on."""
+def test_a_failure_is_everybodys(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
+    """When a commit fails nobody is told otherwise, whatever the reason, the log has it, and the writer goes on."""
     failing = True
 
     def append(batches: list[Batch]) -> list[Outcome]:
@@ -76,6 +76,11 @@ def test_a_failure_is_everybodys(error: Exception) -> None:
     for future in [writer.submit(Batch(0, some_reports([1]))) for _ in range(3)]:
         with pytest.raises(StoreUnavailable):
             future.result()
+    said = caplog.text
+    assert "a commit failed" in said
+    assert ("full" in said, "RuntimeError" in said, "a defect" in said) == (
+        (True, False, False) if isinstance(error, StoreUnavailable) else (False, True, False)
+    )
     failing = False
     assert writer.submit(Batch(0, some_reports([1]))).result().tolist() == [True]
     writer.close()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import Engine, delete, event, func, insert, select, update
 from tests.collector.own_cell import build, own_cell_survey, some_reports
 
 from hubbub import Integers, Survey, create_survey
@@ -180,13 +181,19 @@ class TestFolding:
             assert connection.scalar(select(tallies.c.version)) == version
         assert count(store, pending) == 0
 
-    def test_a_damaged_survey_does_not_keep_others_from_it(self, store: Store, stored: StoredSurvey) -> None:
+    @pytest.mark.parametrize("damage", ["tally", "pending"])
+    def test_a_damaged_survey_does_not_keep_others_from_it(
+        self, store: Store, stored: StoredSurvey, damage: str
+    ) -> None:
         """What can be folded is folded, and then the damage is told."""
         other = store.add_survey(own_cell_survey(CELLS, "other"))
         store.append([Batch(stored.key, some_reports([1])), Batch(other.key, some_reports([2]))])
         with writing(store.engine) as connection:
-            connection.execute(update(tallies).where(tallies.c.survey == stored.key).values(tally=b"broken"))
-        with pytest.raises(StoreError, match="damaged"):
+            if damage == "tally":
+                connection.execute(update(tallies).where(tallies.c.survey == stored.key).values(tally=b"broken"))
+            else:
+                connection.execute(update(pending).where(pending.c.survey == stored.key).values(reports=b"123"))
+        with pytest.raises(StoreError, match=r"damaged|cut short"):
             store.fold_all()
         with reading(store.engine) as connection:
             assert list(connection.scalars(select(pending.c.survey))) == [stored.key]
@@ -217,6 +224,71 @@ class TestFolding:
                 connection.execute(delete(pending))
             folding.forget(store.engine)
             assert not found()
+
+    def test_ids_leave_the_files(self, tmp_path: Path) -> None:
+        """After a close, `tidy` and the next round no file of SQLite holds an id any more."""
+        with Store(str(tmp_path / "a.db"), build) as store:
+            stored = store.add_survey(own_cell_survey(CELLS))
+            reports = some_reports([1, 2, 3])
+            needles = [report["id"].tobytes() for report in reports]
+            store.append([Batch(stored.key, reports)])
+            store.close_survey(stored.survey.survey_id)
+            store.fold_all()
+
+            def found() -> bool:
+                files = [path.read_bytes() for path in tmp_path.iterdir()]
+                return any(needle in file for needle in needles for file in files)
+
+            assert found(), "ids are there until they are dropped"
+            store.tidy()
+            store.fold_all()
+            assert not found()
+
+    def test_postgresql_vacuums_ids(self, postgresql: str) -> None:
+        """After a close the space of the ids is given back before the survey counts as closed."""
+        from tests.databases import emptied
+
+        with Store(emptied(postgresql), build) as store:
+            stored = store.add_survey(own_cell_survey(CELLS))
+            store.append([Batch(stored.key, some_reports([1]))])
+            store.close_survey(stored.survey.survey_id)
+            said: list[str] = []
+            event.listen(store.engine, "before_cursor_execute", lambda *all_: said.append(all_[2]))
+            store.tidy()
+            vacuum = said.index(f"VACUUM {report_ids.name}")
+            assert any(one.startswith("DELETE FROM hubbub_report_ids") for one in said[:vacuum])
+            assert any(one.startswith("UPDATE hubbub_surveys") for one in said[vacuum:])
+
+    def test_an_answer_while_the_log_is_emptied(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What an answer erases while the folder empties the log is taken away in the next round."""
+        log, real = tmp_path / "a.db-wal", folding.forget
+        with Store(str(tmp_path / "a.db"), build) as store:
+            stored = store.add_survey(own_cell_survey(CELLS))
+
+            def forget(engine: Engine) -> bool:
+                done = real(engine)
+                store.append([Batch(stored.key, some_reports([1]))])
+                store.tally(stored.survey.survey_id)
+                return done
+
+            with monkeypatch.context() as patch:
+                patch.setattr(folding, "forget", forget)
+                store.fold_all()
+            assert log.stat().st_size > 0
+            store.fold_all()
+            assert log.stat().st_size == 0
+
+    def test_a_log_that_cannot_be_emptied(self, tmp_path: Path) -> None:
+        """What SQLite says on a connection of its own is an error of the store, too, and it is tried again."""
+        with Store(str(tmp_path / "a.db"), build) as store:
+            with store.engine.connect() as connection, connection.begin():
+                raw = connection.connection.driver_connection
+                raw.set_authorizer(lambda _, name, *__: int(name == "wal_checkpoint"))
+            with pytest.raises(StoreUnavailable, match="not authorized"):
+                store.fold_all()
+            raw.set_authorizer(None)
+            assert store.fold_all() == 0
+            assert (tmp_path / "a.db-wal").stat().st_size == 0
 
     def test_the_log_is_emptied_after_an_answer(self, tmp_path: Path) -> None:
         """An answer folds, too: the next round empties the log, at once or when nobody reads from it any more."""
@@ -259,6 +331,30 @@ class TestSurveys:
         assert [count(store, table) for table in (pending, report_ids, tallies)] == [0, 0, 0]
         assert isinstance(store.append([Batch(stored.key, some_reports([1]))])[0], UnknownSurvey)
         assert store.add_survey(stored.survey).key != stored.key
+
+    def test_a_damaged_survey_does_not_keep_others_open(self, store: Store, stored: StoredSurvey) -> None:
+        """Of two surveys that are being closed, the one that can be is, and the damage of the other is told."""
+        other = store.add_survey(own_cell_survey(CELLS, "other"))
+        for each in (stored, other):
+            store.append([Batch(each.key, some_reports([1]))])
+            store.close_survey(each.survey.survey_id)
+        with writing(store.engine) as connection:
+            connection.execute(update(tallies).where(tallies.c.survey == stored.key).values(tally=b"broken"))
+        with pytest.raises(StoreError, match="damaged"):
+            store.tidy()
+        with reading(store.engine) as connection:
+            assert list(connection.scalars(select(report_ids.c.survey))) == [stored.key]
+
+    def test_a_close_does_not_hold_up_folding(
+        self, store: Store, stored: StoredSurvey, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """When its time is over `tidy` says that there is more to do, and goes on with it the next time."""
+        monkeypatch.setattr("hubbub.store.store._IDS_DROPPED_AT_ONCE", 1)
+        store.append([Batch(stored.key, some_reports([1, 2]))])
+        store.close_survey(stored.survey.survey_id)
+        assert (store.tidy(0), count(store, report_ids)) == (False, 1)
+        assert (store.tidy(0), count(store, report_ids)) == (False, 0)
+        assert store.tidy(0)
 
     def test_a_survey_is_added_once(self, store: Store, stored: StoredSurvey) -> None:
         """The same survey again is refused in one sentence."""
@@ -324,13 +420,16 @@ class TestSchema:
             Store(str(path)).close()
 
     def test_somebody_elses(self, tmp_path: Path) -> None:
-        """A database with other tables is refused."""
+        """A database with other tables is refused, and left as it is."""
         path = str(tmp_path / "other.db")
         with sqlite3.connect(path) as connection:
             connection.execute("CREATE TABLE notes (text)")
         connection.close()
+        before = Path(path).read_bytes()
         with pytest.raises(StoreError, match="a table 'notes'"):
             Store(path)
+        assert Path(path).read_bytes() == before
+        assert [file.name for file in tmp_path.iterdir()] == ["other.db"]
 
     @pytest.mark.parametrize(
         "url", ["mysql://x/y", "sqlite://", "sqlite:///:memory:", "://", "postgresql+asyncpg://x/y"]
@@ -436,6 +535,13 @@ def test_a_probe_writes(store: Store) -> None:
     store.probe()
     store.probe()
     assert count(store, meta) == 2
+
+
+def test_many_probes_at_once(store: Store) -> None:
+    """Collectors that share a database do not take each other's probes for failures."""
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(store.probe) for _ in range(80)]:
+            done.result()
 
 
 def test_a_stored_survey_must_match_its_id(store: Store, stored: StoredSurvey) -> None:

@@ -61,10 +61,17 @@ def ask(server: str, path: str, token: str | None = None, method: str = "GET", b
         raise ServiceError(f"the collector must be reachable, got {server!r} ({reason})") from None
 
 
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """The owner's token goes to the host that was named, or nowhere."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """None: do not follow."""
+
+
 def _opener(host: str | None) -> urllib.request.OpenerDirector:
     """Through the proxy that the environment names, but not to this machine itself."""
     here = re.match(r"(localhost|127\.[0-9.]+|\[::1\])(:|$)", host or "") is not None
-    return urllib.request.build_opener(*([urllib.request.ProxyHandler({})] if here else []))
+    return urllib.request.build_opener(_NoRedirect, *([urllib.request.ProxyHandler({})] if here else []))
 
 
 def ask_json(server: str, path: str, token: str | None = None, method: str = "GET", body: object = None) -> Any:

@@ -110,6 +110,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
             "400": "The batch cannot be read.",
             "403": "Pages of this origin may not report.",
             "404": "There is no such survey.",
+            "408": "The batch took too long to arrive.",
             "409": "The survey is not yet open.",
             "410": "The survey is closed.",
             "413": "The batch is too large.",

@@ -14,6 +14,7 @@ _HELP: Final = {
     "hubbub_refused_uploads_total": ("counter", "Uploads refused, by the kind of problem."),
     "hubbub_commits_total": ("counter", "Group commits."),
     "hubbub_commit_seconds_total": ("counter", "Time spent in group commits."),
+    "hubbub_commit_failures_total": ("counter", "Group commits that failed; their uploads got 503."),
     "hubbub_folds_total": ("counter", "Times that pending reports were folded into tallies."),
     "hubbub_fold_failures_total": ("counter", "Times that folding failed and is tried again."),
     "hubbub_answers_total": ("counter", "Answers computed for the owner."),

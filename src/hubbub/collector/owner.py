@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
@@ -11,10 +12,9 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from hubbub.analysis.decode import find_hitters
 from hubbub.collector import documents
 from hubbub.collector.documents import AnswerDocument, Candidates, NewSurvey, SurveyList, SurveyStatus
-from hubbub.collector.limits import MAX_BATCH_BYTES
-from hubbub.collector.problems import Problem
-from hubbub.collector.state import Collector, collector_of
-from hubbub.errors import ParameterError
+from hubbub.collector.limits import MAX_BATCH_BYTES, check_owner
+from hubbub.collector.state import Collector, collector_of, parse_id
+from hubbub.errors import ParameterError, UnknownSurvey
 from hubbub.mechanisms.registry import create_survey, mechanism_for
 from hubbub.model.domain import domain_from_json
 from hubbub.model.estimates import Query as Question
@@ -37,14 +37,11 @@ _bearer = HTTPBearer(auto_error=False, description="The token that the collector
 
 
 def require_owner(
-    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+    request: Request, _documented: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 ) -> Collector:
     """The collector, for its owner only."""
     collector = collector_of(request)
-    if credentials is None or not collector.store.is_owner(credentials.credentials):
-        raise Problem(
-            "unauthorized", "the owner's token must be given, got none or another", {"WWW-Authenticate": "Bearer"}
-        )
+    check_owner(collector.store, request.headers.get("authorization"))
     return collector
 
 
@@ -79,7 +76,11 @@ def create(new: NewSurvey, owner: Owner, response: Response) -> SurveyStatus:
 @router.get("/surveys")
 def list_surveys(owner: Owner) -> SurveyList:
     """All surveys, the oldest first."""
-    return SurveyList(surveys=[_status(owner, stored) for stored in owner.store.all_surveys()])
+    found = []
+    for stored in owner.store.all_surveys():
+        with suppress(UnknownSurvey):  # deleted a moment ago
+            found.append(_status(owner, stored))
+    return SurveyList(surveys=found)
 
 
 @router.get("/surveys/{survey_id}/status", responses=UNKNOWN)
@@ -102,8 +103,8 @@ async def close(survey_id: str, owner: Owner) -> SurveyStatus:
 @router.delete("/surveys/{survey_id}", status_code=204, responses=UNKNOWN)
 async def delete(survey_id: str, owner: Owner) -> None:
     """Forget a survey with everything that belongs to it."""
-    stored = await owner.find(survey_id)
-    await owner.compute(lambda: owner.store.delete_survey(stored.survey.survey_id))
+    raw = parse_id(survey_id)
+    await owner.compute(lambda: owner.store.delete_survey(raw))
     owner.tidy_soon()
 
 

@@ -29,6 +29,7 @@ TITLES: Final = {
     "not-found": (404, "There is nothing here"),
     "unknown-survey": (404, "There is no such survey"),
     "method-not-allowed": (405, "The method does not fit"),
+    "too-slow": (408, "The request took too long to arrive"),
     "not-yet-open": (409, "The survey is not yet open"),
     "closed": (410, "The survey is closed"),
     "too-large": (413, "The request is too large"),
@@ -72,7 +73,8 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, Problem):
         return error
     if isinstance(error, StoreUnavailable):
-        return Problem("unavailable", str(error))
+        # What a database says is for the operator's log, not for strangers.
+        return Problem("unavailable", "the store must be there and writable, got one that is not: try again later")
     if isinstance(error, UnknownSurvey):
         return Problem("unknown-survey", str(error))
     if isinstance(error, SurveyClosed):

@@ -22,6 +22,7 @@ from hubbub.store.store import Store, StoredSurvey
 
 FOLD_SECONDS: Final = 5.0
 _READY_SECONDS: Final = 1.0
+_TIDY_SECONDS: Final = 1.0
 
 log = logging.getLogger("hubbub.collector")
 T = TypeVar("T")
@@ -38,6 +39,7 @@ class Collector:
         self._fold_seconds = fold_seconds
         self._stopping = threading.Event()
         self._wake = threading.Event()
+        self._ready_lock = threading.Lock()
         self._ready: tuple[float, Exception | None] = (0.0, None)
 
     def start(self) -> None:
@@ -59,12 +61,7 @@ class Collector:
 
     async def find(self, survey_id: str) -> StoredSurvey:
         """The survey that a URL names."""
-        try:
-            raw = bytes.fromhex(survey_id)
-        except ValueError:
-            raw = b""
-        if len(raw) != 32 or raw.hex() != survey_id:
-            raise UnknownSurvey("a survey id must be 64 hex digits, got something else")
+        raw = parse_id(survey_id)
         recent = self.store.remembered(raw)
         return await asyncio.to_thread(self.store.survey, raw) if recent is None else recent
 
@@ -75,14 +72,16 @@ class Collector:
 
     def check_ready(self) -> None:
         """Raise unless something can be made durable now; asks the store at most once a second."""
-        checked, error = self._ready
-        if time.monotonic() - checked > _READY_SECONDS:
-            try:
-                self.store.probe()
-                error = None
-            except HubbubError as failure:
-                error = failure
-            self._ready = (time.monotonic(), error)
+        with self._ready_lock:
+            checked, error = self._ready
+            if time.monotonic() - checked > _READY_SECONDS:
+                try:
+                    self.store.probe()
+                    error = None
+                except HubbubError as failure:
+                    error = failure
+                    log.warning("the collector is not ready: %s", failure)
+                self._ready = (time.monotonic(), error)
         if error is not None:
             raise error
 
@@ -92,7 +91,11 @@ class Collector:
 
     def _append(self, batches: list[Batch]) -> list[Outcome]:
         started = time.perf_counter()
-        outcomes = self.store.append(batches)
+        try:
+            outcomes = self.store.append(batches)
+        except Exception:
+            self.metrics.add("hubbub_commit_failures_total")
+            raise
         self.metrics.add("hubbub_commits_total")
         self.metrics.add("hubbub_commit_seconds_total", time.perf_counter() - started)
         return outcomes
@@ -105,7 +108,7 @@ class Collector:
 
     def _fold(self) -> None:
         """Fold, close what has run out, go on with what is being closed. A failure is tried again next time."""
-        for step in (self._fold_pending, self._close_what_has_run_out, self.store.tidy):
+        for step in (self._fold_pending, self._close_what_has_run_out, self._tidy):
             try:
                 step()
             except HubbubError as error:
@@ -119,11 +122,34 @@ class Collector:
         if self.store.fold_all():
             self.metrics.add("hubbub_folds_total")
 
+    def _tidy(self) -> None:
+        if not self.store.tidy(_TIDY_SECONDS):
+            self.tidy_soon()  # after pending reports had their turn
+
     def _close_what_has_run_out(self) -> None:
+        failure: HubbubError | None = None
         for stored in self.store.all_surveys():
             closes = stored.survey.closes
             if closes is not None and not stored.closed and closes <= datetime.now(UTC):
-                self.store.close_survey(stored.survey.survey_id)
+                try:
+                    self.store.close_survey(stored.survey.survey_id)
+                except UnknownSurvey:
+                    pass  # deleted a moment ago
+                except HubbubError as error:
+                    failure = failure or error
+        if failure is not None:
+            raise failure
+
+
+def parse_id(survey_id: str) -> bytes:
+    """The id that a URL names."""
+    try:
+        raw = bytes.fromhex(survey_id)
+    except ValueError:
+        raw = b""
+    if len(raw) != 32 or raw.hex() != survey_id:
+        raise UnknownSurvey("a survey id must be 64 hex digits, got something else")
+    return raw
 
 
 def collector_of(request: Request) -> Collector:

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -23,6 +23,7 @@ from hubbub.wire.report_batch import parse_batch
 _ACCEPTED, _DUPLICATE, _INVALID = 0, 1, 2
 _STATUSES: Final = np.array([b'"accepted"', b'"duplicate"', b'"invalid"'], dtype=object)
 _CACHE: Final = "public, max-age=300"
+_EXPOSED: Final = {"Access-Control-Expose-Headers": "Retry-After"}
 
 
 async def get_survey(request: Request) -> Response:
@@ -61,6 +62,9 @@ async def post_reports(request: Request) -> Response:
         problem.headers = {**(problem.headers or {}), **headers}
         collector.metrics.add("hubbub_refused_uploads_total", 1, f'problem="{problem.kind}"')
         return respond(problem)
+    except ClientDisconnect:  # every day, and nobody is there to be told
+        collector.metrics.add("hubbub_refused_uploads_total", 1, 'problem="cut-off"')
+        return Response(status_code=400)
 
 
 async def _take(request: Request, stored: StoredSurvey, taken: list[int], headers: dict[str, str]) -> Response:
@@ -113,12 +117,12 @@ def _cors_headers(request: Request, stored: StoredSurvey) -> dict[str, str]:
     """Let pages of the survey's origins read the reply, and refuse those of others. Programs send no origin."""
     origin = request.headers.get("origin")
     if origin is None or "*" in stored.origins:
-        return {"Access-Control-Allow-Origin": "*"} if "*" in stored.origins else {"Vary": "Origin"}
+        return {"Access-Control-Allow-Origin": "*", **_EXPOSED} if "*" in stored.origins else {"Vary": "Origin"}
     if origin not in stored.origins:
         raise Problem(
             "origin-not-allowed", "the page must be of an origin of the survey, got another", {"Vary": "Origin"}
         )
-    return {"Access-Control-Allow-Origin": origin, "Vary": "Origin"}
+    return {"Access-Control-Allow-Origin": origin, "Vary": "Origin", **_EXPOSED}
 
 
 ROUTES: Final = [

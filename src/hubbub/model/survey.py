@@ -221,11 +221,14 @@ def _parse_time(name: str, value: object) -> datetime | None:
         raise ParameterError(f"{name} must be a time, got {name}={value!r}")
     if value.tzinfo is None:
         raise ParameterError(f"{name} must name its time zone, got {name}={value.isoformat()}")
-    return value.astimezone(UTC).replace(microsecond=0)
+    try:
+        return value.astimezone(UTC).replace(microsecond=0)
+    except OverflowError:
+        raise ParameterError(f"{name} must be in the years 1 to 9999, got {name}={value.isoformat()}") from None
 
 
 def _time_text(value: datetime | None) -> str | None:
-    return None if value is None else value.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return None if value is None else value.replace(tzinfo=None).isoformat() + "Z"
 
 
 def _check_type(name: str, value: object, kind: type, text: str) -> None:

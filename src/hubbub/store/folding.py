@@ -9,12 +9,22 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from sqlalchemy import Connection, Engine, delete, func, select, text, update
+from sqlalchemy import Connection, Engine, Table, delete, func, select, text, update
 
 from hubbub.errors import HubbubError, StoreError, StoreUnavailable, UnknownSurvey
 from hubbub.model.mechanism import Accumulator
 from hubbub.model.tally import Tally
-from hubbub.store.schema import BUSY_MILLISECONDS, available, is_sqlite, pending, reading, surveys, tallies, writing
+from hubbub.store.schema import (
+    BUSY_MILLISECONDS,
+    available,
+    is_sqlite,
+    pending,
+    reading,
+    report_ids,
+    surveys,
+    tallies,
+    writing,
+)
 from hubbub.wire.tally_file import encode_tally, parse_tally
 
 _ROWS_AT_ONCE: Final = 500
@@ -51,6 +61,8 @@ def fold(engine: Engine, survey: int, survey_id: bytes, accumulator: Accumulator
             raise StoreError(f"a stored tally must be whole, got a damaged one: {error}") from None
         if not keys:
             return tally, erased
+        if any(len(part) % accumulator.report_dtype.itemsize for part in parts):
+            raise StoreError("pending reports must be whole, got some that were cut short")
         reports = np.frombuffer(b"".join(parts), accumulator.report_dtype)
         accumulator.accumulate(tally.cells, reports)
         folded = Tally(survey_id, tally.count + len(reports), tally.cells)
@@ -98,8 +110,7 @@ def forget(engine: Engine) -> bool:
     """
     with available():
         if not is_sqlite(engine):
-            with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as plain:
-                plain.execute(text(f"VACUUM {pending.name}"))
+            _vacuum(engine, pending)
             return True
         connection = engine.raw_connection()
         try:
@@ -110,8 +121,22 @@ def forget(engine: Engine) -> bool:
             busy = cursor.fetchone()
             return busy is not None and busy[0] == 0
         finally:
-            connection.cursor().execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
-            connection.close()
+            try:
+                connection.cursor().execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
+            finally:
+                connection.close()
+
+
+def forget_ids(engine: Engine) -> None:
+    """Give back the space of ids that were dropped; for SQLite `forget` does it."""
+    if not is_sqlite(engine):
+        with available():
+            _vacuum(engine, report_ids)
+
+
+def _vacuum(engine: Engine, table: Table) -> None:
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as plain:
+        plain.execute(text(f"VACUUM {table.name}"))
 
 
 def surveys_with_pending(engine: Engine) -> list[bytes]:

@@ -5,8 +5,10 @@ A commit costs milliseconds of waiting for the disk, however much it writes. So 
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
+import traceback
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Final
@@ -16,6 +18,8 @@ from numpy.typing import NDArray
 
 from hubbub.errors import StoreError, StoreUnavailable
 from hubbub.store.reports import Batch, Outcome
+
+log = logging.getLogger("hubbub.store")
 
 _REPORTS_AT_ONCE: Final = 50_000
 
@@ -78,7 +82,13 @@ class GroupCommit:
         try:
             outcomes = self._append([batch for batch, _ in group])
         except Exception as error:  # whatever it is, nobody may wait for ever
-            outcomes = [error if isinstance(error, StoreError) else StoreUnavailable("a commit failed")] * len(group)
+            if isinstance(error, StoreError):
+                log.warning("a commit failed: %s", error)
+            else:  # where it happened, but not its message, which could hold what was sent
+                trace = "".join(traceback.format_tb(error.__traceback__))
+                log.error("a commit failed with %s\n%s", type(error).__name__, trace)
+                error = StoreUnavailable("a commit failed")
+            outcomes = [error] * len(group)
         for (_, future), outcome in zip(group, outcomes, strict=True):
             if isinstance(outcome, StoreError):
                 future.set_exception(outcome)

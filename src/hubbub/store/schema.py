@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -116,9 +117,11 @@ def _parse_database(database: str) -> URL:
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
     connection.isolation_level = None  # transactions begin where `_begin_sqlite` says
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
+    tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if not tables or meta.name in tables:  # it changes the file, and somebody else's is left as it is
+        connection.execute("PRAGMA journal_mode = WAL")
     for pragma in (
-        f"busy_timeout = {BUSY_MILLISECONDS}",
-        "journal_mode = WAL",
         "synchronous = FULL",  # a commit is on the disk when it returns
         "secure_delete = ON",  # what is deleted is overwritten with zeros
         "cache_size = -16384",  # 16 MiB for each connection
@@ -155,6 +158,8 @@ def available() -> Iterator[None]:
     except DBAPIError as error:
         reason = (str(error.orig).splitlines() or [""])[0][:200]
         raise StoreUnavailable(f"the database must be there and writable, got {reason!r}") from error
+    except sqlite3.Error as error:  # from a connection that is used directly
+        raise StoreUnavailable(f"the database must be there and writable, got {str(error)[:200]!r}") from error
     except SQLAlchemyError as error:
         raise StoreUnavailable(f"the database must be there and writable, got {type(error).__name__}") from error
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import logging
+import math
 import secrets
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +15,7 @@ from types import TracebackType
 from typing import Final, Self, TypeAlias
 
 import numpy as np
-from sqlalchemy import Row, delete, insert, select, update
+from sqlalchemy import Row, delete, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from hubbub.errors import HubbubError, ParameterError, StoreError, StoreUnavailable, UnknownSurvey
@@ -36,9 +38,15 @@ from hubbub.store.schema import (
 )
 from hubbub.wire.tally_file import encode_tally
 
+log = logging.getLogger("hubbub.store")
+
 _REMEMBERED_SECONDS: Final = 5.0
 _MOST_REMEMBERED: Final = 256
 _IDS_DROPPED_AT_ONCE: Final = 20_000
+_PROBE: Final = text(  # one statement, because other collectors write the same row
+    f"INSERT INTO {meta.name} (name, value) VALUES ('probe', :value) "  # noqa: S608  # our own name
+    "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+)
 
 Build: TypeAlias = Callable[[Survey], Mechanism]
 """How a survey becomes its mechanism: the closed registry, but for tests of the store itself."""
@@ -78,7 +86,7 @@ class Store:
     def __init__(self, database: str, build: Build = mechanism_for) -> None:
         self.engine = open_engine(database)
         self.build = build
-        self._to_forget = False  # whether the database may hold copies of what was erased
+        self._to_forget = True  # whether the database may hold copies of what was erased
         self._remembered: dict[bytes, tuple[float, StoredSurvey]] = {}
         try:
             prepare_schema(self.engine)
@@ -133,11 +141,14 @@ class Store:
 
     def add_survey(self, survey: Survey, origins: Sequence[str] = ("*",)) -> StoredSurvey:
         """Keep a survey, with a tally of nobody."""
+        document = survey.to_json()
+        if Survey.from_json(document) != survey:  # one that cannot be read again would be in everybody's way
+            raise ParameterError(f"a survey must be read as it is written, got another for {survey.name!r}")
         mechanism = self.build(survey)
         empty = Tally(survey.survey_id, 0, np.zeros(mechanism.cells_shape, np.int64))
         row = {
             "survey_id": survey.survey_id,
-            "document": survey.to_json(),
+            "document": document,
             "origins": json.dumps(list(origins)),
             "state": "open",
         }
@@ -177,14 +188,24 @@ class Store:
         self._remembered.pop(survey_id, None)
 
     def all_surveys(self) -> list[StoredSurvey]:
-        """All surveys, the oldest first."""
+        """All surveys that can be read, the oldest first; the log and `check` name those that cannot."""
         with reading(self.engine) as connection:
             ids = list(
                 connection.scalars(
                     select(surveys.c.survey_id).where(surveys.c.state != "deleting").order_by(surveys.c.key)
                 )
             )
-        return [self.survey(bytes(survey_id)) for survey_id in ids]
+        found = []
+        for survey_id in ids:
+            try:
+                found.append(self.survey(bytes(survey_id)))
+            except StoreUnavailable:
+                raise
+            except UnknownSurvey:
+                pass  # deleted a moment ago
+            except HubbubError as error:
+                log.warning("the survey %s cannot be read: %s", bytes(survey_id).hex(), error)
+        return found
 
     def _loaded(self, row: Row[tuple[int, bytes, bytes, str, str]], known: StoredSurvey | None) -> StoredSurvey:
         if known is None or known.key != row.key:
@@ -205,12 +226,14 @@ class Store:
 
     def delete_survey(self, survey_id: bytes) -> None:
         """Forget a survey with everything that belongs to it; its ids are dropped by the next `tidy`."""
-        stored = self.survey(survey_id)
-        with writing(self.engine) as connection:
-            connection.execute(update(surveys).where(surveys.c.key == stored.key).values(state="deleting"))
+        mine = (surveys.c.survey_id == survey_id, surveys.c.state != "deleting")
+        with writing(self.engine) as connection:  # never reads the document, so that a damaged one can go, too
+            change = update(surveys).where(*mine).values(state="deleting").returning(surveys.c.key)
+            if (key := connection.scalar(change)) is None:
+                raise UnknownSurvey(f"no survey of this id is here, got {survey_id.hex()[:8]}")
             # The tally first, as a fold does, so that the two cannot wait for each other.
-            connection.execute(delete(tallies).where(tallies.c.survey == stored.key))
-            connection.execute(delete(pending).where(pending.c.survey == stored.key))
+            connection.execute(delete(tallies).where(tallies.c.survey == key))
+            connection.execute(delete(pending).where(pending.c.survey == key))
         self._to_forget = True
         self.forget_state(survey_id)
 
@@ -231,7 +254,8 @@ class Store:
         """The sums of every report that was durable when this was called."""
         stored = self.survey(survey_id)
         tally, erased = folding.fold(self.engine, stored.key, survey_id, stored.mechanism)
-        self._to_forget |= erased
+        if erased:
+            self._to_forget = True
         return tally
 
     def fold_all(self) -> int:
@@ -247,30 +271,54 @@ class Store:
             except HubbubError as error:
                 failure = failure or error
         if self._to_forget:
-            self._to_forget = not folding.forget(self.engine)
+            self._to_forget = False  # before, because an answer may erase something meanwhile
+            forgotten = False
+            try:
+                forgotten = folding.forget(self.engine)
+            finally:
+                if not forgotten:
+                    self._to_forget = True
         if failure is not None:
             raise failure
         return len(waiting)
 
-    def tidy(self) -> None:
-        """Go on with surveys that are being closed or deleted: their ids are dropped, a few thousand at a time."""
+    def tidy(self, seconds: float = math.inf) -> bool:
+        """Go on with surveys that are being closed or deleted, for about so long; whether all is done.
+
+        Their ids are dropped, a few thousand at a time.
+        """
+        deadline, done = time.monotonic() + seconds, True
         with reading(self.engine) as connection:
             rows = connection.execute(
                 select(surveys.c.key, surveys.c.survey_id, surveys.c.state).where(
                     surveys.c.state.in_(["closing", "deleting"])
                 )
             ).all()
+        failure: HubbubError | None = None
         for key, survey_id, state in rows:
+            try:
+                done &= self._tidy(key, bytes(survey_id), state, deadline)
+            except HubbubError as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+        return done
+
+    def _tidy(self, key: int, survey_id: bytes, state: str, deadline: float) -> bool:
+        if state == "closing":
+            self.tally(survey_id)  # nothing may wait when the ids are gone
+        while self._drop_ids(key):
+            self._to_forget = True
+            if time.monotonic() >= deadline:
+                return False
+        folding.forget_ids(self.engine)
+        with writing(self.engine) as connection:
             if state == "closing":
-                self.tally(bytes(survey_id))  # nothing may wait when the ids are gone
-            while self._drop_ids(key):
-                pass
-            with writing(self.engine) as connection:
-                if state == "closing":
-                    where = (surveys.c.key == key, surveys.c.state == "closing")
-                    connection.execute(update(surveys).where(*where).values(state="closed"))
-                else:
-                    connection.execute(delete(surveys).where(surveys.c.key == key))
+                where = (surveys.c.key == key, surveys.c.state == "closing")
+                connection.execute(update(surveys).where(*where).values(state="closed"))
+            else:
+                connection.execute(delete(surveys).where(surveys.c.key == key))
+        return True
 
     def _drop_ids(self, key: int) -> bool:
         """Drop some ids of a survey; whether there were any. Another collector may be at it, too."""
@@ -285,8 +333,7 @@ class Store:
     def probe(self) -> None:
         """Write something small: raises StoreUnavailable when nothing can be made durable now."""
         with writing(self.engine) as connection:
-            connection.execute(delete(meta).where(meta.c.name == "probe"))
-            connection.execute(insert(meta).values(name="probe", value=secrets.token_hex(4)))
+            connection.execute(_PROBE, {"value": secrets.token_hex(4)})
 
     @property
     def embedded(self) -> bool:
