@@ -67,7 +67,7 @@ ABOUT = About(
     guarantee="pure ε",
     report="17 bytes",
     limit="universe ≤ 2^512 values, ε ≤ 6",
-    server_time="about a second, whatever the universe",
+    server_time="about a second at 64 bits, nine at 512",
     use_when="the universe is large and nothing is known of its values",
     options=(Option("size", "auto", "of tally and beam", ("auto", "small", "standard")),),
 )
