@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from hubbub.simulation import population
 from hubbub.simulation.paper.study import CALIBRATIONS, Contender
 
-WANTED, TAIL = 0.9, 200
+SEED, WANTED, TAIL = 2010, 0.9, 200
 SHARES = (0.5, 0.2, 0.1)
 STAGED = {"layout": "staged", "sparsity": "4"}
 LEAN = {"layout": "lean", "sparsity": "1"}
@@ -32,7 +32,7 @@ LAYOUTS = {
 _FIRST, _GROW = 500, 4  # people
 _PILOT = (0.125, 0.25, 0.5, 1.0, 2.0)  # crowds to run, over the first that is found four times in a row …
 _PILOT_RUNS = 8
-_AROUND = (0.5, 0.7, 1.0, 1.4, 2.0)  # … and then over the one that these runs say is enough
+_AROUND = (0.5, 0.7, 1.0, 1.4, 2.0)  # … and then, twice, over the one that the runs so far say is enough
 _RESAMPLES = 1_000
 _STEPS, _LONGEST = 50, 2.0  # of Newton's method
 _RIDGE = 1e-3  # keeps the slope finite where every crowd is found always or never
@@ -42,9 +42,9 @@ Row = dict[str, Any]
 class Trials(NamedTuple):
     """Runs and successes in crowds of some sizes."""
 
-    people: Sequence[int]
-    runs: Sequence[int]
-    found: Sequence[int]
+    people: list[int]
+    runs: list[int]
+    found: list[int]
 
 
 @dataclass(frozen=True)
@@ -57,17 +57,26 @@ class Case:
     share: float
 
     def run(self, seed: int, runs: int) -> Row:
-        """The people needed, with an interval, and all trials behind them; `runs` in each of the last crowds."""
+        """The people needed, with an interval; in all, five times `runs` are in the fit."""
         name = f"{self.layout} {self.calibration} {self.bits} {self.share}"
         rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
         people = _FIRST
         while not all(self._found(people, 4, rng)):
             people *= _GROW
-        pilot = self._trials(people, _PILOT, _PILOT_RUNS, rng)
         # Far below, the curve is no logistic one: the pilot's trials say where to look and are not in the fit.
-        trials = self._trials(smallest(pilot, rng)[0], _AROUND, runs, rng)
-        needed, low, high, half = smallest(trials, rng)
-        return {"case": self, "people": needed, "low": low, "high": high, "half": half, "runs": sum(trials.runs)}
+        pilot = self._trials(people, _PILOT, _PILOT_RUNS, rng)
+        half = self._trials(_within(pilot), _AROUND, runs // 2, rng)
+        other = self._trials(_within(half), _AROUND, runs - runs // 2, rng)
+        trials = Trials(half.people + other.people, half.runs + other.runs, half.found + other.found)
+        low, high = interval(trials, rng)
+        return {
+            "case": self,
+            "people": people_for(trials, WANTED),
+            "low": low,
+            "high": high,
+            "half": people_for(trials, 0.5),
+            "runs": sum(trials.runs),
+        }
 
     def _trials(self, middle: float, ratios: Sequence[float], runs: int, rng: np.random.Generator) -> Trials:
         people = [round(middle * ratio) for ratio in ratios]
@@ -81,25 +90,35 @@ class Case:
             yield survey.finds_first(crowd, rng)
 
 
-def smallest(trials: Trials, rng: np.random.Generator) -> tuple[float, ...]:
-    """The people for nine of ten on the fitted curve, the ends of an interval of 95 %, and the people for one half."""
-    runs = np.array(trials.runs)
-    logs = np.log(np.array(trials.people, np.float64))
-    places = (logs - logs.mean()) / logs.std()
-    curve = _fit(places, runs, np.array([trials.found]))
-    chances = 1 / (1 + np.exp(-(curve[0, 0] + curve[0, 1] * places)))
-    again = _fit(places, runs, rng.binomial(runs, chances, (_RESAMPLES, len(runs))))
-    crossings = [_crossing(curve)[0], *np.quantile(_crossing(again), [0.025, 0.975]), _crossing(curve, 0.5)[0]]
-    return tuple(np.exp(logs.mean() + logs.std() * np.array(crossings)).tolist())
+def people_for(trials: Trials, chance: float) -> float:
+    """The people with whom the fitted curve has this chance."""
+    logs = np.log(trials.people)
+    return float(np.exp(_crossing(_fit(logs, np.array(trials.runs), np.array([trials.found])), chance)[0]))
 
 
-def _crossing(curves: NDArray[np.float64], chance: float = WANTED) -> NDArray[np.float64]:
+def interval(trials: Trials, rng: np.random.Generator) -> tuple[float, float]:
+    """An interval of 95 % around the people needed: trials are drawn again from the fitted curve."""
+    logs, runs = np.log(trials.people), np.array(trials.runs)
+    curve = _fit(logs, runs, np.array([trials.found]))
+    chances = 1 / (1 + np.exp(-(curve[0, 0] + curve[0, 1] * logs)))
+    again = _fit(logs, runs, rng.binomial(runs, chances, (_RESAMPLES, len(runs))))
+    low, high = np.exp(np.quantile(_crossing(again, WANTED), [0.025, 0.975])).tolist()
+    return low, high
+
+
+def _within(trials: Trials) -> float:
+    """The people needed, but no crowd that is not between those tried."""
+    return min(max(people_for(trials, WANTED), min(trials.people)), max(trials.people))
+
+
+def _crossing(curves: NDArray[np.float64], chance: float) -> NDArray[np.float64]:
     return np.asarray((math.log(chance / (1 - chance)) - curves[:, 0]) / curves[:, 1])
 
 
-def _fit(places: NDArray[np.float64], runs: NDArray[np.int64], found: NDArray[np.int64]) -> NDArray[np.float64]:
+def _fit(logs: NDArray[np.float64], runs: NDArray[np.int64], found: NDArray[np.int64]) -> NDArray[np.float64]:
     """Intercepts and slopes of the likeliest logistic curves, one for each row of `found`, by Newton's method."""
-    design = np.stack([np.ones_like(places), places], axis=1)
+    middle, scale = logs.mean(), logs.std()
+    design = np.stack([np.ones_like(logs), (logs - middle) / scale], axis=1)
     curves = np.tile([0.0, 1.0], (len(found), 1))
     for _ in range(_STEPS):
         chance = 1 / (1 + np.exp(-curves @ design.T))
@@ -107,7 +126,8 @@ def _fit(places: NDArray[np.float64], runs: NDArray[np.int64], found: NDArray[np
         bend = np.einsum("bk,ki,kj->bij", runs * chance * (1 - chance), design, design) + _RIDGE * np.eye(2)
         step = np.linalg.solve(bend, slope[:, :, np.newaxis])[:, :, 0]
         curves += step * np.minimum(1.0, _LONGEST / np.maximum(np.linalg.norm(step, axis=1, keepdims=True), 1e-12))
-    return curves
+    slopes = curves[:, 1] / scale
+    return np.stack([curves[:, 0] - slopes * middle, slopes], axis=1)
 
 
 def cases(quick: bool) -> list[Case]:

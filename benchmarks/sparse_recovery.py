@@ -166,7 +166,7 @@ def page(command: str, quick: bool) -> str:
         for people in (250_000, 350_000)
         for groups in ((3,) if quick else (3, 5, 9))
     ]
-    people = [case.run(SEED, 8 if quick else 40) for case in crowds.cases(quick)]
+    people = [case.run(crowds.SEED, 8 if quick else 40) for case in crowds.cases(quick)]
     versions = f"python {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}"
     growth = "\n".join(f"- {kind}: {slopes(rows_, 'bits', 'draw decode')}." for kind, rows_ in timed.items())
     every_decode = [row for rows_ in timed.values() for row in rows_]
@@ -174,7 +174,7 @@ def page(command: str, quick: bool) -> str:
 
 What the operator behind [`glps`](mechanisms.md#glps-glps-hh) measures, how well it recovers, and what it costs.
 
-Made by `{command}` from seed {SEED} with
+Made by `{command}` from seeds {SEED} and {crowds.SEED} (people) with
 {versions}, hubbub {hubbub.__version__}.
 Times are CPU time of the process that made the page, on a machine that had other work: compare them with one another.
 

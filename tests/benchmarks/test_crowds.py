@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
-from benchmarks.crowds import Case, Trials, smallest
+from benchmarks.crowds import Case, Trials, interval, people_for
 
 from benchmarks import crowds
 
@@ -12,20 +14,21 @@ from benchmarks import crowds
 def test_people_of_a_known_curve() -> None:
     """A curve that is one half at 1,000 people and nine of ten at 3,000, with trials exactly as it says."""
     people = [500, 1_000, 2_000, 4_000, 8_000]
-    chances = 1 / (
-        1 + np.array([(1_000 / n) ** 2 for n in people])
-    )  # a logistic curve of slope 2: nine of ten at 3,000
+    chances = 1 / (1 + (1_000 / np.array(people)) ** 2)  # logistic in the logarithm, with a slope of 2
     trials = Trials(people, [10**8] * 5, np.rint(1e8 * chances).astype(int).tolist())
-    assert smallest(trials, np.random.default_rng(1)) == pytest.approx([3_000, 3_000, 3_000, 1_000], rel=1e-3)
+    assert people_for(trials, 0.9) == pytest.approx(3_000, rel=1e-4)
+    assert people_for(trials, 0.5) == pytest.approx(1_000, rel=1e-4)
+    assert interval(trials, np.random.default_rng(1)) == pytest.approx([3_000, 3_000], rel=1e-3)
     few = Trials(people, [50] * 5, np.rint(50 * chances).astype(int).tolist())
-    needed, low, high, _ = smallest(few, np.random.default_rng(1))
-    assert 2_000 < low < needed < high < 4_500
+    low, high = interval(few, np.random.default_rng(1))
+    assert 2_000 < low < 3_000 < high < 4_500
 
 
 def test_trials_that_all_agree_have_people() -> None:
     """Never found, then always: the steepest curve there is still crosses between the two."""
-    needed, low, high, half = smallest(Trials([100, 200, 400, 800], [9] * 4, [0, 0, 9, 9]), np.random.default_rng(1))
-    assert 200 < half < needed < 400
+    trials = Trials([100, 200, 400, 800], [9] * 4, [0, 0, 9, 9])
+    assert 200 < people_for(trials, 0.5) < people_for(trials, 0.9) < 400
+    low, high = interval(trials, np.random.default_rng(1))
     assert 200 <= low <= high <= 400
 
 
@@ -41,3 +44,16 @@ def test_a_case_and_its_line() -> None:
     rows = [{"case": Case("a", "tight", 32, share), "people": 500 / share**2, **line} for share in crowds.SHARES]
     (summary,) = crowds.summary(rows)
     assert (summary["50 %"], summary["10 %"], summary["k"]) == ("2.0k (1.9k–2.1k)", "50k (1.9k–2.1k)", "2.00")
+
+
+def test_the_mechanisms_page_repeats_the_measured_people() -> None:
+    """Its table of a fifth of the people has the numbers of the benchmark's page for 2^32 values."""
+    docs = Path(__file__).parents[2] / "docs"
+    measured, told = ((docs / name).read_text("utf-8") for name in ("sparse-recovery.md", "mechanisms.md"))
+    for layout in crowds.LAYOUTS:
+        numbers = []
+        for calibration in ("paper", "tight", "onebit"):
+            fifth = measured.split(f"| {layout} | 2^32 | {calibration} | ")[1].split(" | ")[1].split(" (")[0]
+            numbers.append(f"{round(float(fifth[:-1]) * {'M': 10**6, 'k': 10**3}[fifth[-1]]):,}")
+        kind, sparsity, decoder = layout.split(", ")
+        assert f"| `{kind}`, {sparsity}, `{decoder}` | {' | '.join(numbers)} |" in told

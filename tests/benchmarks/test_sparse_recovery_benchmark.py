@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks import sparse_recovery
+from benchmarks import crowds, sparse_recovery
 
 
 def test_rows_are_those_of_the_operator() -> None:
@@ -34,3 +34,5 @@ def test_the_page_is_of_this_benchmark() -> None:
     wide = (20, 32, 64, 128, 256, 512)
     for row in sparse_recovery.sizes(wide, (1, 2, 4, 8, 16, 32, 64)):
         assert f"| {' | '.join(str(value) for value in row.values())} |" in text
+    for case in crowds.cases(quick=False):
+        assert f"| {case.layout} | 2^{case.bits} | {case.calibration} | " in text
