@@ -69,7 +69,8 @@ def draw_name(domain: CodedText, low: int, high: int, rng: np.random.Generator) 
 def _others(kind: str) -> tuple[Items, frozenset[str]]:
     """Names of everybody else, twenty people each: rare, and most of them long."""
     names = [f"{k * 7919:x}-site.example" if kind == "hosts" else f"qu{k * 7919:x}ing" for k in range(OTHERS)]
-    return DOMAINS[kind]().encode(names), frozenset(names)
+    items = DOMAINS[kind]().encode(names)
+    return items, frozenset([*names, *map(str, DOMAINS[kind]().decode(items))])
 
 
 def measure(cell: Names, seed: int, run: int) -> Row:

@@ -55,8 +55,8 @@ from hubbub.numeric.tails import binomial_threshold
 MAX_EPSILON = 6
 _STANDARD_FROM = 300_000  # people from which a larger tally pays
 _STANDARD_VALUES = 30  # or values that could be seen at once
-_FINGERPRINT_BITS = 12
-_TYPICAL_LENGTHS = {"hostnames-1": 56, "words-1": 32, "text-1": 56}  # bits of codes that should be found best
+_FINGERPRINT_BITS = 8
+_TYPICAL_LENGTHS = {"hostnames-1": 60, "words-1": 36, "text-1": 60}  # bits of codes that should be found best
 _FIELDS = {
     *("bucket_bits", "depths", "chunks", "ends", "masks", "keep_threshold", "beam_bits", "fingerprint_bits"),
 }
@@ -161,6 +161,12 @@ class Tree:
         matching = np.asarray(fingerprints(self._keys[0], items, self.fingerprint) == roots)
         matching[matching] = [value is not None for value in self.survey.domain.decode(items[matching])]
         return matching
+
+    @cached_property
+    def fallback_paths(self) -> NDArray[np.uint64]:
+        """The path of "(other)", if the domain is text with a code."""
+        none = self.survey.domain.encode([None])
+        return self.paths(none if self.code is not None else none[:0])
 
     def buckets(self, paths: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """The bucket of each path in each row, shape (n, rows)."""

@@ -49,8 +49,10 @@ def accept(
         rivals = np.flatnonzero(np.isfinite(lead[number]) & (np.arange(each) != place))
         ahead = own - rows[number, rivals]
         pull = total / (levels.noise * people)  # nats per person that a path is ahead
-        doubts[number] = _rivals(ahead, pull, collision) + _UNLISTED * _unlisted(
-            tree, depths, own, pull, float(front.used[number * each + place])
+        used = front.used[number * each : (number + 1) * each]
+        longer = math.log(2) * (used[rivals] - used[place])  # nats by which a rival is rarer beforehand
+        doubts[number] = _rivals(ahead, longer, pull, collision) + _UNLISTED * _unlisted(
+            tree, depths, own, pull, float(used[place])
         )
     order = np.argsort(doubts, kind="stable")
     sure = order[np.cumsum(doubts[order]) <= _DOUBT]
@@ -84,26 +86,29 @@ def _uneven(tree: Tree, depths: Depths, levels: TreeLevels, own: NDArray[np.floa
     return float((deviations**2).sum()) > degrees + 5 * math.sqrt(2 * degrees)
 
 
-def _rivals(ahead: NDArray[np.float64], pull: float, collision: float) -> float:
-    """The likelihood that a neighbour is the real one, over that of the path: shape (neighbours, rows).
+def _rivals(ahead: NDArray[np.float64], longer: NDArray[np.float32], pull: float, collision: float) -> float:
+    """The odds that a neighbour is the real one, by how far the path is ahead of it: shape (neighbours, rows).
 
     Rows they share say the same of both, so the difference is that of the rows after they part. Or one of those is a
     collision, and the neighbour is ahead in the others.
     """
-    likely = np.exp(-np.clip(pull * ahead.sum(axis=1), -700.0, 700.0)).sum()
+    lead = pull * ahead.sum(axis=1) + longer
+    likely = np.exp(-np.clip(lead, -700.0, 700.0)).sum()
     gains = np.maximum(ahead, 0.0)
-    without = np.exp(-np.clip(pull * (ahead.sum(axis=1, keepdims=True) - gains), -700.0, 700.0))
+    without = np.exp(-np.clip(lead[:, np.newaxis] - pull * gains, -700.0, 700.0))
     return float(likely + collision * without[gains > 0].sum())
 
 
 def _unlisted(tree: Tree, depths: Depths, own: NDArray[np.float64], pull: float, used: float) -> float:
     """The same for all neighbours there are: behind each depth, as many as there are ways to go on.
 
-    Their evidence behind that depth is noise, for which the likelihood ratio is 1 on average.
+    Their evidence behind that depth is noise, for which the likelihood ratio is 1 on average. Of the ways to go on
+    with a code, few have the fingerprint that the root says.
     """
-    length = used + tree.fingerprint if tree.code is not None else depths.bits[-1]
+    length = used if tree.code is not None else depths.bits[-1]
     parts = np.array([own[rows].sum() for rows in depths.rows])
     behind = np.cumsum(parts[::-1])[::-1][1:]
-    ways = np.maximum(length - np.array(depths.bits[:-1]), 0.0)
+    ways = length - np.array(depths.bits[:-1], float)
     evidence = pull * behind - pull**2 * depths.after / 2
-    return float(np.exp(np.clip(math.log(2) * ways - evidence, -700.0, 700.0))[ways > 0].sum())
+    parting = ways + tree.fingerprint > 0
+    return float(np.exp(np.clip(math.log(2) * ways - evidence, -700.0, 700.0))[parting].sum())

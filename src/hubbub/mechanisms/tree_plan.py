@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from hubbub.numeric.tails import normal_quantile_log
 from hubbub.numeric.tree_kernels import MAX_MASKS, ROW_BITS
@@ -16,7 +16,9 @@ ONE_ROW_BITS = 20  # universes so small that every value has a cell
 FULL_DEPTH_ROWS = 3  # the deepest level is split over independent hashes, so that one collision cannot decide
 _REACH = 2.3  # how far above the beam's edge a value should stand at each depth, in standard errors
 _LEVEL = 0.05
-_LONG_SHARE = 0.15  # reporters on code bits beyond the typical length
+_TEXT_REACH = 2.1
+_TEXT_LIST = 512
+_TEXT_SHORTEST = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +87,54 @@ def plan_text_tree(fingerprint: int, width: int, typical: int, standard: bool) -
     knee = min(bits, root + 4 * -(-(fingerprint + typical - root) // 4))
     depths = list(range(root, knee, 4)) + list(range(knee, bits, 8)) + [bits]
     chunks = [below - above for above, below in pairwise([0, *depths])]
-    beam = text_beam_width(standard)
     before = [depth for depth in depths if depth <= knee]
-    wanted = [_edge(math.log(beam) - depth * math.log(2)) + _REACH for depth in before]
-    cumulative = [(1 - _LONG_SHARE) * (reach / wanted[-1]) ** 2 for reach in wanted]
-    shares = [after - above for above, after in zip([0.0, *cumulative], cumulative, strict=False)]
+    cumulative = _text_shares(before, fingerprint, typical, text_beam_width(standard))
     deeper = len(depths) - len(before)
-    shares += [_LONG_SHARE / max(deeper, 1)] * deeper
-    shares = [share / sum(shares) for share in shares]
+    rest = (1 - cumulative[-1]) / max(deeper, 1)
+    cumulative += [cumulative[-1] + rest * (number + 1) for number in range(deeper)]
+    shares = [(after - above) / cumulative[-1] for above, after in pairwise([0.0, *cumulative])]
     rows = list(zip(depths, chunks, shares, strict=True))
     return TreePlan(root, tuple(depths), tuple(chunks), _ends([share for _, _, share in rows]))
+
+
+def _text_shares(depths: list[int], fingerprint: int, typical: int, beam: int) -> list[float]:
+    """Cumulative shares that let codes of every length up to the typical one be found as near their limit as can be.
+
+    A code of l bits needs z(l) = Q⁻¹(level·2^−l) + 1.645 standard errors to be accepted, however well it is found; it
+    gets some excess. Where it ends, people down to there must have kept it in the beam, √W·z ≥ Q⁻¹(beam/2^depth) +
+    reach; and people between any two depths in the list of its root. People below a depth must tell it from the
+    other ways to go on, less those whose fingerprint is wrong: √(1 − W)·z ≥ Q⁻¹(level·2^−(l − depth)) + 1.645.
+    The shares belong to the least excess for which the least W at each depth leaves enough below it.
+    """
+
+    def needed(length: int) -> float:
+        return _edge(math.log(_LEVEL / 2) - max(length, 0) * math.log(2)) + 1.645
+
+    def kept(width: float, bits: int, z: float) -> float:
+        """The share that keeps a path among so many, of 2^bits."""
+        return ((_edge(math.log(width) - bits * math.log(2)) + _TEXT_REACH) / z) ** 2
+
+    def least(excess: float) -> list[float]:
+        found: list[float] = []
+        for depth in depths:
+            z = needed(max(depth - fingerprint, 6)) + excess
+            in_list = [w + kept(_TEXT_LIST, depth - above, z) for above, w in zip(depths, found, strict=False) if depth-above > math.log2(_TEXT_LIST)]
+            in_beam = kept(beam if found else 1 << depth, depth, z)  # all roots are in the beam
+            found.append(min(1.0, max([in_beam, *found[-1:], *in_list])))
+        return found
+
+    def fits(excess: float) -> bool:
+        return all(
+            w + (needed(length - depth) / (needed(length) + excess)) ** 2 <= 1
+            for depth, w in zip(depths, least(excess), strict=True)
+            for length in range(max(depth - fingerprint, _TEXT_SHORTEST), typical + 1)
+        )
+
+    low, high = 0.0, 16.0
+    for _ in range(20):
+        middle = (low + high) / 2
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return least(high)
 
 
 def _bucket_bits(standard: bool) -> int:

@@ -28,7 +28,7 @@ _LIST_WIDTH = 512
 _LISTED = 64
 _MAX_ROOTS = 512  # promising roots looked into in one pass
 _NEAR = 1.0  # a root is promising from this many standard errors below acceptance
-_QUOTA = 128  # paths of the beam under one root: without it the children of one giant fill the beam
+_QUOTA = 512  # paths of the beam under one root: without it the children of one giant fill the beam
 _LN2 = math.log(2)
 _SAMPLE = 1 << 16  # children looked at to see where the beam ends
 
@@ -36,10 +36,13 @@ _SAMPLE = 1 << 16  # children looked at to see where the beam ends
 def search(tree: Tree, levels: TreeLevels, query: Query) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
     """Paths of the values that stand out, and their counts."""
     walk = _Walk(tree, levels)
-    accepted = np.empty((0, tree.path_words), np.uint64)
-    counts = np.empty(0)
-    left = levels
     people = int(levels.people.sum())
+    # No path of the code leads to "(other)", which may be what most people hold: it is asked for by name.
+    accepted = tree.fallback_paths
+    counts, left = refit(tree, levels, accepted)
+    keep = counts >= tree.acceptance_counts(accepted, people, query)
+    if not keep.all():
+        accepted, counts, left = accepted[:0], counts[:0], levels
     for number in range(_PASSES):
         promising = walk.beam(left, capped=number > 0)
         if query.best_guess:
@@ -89,8 +92,7 @@ class _Walk:
             most = math.sqrt(2 * math.log((1 << self.tree.plan.bucket_bits) / 32))
             caps = most * np.sqrt(levels.noise * levels.people)
             estimates = np.minimum(estimates, caps[:, np.newaxis].astype(np.float32))
-        front, ranks = self._all_roots(estimates)
-        front = front.take(np.sort(np.argsort(-ranks, kind="stable")[: self._beam_widths[0]]))
+        front = self._all_roots(estimates)
         crowding = 1.0
         for number in range(1, len(self.depths.bits)):
             front, ranks, crowding = self._grow(number, estimates, front, crowding)
@@ -129,22 +131,19 @@ class _Walk:
             ranks = np.take_along_axis(ranks, best, axis=1)
             chosen = (best + np.arange(lists)[:, np.newaxis] * (scores.size // lists)).ravel()
             front = self._descend(number, front, scores.ravel()[chosen], chosen)
+            ranks[np.isneginf(front.scores).reshape(ranks.shape)] = -np.inf
         order = np.argsort(-ranks, axis=1, kind="stable")[:, :_LISTED]
         return front.take((order + np.arange(lists)[:, np.newaxis] * ranks.shape[1]).ravel())
 
     def _root_of(self, paths: NDArray[np.uint64]) -> NDArray[np.uint64]:
         return np.asarray(paths[:, 0] >> np.uint64(64 - self.depths.bits[0]))
 
-    def _all_roots(self, levels: NDArray[np.float32]) -> tuple[Front, NDArray[np.float32]]:
-        """Every root, and its rank."""
+    def _all_roots(self, levels: NDArray[np.float32]) -> Front:
+        """Every root."""
         bits = self.depths.bits[0]
         paths = np.zeros((1 << bits, self.tree.path_words), np.uint64)
         paths[:, 0] = np.arange(len(paths), dtype=np.uint64) << np.uint64(64 - bits)
-        front = self._with_state(paths, levels[0, self.tree.row_buckets(0, paths).astype(np.int64)])
-        if self.tree.code is None:
-            return front, front.scores
-        evidence = front.scores * np.abs(front.scores) / np.float32(2 * self.depths.so_far[0] * _LN2)
-        return front, np.asarray(evidence - front.used, np.float32)
+        return self._with_state(paths, levels[0, self.tree.row_buckets(0, paths).astype(np.int64)])
 
     def _with_state(self, roots: NDArray[np.uint64], scores: NDArray[np.float32]) -> Front:
         """Roots with the state their code bits lead to; impossible ones are left out."""
@@ -210,7 +209,9 @@ class _Walk:
         if filled > 1.2 * wanted:
             chosen = np.sort(np.argpartition(ranks[:filled], filled - wanted)[filled - wanted :])
         crowding = min(max(reach / max(filled, 1), 1.0), 1e6)
-        return self._descend(number, front, scores[chosen], places[chosen]), ranks[chosen], crowding
+        grown = self._descend(number, front, scores[chosen], places[chosen])
+        possible = np.flatnonzero(grown.scores > -np.inf)
+        return grown.take(possible), ranks[chosen[possible]], crowding
 
     def _descend(self, number: int, front: Front, scores: NDArray[np.float32], chosen: NDArray[np.int64]) -> Front:
         """The chosen children, with their scores."""
@@ -221,7 +222,11 @@ class _Walk:
         nodes, used = front.nodes[parents], front.used[parents]
         if self.tree.code is not None:
             after, more = self.tree.code.jumps(chunk)
+            open_ = nodes != self.tree.code.done
             nodes, used = after[nodes, last], used + more[nodes, last]
+            ended = np.flatnonzero(open_ & (nodes == self.tree.code.done) & (scores > -np.inf))
+            wrong = ended[~self.tree.is_value(grown[ended])]
+            scores[wrong] = -np.inf
         return Front(grown, scores, nodes, used)
 
 
