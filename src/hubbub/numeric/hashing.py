@@ -56,7 +56,7 @@ def _as_key(hashed: int) -> HashKey:
 
 
 def hash_words(key: HashKey, messages: NDArray[np.uint32]) -> NDArray[np.uint64]:
-    """The 64-bit hash of each row of 32-bit words, shape (n, k) with k < 64. Costs about 7 ns for 4 words, where there are many."""
+    """The 64-bit hash of each row of 32-bit words, shape (n, k) with k < 64. Costs about 7 ns for 4 words of many."""
     hashes = np.empty(len(messages), np.uint64)
     _hash_rows(np.uint32(key.low), np.uint32(key.high), np.ascontiguousarray(messages, np.uint32), hashes)
     return hashes
@@ -85,7 +85,7 @@ def uniform_below(hashes: NDArray[np.uint64], bound: int) -> NDArray[np.int64]:
     return ((high * factor + (low * factor >> np.uint64(32))) >> np.uint64(32)).astype(np.int64)
 
 
-# numba widens what it adds and XORs to 64 bits: the casts keep everything in 32, or no loop becomes vector instructions.
+# numba widens sums and XORs to 64 bits: the casts keep them in 32, or no loop would become vector instructions.
 
 
 @njit(inline="always")
