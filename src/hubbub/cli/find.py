@@ -153,10 +153,12 @@ def encoded(
     people: People, domain: Domain, truth: Counter[Any] | None, advance: Callable[[int], None]
 ) -> Iterator[Items]:
     """Everybody's items, chunk by chunk; the truth is counted on the way."""
+    from hubbub.numeric.bulk_items import encode_items
+
     for values in people.chunks():
-        items = domain.encode(values)
+        items = encode_items(domain, values)
         if truth is not None:
-            truth.update(item.tobytes() for item in items)
+            truth.update(items.view(f"V{8 * domain.item_words}").ravel().tolist())
         yield items
         advance(len(values))
 
