@@ -45,6 +45,7 @@ ascii_text = st.text(st.characters(max_codepoint=127), max_size=70)
 )
 @example(values=[])
 @example(values=["", OTHER, " (OTHER) ", "x" * 64, "x" * 65, "x" * 63 + " y", "1" * 155, "1" * 156, "-1", "+1", "1_0"])
+@example(values=["a1//b.org", "a1:b//c.org", "1a://b.org", "://b.org", "a://", "a:/b"])
 @example(values=["www.www.", "www.www.a", "WwW.a.b", "www", "[::1", "[]", "[::1]x", f"[{'1' * 62}]", f"[{'1' * 63}]"])
 @example(values=["é" * 40, "Straße.de", b"bytes.org", None, 7, 7.0, Hostile(), "a\x00"])
 def test_items_equal_those_of_the_domain(domain, values) -> None:
