@@ -74,14 +74,14 @@ def test_reports_and_sums_equal_the_twins(bits: int, epsilon: str) -> None:
 
 
 def test_no_report_depends_on_the_others_of_its_block() -> None:
-    """More reports than a block holds, at once and in parts of odd sizes: the same reports, the same sums."""
+    """More reports than are taken at once, at once and in parts of odd sizes: the same reports, the same sums."""
     tree = make_tree(130, "4")
-    items = np.random.default_rng(5).integers(0, 4, (1100, 3), dtype=np.uint64)
-    words = SeededWords(6).draw(1100, 4)
+    items = np.random.default_rng(5).integers(0, 4, (66_000, 3), dtype=np.uint64)
+    words = SeededWords(6).draw(66_000, 4)
     whole, cells = tree.randomize(items, words), np.zeros(tree.cells_shape, np.int64)
     tree.accumulate(cells, whole)
     parts = np.zeros_like(cells)
-    for part in np.split(np.arange(1100), [1, 18, 529, 1042]):
+    for part in np.split(np.arange(66_000), [1, 18, 529, 1042]):
         reports = tree.randomize(items[part], words[part])
         assert np.array_equal(reports, whole[part])
         tree.accumulate(parts, reports)
