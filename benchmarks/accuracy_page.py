@@ -8,7 +8,8 @@ from typing import Any
 MILLION, CLEAR = 1_000_000, 12
 Z95_TARGET, FALSE_TARGET, ERROR_TARGET, WIDE_TARGET = 11.6, 16 / 200, 1.05, 23.5
 NAMES_TARGET, LIST_TARGET = 0.8, 7.2
-TALLY_TARGET, DECODE_TARGETS = 50.0, {"small": 0.5, "standard": 1.5}
+ENCODE_TARGET, TALLY_TARGET, DECODE_TARGETS = 100.0, 50.0, {"small": 0.5, "standard": 1.5}
+PURE_LDP_TARGET = 50.0
 
 Row = dict[str, Any]
 
@@ -77,6 +78,13 @@ def verdict(what: str, value: float | None, target: float, unit: str = "", digit
     return [what, f"≤ {target:g}{unit}", f"{value:.{digits}f}{unit}", missed]
 
 
+def ratios(peer: Sequence[Row] | str) -> dict[float, float]:
+    """For each ε, how many times as long as `tree` pure-ldp takes to make a report and to add it up."""
+    rows = [] if isinstance(peer, str) else peer
+    spent = [row["encode_ns_per_person"] + row["tally_ns_per_report"] for row in rows]
+    return {row["epsilon"]: his / ours for row, ours, his in zip(rows[::2], spent[::2], spent[1::2], strict=True)}
+
+
 def verdicts(results: Row, cells: Sequence[Row], speeds: Sequence[Row]) -> list[list[str]]:
     """Every target with what was measured."""
     rows = []
@@ -98,7 +106,12 @@ def verdicts(results: Row, cells: Sequence[Row], speeds: Sequence[Row]) -> list[
             rows.append(verdict(what, share, 100 * FALSE_TARGET, " %", 1))
     for row in (row for row in speeds if row["bits"] == 64):
         rows.append(verdict(f"decode, {row['size']}", row["decode_s"], DECODE_TARGETS[row["size"]], " s"))
+        rows.append(verdict(f"encode, {row['size']}, ε = 1", row["encode_ns_per_person"], ENCODE_TARGET, " ns", 0))
         rows.append(verdict(f"tally, {row['size']}, ε = 1", row["tally_ns_per_report"], TALLY_TARGET, " ns", 0))
+    for epsilon, ratio in ratios(results["pure_ldp"]).items():
+        missed = "reached" if ratio >= PURE_LDP_TARGET else f"missed by {PURE_LDP_TARGET - ratio:.0f}"
+        what = f"encode and tally of pure-ldp over those of `tree`, ε = {epsilon:g}"
+        rows.append([what, f"≥ {PURE_LDP_TARGET:g}", f"{ratio:.0f}", missed])
     return rows
 
 
@@ -126,6 +139,9 @@ def page(results: Row) -> str:
     ]
     ten = [[*score, *times(row)] for score, row in zip(scores, rivals, strict=True)]
     pure = table(f"; ε; people; reported; right; F1@10; {timed}", ten) if rivals else f"{peer}."
+    if rivals:
+        longer = " and ".join(f"**{ratio:.0f}** times as long at ε = {each:g}" for each, ratio in ratios(peer).items())
+        pure += f"\n\nTo make a report and add it up takes pure-ldp {longer}."
     lines = [
         line(
             row,

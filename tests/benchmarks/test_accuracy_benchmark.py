@@ -140,10 +140,22 @@ def test_a_run_becomes_a_page(tiny: list[accuracy.Row], monkeypatch: pytest.Monk
     for name, value in {**tiny_names, "CELLS": [names.CELLS[1]]}.items():
         monkeypatch.setattr(names, name, value)
     given = argparse.Namespace(quick=True, runs=None, seed=1, workers=0)
-    written = accuracy_page.page({**json.loads(json.dumps(accuracy.run(given))), "command": "the command"})
+    results = {**json.loads(json.dumps(accuracy.run(given))), "command": "the command"}
+    written = accuracy_page.page(results)
     headings = ("What is measured", "Against the targets", "Names", "Against the prefix extending method", "Speed")
     assert all(f"\n## {heading}\n" in written for heading in headings)
     assert "Made by `the command`" in written
     assert "| decode, small | ≤ 0.5 s | 0.40 s | reached |" in written
+    assert "| encode, small, ε = 1 | ≤ 100 ns | 100 ns | reached |" in written
     assert "| tally, small, ε = 1 | ≤ 50 ns | 60 ns | missed by 10 ns |" in written
     assert "pure-ldp was left out" in written
+    scores = {"reported": 10, "right": 9, "f1": 0.9, "people": 100_000, "decode_s": 1.0}
+    pairs = [("tree", 4.0, 60.0, 140.0), ("pure-ldp", 4.0, 18_000.0, 7_000.0), ("tree", 1.0, 50.0, 50.0)]
+    results["pure_ldp"] = [
+        {**scores, "who": who, "epsilon": epsilon, "encode_ns_per_person": encode, "tally_ns_per_report": tally}
+        for who, epsilon, encode, tally in [*pairs, ("pure-ldp", 1.0, 2_000.0, 2_500.0)]
+    ]
+    written = accuracy_page.page(results)
+    assert "takes pure-ldp **125** times as long at ε = 4 and **45** times as long at ε = 1." in written
+    assert "| encode and tally of pure-ldp over those of `tree`, ε = 4 | ≥ 50 | 125 | reached |" in written
+    assert "| encode and tally of pure-ldp over those of `tree`, ε = 1 | ≥ 50 | 45 | missed by 5 |" in written

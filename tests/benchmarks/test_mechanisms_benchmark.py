@@ -21,6 +21,7 @@ def in_process(name: str, **arguments: object) -> mechanisms.Row:
         (mechanisms.Case(mechanisms.JL, 8, 300), 17, 256),
         (mechanisms.Case("naive-laplace", 4, 20), None, 16),
         (mechanisms.Case(mechanisms.BUCKET, 32, 300), 17, None),
+        (mechanisms.Case("tree small", 24, 300), 17, None),
     ],
 )
 def test_a_case_has_every_number(case: mechanisms.Case, report_bytes: int | None, cells: int | None) -> None:

@@ -43,7 +43,8 @@ def key_bytes(key) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("bits", "epsilon"), [(3, "1"), (20, "2"), (21, "0.5"), (23, "1"), (64, "1"), (64, "4"), (65, "2"), (130, "1")]
+    ("bits", "epsilon"),
+    [(3, "1"), (20, "2"), (21, "0.5"), (23, "1"), (64, "1"), (64, "4"), (64, "6"), (65, "2"), (130, "1")],
 )
 def test_reports_and_sums_equal_the_twins(bits: int, epsilon: str) -> None:
     """Every step of a report and of its tally, for universes with and without hashing and for one to six masks."""
@@ -70,6 +71,21 @@ def test_reports_and_sums_equal_the_twins(bits: int, epsilon: str) -> None:
             expected[(row << plan.bucket_bits) + position] += sign
         expected[(tree.rows << plan.bucket_bits) + row] += 1
     assert np.array_equal(cells, expected)
+
+
+def test_no_report_depends_on_the_others_of_its_block() -> None:
+    """More reports than are taken at once, at once and in parts of odd sizes: the same reports, the same sums."""
+    tree = make_tree(130, "4")
+    items = np.random.default_rng(5).integers(0, 4, (66_000, 3), dtype=np.uint64)
+    words = SeededWords(6).draw(66_000, 4)
+    whole, cells = tree.randomize(items, words), np.zeros(tree.cells_shape, np.int64)
+    tree.accumulate(cells, whole)
+    parts = np.zeros_like(cells)
+    for part in np.split(np.arange(66_000), [1, 18, 529, 1042]):
+        reports = tree.randomize(items[part], words[part])
+        assert np.array_equal(reports, whole[part])
+        tree.accumulate(parts, reports)
+    assert np.array_equal(parts, cells)
 
 
 def test_the_transform_counts_matches() -> None:

@@ -23,6 +23,7 @@ from hubbub.model.estimates import Answer, Estimates, Hitter, Query
 from hubbub.model.mechanism import Decoder, Items
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
+from hubbub.numeric.bulk_items import encode_items
 from hubbub.numeric.tails import normal_quantile, normal_tail_log
 
 
@@ -88,7 +89,7 @@ def encode_candidates(domain: Domain, candidates: Iterable[object]) -> Items:
     """The items of the candidates that are in the domain, each once, in order."""
     if isinstance(candidates, str | bytes):
         raise ParameterError(f"candidates must be a list of values, got {type(candidates).__name__}")
-    encoded = domain.encode(candidates)
+    encoded = encode_items(domain, candidates)
     (fallback,) = domain.encode([None])
     if domain.decode(fallback) == [OTHER]:
         encoded = encoded[(encoded != fallback).any(axis=1)]

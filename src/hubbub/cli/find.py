@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from hubbub.model.survey import Survey
 
 DEFAULT_DOMAIN = "text:32"
+_TRUTH_SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -153,24 +154,31 @@ def encoded(
     people: People, domain: Domain, truth: Counter[Any] | None, advance: Callable[[int], None]
 ) -> Iterator[Items]:
     """Everybody's items, chunk by chunk; the truth is counted on the way."""
+    from hubbub.numeric.bulk_items import encode_items
+
     for values in people.chunks():
-        items = domain.encode(values)
+        items = encode_items(domain, values)
         if truth is not None:
-            truth.update(item.tobytes() for item in items)
+            truth.update(items.view(f"V{8 * domain.item_words}").ravel().tolist())
         yield items
         advance(len(values))
 
 
-def true_counts(found: Found) -> dict[Any, int]:
-    """The people holding each value, as the domain normalises it, most first."""
+def largest_counts(found: Found) -> dict[Any, int]:
+    """The people holding each of the commonest values, as the domain normalises them, most first."""
     import numpy as np
 
-    counted = (found.truth or Counter()).most_common()
+    counted = (found.truth or Counter()).most_common(_TRUTH_SHOWN)
     if not counted:
         return {}
     items = np.frombuffer(b"".join(item for item, _ in counted), np.uint64).reshape(len(counted), -1)
-    values = found.survey.domain.decode(items)
-    return {value: count for value, (_, count) in zip(values, counted, strict=True)}
+    return dict(zip(found.survey.domain.decode(items), (count for _, count in counted), strict=True))
+
+
+def true_counts(found: Found) -> list[int]:
+    """The people holding each value that was found."""
+    items = found.survey.domain.encode([hitter.value for hitter in found.answer.hitters])
+    return [(found.truth or Counter())[item.tobytes()] for item in items]
 
 
 def to_json(found: Found) -> dict[str, Any]:
@@ -185,33 +193,32 @@ def to_json(found: Found) -> dict[str, Any]:
         "hitters": hitters,
     }
     if found.truth is not None:
-        true = true_counts(found)
-        for hitter in hitters:
-            hitter["true_count"] = true.get(hitter["value"], 0)
-        document["truth"] = [{"value": value, "count": count} for value, count in list(true.items())[:20]]
+        for hitter, count in zip(hitters, true_counts(found), strict=True):
+            hitter["true_count"] = count
+        document["truth"] = [{"value": value, "count": count} for value, count in largest_counts(found).items()]
     return {**document, "seconds": found.seconds}
 
 
 def show(found: Found, top: int) -> None:
     """The answer for people."""
     survey, answer = found.survey, found.answer
-    true = true_counts(found)
+    largest = largest_counts(found)
     with_named = answer.candidate_limit is not None
     columns = [("value", "left"), ("people", "right"), ("share", "right"), ("between", "right"), ("sure", "right")]
     columns += [("named", "left")] if with_named else []
-    columns += [("true", "right")] if true else []
+    columns += [("true", "right")] if largest else []
     rows = []
-    for hitter in answer.hitters:
+    for hitter, true in zip(answer.hitters, true_counts(found), strict=True):
         interval = f"{number(max(hitter.low, 0))} – {number(max(hitter.high, 0))}"
         row = [str(hitter.value), number(hitter.count), f"{hitter.share:.2%}", interval, _sure(hitter.confidence)]
         row += ["yes" if hitter.listed else "no"] if with_named else []
-        rows.append([*row, number(true.get(hitter.value, 0))] if true else row)
-    if true:
+        rows.append([*row, number(true)] if largest else row)
+    if largest:
         seen = {hitter.value for hitter in answer.hitters}
         # With a full table nobody knows what else was seen.
-        largest = list(true.items())[: 10 if len(seen) < top else 0]
+        missing = list(largest.items())[: 10 if len(seen) < top else 0]
         unseen = ["–", "–", "not seen", "–", *(["–"] if with_named else [])]
-        rows.extend([str(value), *unseen, number(count)] for value, count in largest if value not in seen)
+        rows.extend([str(value), *unseen, number(count)] for value, count in missing if value not in seen)
     options = " ".join(f"{key}={value}" for key, value in survey.options.items())
     title = f"{survey.mechanism} {options}: {number(answer.reports)} reports, {survey.stated}"
     limit = f"Values held by fewer than about {number(answer.detection_limit)} people may go unseen"

@@ -33,6 +33,8 @@ from typing import Any, BinaryIO, cast
 
 from hubbub.errors import InputError
 
+_PART = 1 << 16  # bytes read at once
+
 
 @dataclass(frozen=True, eq=False)
 class People:
@@ -193,25 +195,39 @@ class _File:
             with gzip.GzipFile(fileobj=raw) if self.is_gzip else raw as unpacked:
                 yield cast(BinaryIO, unpacked)
 
-    def lines(self, newline: str) -> Iterator[str]:
-        """Yield the lines with their ends, as UTF-8 after the byte order mark."""
+    @contextmanager
+    def unmarked(self) -> Iterator[BinaryIO]:
+        """Open the file after its byte order mark, if it has one."""
         with self.open() as raw:
             if raw.read(3) != b"\xef\xbb\xbf":
                 raw.seek(0)
-            with io.TextIOWrapper(raw, encoding="utf-8", errors="replace", newline=newline) as lines:
-                yield from lines
+            yield raw
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yield the file in parts that end where a line does, without its line feed."""
+        with self.unmarked() as raw:
+            parts: list[bytes] = []
+            while part := raw.read(_PART):
+                lines, feed, rest = part.rpartition(b"\n")
+                if feed:
+                    yield b"".join([*parts, lines])
+                    parts = []
+                parts.append(rest)
+            yield b"".join(parts)
 
     def columns(self) -> list[str]:
         return [""]
 
     def values(self, column: int) -> Generator[object, None, None]:  # noqa: ARG002
-        # newline="\n" ends lines at LF alone: a value may hold CR, VT, NEL or U+2028.
-        for line in self.lines(newline="\n"):
-            if value := line.removesuffix("\n").removesuffix("\r"):
-                yield value
+        # Lines end at LF alone: a value may hold CR, VT, NEL or U+2028. No character of UTF-8 holds an LF, so a block
+        # is decoded as the whole file would be.
+        for block in self.blocks():
+            lines = block.decode("utf-8", "replace").split("\n")
+            yield from filter(None, (line.removesuffix("\r") for line in lines) if b"\r" in block else lines)
 
     def count(self) -> int:
-        return sum(1 for _ in self.values(0))
+        lines = (block.split(b"\n") for block in self.blocks())
+        return sum(len(some) - some.count(b"") - some.count(b"\r") for some in lines)
 
     kind = "CSV"
 
@@ -237,10 +253,15 @@ class _File:
 class _Csv(_File):
     """Columns named by the first row; rows that are empty, [], are left out."""
 
+    def lines(self) -> Iterator[str]:
+        """Yield the lines with their ends, whichever they are."""
+        with self.unmarked() as raw, io.TextIOWrapper(raw, encoding="utf-8", errors="replace", newline="") as lines:
+            yield from lines
+
     def rows(self) -> Iterator[list[str]]:
         try:
             delimiter = "\t" if self.name.lower().endswith((".tsv", ".tsv.gz")) else ","
-            yield from filter(None, csv.reader(self.lines(newline=""), delimiter=delimiter))
+            yield from filter(None, csv.reader(self.lines(), delimiter=delimiter))
         except csv.Error as error:  # its messages speak of limits and never quote the file
             raise InputError(f"the file must be CSV, got {self.name!r} ({error})") from None
 
@@ -250,6 +271,9 @@ class _Csv(_File):
     def values(self, column: int) -> Generator[object, None, None]:
         for row in islice(self.rows(), 1, None):
             yield row[column] if column < len(row) else ""
+
+    def count(self) -> int:
+        return sum(1 for _ in self.values(0))
 
 
 class _Parquet(_File):

@@ -45,7 +45,7 @@ from hubbub.model.mechanism import Items, Reports, Words
 from hubbub.model.privacy import PrivacyGuarantee
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Cells, Tally
-from hubbub.numeric import tree_kernels
+from hubbub.numeric import tree_kernels, tree_reports
 from hubbub.numeric.bit_paths import code_items, fingerprint_paths, fingerprints, from_paths, to_paths
 from hubbub.numeric.hadamard import transform
 from hubbub.numeric.hashing import HashKey, Purpose, derive_key
@@ -202,7 +202,7 @@ class Tree:
         coins, bucket = self._keys[1], self._keys[2]
         arrays = self.arrays
         symbols = np.empty(len(items), np.uint8)
-        tree_kernels.randomize(
+        tree_reports.randomize(
             np.uint32(coins.low),
             np.uint32(coins.high),
             np.uint32(bucket.low),
@@ -240,7 +240,7 @@ class Tree:
         check_reports(reports, self.report_dtype)
         coins = self._keys[1]
         split = self.rows << self.plan.bucket_bits
-        tree_kernels.accumulate(
+        tree_reports.accumulate(
             np.uint32(coins.low),
             np.uint32(coins.high),
             reports["id"],

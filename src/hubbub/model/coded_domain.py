@@ -129,13 +129,18 @@ class CodedText(Domain):
         code = self.code.to_json()
         return {"kind": "coded_text", "code": code, "normalization": self.normalization, "width": self.width}
 
-    def code_length(self, value: object) -> int | None:
-        """Bits of the code of a value, however wide the items are; None for a value that is "(other)" at any width."""
+    def normal_bytes(self, value: object) -> bytes | None:
+        """The bytes that the code encodes; None for a value that is "(other)" at any width. Total, as encode is."""
         try:
             normal = self._normal(as_text(value))
-        except Exception:  # as in encode: a foreign object may do anything
+        except Exception:  # a foreign object may do anything
             return None
-        return None if normal is None else self.code.length(normal.encode("utf-8"))
+        return None if normal is None else normal.encode("utf-8")
+
+    def code_length(self, value: object) -> int | None:
+        """Bits of the code of a value, however wide the items are; None for a value that is "(other)" at any width."""
+        normal = self.normal_bytes(value)
+        return None if normal is None else self.code.length(normal)
 
     @property
     def _fallback(self) -> int:
@@ -146,10 +151,10 @@ class CodedText(Domain):
         return None if normal == OTHER else normal  # or two items would be shown alike
 
     def _index(self, value: object) -> int:
-        normal = self._normal(as_text(value))
+        normal = self.normal_bytes(value)
         if normal is None:
             return self._fallback
-        bits, length = self.code.encode(normal.encode("utf-8"))
+        bits, length = self.code.encode(normal)
         return bits << (self.width - length) if length <= self.width else self._fallback
 
     def _value(self, index: int) -> int | str | None:

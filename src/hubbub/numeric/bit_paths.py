@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hubbub.numeric.hashing import HashKey, absorb, finish, hash_uint64, start
+from hubbub.numeric.hashing import BLOCK, HashKey, absorb, absorb_block, fill_block, finish_block, hash_uint64, start
 
 
 def to_paths(key: HashKey, items: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
@@ -101,19 +101,27 @@ def _xor_into(words, start_bit, count, value):  # type: ignore[no-untyped-def]
         words[index + 1] ^= value >> np.uint64(64 - shift)
 
 
-@njit(inline="always")
-def _feistel(low, high, step, number, from_bit, from_count, to_bit, to_count):  # type: ignore[no-untyped-def]
-    """XOR F_step(one part of the number) into another part of it."""
+@njit(cache=True, nogil=True)
+def _feistel(low, high, step, numbers, from_bit, from_count, to_bit, to_count, state, halves, hashes):  # type: ignore[no-untyped-def]
+    """XOR F_step(one part of each number) into another part of it, for a block of numbers."""
     parts = (from_count + 63) >> 6
+    count = numbers.shape[0]
     for j in range((to_count + 63) >> 6):
         v0, v1, v2, v3 = start(low, high)
         v0, v1, v2, v3 = absorb(v0, v1, v2, v3, np.uint32(256 * step + j))
+        fill_block(state, v0, v1, v2, v3, count)
         for k in range(parts):
-            word = _read(number, from_bit + 64 * k, min(64, from_count - 64 * k))
-            v0, v1, v2, v3 = absorb(v0, v1, v2, v3, np.uint32(word & np.uint64(0xFFFFFFFF)))
-            v0, v1, v2, v3 = absorb(v0, v1, v2, v3, np.uint32(word >> np.uint64(32)))
-        hashed = finish(v0, v1, v2, v3, 1 + 2 * parts)
-        _xor_into(number, to_bit + 64 * j, min(64, to_count - 64 * j), hashed)
+            size = min(64, from_count - 64 * k)
+            for i in range(count):
+                word = _read(numbers[i], from_bit + 64 * k, size)
+                halves[0, i] = np.uint32(word & np.uint64(0xFFFFFFFF))
+                halves[1, i] = np.uint32(word >> np.uint64(32))
+            absorb_block(state, halves[0], count)
+            absorb_block(state, halves[1], count)
+        finish_block(state, 1 + 2 * parts, hashes, count)
+        size = min(64, to_count - 64 * j)
+        for i in range(count):
+            _xor_into(numbers[i], to_bit + 64 * j, size, hashes[i])
 
 
 @njit(cache=True, nogil=True)
@@ -123,20 +131,20 @@ def _to_paths(low, high, items, bits, paths):  # type: ignore[no-untyped-def]
     right = (bits + 1) // 2
     left = bits - right
     pad = 64 * width - bits
-    number = np.empty(width, np.uint64)
-    for i in range(items.shape[0]):
-        number[:] = items[i]
+    room = np.empty(4 * BLOCK, np.uint32), np.empty((2, BLOCK), np.uint32), np.empty(BLOCK, np.uint64)
+    for first in range(0, items.shape[0], BLOCK):
+        numbers = items[first : first + BLOCK].copy()
         if left:
-            _feistel(low, high, 1, number, 0, right, right, left)
-            _feistel(low, high, 2, number, right, left, 0, right)
-        for k in range(width):  # R' first, then L', from the top down
-            paths[i, k] = np.uint64(0)
-        for k in range((right + 63) >> 6):
-            count = min(64, right - 64 * k)
-            _place(paths[i], pad + left + 64 * k, count, _read(number, 64 * k, count))
-        for k in range((left + 63) >> 6):
-            count = min(64, left - 64 * k)
-            _place(paths[i], pad + 64 * k, count, _read(number, right + 64 * k, count))
+            _feistel(low, high, 1, numbers, 0, right, right, left, *room)
+            _feistel(low, high, 2, numbers, right, left, 0, right, *room)
+        for i in range(numbers.shape[0]):  # R' first, then L', from the top down
+            path = paths[first + i]
+            for k in range((right + 63) >> 6):
+                count = min(64, right - 64 * k)
+                _place(path, pad + left + 64 * k, count, _read(numbers[i], 64 * k, count))
+            for k in range((left + 63) >> 6):
+                count = min(64, left - 64 * k)
+                _place(path, pad + 64 * k, count, _read(numbers[i], right + 64 * k, count))
 
 
 @njit(inline="always")
@@ -158,16 +166,18 @@ def _from_paths(low, high, paths, bits, items):  # type: ignore[no-untyped-def]
     left = bits - right
     pad = 64 * width - bits
     turned = np.empty(width, np.uint64)
-    for i in range(paths.shape[0]):
-        for k in range(width):
-            turned[k] = paths[i, width - 1 - k]
-            items[i, k] = np.uint64(0)
-        for k in range((right + 63) >> 6):
-            count = min(64, right - 64 * k)
-            _xor_into(items[i], 64 * k, count, _read(turned, pad + left + 64 * k, count))
-        for k in range((left + 63) >> 6):
-            count = min(64, left - 64 * k)
-            _xor_into(items[i], right + 64 * k, count, _read(turned, pad + 64 * k, count))
+    room = np.empty(4 * BLOCK, np.uint32), np.empty((2, BLOCK), np.uint32), np.empty(BLOCK, np.uint64)
+    for first in range(0, paths.shape[0], BLOCK):
+        numbers = items[first : first + BLOCK]
+        for i in range(numbers.shape[0]):
+            for k in range(width):
+                turned[k] = paths[first + i, width - 1 - k]
+            for k in range((right + 63) >> 6):
+                count = min(64, right - 64 * k)
+                _xor_into(numbers[i], 64 * k, count, _read(turned, pad + left + 64 * k, count))
+            for k in range((left + 63) >> 6):
+                count = min(64, left - 64 * k)
+                _xor_into(numbers[i], right + 64 * k, count, _read(turned, pad + 64 * k, count))
         if left:
-            _feistel(low, high, 2, items[i], right, left, 0, right)
-            _feistel(low, high, 1, items[i], 0, right, right, left)
+            _feistel(low, high, 2, numbers, right, left, 0, right, *room)
+            _feistel(low, high, 1, numbers, 0, right, right, left, *room)

@@ -56,7 +56,7 @@ def _as_key(hashed: int) -> HashKey:
 
 
 def hash_words(key: HashKey, messages: NDArray[np.uint32]) -> NDArray[np.uint64]:
-    """The 64-bit hash of each row of 32-bit words, shape (n, k) with k < 64. Costs about 25 ns for 4 words."""
+    """The 64-bit hash of each row of 32-bit words, shape (n, k) with k < 64. Costs about 7 ns for 4 words of many."""
     hashes = np.empty(len(messages), np.uint64)
     _hash_rows(np.uint32(key.low), np.uint32(key.high), np.ascontiguousarray(messages, np.uint32), hashes)
     return hashes
@@ -85,6 +85,9 @@ def uniform_below(hashes: NDArray[np.uint64], bound: int) -> NDArray[np.int64]:
     return ((high * factor + (low * factor >> np.uint64(32))) >> np.uint64(32)).astype(np.int64)
 
 
+# numba widens sums and XORs to 64 bits: the casts keep them in 32, or no loop would become vector instructions.
+
+
 @njit(inline="always")
 def _rotate(x, b):  # type: ignore[no-untyped-def]
     return np.uint32((x << np.uint32(b)) | (x >> np.uint32(32 - b)))
@@ -93,53 +96,101 @@ def _rotate(x, b):  # type: ignore[no-untyped-def]
 @njit(inline="always")
 def _round(v0, v1, v2, v3):  # type: ignore[no-untyped-def]
     v0 = np.uint32(v0 + v1)
-    v1 = _rotate(v1, 5) ^ v0
+    v1 = np.uint32(_rotate(v1, 5) ^ v0)
     v0 = _rotate(v0, 16)
     v2 = np.uint32(v2 + v3)
-    v3 = _rotate(v3, 8) ^ v2
+    v3 = np.uint32(_rotate(v3, 8) ^ v2)
     v0 = np.uint32(v0 + v3)
-    v3 = _rotate(v3, 7) ^ v0
+    v3 = np.uint32(_rotate(v3, 7) ^ v0)
     v2 = np.uint32(v2 + v1)
-    v1 = _rotate(v1, 13) ^ v2
+    v1 = np.uint32(_rotate(v1, 13) ^ v2)
     v2 = _rotate(v2, 16)
     return v0, v1, v2, v3
 
 
 @njit(inline="always")
+def _four_rounds(v0, v1, v2, v3):  # type: ignore[no-untyped-def]
+    v0, v1, v2, v3 = _round(v0, v1, v2, v3)
+    v0, v1, v2, v3 = _round(v0, v1, v2, v3)
+    v0, v1, v2, v3 = _round(v0, v1, v2, v3)
+    return _round(v0, v1, v2, v3)
+
+
+@njit(inline="always")
 def start(low, high):  # type: ignore[no-untyped-def]
     """The four state words before the first message word."""
-    return low, high ^ np.uint32(0xEE), np.uint32(0x6C796765) ^ low, np.uint32(0x74656462) ^ high
+    return (
+        low,
+        np.uint32(high ^ np.uint32(0xEE)),
+        np.uint32(np.uint32(0x6C796765) ^ low),
+        np.uint32(np.uint32(0x74656462) ^ high),
+    )
 
 
 @njit(inline="always")
 def absorb(v0, v1, v2, v3, word):  # type: ignore[no-untyped-def]
     """The state after one more message word."""
-    v3 ^= word
+    v3 = np.uint32(v3 ^ word)
     v0, v1, v2, v3 = _round(v0, v1, v2, v3)
     v0, v1, v2, v3 = _round(v0, v1, v2, v3)
-    return v0 ^ word, v1, v2, v3
+    return np.uint32(v0 ^ word), v1, v2, v3
 
 
 @njit(inline="always")
 def finish(v0, v1, v2, v3, length):  # type: ignore[no-untyped-def]
     """The 64-bit hash of a message of `length` words."""
     v0, v1, v2, v3 = absorb(v0, v1, v2, v3, np.uint32(np.uint32(4 * length) << np.uint32(24)))
-    v2 ^= np.uint32(0xEE)
-    for _ in range(4):
-        v0, v1, v2, v3 = _round(v0, v1, v2, v3)
-    low = v1 ^ v3
-    v1 ^= np.uint32(0xDD)
-    for _ in range(4):
-        v0, v1, v2, v3 = _round(v0, v1, v2, v3)
-    return np.uint64(low) | (np.uint64(v1 ^ v3) << np.uint64(32))
+    v0, v1, v2, v3 = _four_rounds(v0, v1, np.uint32(v2 ^ np.uint32(0xEE)), v3)
+    low = np.uint32(v1 ^ v3)
+    v0, v1, v2, v3 = _four_rounds(v0, np.uint32(v1 ^ np.uint32(0xDD)), v2, v3)
+    return np.uint64(low) | (np.uint64(np.uint32(v1 ^ v3)) << np.uint64(32))
+
+
+# The same for a block of messages at a time, word by word: the loops become vector instructions. A state is a vector
+# of 4·BLOCK words, all first words first: distances known to the compiler are what tells it that nothing overlaps.
+
+BLOCK = 512
+
+
+@njit(cache=True, nogil=True)
+def fill_block(state, v0, v1, v2, v3, count):  # type: ignore[no-untyped-def]
+    """One state for all messages, of which there are at most BLOCK."""
+    for i in range(count):
+        state[i] = v0
+        state[BLOCK + i] = v1
+        state[2 * BLOCK + i] = v2
+        state[3 * BLOCK + i] = v3
+
+
+@njit(cache=True, nogil=True)
+def absorb_block(state, words, count):  # type: ignore[no-untyped-def]
+    """One more word of every message."""
+    for i in range(count):
+        v0, v1, v2, v3 = absorb(state[i], state[BLOCK + i], state[2 * BLOCK + i], state[3 * BLOCK + i], words[i])
+        state[i] = v0
+        state[BLOCK + i] = v1
+        state[2 * BLOCK + i] = v2
+        state[3 * BLOCK + i] = v3
+
+
+@njit(cache=True, nogil=True)
+def finish_block(state, length, hashes, count):  # type: ignore[no-untyped-def]
+    """The hashes of all messages, which have `length` words each; the state stays as it is."""
+    for i in range(count):
+        hashes[i] = finish(state[i], state[BLOCK + i], state[2 * BLOCK + i], state[3 * BLOCK + i], length)
 
 
 @njit(cache=True, nogil=True)
 def _hash_rows(low, high, messages, hashes):  # type: ignore[no-untyped-def]
     """Twin: tests/reference/naive.py::half_sip_hash."""
     length = messages.shape[1]
-    for i in range(messages.shape[0]):
-        v0, v1, v2, v3 = start(low, high)
+    state, words = np.empty(4 * BLOCK, np.uint32), np.empty(BLOCK, np.uint32)
+    v0, v1, v2, v3 = start(low, high)
+    for first in range(0, messages.shape[0], BLOCK):
+        count = min(BLOCK, messages.shape[0] - first)
+        fill_block(state, v0, v1, v2, v3, count)
         for j in range(length):
-            v0, v1, v2, v3 = absorb(v0, v1, v2, v3, messages[i, j])
-        hashes[i] = finish(v0, v1, v2, v3, length)
+            for i in range(count):
+                words[i] = messages[first + i, j]
+            absorb_block(state, words, count)
+        finish_block(state, length, hashes[first:], count)

@@ -16,6 +16,7 @@ from hubbub.model.estimates import Answer, Query
 from hubbub.model.mechanism import Items
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
+from hubbub.numeric.bulk_items import encode_items
 from hubbub.numeric.randomness import BulkWords, SeededWords, WordSource
 from hubbub.simulation.rehearsal import check_draws, rehearse, seeded_public_seed
 
@@ -69,7 +70,7 @@ def find(
     query = Query(top=top, level=level)
     domain = DEFAULT_DOMAIN if domain is None else domain
     survey = rehearsal_survey(domain, len(people), epsilon, delta, mechanism, options, seed)
-    chunks = (domain.encode(people[start : start + _AT_ONCE]) for start in range(0, len(people), _AT_ONCE))
+    chunks = (encode_items(domain, people[start : start + _AT_ONCE]) for start in range(0, len(people), _AT_ONCE))
     return run_survey(survey, chunks, words_for(seed), query, candidates, all_candidates)
 
 
