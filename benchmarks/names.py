@@ -44,7 +44,7 @@ class Names(NamedTuple):
 
 
 CELLS = [
-    *(Names("hosts", epsilon, ((20, 35), (35, 43), (43, 52))) for epsilon in (1.0, 4.0)),
+    *(Names("hosts", epsilon, ((20, 35), (35, 43), (43, 52), (52, 64))) for epsilon in (1.0, 4.0)),
     Names("words", 1.0, ((12, 20), (20, 28), (28, 36))),
 ]
 

@@ -56,7 +56,7 @@ MAX_EPSILON = 6
 _STANDARD_FROM = 300_000  # people from which a larger tally pays
 _STANDARD_VALUES = 30  # or values that could be seen at once
 _FINGERPRINT_BITS = 8
-_TYPICAL_LENGTHS = {"hostnames-1": 60, "words-1": 36, "text-1": 60}  # bits of codes that should be found best
+_TYPICAL_LENGTHS = {"hostnames-1": 64, "words-1": 36, "text-1": 64}  # bits of codes that should be found best
 _FIELDS = {
     *("bucket_bits", "depths", "chunks", "ends", "masks", "keep_threshold", "beam_bits", "fingerprint_bits"),
 }
@@ -305,6 +305,17 @@ class Tree:
         if self.code is None:
             return np.full(len(paths), -math.log(self.size))
         return -math.log(2) * self.code.lengths(paths, self.fingerprint, self.bits)
+
+    def odds(self, shares: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Nats for a value that some share of the people hold: for each person estimated, and off for each report.
+
+        A report matches the value with chance 1/q if nobody holds it, and with a larger one if that share does: the
+        likelihood ratio of the matches is linear in their number, and so in the estimate.
+        """
+        absent, true = 1.0 / self.symbols, self.keep + (1 - self.keep) / self.symbols
+        held = absent + np.clip(shares, 0.0, 1.0) * (true - absent)
+        match, miss = np.log(held / absent), np.log((1 - held) / (1 - absent))
+        return (match - miss) / (self.gain * self.symbols), -absent * match - (1 - absent) * miss
 
     def acceptance_counts(self, paths: NDArray[np.uint64], people: int, query: Query) -> NDArray[np.float64]:
         """The count that each value, if absent, reaches with a chance of level/2 times its share, by the exact tail.

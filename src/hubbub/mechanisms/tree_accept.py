@@ -20,16 +20,18 @@ from hubbub.numeric.tails import normal_quantile_log, normal_tail_log
 if TYPE_CHECKING:
     from hubbub.mechanisms.tree import Tree
 
-_DOUBT = 0.05  # expected number of accepted paths that should have been a neighbour
-_UNLISTED = 0.01  # how much of the weight of a root's paths may be missing from its list
-
 
 def accept(
-    tree: Tree, depths: Depths, levels: TreeLevels, front: Front, lists: int, query: Query
-) -> NDArray[np.uint64]:
-    """At most one path of each of some lists of equal length, which stand one after the other."""
+    tree: Tree, levels: TreeLevels, front: Front, let_go: NDArray[np.float64], query: Query, doubt: float
+) -> tuple[NDArray[np.uint64], float]:
+    """At most one path of each of some lists of equal length, which stand one after the other; and doubt left over.
+
+    `let_go` is the weight of what each list let go, as `list_roots` says; `doubt` is how many of the accepted paths
+    may be expected to be a neighbour of the real one.
+    """
+    lists, depths = len(let_go), Depths(tree, levels)
     if lists == 0:
-        return front.paths
+        return front.paths, doubt
     each = len(front.paths) // lists
     people = float(levels.people.sum())
     needed = tree.acceptance_counts(front.paths, int(people), query).reshape(lists, each)
@@ -38,25 +40,43 @@ def accept(
     possible = (tree.is_value(front.paths) & np.isfinite(front.scores)).reshape(lists, each)
     lead = np.where(possible, totals - needed, -np.inf)
     best = np.argmax(lead, axis=1)
-    # Values that are large enough to matter and not yet taken away: each shares some bucket of a row by chance.
-    collision = lists / (1 << tree.plan.bucket_bits)
-    doubts = np.full(lists, np.inf)
+    pulls, costs = tree.odds(totals[np.arange(lists), best] / people)
+    caps = row_caps(tree, levels, pulls, costs)
+    used = front.used.reshape(lists, each) if tree.code is not None else np.full((lists, each), depths.bits[-1])
+    said = np.minimum(rows, caps[:, np.newaxis, :]).sum(axis=2)
+    weights = pulls[:, np.newaxis] * said - costs[:, np.newaxis] * people - math.log(2) * used
+    weights = np.where(possible, weights, -np.inf)
+    own = np.maximum(weights[np.arange(lists), best], -1e300)  # a list without a value has −∞
+    weights[np.arange(lists), best] = let_go  # all that is not the best, listed or not
+    doubts = np.exp(np.clip(np.logaddexp.reduce(weights, axis=1) - own, -700.0, 700.0))
     for number, place in enumerate(best):
-        own, total = rows[number, place], float(totals[number, place])
-        alone = _without_one_row(tree, levels, float(needed[number, place]), collision)
-        if lead[number, place] < 0 or (total - own < alone).any() or _uneven(tree, depths, levels, own):
-            continue
-        rivals = np.flatnonzero(np.isfinite(lead[number]) & (np.arange(each) != place))
-        ahead = own - rows[number, rivals]
-        pull = total / (levels.noise * people)  # nats per person that a path is ahead
-        used = front.used[number * each : (number + 1) * each]
-        longer = math.log(2) * (used[rivals] - used[place])  # nats by which a rival is rarer beforehand
-        doubts[number] = _rivals(ahead, longer, pull, collision) + _UNLISTED * _unlisted(
-            tree, depths, own, pull, float(used[place])
-        )
+        parts, total = rows[number, place], float(totals[number, place])
+        alone = _without_one_row(tree, levels, float(needed[number, place]), _collision(tree, lists))
+        if lead[number, place] < 0 or (total - parts < alone).any() or _uneven(tree, depths, levels, parts):
+            doubts[number] = np.inf
     order = np.argsort(doubts, kind="stable")
-    sure = order[np.cumsum(doubts[order]) <= _DOUBT]
-    return np.asarray(front.paths[sure * each + best[sure]])
+    sure = order[np.cumsum(doubts[order]) <= doubt]
+    return np.asarray(front.paths[sure * each + best[sure]]), doubt - float(doubts[sure].sum())
+
+
+def row_caps(
+    tree: Tree, levels: TreeLevels, pulls: NDArray[np.float64], costs: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The most that each row may say of a value, for some values: shape (values, rows).
+
+    A bucket is shared with another value of such a size with a small chance, which is then as good an explanation: a
+    row cannot speak for a path more than that chance speaks against it. Roots are not hashed and have no collisions.
+    """
+    most = -math.log(_collision(tree, len(pulls)))
+    caps = (most + np.outer(costs, levels.people)) / np.maximum(pulls, 1e-300)[:, np.newaxis]
+    if tree.plan.chunks[0] == tree.plan.bucket_bits:
+        caps[:, 0] = np.inf
+    return np.asarray(caps)
+
+
+def _collision(tree: Tree, values: int) -> float:
+    """The chance that a bucket holds another value, if so many are near acceptance and as many a little below it."""
+    return max(2 * values, 16) / (1 << tree.plan.bucket_bits)
 
 
 def _without_one_row(tree: Tree, levels: TreeLevels, needed: float, collision: float) -> NDArray[np.float64]:
@@ -84,31 +104,3 @@ def _uneven(tree: Tree, depths: Depths, levels: TreeLevels, own: NDArray[np.floa
     deviations = (parts - share * depths.people) / np.sqrt(spread)
     degrees = max(len(deviations) - 1, 1)
     return float((deviations**2).sum()) > degrees + 5 * math.sqrt(2 * degrees)
-
-
-def _rivals(ahead: NDArray[np.float64], longer: NDArray[np.float32], pull: float, collision: float) -> float:
-    """The odds that a neighbour is the real one, by how far the path is ahead of it: shape (neighbours, rows).
-
-    Rows they share say the same of both, so the difference is that of the rows after they part. Or one of those is a
-    collision, and the neighbour is ahead in the others.
-    """
-    lead = pull * ahead.sum(axis=1) + longer
-    likely = np.exp(-np.clip(lead, -700.0, 700.0)).sum()
-    gains = np.maximum(ahead, 0.0)
-    without = np.exp(-np.clip(lead[:, np.newaxis] - pull * gains, -700.0, 700.0))
-    return float(likely + collision * without[gains > 0].sum())
-
-
-def _unlisted(tree: Tree, depths: Depths, own: NDArray[np.float64], pull: float, used: float) -> float:
-    """The same for all neighbours there are: behind each depth, as many as there are ways to go on.
-
-    Their evidence behind that depth is noise, for which the likelihood ratio is 1 on average. Of the ways to go on
-    with a code, few have the fingerprint that the root says.
-    """
-    length = used if tree.code is not None else depths.bits[-1]
-    parts = np.array([own[rows].sum() for rows in depths.rows])
-    behind = np.cumsum(parts[::-1])[::-1][1:]
-    ways = length - np.array(depths.bits[:-1], float)
-    evidence = pull * behind - pull**2 * depths.after / 2
-    parting = ways + tree.fingerprint > 0
-    return float(np.exp(np.clip(math.log(2) * ways - evidence, -700.0, 700.0))[parting].sum())

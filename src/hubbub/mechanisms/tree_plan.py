@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 from hubbub.numeric.tails import normal_quantile_log
 from hubbub.numeric.tree_kernels import MAX_MASKS, ROW_BITS
@@ -19,6 +19,7 @@ _LEVEL = 0.05
 _TEXT_REACH = 2.1
 _TEXT_LIST = 512
 _TEXT_SHORTEST = 20
+_TEXT_SLOPE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +88,8 @@ def plan_text_tree(fingerprint: int, width: int, typical: int, standard: bool) -
     knee = min(bits, root + 4 * -(-(fingerprint + typical - root) // 4))
     depths = list(range(root, knee, 4)) + list(range(knee, bits, 8)) + [bits]
     chunks = [below - above for above, below in pairwise([0, *depths])]
-    before = [depth for depth in depths if depth <= knee]
-    cumulative = _text_shares(before, fingerprint, typical, text_beam_width(standard))
-    deeper = len(depths) - len(before)
-    rest = (1 - cumulative[-1]) / max(deeper, 1)
-    cumulative += [cumulative[-1] + rest * (number + 1) for number in range(deeper)]
-    shares = [(after - above) / cumulative[-1] for above, after in pairwise([0.0, *cumulative])]
+    cumulative = _text_shares(depths, fingerprint, typical, text_beam_width(standard))
+    shares = _raised([after - above for above, after in pairwise([0.0, *cumulative])], 0.1)
     rows = list(zip(depths, chunks, shares, strict=True))
     return TreePlan(root, tuple(depths), tuple(chunks), _ends([share for _, _, share in rows]))
 
@@ -114,20 +111,27 @@ def _text_shares(depths: list[int], fingerprint: int, typical: int, beam: int) -
         """The share that keeps a path among so many, of 2^bits."""
         return ((_edge(math.log(width) - bits * math.log(2)) + _TEXT_REACH) / z) ** 2
 
+    def sought(length: int, excess: float) -> float:
+        return needed(length) + excess + _TEXT_SLOPE * max(length - typical, 0)
+
     def least(excess: float) -> list[float]:
         found: list[float] = []
         for depth in depths:
-            z = needed(max(depth - fingerprint, 6)) + excess
-            in_list = [w + kept(_TEXT_LIST, depth - above, z) for above, w in zip(depths, found, strict=False) if depth-above > math.log2(_TEXT_LIST)]
+            z = sought(max(depth - fingerprint, 6), excess)
             in_beam = kept(beam if found else 1 << depth, depth, z)  # all roots are in the beam
+            in_list = [
+                share + kept(_TEXT_LIST, depth - above, z)
+                for above, share in zip(depths, found, strict=False)
+                if depth - above > math.log2(_TEXT_LIST)
+            ]
             found.append(min(1.0, max([in_beam, *found[-1:], *in_list])))
         return found
 
     def fits(excess: float) -> bool:
         return all(
-            w + (needed(length - depth) / (needed(length) + excess)) ** 2 <= 1
-            for depth, w in zip(depths, least(excess), strict=True)
-            for length in range(max(depth - fingerprint, _TEXT_SHORTEST), typical + 1)
+            share + (needed(length - depth) / sought(length, excess)) ** 2 <= 1
+            for depth, share in zip(depths, least(excess), strict=True)
+            for length in range(max(depth - fingerprint, _TEXT_SHORTEST), depths[-1] - fingerprint + 1)
         )
 
     low, high = 0.0, 16.0
@@ -164,6 +168,10 @@ def _shares(depths: list[int], last_chunk: int, beam: int) -> list[float]:
     wanted = max(exhaustive, math.hypot(before_last, suffix))
     cumulative = [((_edge(math.log(beam) - depth * math.log(2)) + _REACH) / wanted) ** 2 for depth in depths[:-1]]
     steps = [after - before for before, after in zip([0.0, *cumulative], [*cumulative, 1.0], strict=True)]
-    least = 0.25 / len(steps)  # no depth is left without reporters, however small the universe
-    raised = [max(step, least) for step in steps]
+    return _raised(steps, 0.25)
+
+
+def _raised(steps: list[float], least: float) -> list[float]:
+    """No depth is left without reporters; those that need the fewest have this much together at least."""
+    raised = [max(step, least / len(steps)) for step in steps]
     return [step / sum(raised) for step in raised]

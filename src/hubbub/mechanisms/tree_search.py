@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.mechanisms.tree_accept import accept
+from hubbub.mechanisms.tree_accept import accept, row_caps
 from hubbub.mechanisms.tree_levels import Depths, Front, TreeLevels, refit
 from hubbub.model.estimates import Query
 from hubbub.numeric import tree_kernels
@@ -27,8 +27,9 @@ _BROTHER_GAP = 14.0  # nats
 _LIST_WIDTH = 512
 _LISTED = 64
 _MAX_ROOTS = 512  # promising roots looked into in one pass
-_NEAR = 1.0  # a root is promising from this many standard errors below acceptance
-_QUOTA = 512  # paths of the beam under one root: without it the children of one giant fill the beam
+_NEAR = 0.5  # a root is promising from this many standard errors below acceptance
+_QUOTA = 128  # paths of the beam under one root: without it the children of one giant fill the beam
+_TEXT_QUOTA = 512  # more, since a root keeps paths that only their fingerprint will rule out
 _LN2 = math.log(2)
 _SAMPLE = 1 << 16  # children looked at to see where the beam ends
 
@@ -43,15 +44,16 @@ def search(tree: Tree, levels: TreeLevels, query: Query) -> tuple[NDArray[np.uin
     keep = counts >= tree.acceptance_counts(accepted, people, query)
     if not keep.all():
         accepted, counts, left = accepted[:0], counts[:0], levels
+    doubt = query.level / 2  # the other half is for values that nobody holds and that noise alone carries
     for number in range(_PASSES):
         promising = walk.beam(left, capped=number > 0)
         if query.best_guess:
-            best = walk.list_roots(left, promising.paths[:1])
+            best, _ = walk.list_roots(left, promising.paths[:1], levels.sums(tree.buckets(promising.paths[:1])))
             valid = np.flatnonzero(tree.is_value(best.paths)) if len(best.paths) else np.empty(0, np.int64)
             guess = best.paths[valid[:1]]
             return guess, refit(tree, levels, guess)[0]
-        near = walk.near_roots(left, promising, query)
-        fresh = accept(tree, walk.depths, left, walk.list_roots(left, near), len(near), query)
+        near, sizes = walk.near_roots(left, promising, query)
+        fresh, doubt = accept(tree, left, *walk.list_roots(left, near, sizes), query, doubt)
         fresh = fresh[~_contains(accepted, fresh)]
         few = 8 * len(fresh) <= len(accepted)
         accepted = np.concatenate([accepted, fresh])
@@ -77,7 +79,7 @@ class _Walk:
         wider = [max(chunk - 4, 0) for chunk in (*self.depths.chunks[1:], 0)]
         self._beam_widths = [tree.beam >> (more if tree.code is not None else 0) for more in wider]
         self._list_widths = [_LIST_WIDTH >> (more if tree.code is not None else more // 2) for more in wider]
-        self._quotas = [_QUOTA >> (more if tree.code is not None else more // 2) for more in wider]
+        self._quotas = [_TEXT_QUOTA >> more if tree.code is not None else _QUOTA >> more // 2 for more in wider]
         # Among short codes many roots are near acceptance by chance, and each list costs.
         self._roots = _MAX_ROOTS if tree.code is None else _MAX_ROOTS // 4
 
@@ -87,63 +89,98 @@ class _Walk:
         From the second pass on no row may give more than ln(buckets/32) nats: more than that is a collision more
         often than a value, once the giants are gone.
         """
-        estimates = levels.estimates
+        caps = np.full(len(levels.people), np.inf)
         if capped:
             most = math.sqrt(2 * math.log((1 << self.tree.plan.bucket_bits) / 32))
             caps = most * np.sqrt(levels.noise * levels.people)
-            estimates = np.minimum(estimates, caps[:, np.newaxis].astype(np.float32))
-        front = self._all_roots(estimates)
+        front = self._all_roots(levels, caps)
         crowding = 1.0
         for number in range(1, len(self.depths.bits)):
-            front, ranks, crowding = self._grow(number, estimates, front, crowding)
+            front, ranks, crowding = self._grow(number, levels, caps, front, crowding)
         return front.take(np.argsort(-ranks, kind="stable"))
 
-    def near_roots(self, levels: TreeLevels, front: Front, query: Query) -> NDArray[np.uint64]:
-        """One path for each root whose best path is near acceptance, best first."""
+    def near_roots(
+        self, levels: TreeLevels, front: Front, query: Query
+    ) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+        """One path for each root whose best path is near acceptance, best first, and its count."""
         tree, people = self.tree, float(levels.people.sum())
         if tree.code is not None:
             front = front.take(np.flatnonzero(front.nodes == tree.code.done))
         # The best of each root, since the many good paths of a giant's root are one value.
         _, first = np.unique(self._root_of(front.paths), return_index=True)
         some = front.take(np.sort(first)[: 8 * _MAX_ROOTS])
-        lead = levels.sums(tree.buckets(some.paths)) - tree.acceptance_counts(some.paths, int(people), query)
+        counts = levels.sums(tree.buckets(some.paths))
+        lead = counts - tree.acceptance_counts(some.paths, int(people), query)
         near = np.flatnonzero(lead >= -_NEAR * math.sqrt(levels.noise * people))
-        return some.paths[near[np.argsort(-lead[near], kind="stable")[: self._roots]]]
+        near = near[np.argsort(-lead[near], kind="stable")[: self._roots]]
+        return some.paths[near], counts[near]
 
-    def list_roots(self, levels: TreeLevels, paths: NDArray[np.uint64]) -> Front:
-        """The best paths under the root of each given path, best first, as many for each root."""
+    def list_roots(
+        self, levels: TreeLevels, paths: NDArray[np.uint64], sizes: NDArray[np.float64]
+    ) -> tuple[Front, NDArray[np.float64]]:
+        """The best paths under the root of each given path, best first, as many for each root; and what was let go.
+
+        That is the weight of all paths that left the list on the way, each counted where it left: in nats, the
+        logarithm of the sum of prior times likelihood, for a value of the size that is given.
+        """
         lists = len(paths)
         mask = np.zeros(self.tree.path_words, np.uint64)
         mask[0] = np.uint64(((1 << self.depths.bits[0]) - 1) << (64 - self.depths.bits[0]))
         roots = paths & mask
+        let_go = np.full(lists, -np.inf)
+        pulls, costs = self.tree.odds(sizes / max(self.depths.people.sum(), 1.0))
+        caps = row_caps(self.tree, levels, pulls, costs)
         said = levels.estimates[0, self.tree.row_buckets(0, roots).astype(np.int64)]
-        front = self._with_state(roots, said)
+        front = self._with_state(roots, np.minimum(said, caps[:, 0]).astype(np.float32))
         if lists == 0:
-            return front
+            return front, let_go
         ranks: NDArray[np.float32] = np.zeros((lists, 1), np.float32)
         for number in range(1, len(self.depths.bits)):
-            scores, ranks = self._expand(number, levels.estimates, front)
-            ranks = ranks.reshape(lists, -1)
+            scores, ranks = self._expand(number, levels, caps, front, math.inf)
+            scores, ranks = scores.reshape(lists, -1), ranks.reshape(lists, -1)
             width = min(self._list_widths[number], ranks.shape[1])
             dead = np.flatnonzero(ranks == -np.inf)  # many equal values make a partition slow: tell them apart
             ranks.ravel()[dead] = np.float32(-1e30) * (1 + dead.astype(np.float32) / ranks.size)
-            best = np.argpartition(ranks, ranks.shape[1] - width, axis=1)[:, -width:]
+            order = np.argpartition(ranks, ranks.shape[1] - width, axis=1)
+            rest, best = order[:, :-width], order[:, -width:]
+            let_go = np.logaddexp(let_go, self._weight(number, pulls, costs, scores, ranks, rest))
             ranks = np.take_along_axis(ranks, best, axis=1)
-            chosen = (best + np.arange(lists)[:, np.newaxis] * (scores.size // lists)).ravel()
+            chosen = (best + np.arange(lists)[:, np.newaxis] * scores.shape[1]).ravel()
             front = self._descend(number, front, scores.ravel()[chosen], chosen)
             ranks[np.isneginf(front.scores).reshape(ranks.shape)] = -np.inf
-        order = np.argsort(-ranks, axis=1, kind="stable")[:, :_LISTED]
-        return front.take((order + np.arange(lists)[:, np.newaxis] * ranks.shape[1]).ravel())
+        order = np.argsort(-ranks, axis=1, kind="stable")
+        scores, last = front.scores.reshape(ranks.shape), len(self.depths.bits) - 1
+        let_go = np.logaddexp(let_go, self._weight(last, pulls, costs, scores, ranks, order[:, _LISTED:]))
+        return front.take((order[:, :_LISTED] + np.arange(lists)[:, np.newaxis] * ranks.shape[1]).ravel()), let_go
+
+    def _weight(
+        self,
+        number: int,
+        pulls: NDArray[np.float64],
+        costs: NDArray[np.float64],
+        scores: NDArray[np.float32],
+        ranks: NDArray[np.float32],
+        some: NDArray[np.int64],
+    ) -> NDArray[np.float64]:
+        """The logarithm of the sum of prior times likelihood of some paths in each list."""
+        coded = self.tree.code is not None
+        # Of the ways to go on with a code few have the fingerprint that the root says.
+        bits = float(self.tree.fingerprint if coded else self.depths.bits[number])
+        scale = 1.0 / (2 * self.depths.so_far[number] * _LN2) if coded else 0.0
+        found = np.empty(len(scores))
+        tree_kernels.log_weights(scores, ranks, some, pulls, bits, scale, found)
+        return np.asarray(found - costs * self.depths.people[: number + 1].sum())
 
     def _root_of(self, paths: NDArray[np.uint64]) -> NDArray[np.uint64]:
         return np.asarray(paths[:, 0] >> np.uint64(64 - self.depths.bits[0]))
 
-    def _all_roots(self, levels: NDArray[np.float32]) -> Front:
+    def _all_roots(self, levels: TreeLevels, caps: NDArray[np.float64]) -> Front:
         """Every root."""
         bits = self.depths.bits[0]
         paths = np.zeros((1 << bits, self.tree.path_words), np.uint64)
         paths[:, 0] = np.arange(len(paths), dtype=np.uint64) << np.uint64(64 - bits)
-        return self._with_state(paths, levels[0, self.tree.row_buckets(0, paths).astype(np.int64)])
+        said = levels.estimates[0, self.tree.row_buckets(0, paths).astype(np.int64)]
+        return self._with_state(paths, np.minimum(said, caps[0]).astype(np.float32))
 
     def _with_state(self, roots: NDArray[np.uint64], scores: NDArray[np.float32]) -> Front:
         """Roots with the state their code bits lead to; impossible ones are left out."""
@@ -157,7 +194,7 @@ class _Walk:
         front = Front(roots, scores, after[0, first], used[0, first].astype(np.float32))
         return front.take(np.flatnonzero(front.nodes >= 0))
 
-    def _step(self, number: int) -> tuple[Any, ...]:
+    def _step(self, number: int, gap: float = _BROTHER_GAP) -> tuple[Any, ...]:
         """What the kernels must know of the step to a depth."""
         chunk, code = self.depths.chunks[number], self.tree.code
         none = np.zeros((1, 1 << chunk), np.int32), np.zeros((1, 1 << chunk), np.float32)
@@ -168,22 +205,23 @@ class _Walk:
             chunk,
             self.tree.plan.bucket_bits,
             np.float32(1.0 / self.depths.variance[number]),
-            np.float32(_BROTHER_GAP),
+            np.float32(gap),
             np.float32(0.0 if code is None else 1.0 / (2 * self.depths.so_far[number] * _LN2)),
             *(none if code is None else code.jumps(chunk)),
         )
 
     def _expand(
-        self, number: int, levels: NDArray[np.float32], front: Front
+        self, number: int, levels: TreeLevels, caps: NDArray[np.float64], front: Front, gap: float = _BROTHER_GAP
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Scores and ranks of all children, shape (paths, 2^chunk)."""
         scores = np.empty((len(front.paths), 1 << self.depths.chunks[number]), np.float32)
         ranks = np.empty_like(scores)
-        tree_kernels.expand(self._step(number), levels, *front, scores, ranks)
+        caps = np.atleast_2d(caps)[:, self.depths.rows[number]].astype(np.float32)
+        tree_kernels.expand(self._step(number, gap), levels.estimates, caps, *front, scores, ranks)
         return scores, ranks
 
     def _grow(
-        self, number: int, levels: NDArray[np.float32], front: Front, crowding: float
+        self, number: int, levels: TreeLevels, caps: NDArray[np.float64], front: Front, crowding: float
     ) -> tuple[Front, NDArray[np.float32], float]:
         """About as many of the best children as the beam is wide, at most a quota of each root, with their ranks.
 
@@ -192,16 +230,19 @@ class _Walk:
         """
         step, wanted, chunk = self._step(number), self._beam_widths[number], self.depths.chunks[number]
         every = max(1, (len(front.paths) << chunk) // _SAMPLE)
-        sample = self._expand(number, levels, front.take(np.arange(0, len(front.paths), every)))[1].ravel()
+        sample = self._expand(number, levels, caps, front.take(np.arange(0, len(front.paths), every)))[1].ravel()
         sample = np.sort(sample[sample > -np.inf])[::-1]
         # Memory that is not written to costs nothing.
         places = np.empty(len(front.paths) << chunk, np.int64)
         scores, ranks = np.empty(len(places), np.float32), np.empty(len(places), np.float32)
         shift, quota = np.uint64(64 - self.depths.bits[0]), self._quotas[number]
+        own_caps = caps[self.depths.rows[number]].astype(np.float32)
         reach = int(wanted * crowding)
         while True:
             cut = sample[reach // every] if reach // every < len(sample) else np.float32(-np.inf)
-            filled, turned_away = tree_kernels.grow(step, levels, *front, shift, quota, cut, places, scores, ranks)
+            filled, turned_away = tree_kernels.grow(
+                step, levels.estimates, own_caps, *front, shift, quota, cut, places, scores, ranks
+            )
             if filled >= 0.8 * wanted or reach // every >= len(sample):
                 break
             reach = max(wanted + turned_away, 2 * reach)

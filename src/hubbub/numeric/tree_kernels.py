@@ -71,8 +71,11 @@ def buckets(low, high, paths, parent_mask, row, depth, chunk, bucket_bits, out):
 
 
 @njit(inline="always")
-def _own_scores(path, step, levels, own):  # type: ignore[no-untyped-def]
-    """What the rows of the next depth say of each child; returns the largest and the least that is not hopeless."""
+def _own_scores(path, step, levels, caps, own):  # type: ignore[no-untyped-def]
+    """What the rows of the next depth say of each child, each at most its cap.
+
+    Returns the largest and the least that is not hopeless.
+    """
     low, high, parent_masks, rows, chunk, bucket_bits, weight, gap, _, _, _ = step
     many = 1 << chunk
     for k in range(rows.shape[0]):
@@ -81,10 +84,10 @@ def _own_scores(path, step, levels, own):  # type: ignore[no-untyped-def]
         level = levels[row]
         if k == 0:
             for c in range(many):
-                own[c] = level[base ^ c]
+                own[c] = min(level[base ^ c], caps[k])
         else:
             for c in range(many):
-                own[c] += level[base ^ c]
+                own[c] += min(level[base ^ c], caps[k])
     best = own[0]
     for c in range(1, many):
         best = max(best, own[c])
@@ -103,11 +106,12 @@ def _rank(score, used, scale):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def expand(step, levels, paths, scores, nodes, used, out_scores, out_ranks):  # type: ignore[no-untyped-def]
+def expand(step, levels, caps, paths, scores, nodes, used, out_scores, out_ranks):  # type: ignore[no-untyped-def]
     """Score (that of the parent plus what each row of the next depth says) and rank of all children of each path.
 
-    A step is (low and high half of the bucket key, parent masks, rows, chunk, bucket bits, 1/noise variance, gap,
-    scale, where each chunk leads from each state of a text code, the code bits it uses). Both are −∞ for children
+    What a row says counts up to a cap; paths are lists of equal length, with one line of caps for each list. A step
+    is (low and high half of the bucket key, parent masks, rows, chunk, bucket bits, 1/noise variance, gap, scale,
+    where each chunk leads from each state of a text code, the code bits it uses). Both are −∞ for children
     that the code does not have or whose evidence at this depth is `gap` nats below their best brother's. A rank is
     the score, or for a text code (scale > 0) the evidence in bits less the code bits used.
     Twin: tests/reference/naive.py::tree_children.
@@ -119,7 +123,7 @@ def expand(step, levels, paths, scores, nodes, used, out_scores, out_ranks):  # 
             out_scores[i] = -np.inf
             out_ranks[i] = -np.inf
             continue
-        _, least = _own_scores(paths[i], step, levels, out_scores[i])
+        _, least = _own_scores(paths[i], step, levels, caps[i * caps.shape[0] // paths.shape[0]], out_scores[i])
         for c in range(many):
             if out_scores[i, c] < least or (scale > 0 and after[nodes[i], c] < 0):
                 out_scores[i, c] = -np.inf
@@ -131,7 +135,7 @@ def expand(step, levels, paths, scores, nodes, used, out_scores, out_ranks):  # 
 
 
 @njit(cache=True, nogil=True)
-def grow(step, levels, paths, scores, nodes, used, root_shift, quota, cut, places, out_scores, out_ranks):  # type: ignore[no-untyped-def]
+def grow(step, levels, caps, paths, scores, nodes, used, root_shift, quota, cut, places, out_scores, out_ranks):  # type: ignore[no-untyped-def]
     """The children that `expand` ranks at or above the cut: place (parent · 2^chunk + chunk), score and rank.
 
     Only the `quota` best under one root (the first bits of a path), whose paths stand side by side. Returns how many
@@ -147,7 +151,7 @@ def grow(step, levels, paths, scores, nodes, used, root_shift, quota, cut, place
                 turned_away += filled - first - quota
                 filled = _keep_best(places, out_scores, out_ranks, first, filled, quota)
             first = filled
-        best, least = _own_scores(paths[i], step, levels, own)
+        best, least = _own_scores(paths[i], step, levels, caps, own)
         if _rank(scores[i] + best, used[i], scale) < cut:
             continue
         for c in range(many):
@@ -195,3 +199,28 @@ def with_chunk(paths, chosen, chunks, depth, chunk, out):  # type: ignore[no-unt
         out[i, index] |= np.uint64(chunks[i]) << np.uint64(shift)
         if shift + chunk > 64:
             out[i, index - 1] |= np.uint64(chunks[i]) >> np.uint64(64 - shift)
+
+
+@njit(cache=True, nogil=True)
+def log_weights(scores, ranks, some, pulls, bits, scale, out):  # type: ignore[no-untyped-def]
+    """For each list, ln Σ exp(pull·score)·2^−bits over some of its paths.
+
+    For a text code (scale > 0) the bits are those given and the code bits, which are the evidence less the rank.
+    """
+    ln2 = np.log(2.0)
+    for i in range(scores.shape[0]):
+        pull = pulls[i]
+        weights = np.empty(some.shape[1])
+        most = -np.inf
+        for j in range(some.shape[1]):
+            score = scores[i, some[i, j]]
+            used = bits
+            if scale > 0 and score > -np.inf:
+                used += score * abs(score) * scale - ranks[i, some[i, j]]
+            weights[j] = pull * score - ln2 * used
+            most = max(most, weights[j])
+        total = 0.0
+        for j in range(some.shape[1]):
+            if weights[j] > most - 40:
+                total += np.exp(weights[j] - most)
+        out[i] = most + np.log(total) if most > -np.inf else -np.inf
