@@ -147,6 +147,18 @@ def test_words_are_found_by_name() -> None:
     assert set(domain.decode(found.items)) == set(words)
 
 
+def test_other_is_found_and_hides_nobody() -> None:
+    """Values without a code are one giant in every row: it is reported as such, and words beside it are found."""
+    domain = Words()
+    long = domain.encode(["unpronounceable " * 9])
+    words = domain.encode(["privacy", "crowd"])
+    crowd = Histogram(np.concatenate([long, words]), np.array([PEOPLE - 2 * MANY, MANY, MANY]))
+    _, _, found = discover(domain, crowd)
+    counts = dict(zip(domain.decode(found.items), found.counts.tolist(), strict=True))
+    assert set(counts) == {"(other)", "privacy", "crowd"}
+    assert abs(counts["(other)"] - (PEOPLE - 2 * MANY)) < 6 * SD
+
+
 def test_candidates_beside_what_was_found() -> None:
     """With the large values taken away, a small one is estimated without their collisions."""
     crowd = Histogram(numbers([1, 2]), np.array([100_000, int(6 * SD)]), singletons=40_000)

@@ -111,7 +111,8 @@ def test_the_transform_counts_matches() -> None:
 def test_the_steps_of_a_beam_equal_the_twins(number: int) -> None:
     """Children's scores at the second, a middle and the last depth (with its three rows), and the best of each root.
 
-    Estimates are whole numbers, so that sums are exact and many ranks are equal.
+    What a row says counts up to a cap, one for each of two lists. Estimates are whole numbers, so that sums are exact
+    and many ranks are equal.
     """
     tree = make_tree(64, "1")
     rng = np.random.default_rng(7)
@@ -127,7 +128,8 @@ def test_the_steps_of_a_beam_equal_the_twins(number: int) -> None:
     front = Front(paths, scores, np.zeros(40, np.int32), np.zeros(40, np.float32))
     step = walk._step(number)
     weight, gap = float(step[6]), float(step[7])
-    seen_scores, seen_ranks = walk._expand(number, estimates, front)
+    levels, caps = TreeLevels(estimates, np.full(tree.rows, 0.5), 1.0), rng.integers(1, 7, (2, tree.rows))
+    seen_scores, seen_ranks = walk._expand(number, levels, caps.astype(np.float64), front)
     key = key_bytes(tree.bucket_key)
     ranked = []
     for i, path in enumerate(paths[:, 0].tolist()):
@@ -136,17 +138,39 @@ def test_the_steps_of_a_beam_equal_the_twins(number: int) -> None:
             whole = [f"{path | child << (64 - depth):064b}" for child in range(1 << chunk)]
             places = [naive.tree_bucket(key, each, row, depth, chunk, tree.plan.bucket_bits) for each in whole]
             said.append({child: float(estimates[row, place]) for child, place in enumerate(places)})
-        expected = naive.tree_children(said, float(scores[i]), weight, gap)
+        limits = caps[:, depths.rows[number]].tolist()
+        expected = naive.tree_children(said, limits[i // 20], float(scores[i]), weight, gap)
         assert seen_scores[i].tolist() == expected
         assert seen_ranks[i].tolist() == expected
-        ranked += [(int(roots[i]), rank) for rank in expected]
+        first = naive.tree_children(said, limits[0], float(scores[i]), weight, gap)
+        ranked += [(int(roots[i]), rank) for rank in first]
     for quota, cut in ((7, -2.0), (3, 1.0), (1000, 3.0), (1, -np.inf)):
         places = np.empty(40 << chunk, np.int64)
         out = np.empty(len(places), np.float32), np.empty(len(places), np.float32)
         shift = np.uint64(64 - depths.bits[0])
-        filled, turned_away = tree_kernels.grow(step, estimates, *front, shift, quota, np.float32(cut), places, *out)
+        first_caps = caps[0, depths.rows[number]].astype(np.float32)
+        filled, turned_away = tree_kernels.grow(
+            step, estimates, first_caps, *front, shift, quota, np.float32(cut), places, *out
+        )
         alive = [(root, rank if rank > -np.inf else -1e9) for root, rank in ranked]
         expected_places = naive.best_under_each_root(alive, quota, max(cut, -1e6))
         assert places[:filled].tolist() == expected_places
         assert out[1][:filled].tolist() == [ranked[place][1] for place in expected_places]
         assert filled + turned_away == sum(rank >= cut and rank > -np.inf for _, rank in ranked)
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.3])
+def test_log_weights_equal_the_twin(scale: float) -> None:
+    """Sums of weights by list, of some of its paths, of which some are impossible; −∞ of none."""
+    rng = np.random.default_rng(5)
+    scores = rng.normal(0, 3, (3, 10)).astype(np.float32)
+    scores[:, 4], scores[2] = -np.inf, -np.inf
+    ranks = rng.normal(0, 3, (3, 10)).astype(np.float32)
+    some = np.argsort(rng.random((3, 10)), axis=1)[:, :7]
+    pulls, out = np.array([0.5, 2.0, 1.0]), np.empty(3)
+    tree_kernels.log_weights(scores, ranks, some, pulls, 6.0, scale, out)
+    for i in range(3):
+        paths = [(float(scores[i, j]), float(ranks[i, j])) for j in some[i]]
+        assert out[i] == pytest.approx(naive.log_weight(paths, float(pulls[i]), 6.0, scale), rel=1e-6)
+    tree_kernels.log_weights(scores, ranks, some[:, :0], pulls, 6.0, scale, out)
+    assert (out == -np.inf).all()

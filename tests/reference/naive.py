@@ -261,9 +261,22 @@ def tree_tally(symbol: int, masks: Sequence[int]) -> dict[int, int]:
     return added
 
 
-def tree_children(estimates: Sequence[Mapping[int, float]], score: float, weight: float, gap: float) -> list[float]:
+def log_weight(paths: Sequence[tuple[float, float]], pull: float, bits: float, scale: float) -> float:
+    """The logarithm of Σ e^(pull·score)·2^−bits of (score, rank) pairs; with a scale, code bits come to the bits."""
+    total = 0.0
+    for score, rank in paths:
+        if score > -math.inf:
+            code = score * abs(score) * scale - rank if scale > 0 else 0.0
+            total += math.exp(pull * score) / 2 ** (bits + code)
+    return math.log(total) if total > 0 else -math.inf
+
+
+def tree_children(
+    estimates: Sequence[Mapping[int, float]], caps: Sequence[float], score: float, weight: float, gap: float
+) -> list[float]:
     """Scores of the children of a path, given what each row of the next depth says of each; −∞ for the hopeless."""
-    own = [sum(row[child] for row in estimates) for child in range(len(estimates[0]))]
+    capped = [{child: min(x, cap) for child, x in row.items()} for row, cap in zip(estimates, caps, strict=True)]
+    own = [sum(row[child] for row in capped) for child in range(len(estimates[0]))]
     best = max(own)
     limit = best * best * weight / 2 - gap
     return [-math.inf if best > 0 and limit > 0 and (x < 0 or x * x * weight / 2 < limit) else score + x for x in own]

@@ -76,7 +76,7 @@ def row_caps(
 
 def _collision(tree: Tree, values: int) -> float:
     """The chance that a bucket holds another value, if so many are near acceptance and as many a little below it."""
-    return max(2 * values, 16) / (1 << tree.plan.bucket_bits)
+    return min(max(2 * values, 16) / (1 << tree.plan.bucket_bits), 0.5)
 
 
 def _without_one_row(tree: Tree, levels: TreeLevels, needed: float, collision: float) -> NDArray[np.float64]:

@@ -16,10 +16,10 @@ ONE_ROW_BITS = 20  # universes so small that every value has a cell
 FULL_DEPTH_ROWS = 3  # the deepest level is split over independent hashes, so that one collision cannot decide
 _REACH = 2.3  # how far above the beam's edge a value should stand at each depth, in standard errors
 _LEVEL = 0.05
-_TEXT_REACH = 2.1
-_TEXT_LIST = 512
-_TEXT_SHORTEST = 20
-_TEXT_SLOPE = 0.6
+_TEXT_REACH = 2.1  # the same for text, in the beam and in the list of a root
+_TEXT_LIST = 512  # paths in the list of a root
+_TEXT_SHORTEST = 20  # bits of codes from which ways to go on must be told apart
+_TEXT_SLOPE = 0.6  # standard errors that each bit beyond the typical length may cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +97,12 @@ def plan_text_tree(fingerprint: int, width: int, typical: int, standard: bool) -
 def _text_shares(depths: list[int], fingerprint: int, typical: int, beam: int) -> list[float]:
     """Cumulative shares that let codes of every length up to the typical one be found as near their limit as can be.
 
-    A code of l bits needs z(l) = Q⁻¹(level·2^−l) + 1.645 standard errors to be accepted, however well it is found; it
-    gets some excess. Where it ends, people down to there must have kept it in the beam, √W·z ≥ Q⁻¹(beam/2^depth) +
-    reach; and people between any two depths in the list of its root. People below a depth must tell it from the
-    other ways to go on, less those whose fingerprint is wrong: √(1 − W)·z ≥ Q⁻¹(level·2^−(l − depth)) + 1.645.
-    The shares belong to the least excess for which the least W at each depth leaves enough below it.
+    A code of l bits needs Q⁻¹(level·2^−l) + 1.645 standard errors to be accepted, however well it is found; it is
+    sought with an excess over that, z. Where it ends, people down to there must have kept it in the beam,
+    √W·z ≥ Q⁻¹(beam/2^depth) + reach, and people between any two depths in the list of its root. People below a depth
+    must tell it from the other ways to go on, less those whose fingerprint is wrong:
+    √(1 − W)·z ≥ Q⁻¹(level·2^−(l − depth)) + 1.645. The shares belong to the least excess for which the least W at each
+    depth leaves enough below it.
     """
 
     def needed(length: int) -> float:

@@ -1,0 +1,102 @@
+"""Which paths are accepted: exact odds, caps against collisions, and the doubt that unlisted paths leave."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+from scipy.stats import binom
+
+from hubbub import Integers, Query, SeededWords, create_survey, mechanism_for
+from hubbub.mechanisms.tree_accept import accept, row_caps
+from hubbub.mechanisms.tree_search import _Walk
+from hubbub.simulation import population
+from hubbub.simulation.rehearsal import rehearse
+from hubbub.testing import public_seed
+
+PEOPLE = 40_000
+
+
+@pytest.fixture(scope="module")
+def searched():
+    """A tree of 24 bits (under each root 256 paths), its levels, and the path of the one value that many hold."""
+    survey = create_survey("t", Integers(24), 2, None, "tree", {}, PEOPLE, public_seed=public_seed(5))
+    tree = mechanism_for(survey)
+    alone = population.random_items(PEOPLE - 4000, 24, np.random.default_rng(5))
+    items = np.concatenate([np.full((4000, 1), 123_456, np.uint64), alone])
+    tally = rehearse(tree, survey.survey_id, [items], SeededWords(5))
+    return tree, tree.levels(tally), tree.paths(items[:1])
+
+
+@pytest.mark.parametrize("share", [0.001, 0.05, 1.0])
+def test_odds_are_the_likelihood_ratio_of_the_matches(searched, share: float) -> None:
+    """Matches are binomial, with chance 1/q for an absent value: the logarithms of both laws differ by the odds."""
+    tree, _, _ = searched
+    true = tree.keep + (1 - tree.keep) / tree.symbols
+    held = 1 / tree.symbols + share * (true - 1 / tree.symbols)
+    pull, cost = tree.odds(np.array([share]))
+    matches = np.array([200, 260, 400])
+    estimates = (tree.symbols * matches - 1000) * tree.gain
+    ratio = binom.logpmf(matches, 1000, held) - binom.logpmf(matches, 1000, 1 / tree.symbols)
+    assert np.allclose(pull * estimates - 1000 * cost, ratio, rtol=1e-9, atol=1e-6)
+
+
+def test_a_row_speaks_as_much_as_a_collision_is_rare(searched) -> None:
+    """At its cap a row has the nats that speak against a collision; the root has no hash, and no cap."""
+    tree, levels, _ = searched
+    pulls, costs = tree.odds(np.linspace(0.01, 0.5, 20))
+    caps = row_caps(tree, levels, pulls, costs)
+    said = pulls[:, np.newaxis] * caps - np.outer(costs, levels.people)
+    assert np.allclose(said[:, 1:], math.log((1 << tree.plan.bucket_bits) / 40))
+    assert np.isinf(caps[:, 0]).all()
+
+
+def all_below(tree, path):
+    """Every path of full depth under the root of a path."""
+    bits = tree.plan.depths[0]
+    root = int(path[0, 0]) >> (64 - bits) << (64 - bits)
+    below = 1 << (24 - bits)
+    return (np.uint64(root) + (np.arange(below, dtype=np.uint64) << np.uint64(40)))[:, np.newaxis]
+
+
+@pytest.mark.parametrize("width", [1, 20, 512])
+def test_what_a_list_lets_go(searched, width: int) -> None:
+    """The weights of what leaves the last step of a list, by going through all paths below a root."""
+    tree, levels, path = searched
+    walk = _Walk(tree, levels)
+    last = len(walk.depths.bits) - 1
+    walk._list_widths[last] = width
+    size = levels.sums(tree.buckets(path))
+    listed, let_go = walk.list_roots(levels, path, size)
+    pulls, costs = tree.odds(size / PEOPLE)
+    caps = row_caps(tree, levels, pulls, costs)
+    paths = all_below(tree, path)
+    said = np.minimum(levels.parts(tree.buckets(paths)), caps).sum(axis=1)
+    kept = {row.tobytes() for row in listed.paths}
+    gone = np.array([row.tobytes() not in kept for row in paths])
+    assert len(listed.paths) == min(width, 64)
+    assert path[0].tobytes() == listed.paths[0].tobytes()
+    expected = logsumexp(pulls[0] * said[gone]) - costs[0] * PEOPLE - 24 * math.log(2)
+    assert let_go[0] == pytest.approx(expected, rel=1e-4, abs=1e-3)
+
+
+def test_doubt_is_spent_and_decides(searched) -> None:
+    """A value is accepted if what its list let go weighs little beside it, and its doubt is off the rest."""
+    tree, levels, path = searched
+    walk = _Walk(tree, levels)
+    size = levels.sums(tree.buckets(path))
+    listed, let_go = walk.list_roots(levels, path, size)
+    found, left = accept(tree, levels, listed, let_go, Query(), 0.025)
+    assert found.tolist() == path.tolist()
+    assert 0.024 < left <= 0.025
+    pull, cost = tree.odds(size / PEOPLE)
+    caps = row_caps(tree, levels, pull, cost)
+    own = pull * np.minimum(levels.parts(tree.buckets(path)), caps).sum() - cost * PEOPLE - 24 * math.log(2)
+    found, left = accept(tree, levels, listed, own + math.log(0.02), Query(), 0.025)
+    assert len(found) == 1
+    assert left == pytest.approx(0.005, abs=1e-4)
+    found, left = accept(tree, levels, listed, own + math.log(0.03), Query(), 0.025)
+    assert len(found) == 0
+    assert left == 0.025
