@@ -128,7 +128,8 @@ def test_any_epsilon(epsilon: float) -> None:
 def test_hosts_are_found_by_name() -> None:
     """Sibling hosts under many endings, from the code's automaton and the fingerprints alone."""
     domain = Hostnames()
-    hosts = [f"{brand}.{end}" for brand in ("google", "wikipedia", "nytimes") for end in ("com", "org", "co.uk")]
+    brands = ("google", "wikipedia", "nytimes", "amazon", "spiegel")
+    hosts = [f"{brand}.{end}" for brand in brands for end in ("com", "org", "co.uk", "de")]
     items = domain.encode(hosts)
     crowd = Histogram(items, np.full(len(hosts), PEOPLE // len(hosts)))
     _, _, found = discover(domain, crowd)
