@@ -41,11 +41,14 @@ def serve(
         with Store(db) as store:
             token = store.make_first_token()
         address = address_of(listener)
-        if as_json:
-            print_json({"url": address, "token": token})
-        else:
-            if token is not None:
-                typer.echo(f"Owner's token, shown this once: {token}")
-            typer.echo(f"Listening on {address}; the API is described at {address}/docs. Ctrl-C ends it.")
-        sys.stdout.flush()
-        run(db, listener, workers)
+
+        def announce() -> None:
+            if as_json:
+                print_json({"url": address, "token": token})
+            else:
+                if token is not None:
+                    typer.echo(f"Owner's token, shown this once: {token}")
+                typer.echo(f"Listening on {address}; the API is described at {address}/docs. Ctrl-C ends it.")
+            sys.stdout.flush()
+
+        run(db, listener, workers, announce)

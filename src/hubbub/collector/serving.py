@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Thread
 from typing import Any, Final
@@ -43,12 +43,20 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-def serve(database: str, listener: socket.socket, workers: int = 1) -> None:
-    """Serve until SIGTERM or SIGINT; then finish what was begun, make it durable, and fold it."""
+def serve(database: str, listener: socket.socket, workers: int, announce: Callable[[], None]) -> None:
+    """Announce it, and serve until SIGTERM or SIGINT; then finish what was begun, make it durable, and fold it.
+
+    A signal that comes at once after the announcement is not lost: the server is listening to signals by then. (One
+    that raised an exception instead, while modules load, could meet code that drops exceptions.)
+    """
     if workers == 1:
         with Store(database) as store:
-            uvicorn.Server(_config(create_app(Collector(store)))).run([listener])
+            server = uvicorn.Server(_config(create_app(Collector(store))))
+            with server.capture_signals():
+                announce()
+                server.run([listener])
         return
+    announce()
     os.environ[_DATABASE] = database  # a worker is a new process, which is told nothing else
     host, port = listener.getsockname()[:2]
     listener.close()  # the framework opens its own, which its workers share
