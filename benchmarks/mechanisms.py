@@ -299,7 +299,8 @@ def page(results: Row) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in results["versions"].items())
     return f"""# Benchmarks
 
-What each mechanism costs a device, a collector and an analyst, how that grows, and how far its counts are off.
+What each mechanism costs a device, a collector and an analyst, how that grows, and how far its counts are off. What
+`tree` finds, beside other methods on the same crowds, is on [another page](accuracy.md).
 
 Made by `{results["command"]}` from seed {results["seed"]} with
 {versions} on {results["cpu"]["cores"]} cores ({results["cpu"]["model"]}).
