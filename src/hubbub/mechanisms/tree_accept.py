@@ -68,7 +68,7 @@ def row_caps(
     row cannot speak for a path more than that chance speaks against it. Roots are not hashed and have no collisions.
     """
     most = -math.log(_collision(tree, len(pulls)))
-    caps = (most + np.outer(costs, levels.people)) / np.maximum(pulls, 1e-300)[:, np.newaxis]
+    caps = (most + np.outer(costs, levels.people)) / np.maximum(pulls, 1e-30)[:, np.newaxis]
     if tree.plan.chunks[0] == tree.plan.bucket_bits:
         caps[:, 0] = np.inf
     return np.asarray(caps)

@@ -38,12 +38,12 @@ def search(tree: Tree, levels: TreeLevels, query: Query) -> tuple[NDArray[np.uin
     """Paths of the values that stand out, and their counts."""
     walk = _Walk(tree, levels)
     people = int(levels.people.sum())
+    accepted, counts, left = np.empty((0, tree.path_words), np.uint64), np.empty(0), levels
     # No path of the code leads to "(other)", which may be what most people hold: it is asked for by name.
-    accepted = tree.fallback_paths
-    counts, left = refit(tree, levels, accepted)
-    keep = counts >= tree.acceptance_counts(accepted, people, query)
-    if not keep.all():
-        accepted, counts, left = accepted[:0], counts[:0], levels
+    other = tree.fallback_paths
+    if (levels.sums(tree.buckets(other)) >= tree.acceptance_counts(other, people, query)).any():
+        accepted = other
+        counts, left = refit(tree, levels, accepted)
     doubt = query.level / 2  # the other half is for values that nobody holds and that noise alone carries
     for number in range(_PASSES):
         promising = walk.beam(left, capped=number > 0)
