@@ -163,7 +163,7 @@ def measure(cell: Cell, seed: int, run: int) -> Row:
 
 
 def tails(cell: Cell, mechanism: Mechanism) -> float:
-    """z95 of scoring every value with all reports of this survey: binomial tails, half the level, a value's own noise.
+    """z95 of scoring every value with all reports of a survey: binomial tails, a quarter of the level, its own noise.
 
     The limit of `exhaustive` is that of a normal law; with few people or a large ε the tails are heavier.
     """

@@ -205,20 +205,20 @@ positive.
 
 {table("figure; target; measured; ", verdicts(results, tree, speeds))}
 
-**Why some are missed.** *64 bits*: about half of the values that are missed do not reach the threshold, which has half
+**Why some are missed.** *64 bits*: most of the values that are missed do not reach the threshold, which has a quarter
 of the level and binomial tails; the column "by its tails" below is the least that z95 could be. The others fall out of the
 beam or stay in doubt, which is what keeps false positives rare. *Hosts*: one set of shares serves codes of all lengths,
 and a code is in the beam behind 8 bits of fingerprint, which only its end confirms. *256 bits*: the beam has 2^13 paths
-for the sake of time, and a value must stay in it for 31 depths; it is lost at any of them. *Candidates*: the list has half
-of the level, and few runs stand behind the figure.
+for the sake of time, and a value must stay in it for 31 depths; it is lost at any of them. *Candidates*: the list has
+half of the level, and few runs stand behind the figure.
 
 ## By ε and people, 64 bits
 
 {table(f"ε; people; sd; by its tails; stated z95; {ours}", lines)}
 
 **By its tails** is what scoring every value with all reports of the same survey would have: an absent value's matches
-are binomial, whose tail is heavier than a normal one if there are few people or ε is large, half of the level is for
-the search, and a value's own reports are noisy too. The stated z95 is the detection limit printed with every answer.
+are binomial, whose tail is heavier than a normal one if there are few people or ε is large, a quarter of the level is
+for noise, and a value's own reports are noisy too. The stated z95 is the detection limit printed with every answer.
 
 ## Names
 
@@ -250,7 +250,7 @@ prefixes of each. Steps of 4 or 8 bits with twice as many prefixes kept as there
 has the steps and group sizes that are best by theory with 2^20 candidates on each level. All are drawn from their
 exact law. **z95, listed** only asks that a value is in the final list, which is filled up with values that nobody
 holds; **z95** asks that it also stands out from the noise of all candidates of the last level, at level 5 %. `tree`
-has half that level. The window is wide, so a single miss far above z95 raises it and widens its interval.
+has a quarter of that level. The window is wide, so a single miss far above z95 raises it and widens its interval.
 
 {table("; ε; runs; z95 [90 %]; z95, listed [90 %]; runs with a false positive [95 %]; count error", versus)}
 

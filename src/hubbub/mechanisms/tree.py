@@ -320,14 +320,16 @@ class Tree:
     def acceptance_counts(self, paths: NDArray[np.uint64], people: int, query: Query) -> NDArray[np.float64]:
         """The count that each value, if absent, reaches with a chance of level/2 times its share, by the exact tail.
 
-        An absent value's symbol matches each report with chance 1/q, so its matches are binomial.
+        An absent value's symbol matches each report with chance 1/q, so its matches are binomial. A search has half of
+        that chance: the other half is for neighbours of real values (`tree_search`).
         """
         priors = self.log_priors(paths)
         found = {prior: self._acceptance_count(prior, people, query) for prior in set(priors.tolist())}
         return np.array([found[prior] for prior in priors.tolist()], np.float64)
 
     def _acceptance_count(self, log_prior: float, people: int, query: Query) -> float:
-        matches = binomial_threshold(people, 1.0 / self.symbols, math.log(query.level / 2) + log_prior)
+        level = query.level / (2 if self.rows == 1 else 4)
+        matches = binomial_threshold(people, 1.0 / self.symbols, math.log(level) + log_prior)
         return (self.symbols * matches - people) * self.gain
 
     def discover(self, tally: Tally, query: Query) -> Estimates:

@@ -44,7 +44,7 @@ def search(tree: Tree, levels: TreeLevels, query: Query) -> tuple[NDArray[np.uin
     if (levels.sums(tree.buckets(other)) >= tree.acceptance_counts(other, people, query)).any():
         accepted = other
         counts, left = refit(tree, levels, accepted)
-    doubt = query.level / 2  # the other half is for values that nobody holds and that noise alone carries
+    doubt = query.level / 4  # as much is for values that noise alone carries, and twice as much for intervals
     for number in range(_PASSES):
         promising = walk.beam(left, capped=number > 0)
         if query.best_guess:
