@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hubbub.cli.common import command, number, print_json, print_table, progress, read_code
+from hubbub.cli.common import AsJSON, command, number, print_json, print_table, progress, read_code
 from hubbub.errors import InputError, ParameterError
 from hubbub.model.coded_domain import NORMALIZATIONS, WIDTHS
 
@@ -74,7 +74,7 @@ def measure(
     kind: Annotated[
         Kind | None, typer.Option(help="How strings are normalised; default: as CODE's name says, else text.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
+    as_json: AsJSON = False,
 ) -> None:
     """Show how many bits a code gives to strings, at best strings it was not fitted to.
 

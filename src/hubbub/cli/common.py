@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import Any, ParamSpec
+from typing import Annotated, Any, ParamSpec
 
 import typer
 
@@ -20,6 +20,13 @@ from hubbub.model.domain import Categories, Domain, Integers, IPv4, Text
 from hubbub.model.text_code import MAX_FILE_BYTES, TextCode
 
 P = ParamSpec("P")
+
+# Options that several commands have.
+AsJSON = Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")]
+Level = Annotated[float, typer.Option(help="The chance, at most, that anything in the answer is wrong.")]
+AllCandidates = Annotated[
+    bool, typer.Option("--all-candidates", help="A row for every candidate, whether it stands out or not.")
+]
 
 _SUFFIXES = {"k": 3, "m": 6, "b": 9, "g": 9}
 

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hubbub.cli.common import (
+    AllCandidates,
+    AsJSON,
+    Level,
     command,
     number,
     parse_domain,
@@ -64,14 +67,12 @@ def find(
     candidates: Annotated[
         str | None, typer.Option(metavar="FILE", help="Values named in advance, one a line: seen from a smaller count.")
     ] = None,
-    all_candidates: Annotated[
-        bool, typer.Option("--all-candidates", help="A row for every candidate, whether it stands out or not.")
-    ] = False,
+    all_candidates: AllCandidates = False,
     top: Annotated[int, typer.Option(help="At most this many values.", min=1)] = 20,
-    level: Annotated[float, typer.Option(help="The chance, at most, that anything in the answer is wrong.")] = 0.05,
+    level: Level = 0.05,
     seed: Annotated[int | None, typer.Option(help="Repeat a rehearsal exactly; undoes its privacy.", min=0)] = None,
     truth: Annotated[bool, typer.Option("--truth", help="Show the true counts beside the found ones.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
+    as_json: AsJSON = False,
 ) -> None:
     """Find the values many people hold, as if nobody could be trusted with them.
 

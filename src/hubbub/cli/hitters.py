@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hubbub.cli.common import command, print_json
+from hubbub.cli.common import AllCandidates, AsJSON, Level, command, print_json
 from hubbub.cli.find import Found, read_candidates, show, to_json
 from hubbub.cli.service import SurveyURL, Token, ask, ask_json, need_token, parse_survey_url
 from hubbub.errors import ServiceError
@@ -24,13 +24,11 @@ def hitters(
     candidates: Annotated[
         str | None, typer.Option(metavar="FILE", help="Values named in advance, one a line: seen from a smaller count.")
     ] = None,
-    all_candidates: Annotated[
-        bool, typer.Option("--all-candidates", help="A row for every candidate, whether it stands out or not.")
-    ] = False,
+    all_candidates: AllCandidates = False,
     top: Annotated[int, typer.Option(help="At most this many values.", min=1, max=10_000)] = 20,
-    level: Annotated[float, typer.Option(help="The chance, at most, that anything in the answer is wrong.")] = 0.05,
+    level: Level = 0.05,
     token: Token = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
+    as_json: AsJSON = False,
 ) -> None:
     """Ask a collector which values many people hold, from all reports it has acknowledged.
 

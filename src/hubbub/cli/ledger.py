@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
-from hubbub.cli.common import command, print_json, print_table
+from hubbub.cli.common import AsJSON, command, print_json, print_table
 from hubbub.cli.report import LedgerFile
 from hubbub.errors import InputError
 
@@ -27,7 +25,7 @@ def _ledger() -> None:
 @command
 def show(
     ledger: LedgerFile = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
+    as_json: AsJSON = False,
 ) -> None:
     """List the surveys that were answered from here, what each cost, and the sums. Values are nowhere in it."""
     from hubbub.client import Ledger, LedgerError

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hubbub.cli.common import command, print_json, print_table, progress
+from hubbub.cli.common import AsJSON, command, print_json, print_table, progress
 from hubbub.errors import ParameterError
 
 _RUN = "run.json"
@@ -32,7 +32,7 @@ def paper(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Repeat a report exactly.", min=0)] = None,
     jobs: Annotated[int | None, typer.Option(help="Processes. Default: one for each core.", min=1, max=256)] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
+    as_json: AsJSON = False,
 ) -> None:
     """Run the paper as an experiment and write a report with figures.
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from hubbub.cli.common import command, number, print_json, print_table
+from hubbub.cli.common import AsJSON, command, number, print_json, print_table
 from hubbub.cli.serve import DEFAULT_DATABASE, Database
 from hubbub.errors import StoreError
 
@@ -18,8 +18,6 @@ store = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-
-AsJSON = Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")]
 
 
 @store.command()

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hubbub.cli.common import command, number, parse_count, parse_domain, parse_options, print_json, print_table
+from hubbub.cli.common import AsJSON, command, number, parse_count, parse_domain, parse_options, print_json, print_table
 from hubbub.cli.service import Server, SurveyURL, Token, ask_json, need_token, parse_survey_url
 
 DEFAULT_SERVER = "http://127.0.0.1:8000"
@@ -17,8 +17,6 @@ survey = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-
-AsJSON = Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")]
 
 
 @survey.command()
