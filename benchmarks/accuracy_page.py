@@ -205,12 +205,12 @@ positive.
 
 {table("figure; target; measured; ", verdicts(results, tree, speeds))}
 
-**Why some are missed.** *64 bits*: most of the values that are missed do not reach the threshold, which has a quarter
-of the level and binomial tails; the column "by its tails" below is the least that z95 could be. The others fall out of
-the beam or stay in doubt, which is what keeps false positives rare. *Hosts*: one set of shares serves codes of all
-lengths, and a code is in the beam behind 8 bits of fingerprint, which only its end confirms. *256 bits*: the beam has
-2^13 paths for the sake of time, and a value must stay in it for 31 depths; it is lost at any of them. *Candidates*: the
-list has half of the level, and few runs stand behind the figure.
+**Why some are missed.** *64 bits*: a count must reach a threshold that has a quarter of the level and binomial tails;
+the column "by its tails" below is the least that z95 could be. Beyond that a value may fall out of the beam or stay in
+doubt, which is what keeps false positives rare. *Hosts*: one set of shares serves codes of all lengths, and a code is
+in the beam behind 8 bits of fingerprint, which only its end confirms. *256 bits*: the beam has 2^13 paths for the sake
+of time, and a value must stay in it for 31 depths. *Candidates*: the list has half of the level, and few runs stand
+behind the figure.
 
 ## By ε and people, 64 bits
 

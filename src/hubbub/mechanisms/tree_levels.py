@@ -41,16 +41,6 @@ class Depths:
         self.variance = levels.noise * np.maximum(self.people, 1e-9)
         self.so_far = np.cumsum(self.variance)
 
-    @property
-    def after(self) -> NDArray[np.float64]:
-        """The noise of all depths after the first, after the second and so on."""
-        return np.asarray(np.cumsum(self.variance[::-1])[::-1][1:])
-
-    def parts(self, tree: Tree, levels: TreeLevels, paths: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """What each depth says of the paths, shape (n, depths)."""
-        by_row = levels.parts(tree.buckets(paths))
-        return np.stack([by_row[:, rows].sum(axis=1) for rows in self.rows], axis=1)
-
 
 class Front(NamedTuple):
     """Paths of one depth: score, state of the text code's automaton, and code bits used (0 without a code)."""
