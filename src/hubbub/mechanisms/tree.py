@@ -46,16 +46,18 @@ from hubbub.model.privacy import PrivacyGuarantee
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Cells, Tally
 from hubbub.numeric import tree_kernels, tree_reports
-from hubbub.numeric.bit_paths import code_items, fingerprint_paths, fingerprints, from_paths, to_paths
+from hubbub.numeric.bit_paths import from_paths, to_paths
 from hubbub.numeric.hadamard import transform
 from hubbub.numeric.hashing import HashKey, Purpose, derive_key
 from hubbub.numeric.sampling import response_epsilon, response_threshold
 from hubbub.numeric.tails import binomial_threshold
+from hubbub.numeric.text_paths import fingerprint_places, path_bits, text_items, text_paths
+from hubbub.numeric.tree_kernels import EVIDENCE_FROM, EVIDENCE_STEPS, EVIDENCE_TO
 
 MAX_EPSILON = 6
 _STANDARD_FROM = 300_000  # people from which a larger tally pays
 _STANDARD_VALUES = 30  # or values that could be seen at once
-_FINGERPRINT_BITS = 8
+_FINGERPRINT_BITS = 16
 _TYPICAL_LENGTHS = {"hostnames-1": 64, "words-1": 36, "text-1": 64}  # bits of codes that should be found best
 _FIELDS = {
     *("bucket_bits", "depths", "chunks", "ends", "masks", "keep_threshold", "beam_bits", "fingerprint_bits"),
@@ -92,8 +94,9 @@ class Tree:
         if (self.fingerprint > 0) != isinstance(domain, CodedText):
             raise ParameterError(f"parameters.fingerprint_bits must be above 0 for coded text, got {self.fingerprint}")
         self.code = TextWalk(domain.code) if isinstance(domain, CodedText) else None
-        self.path_words = -(-(self.fingerprint + self.bits) // 64)
-        self.plan = _read_plan(parameters, self.fingerprint + self.bits)
+        self.path_bits = path_bits(self.fingerprint, self.bits)
+        self.path_words = -(-self.path_bits // 64)
+        self.plan = _read_plan(parameters, self.path_bits)
         self.masks = whole(parameters, "masks", 1, tree_kernels.MAX_MASKS)
         self.beam = 1 << whole(parameters, "beam_bits", 0, 20)
         self.threshold = whole_text("keep_threshold", parameters["keep_threshold"])
@@ -104,8 +107,11 @@ class Tree:
         self.keep = self.threshold / 2.0**64
         self.gain = 1.0 / ((self.symbols - 1) * self.keep)
         self.noise = 1.0 / ((self.symbols - 1) * self.keep**2)
-        true = self.keep + (1 - self.keep) / self.symbols
-        self.own_noise = (self.symbols * self.gain) ** 2 * true * (1 - true)
+        # The chances that a report matches a value that nobody holds, and the value of its sender.
+        self.absent = 1.0 / self.symbols
+        self.true = self.keep + (1 - self.keep) / self.symbols
+        self.own_noise = (self.symbols * self.gain) ** 2 * self.true * (1 - self.true)
+        self._thresholds: dict[tuple[int, float], float] = {}
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Survey]]:
         return (type(self), (self.survey,))
@@ -128,39 +134,54 @@ class Tree:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The plan as the kernels take it."""
         parent_bits = [depth - chunk for depth, chunk in zip(self.plan.depths, self.plan.chunks, strict=True)]
-        total = 64 * self.path_words
-        masks = [((1 << bits) - 1) << (total - bits) for bits in parent_bits]
-        packed = b"".join(mask.to_bytes(total // 8, "big") for mask in masks)
         return {
             "ends": np.array(self.plan.ends, np.uint64),
             "depths": np.array(self.plan.depths, np.int64),
             "chunks": np.array(self.plan.chunks, np.int64),
-            "parent_masks": np.frombuffer(packed, ">u8").astype(np.uint64).reshape(self.rows, self.path_words),
+            "parent_masks": np.stack([self.prefix_mask(bits) for bits in parent_bits]),
         }
 
     def paths(self, items: Items) -> NDArray[np.uint64]:
-        """Where the items lie in the tree: by a bijection, or for a text code behind a fingerprint of the whole."""
+        """Where the items lie in the tree: by a bijection, or for a text code with a fingerprint of the whole."""
         if self.code is not None:
-            return fingerprint_paths(self._keys[0], items, self.bits, self.fingerprint)
+            return text_paths(self._keys[0], items, self.bits, self.fingerprint)
         return to_paths(self._keys[0], items, self.bits)
 
     def items(self, paths: NDArray[np.uint64]) -> Items:
         """The items that lie there."""
         if self.code is not None:
-            return code_items(paths, self.bits, self.fingerprint)
+            return text_items(paths, self.bits, self.fingerprint)
         return from_paths(self._keys[0], paths, self.bits)
 
     def is_value(self, paths: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Whether a path can be somebody's: inside the universe, and for text a code with its own fingerprint."""
+        """Whether a whole path can be somebody's: inside the universe, and for text a code with its fingerprint."""
+        if self.code is not None:
+            return self.completed(paths, self.path_bits)[1]
+        if self.size == 1 << self.bits:
+            return np.ones(len(paths), bool)
+        return np.array([int.from_bytes(item.tobytes(), "little") < self.size for item in self.items(paths)], bool)
+
+    def completed(self, paths: NDArray[np.uint64], depth: int) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+        """Whole paths of texts that end within the first `depth` bits, and which of them are somebody's.
+
+        Those are texts of the domain whose fingerprint is the one that the path began with.
+        """
         items = self.items(paths)
-        if self.code is None:
-            if self.size == 1 << self.bits:
-                return np.ones(len(paths), bool)
-            return np.array([int.from_bytes(item.tobytes(), "little") < self.size for item in items], bool)
-        roots = (paths[:, 0] >> np.uint64(64 - self.fingerprint)) if len(paths) else paths[:, 0]
-        matching = np.asarray(fingerprints(self._keys[0], items, self.fingerprint) == roots)
+        whole = self.paths(items)
+        matching = np.asarray(((whole & self.prefix_mask(depth)) == paths).all(axis=1))
         matching[matching] = [value is not None for value in self.survey.domain.decode(items[matching])]
-        return matching
+        return whole, matching
+
+    def prefix_mask(self, depth: int) -> NDArray[np.uint64]:
+        """The first bits of a path."""
+        total = 64 * self.path_words
+        mask = ((1 << depth) - 1) << (total - depth)
+        return np.frombuffer(mask.to_bytes(total // 8, "big"), ">u8").astype(np.uint64)
+
+    def is_code(self, depth: int, chunk: int) -> tuple[bool, ...]:
+        """Which of the last bits of a path's first `depth` bits are bits of a text code, not of the fingerprint."""
+        places = fingerprint_places(self.fingerprint)
+        return tuple(place not in places for place in range(depth - chunk, depth))
 
     @cached_property
     def fallback_paths(self) -> NDArray[np.uint64]:
@@ -294,8 +315,9 @@ class Tree:
         """Counts of the items in what is left when the values already found are taken away, and of those found."""
         check_tally(tally, self.survey_id, self.cells_shape)
         levels = self.levels(tally)
-        counts, left = refit(self, levels, self.paths(found))
-        known = {item.tobytes(): float(count) for item, count in zip(found, counts, strict=True)}
+        fit = refit(self, levels, self.paths(found))
+        left = fit.left
+        known = {item.tobytes(): float(count) for item, count in zip(found, fit.counts, strict=True)}
         sums = left.sums(self.buckets(self.paths(items)))
         both = np.array([known.get(item.tobytes(), value) for item, value in zip(items, sums, strict=True)], np.float64)
         return Estimates(items, both, self._stderrs(left, both))
@@ -304,7 +326,7 @@ class Tree:
         """The logarithm of each value's share of the level: 1/N, or for text 2^−(length of its code)."""
         if self.code is None:
             return np.full(len(paths), -math.log(self.size))
-        return -math.log(2) * self.code.lengths(paths, self.fingerprint, self.bits)
+        return -math.log(2) * self.code.lengths(self.items(paths), self.bits)
 
     def odds(self, shares: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Nats for a value that some share of the people hold: for each person estimated, and off for each report.
@@ -312,10 +334,24 @@ class Tree:
         A report matches the value with chance 1/q if nobody holds it, and with a larger one if that share does: the
         likelihood ratio of the matches is linear in their number, and so in the estimate.
         """
-        absent, true = 1.0 / self.symbols, self.keep + (1 - self.keep) / self.symbols
+        absent, true = self.absent, self.true
         held = absent + np.clip(shares, 0.0, 1.0) * (true - absent)
         match, miss = np.log(held / absent), np.log((1 - held) / (1 - absent))
         return (match - miss) / (self.gain * self.symbols), -absent * match - (1 - absent) * miss
+
+    def evidence(self, people: float) -> NDArray[np.float32]:
+        """Bits of evidence that somebody holds a value, for counts in standard errors as `tree_kernels.Step` has them.
+
+        It is the exact likelihood ratio of the matches among the reports of so many people, for the share that
+        explains them best: people·KL(matches/people ‖ 1/q). A normal law would overstate it where matches are few.
+        Negative for counts below 0.
+        """
+        errors = np.arange(-EVIDENCE_FROM * EVIDENCE_STEPS, EVIDENCE_TO * EVIDENCE_STEPS + 1) / EVIDENCE_STEPS
+        absent, people = self.absent, max(people, 1e-9)
+        spread = math.sqrt(self.noise / people) / (self.gain * self.symbols)  # of the share of matches
+        share = np.clip(absent + errors * spread, 1e-12, 1 - 1e-12)
+        bits = share * np.log2(share / absent) + (1 - share) * np.log2((1 - share) / (1 - absent))
+        return np.asarray(people * bits * np.sign(errors), np.float32)
 
     def acceptance_counts(self, paths: NDArray[np.uint64], people: int, query: Query) -> NDArray[np.float64]:
         """The count that each value, if absent, reaches with a chance of level/2 times its share, by the exact tail.
@@ -323,14 +359,21 @@ class Tree:
         An absent value's symbol matches each report with chance 1/q, so its matches are binomial. A search has half of
         that chance: the other half is for neighbours of real values (`tree_search`).
         """
-        priors = self.log_priors(paths)
-        found = {prior: self._acceptance_count(prior, people, query) for prior in set(priors.tolist())}
-        return np.array([found[prior] for prior in priors.tolist()], np.float64)
+        levels = self.log_shares(paths, query)
+        found = {level: self.count_threshold(people, level) for level in set(levels.tolist())}
+        return np.array([found[level] for level in levels.tolist()], np.float64)
 
-    def _acceptance_count(self, log_prior: float, people: int, query: Query) -> float:
-        level = query.level / (2 if self.rows == 1 else 4)
-        matches = binomial_threshold(people, 1.0 / self.symbols, math.log(level) + log_prior)
-        return (self.symbols * matches - people) * self.gain
+    def log_shares(self, paths: NDArray[np.uint64], query: Query) -> NDArray[np.float64]:
+        """The logarithm of the chance that each value may have to be reported though nobody holds it."""
+        return self.log_priors(paths) + math.log(query.level / (2 if self.rows == 1 else 4))
+
+    def count_threshold(self, people: int, log_level: float) -> float:
+        """The least count that a value nobody holds reaches with at most this chance, among so many reports."""
+        key = (people, log_level)
+        if key not in self._thresholds:
+            matches = binomial_threshold(people, 1.0 / self.symbols, log_level)
+            self._thresholds[key] = (self.symbols * matches - people) * self.gain
+        return self._thresholds[key]
 
     def discover(self, tally: Tally, query: Query) -> Estimates:
         """Search the tree; a universe that fits into one row is scored value by value."""
@@ -339,7 +382,7 @@ class Tree:
         people = tally.count
         # Text has no one threshold; this is that of a code of a typical length.
         prior = -math.log(self.size) if self.code is None else -math.log(2) * _typical_length(self.survey.domain)
-        accept = self._acceptance_count(prior, people, query)
+        accept = self.count_threshold(people, prior + math.log(query.level / (2 if self.rows == 1 else 4)))
         stderr = math.sqrt(self.noise * people)
         if self.rows == 1:
             items = np.arange(self.size, dtype=np.uint64)[:, np.newaxis]
@@ -347,7 +390,8 @@ class Tree:
             chosen, threshold = selection.select(counts, accept, query)
             kept = counts[chosen]
             return Estimates(items[chosen], kept, self._stderrs(levels, kept), threshold, accept + 1.645 * stderr)
-        paths, counts = search(self, levels, query)
+        paths, fit = search(self, levels, query)
+        counts = fit.counts
         order = np.argsort(-counts, kind="stable")[: query.top]
         paths, items = paths[order], self.items(paths[order])
         needed = self.acceptance_counts(paths, people, query)
@@ -357,6 +401,7 @@ class Tree:
         wide = min(max(self.bits - 64, 0) / 128, 1.0)
         limit = (1.08 + 0.16 * wide if self.code is None else 1.15) * (accept + 1.645 * stderr)
         stderrs = self._stderrs(levels, np.zeros(1)) if not len(counts) else self._stderrs(levels, counts[order])
+        stderrs = stderrs * np.sqrt(fit.inflation[order]) if len(counts) else stderrs
         priors = self.log_priors(paths)
         return Estimates(items, counts[order], stderrs[: len(order)], threshold, limit, priors)
 

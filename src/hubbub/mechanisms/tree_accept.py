@@ -13,23 +13,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.mechanisms.tree_levels import Depths, Front, TreeLevels
+from hubbub.mechanisms.tree_levels import Front, TreeLevels, trusted_rows
 from hubbub.model.estimates import Query
-from hubbub.numeric.tails import normal_quantile_log, normal_tail_log
+from hubbub.numeric.text_paths import fingerprint_before
 
 if TYPE_CHECKING:
     from hubbub.mechanisms.tree import Tree
+
+_TWIN_NATS = 40.0  # a rival that is less likely than the best by more than this is none
+_MOST_TWINS = 3
 
 
 def accept(
     tree: Tree, levels: TreeLevels, front: Front, let_go: NDArray[np.float64], query: Query, doubt: float
 ) -> tuple[NDArray[np.uint64], float]:
-    """At most one path of each of some lists of equal length, which stand one after the other; and doubt left over.
+    """The best path of each of some lists of equal length, if it is real, and its twins; and doubt left over.
 
-    `let_go` is the weight of what each list let go, as `list_roots` says; `doubt` is how many of the accepted paths
-    may be expected to be a neighbour of the real one.
+    The lists stand one after the other. `let_go` is the weight of what each list let go, as `list_roots` says; `doubt`
+    is how many of the accepted paths may be expected to be a neighbour of the real one.
     """
-    lists, depths = len(let_go), Depths(tree, levels)
+    lists = len(let_go)
     if lists == 0:
         return front.paths, doubt
     each = len(front.paths) // lists
@@ -42,21 +45,100 @@ def accept(
     best = np.argmax(lead, axis=1)
     pulls, costs = tree.odds(totals[np.arange(lists), best] / people)
     caps = row_caps(tree, levels, pulls, costs)
-    used = front.used.reshape(lists, each) if tree.code is not None else np.full((lists, each), depths.bits[-1])
+    used = front.used.reshape(lists, each) if tree.code is not None else np.full((lists, each), tree.path_bits)
     said = np.minimum(rows, caps[:, np.newaxis, :]).sum(axis=2)
     weights = pulls[:, np.newaxis] * said - costs[:, np.newaxis] * people - math.log(2) * used
     weights = np.where(possible, weights, -np.inf)
     own = np.maximum(weights[np.arange(lists), best], -1e300)  # a list without a value has −∞
+    twins = [
+        _twins(tree, levels, front.paths[k * each : (k + 1) * each], weights[k], best[k], query)
+        if lead[k, best[k]] >= 0
+        else np.empty(0, np.int64)
+        for k in range(lists)
+    ]
+    for number, others in enumerate(twins):
+        weights[number, others] = -np.inf
     weights[np.arange(lists), best] = let_go  # all that is not the best, listed or not
     doubts = np.exp(np.clip(np.logaddexp.reduce(weights, axis=1) - own, -700.0, 700.0))
+    collision = _collision(tree, lists)
     for number, place in enumerate(best):
-        parts, total = rows[number, place], float(totals[number, place])
-        alone = _without_one_row(tree, levels, float(needed[number, place]), _collision(tree, lists))
-        if lead[number, place] < 0 or (total - parts < alone).any() or _uneven(tree, depths, levels, parts):
+        path = front.paths[number * each + place][np.newaxis]
+        if lead[number, place] < 0 or not _carried(tree, levels, path, rows[number, place], collision, query):
             doubts[number] = np.inf
     order = np.argsort(doubts, kind="stable")
     sure = order[np.cumsum(doubts[order]) <= doubt]
-    return np.asarray(front.paths[sure * each + best[sure]]), doubt - float(doubts[sure].sum())
+    chosen = [number * each + place for number in sure for place in (best[number], *twins[number])]
+    return front.paths[np.array(chosen, np.int64)], doubt - float(doubts[sure].sum())
+
+
+def _carried(
+    tree: Tree,
+    levels: TreeLevels,
+    path: NDArray[np.uint64],
+    parts: NDArray[np.float64],
+    collision: float,
+    query: Query,
+) -> bool:
+    """Whether what the rows say of a path, each in `parts`, is enough without what single collisions or forgers add.
+
+    Without any one row, the rest may be less rare by the chance of a collision; where rows disagree, those that can be
+    trusted must be enough by themselves, and if they still disagree, all stretches of the path must speak for it.
+    """
+    people = levels.people
+    rare = tree.log_shares(path, query)[0]
+    alone = rare - math.log(collision * tree.rows)
+    for row in range(1 if tree.plan.chunks[0] == tree.plan.bucket_bits else 0, tree.rows):  # such roots do not collide
+        rest = float(parts.sum() - parts[row])
+        if rest < tree.count_threshold(int(people.sum() - people[row]), min(alone, -math.log(2))):
+            return False
+    trusted, even = trusted_rows(tree, levels, parts)
+    if parts[trusted].sum() < tree.count_threshold(int(people[trusted].sum()), rare):
+        return False
+    if even:
+        return True
+    share = parts.sum() / people.sum()
+    middle = (np.cumsum(people) - people / 2) / people.sum()
+    thirds = np.minimum((3 * middle).astype(np.int64), 2)
+    return all(parts[thirds == k].sum() >= 0.25 * share * people[thirds == k].sum() for k in range(3))
+
+
+def _twins(
+    tree: Tree,
+    levels: TreeLevels,
+    paths: NDArray[np.uint64],
+    weights: NDArray[np.float64],
+    best: int,
+    query: Query,
+) -> NDArray[np.int64]:
+    """Other values of a list that are there as well as the best one.
+
+    They share its buckets down to where they part, so that only the rows below can tell. Both must be seen there, by
+    themselves, among as many values as could part there.
+    """
+    if tree.code is None:
+        return np.empty(0, np.int64)
+    rivals = np.flatnonzero(weights > weights[best] - _TWIN_NATS)
+    rivals = rivals[rivals != best]
+    if not len(rivals):
+        return rivals
+    own, others = tree.buckets(paths[[best]]), tree.buckets(paths[rivals])
+    apart = own != others
+    first = levels.parts(own)
+    second = levels.parts(others)
+    lengths = -tree.log_priors(paths[rivals])
+    found = []
+    for k, rival in enumerate(rivals):
+        people = int(levels.people[apart[k]].sum())
+        shared = int(np.argmax(apart[k]))  # the row where they part
+        depth = tree.plan.depths[shared] if shared else 0
+        # Ways to go on after that with the fingerprint so far.
+        known = fingerprint_before(tree.fingerprint, depth)
+        ways = max(lengths[k] - math.log(2) * (depth - known), 0.0)
+        log_level = math.log(query.level / 4) - max(ways - math.log(2) * known, math.log(8))
+        least = tree.count_threshold(people, log_level)
+        if first[0, apart[k]].sum() >= least and second[k, apart[k]].sum() >= least:
+            found.append(rival)
+    return np.array(found[:_MOST_TWINS], np.int64)
 
 
 def row_caps(
@@ -77,30 +159,3 @@ def row_caps(
 def _collision(tree: Tree, values: int) -> float:
     """The chance that a bucket holds another value, if so many are near acceptance and as many a little below it."""
     return min(max(2 * values, 16) / (1 << tree.plan.bucket_bits), 0.5)
-
-
-def _without_one_row(tree: Tree, levels: TreeLevels, needed: float, collision: float) -> NDArray[np.float64]:
-    """What a path must reach without each of its rows, so that no single collision can carry it.
-
-    A collision lets each of `collision` times as many paths do without a row, so the rest may be as rare as that.
-    A root that is not hashed has no collisions: its neighbours are in the list.
-    """
-    people = float(levels.people.sum())
-    rare = float(normal_tail_log(needed / math.sqrt(levels.noise * people))) - math.log(collision * tree.rows)
-    least = normal_quantile_log(min(rare, -math.log(2))) * np.sqrt(levels.noise * (people - levels.people))
-    if tree.plan.chunks[0] == tree.plan.bucket_bits:
-        least[0] = -np.inf
-    return np.asarray(least)
-
-
-def _uneven(tree: Tree, depths: Depths, levels: TreeLevels, own: NDArray[np.float64]) -> bool:
-    """Whether the depths disagree more than chance allows, by χ²: a path that rides on several collisions."""
-    people = depths.people.sum()
-    share = min(float(own.sum()) / people, 1.0)
-    # Noise of others' and of its own reports, and who of its holders happens to speak of which depth.
-    noise = levels.noise * (1 - share) + tree.own_noise * share + share * (1 - share)
-    spread = np.maximum(depths.people * noise, depths.variance)
-    parts = np.array([own[rows].sum() for rows in depths.rows])
-    deviations = (parts - share * depths.people) / np.sqrt(spread)
-    degrees = max(len(deviations) - 1, 1)
-    return float((deviations**2).sum()) > degrees + 5 * math.sqrt(2 * degrees)

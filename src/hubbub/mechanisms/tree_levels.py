@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +20,10 @@ class TreeLevels:
     estimates: NDArray[np.float32]
     people: NDArray[np.float64]
     noise: float
+
+    def without(self, estimates: NDArray[np.float64]) -> TreeLevels:
+        """The same people, with other estimates."""
+        return TreeLevels(estimates.astype(np.float32), self.people, self.noise)
 
     def parts(self, buckets: NDArray[np.uint64]) -> NDArray[np.float64]:
         """What each row says of its bucket, shape (n, rows)."""
@@ -55,25 +60,123 @@ class Front(NamedTuple):
         return Front(self.paths[chosen], self.scores[chosen], self.nodes[chosen], self.used[chosen])
 
 
-def refit(tree: Tree, levels: TreeLevels, paths: NDArray[np.uint64]) -> tuple[NDArray[np.float64], TreeLevels]:
-    """Counts of the accepted values against one another, and the levels without them.
+class Fit(NamedTuple):
+    """Counts of values against one another.
 
-    In each row a value's reporters are estimated by what its bucket says and by its share of the row, weighted by
-    their variances; what the others have there is taken away first (Gauss–Seidel).
+    Attributes
+    ----------
+    counts : float array
+        People who hold each value: least squares over all rows, so that values which share buckets are told apart by
+        the rows where they do not.
+    inflation : float array
+        How many times the variance of a value that shares no bucket each count has; at least 1.
+    trusted : bool array, shape (values, rows)
+        The rows that were used. A row that says far more of a value than the others do is a collision with a value
+        that is not in the fit, or forged reports, and is left out.
+    uneven : bool array
+        Values of which the rows say different things, whether or not rows were left out.
+    left : TreeLevels
+        The levels without the values.
     """
+
+    counts: NDArray[np.float64]
+    inflation: NDArray[np.float64]
+    trusted: NDArray[np.bool_]
+    uneven: NDArray[np.bool_]
+    left: TreeLevels
+
+
+def refit(tree: Tree, levels: TreeLevels, paths: NDArray[np.uint64]) -> Fit:
+    """Count the values together, and take them out of the levels. Costs values²·rows."""
     buckets = tree.buckets(paths).astype(np.int64)
-    rows = np.arange(tree.rows)
-    people = float(levels.people.sum())
+    seen = levels.parts(buckets.astype(np.uint64))
+    trusted = np.ones(seen.shape, bool)
+    shares, inflation = _least_squares(levels.people, buckets, seen, trusted)
+    others = _expected(shares, levels.people, buckets) - np.outer(shares, levels.people)
+    judged = [trusted_rows(tree, levels, parts) for parts in seen - others]
+    trusted = np.array([rows for rows, _ in judged], bool).reshape(seen.shape)
+    uneven = np.array([not even for _, even in judged], bool) | ~trusted.all(axis=1)
+    if not trusted.all():
+        shares, inflation = _least_squares(levels.people, buckets, seen, trusted)
     left = levels.estimates.astype(np.float64)
-    counts = np.maximum(levels.sums(buckets.astype(np.uint64)), 0.0)
-    held = np.zeros((len(paths), tree.rows))
-    for _ in range(6):
-        expected = np.outer(counts / max(people, 1.0), levels.people)
-        seen = left[rows, buckets] + held  # what the bucket says, with the value's own part put back
-        weight = expected / (expected + levels.noise * levels.people + 1e-12)
-        wanted = np.maximum(expected + (seen - expected) * weight, 0.0)
-        for row in rows:
-            np.subtract.at(left[row], buckets[:, row], wanted[:, row] - held[:, row])
-        held = wanted
-        counts = (left[rows, buckets] + held).sum(axis=1)
-    return counts, TreeLevels(left.astype(np.float32), levels.people, levels.noise)
+    # What a bucket holds of them is estimated by their shares of its row and by what the bucket says, weighted by
+    # their variances. Where the bucket is not trusted the rest may be another value's.
+    expected = _expected(np.maximum(shares, 0.0), levels.people, buckets)
+    weight = trusted * expected / (expected + levels.noise * levels.people + 1e-12)
+    held = np.maximum(expected + (seen - expected) * weight, 0.0)
+    rows = np.arange(len(levels.people))
+    left[rows, buckets] = seen - held  # values that share a bucket have the same there
+    people = float(levels.people.sum())
+    return Fit(shares * people, inflation, trusted, uneven, levels.without(left))
+
+
+def _least_squares(
+    people: NDArray[np.float64], buckets: NDArray[np.int64], seen: NDArray[np.float64], trusted: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The shares that explain best what the trusted buckets say, and how much larger their variance is than alone."""
+    normal = np.zeros((len(buckets), len(buckets)))
+    for row, size in enumerate(people):
+        of_row = buckets[:, row]
+        both = np.outer(trusted[:, row], trusted[:, row])
+        normal += size * (of_row[:, np.newaxis] == of_row) * both
+    total = max(float(people.sum()), 1e-9)
+    normal += 1e-9 * total * np.eye(len(buckets))
+    inverse = np.linalg.inv(normal)
+    shares = inverse @ (seen * trusted).sum(axis=1)
+    return shares, np.maximum(np.diag(inverse) * total, 1.0)
+
+
+def _expected(
+    shares: NDArray[np.float64], people: NDArray[np.float64], buckets: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """For each value and row, the reporters that its bucket should have of all the values together."""
+    found = np.empty(buckets.shape)
+    for row, size in enumerate(people):
+        _, where = np.unique(buckets[:, row], return_inverse=True)
+        found[:, row] = np.bincount(where, shares * size)[where]
+    return found
+
+
+_FEW_MATCHES = 4.0  # in a pool of rows, for a normal law to be near enough
+_AT_MOST_DROPPED = 1 / 3  # of the people
+
+
+def trusted_rows(tree: Tree, levels: TreeLevels, parts: NDArray[np.float64]) -> tuple[NDArray[np.bool_], bool]:
+    """Which rows to believe of a value, and whether those agree. `parts` is what each row says of it.
+
+    By χ², after neighbouring rows with few reporters are pooled. While the rows disagree, the one that is highest
+    above the others is dropped: a collision or forged reports add to one row. Rows that are too low stay: they may
+    tell that the others belong to another value.
+    """
+    trusted = np.ones(len(parts), bool)
+    pools = _pools(levels.people, _FEW_MATCHES * tree.symbols)
+    starts = np.flatnonzero(np.diff(pools, prepend=-1))
+    while True:
+        sizes = np.add.reduceat(levels.people * trusted, starts)
+        people = float(sizes.sum())
+        share = min(max(float(parts[trusted].sum()) / max(people, 1e-9), 0.0), 1.0)
+        # Noise of others' and of its own reports, and who of its holders happens to speak of which row.
+        noise = levels.noise * (1 - share) + tree.own_noise * share + share * (1 - share)
+        spread = np.sqrt(np.maximum(sizes * noise, 1e-9))
+        deviations = (np.add.reduceat(parts * trusted, starts) - share * sizes) / spread
+        degrees = max(int(np.count_nonzero(sizes)) - 1, 1)
+        if float((deviations[sizes > 0] ** 2).sum()) <= degrees + 5 * math.sqrt(2 * degrees):
+            return trusted, True
+        worst = int(np.argmax(deviations))
+        rest = trusted & (pools != worst)
+        if deviations[worst] < 3.0 or levels.people[rest].sum() < (1 - _AT_MOST_DROPPED) * levels.people.sum():
+            return trusted, False
+        trusted = rest
+
+
+def _pools(people: NDArray[np.float64], least: float) -> NDArray[np.int64]:
+    """The number of the pool of each row: neighbours together until a pool has so many people."""
+    pools = np.zeros(len(people), np.int64)
+    number, size = 0, 0.0
+    for row, more in enumerate(people):
+        pools[row] = number
+        size += more
+        if size >= least:
+            number, size = number + 1, 0.0
+    # What is left over at the end goes to the last full pool.
+    return np.minimum(pools, max(number - 1, 0))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from hubbub.numeric.tails import normal_quantile_log
+from hubbub.numeric.text_paths import fingerprint_before, path_bits
 from hubbub.numeric.tree_kernels import MAX_MASKS, ROW_BITS
 
 ONE_ROW_BITS = 20  # universes so small that every value has a cell
@@ -19,6 +20,7 @@ _LEVEL = 0.05
 _TEXT_REACH = 2.1  # the same for text, in the beam and in the list of a root
 _TEXT_LIST = 512  # paths in the list of a root
 _TEXT_SHORTEST = 20  # bits of codes from which ways to go on must be told apart
+_FINGERPRINT_SAVES = 8  # bits of doubt about the rest of a code that its fingerprint settles
 _TEXT_SLOPE = 0.6  # standard errors that each bit beyond the typical length may cost
 
 
@@ -79,22 +81,23 @@ def _chunk(bits: int) -> int:
 
 
 def plan_text_tree(fingerprint: int, width: int, typical: int, standard: bool) -> TreePlan:
-    """The tree of a text code: a fingerprint of the whole value, then the code, most reporters up to a typical length.
+    """The tree of a text code and its fingerprint, with most reporters up to a typical length of the code.
 
     A code that has ended goes on as zeros, so deeper rows speak for short codes too.
     """
-    bits = fingerprint + width
+    bits = path_bits(fingerprint, width)
     root = _bucket_bits(standard)
-    knee = min(bits, root + 4 * -(-(fingerprint + typical - root) // 4))
+    knee = min(bits, root + 4 * -(-(path_bits(fingerprint, typical) - root) // 4))
     depths = list(range(root, knee, 4)) + list(range(knee, bits, 8)) + [bits]
     chunks = [below - above for above, below in pairwise([0, *depths])]
-    cumulative = _text_shares(depths, fingerprint, typical, text_beam_width(standard))
+    lengths = [depth - fingerprint_before(fingerprint, depth) for depth in depths]
+    cumulative = _text_shares(depths, lengths, typical, text_beam_width(standard))
     shares = _raised([after - above for above, after in pairwise([0.0, *cumulative])], 0.1)
     rows = list(zip(depths, chunks, shares, strict=True))
     return TreePlan(root, tuple(depths), tuple(chunks), _ends([share for _, _, share in rows]))
 
 
-def _text_shares(depths: list[int], fingerprint: int, typical: int, beam: int) -> list[float]:
+def _text_shares(depths: list[int], lengths: list[int], typical: int, beam: int) -> list[float]:
     """Cumulative shares that let codes of every length up to the typical one be found as near their limit as can be.
 
     A code of l bits needs Q⁻¹(level·2^−l) + 1.645 standard errors to be accepted, however well it is found; it is
@@ -117,8 +120,8 @@ def _text_shares(depths: list[int], fingerprint: int, typical: int, beam: int) -
 
     def least(excess: float) -> list[float]:
         found: list[float] = []
-        for depth in depths:
-            z = sought(max(depth - fingerprint, 6), excess)
+        for depth, length in zip(depths, lengths, strict=True):
+            z = sought(max(length, 6), excess)
             in_beam = kept(beam if found else 1 << depth, depth, z)  # all roots are in the beam
             in_list = [
                 share + kept(_TEXT_LIST, depth - above, z)
@@ -130,9 +133,9 @@ def _text_shares(depths: list[int], fingerprint: int, typical: int, beam: int) -
 
     def fits(excess: float) -> bool:
         return all(
-            share + (needed(length - depth) / sought(length, excess)) ** 2 <= 1
-            for depth, share in zip(depths, least(excess), strict=True)
-            for length in range(max(depth - fingerprint, _TEXT_SHORTEST), depths[-1] - fingerprint + 1)
+            share + (needed(length - known - _FINGERPRINT_SAVES) / sought(length, excess)) ** 2 <= 1
+            for known, share in zip(lengths, least(excess), strict=True)
+            for length in range(max(known, _TEXT_SHORTEST), lengths[-1] + 1)
         )
 
     low, high = 0.0, 16.0

@@ -9,63 +9,62 @@ ones.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.mechanisms.tree_accept import accept, row_caps
-from hubbub.mechanisms.tree_levels import Depths, Front, TreeLevels, refit
+from hubbub.mechanisms.tree_levels import Depths, Fit, Front, TreeLevels, refit
 from hubbub.model.estimates import Query
 from hubbub.numeric import tree_kernels
+from hubbub.numeric.text_paths import LEADING, fingerprint_before
 
 if TYPE_CHECKING:
     from hubbub.mechanisms.tree import Tree
 
 _PASSES = 4
-_BROTHER_GAP = 14.0  # nats
-_LIST_WIDTH = 512
+_LIST_WIDTH = 1024
 _LISTED = 64
 _MAX_ROOTS = 512  # promising roots looked into in one pass
 _NEAR = 0.5  # a root is promising from this many standard errors below acceptance
 _QUOTA = 128  # paths of the beam under one root: without it the children of one giant fill the beam
-_TEXT_QUOTA = 512  # more, since a root keeps paths that only their fingerprint will rule out
-_LN2 = math.log(2)
+_TEXT_QUOTA = 2048  # more, since a root keeps paths that only their fingerprint will rule out
 _SAMPLE = 1 << 16  # children looked at to see where the beam ends
 
 
-def search(tree: Tree, levels: TreeLevels, query: Query) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+def search(tree: Tree, levels: TreeLevels, query: Query) -> tuple[NDArray[np.uint64], Fit]:
     """Paths of the values that stand out, and their counts."""
     walk = _Walk(tree, levels)
     people = int(levels.people.sum())
-    accepted, counts, left = np.empty((0, tree.path_words), np.uint64), np.empty(0), levels
+    accepted = np.empty((0, tree.path_words), np.uint64)
     # No path of the code leads to "(other)", which may be what most people hold: it is asked for by name.
     other = tree.fallback_paths
     if (levels.sums(tree.buckets(other)) >= tree.acceptance_counts(other, people, query)).any():
         accepted = other
-        counts, left = refit(tree, levels, accepted)
+    fit = refit(tree, levels, accepted)
     doubt = query.level / 4  # as much is for values that noise alone carries, and twice as much for intervals
     for number in range(_PASSES):
-        promising = walk.beam(left, capped=number > 0)
+        promising = walk.beam(fit.left, capped=number > 0)
         if query.best_guess:
-            best, _ = walk.list_roots(left, promising.paths[:1], levels.sums(tree.buckets(promising.paths[:1])))
+            best, _ = walk.list_roots(fit.left, promising.paths[:1], levels.sums(tree.buckets(promising.paths[:1])))
             valid = np.flatnonzero(tree.is_value(best.paths)) if len(best.paths) else np.empty(0, np.int64)
             guess = best.paths[valid[:1]]
-            return guess, refit(tree, levels, guess)[0]
-        near, sizes = walk.near_roots(left, promising, query)
-        fresh, doubt = accept(tree, left, *walk.list_roots(left, near, sizes), query, doubt)
+            return guess, refit(tree, levels, guess)
+        near, sizes = walk.near_roots(fit.left, promising, query)
+        fresh, doubt = accept(tree, fit.left, *walk.list_roots(fit.left, near, sizes), query, doubt)
         fresh = fresh[~_contains(accepted, fresh)]
         few = 8 * len(fresh) <= len(accepted)
         accepted = np.concatenate([accepted, fresh])
-        counts, left = refit(tree, levels, accepted)
+        fit = refit(tree, levels, accepted)
         # A value that stood on another's collisions falls when they are taken away.
-        keep = counts >= tree.acceptance_counts(accepted, people, query)
+        keep = fit.counts >= tree.acceptance_counts(accepted, people, query)
         if not keep.all():
             accepted = accepted[keep]
-            counts, left = refit(tree, levels, accepted)
+            fit = refit(tree, levels, accepted)
         if few:  # what so few were hiding is not worth another pass
             break
-    return accepted, counts
+    return accepted, fit
 
 
 class _Walk:
@@ -74,11 +73,12 @@ class _Walk:
     def __init__(self, tree: Tree, levels: TreeLevels) -> None:
         self.tree = tree
         self.depths = Depths(tree, levels)
+        self._tables: dict[int, NDArray[np.float32]] = {}
         # Where the next chunk is wider there are more children to look at: lists are shorter there, quotas smaller,
         # and beams narrower (in numbers all chunks are alike, and the plan has seen to the beam).
         wider = [max(chunk - 4, 0) for chunk in (*self.depths.chunks[1:], 0)]
         self._beam_widths = [tree.beam >> (more if tree.code is not None else 0) for more in wider]
-        self._list_widths = [_LIST_WIDTH >> (more if tree.code is not None else more // 2) for more in wider]
+        self._list_widths = [_LIST_WIDTH >> more // 2 for more in wider]
         self._quotas = [_TEXT_QUOTA >> more if tree.code is not None else _QUOTA >> more // 2 for more in wider]
         # Among short codes many roots are near acceptance by chance, and each list costs.
         self._roots = _MAX_ROOTS if tree.code is None else _MAX_ROOTS // 4
@@ -136,7 +136,7 @@ class _Walk:
             return front, let_go
         ranks: NDArray[np.float32] = np.zeros((lists, 1), np.float32)
         for number in range(1, len(self.depths.bits)):
-            scores, ranks = self._expand(number, levels, caps, front, math.inf)
+            scores, ranks = self._expand(number, levels, caps, front)
             scores, ranks = scores.reshape(lists, -1), ranks.reshape(lists, -1)
             width = min(self._list_widths[number], ranks.shape[1])
             dead = np.flatnonzero(ranks == -np.inf)  # many equal values make a partition slow: tell them apart
@@ -164,11 +164,12 @@ class _Walk:
     ) -> NDArray[np.float64]:
         """The logarithm of the sum of prior times likelihood of some paths in each list."""
         coded = self.tree.code is not None
-        # Of the ways to go on with a code few have the fingerprint that the root says.
-        bits = float(self.tree.fingerprint if coded else self.depths.bits[number])
-        scale = 1.0 / (2 * self.depths.so_far[number] * _LN2) if coded else 0.0
+        # Of the ways to go on with a code few have the fingerprint that the path says.
+        depth = self.depths.bits[number]
+        bits = float(fingerprint_before(self.tree.fingerprint, depth) if coded else depth)
+        table, per_error = self._evidence(number)
         found = np.empty(len(scores))
-        tree_kernels.log_weights(scores, ranks, some, pulls, bits, scale, found)
+        tree_kernels.log_weights(scores, ranks, some, pulls, bits, per_error, table, found)
         return np.asarray(found - costs * self.depths.people[: number + 1].sum())
 
     def _root_of(self, paths: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -188,36 +189,68 @@ class _Walk:
         if tree.code is None:
             none = np.zeros(len(roots), np.int32)
             return Front(roots, scores, none, none.astype(np.float32))
-        bits = self.depths.bits[0] - tree.fingerprint
+        depth = self.depths.bits[0]
+        bits = depth - min(tree.fingerprint, LEADING)  # what comes before them is fingerprint
         first = self._root_of(roots).astype(np.int64) & ((1 << bits) - 1)
-        after, used = tree.code.jumps(bits)
-        front = Front(roots, scores, after[0, first], used[0, first].astype(np.float32))
-        return front.take(np.flatnonzero(front.nodes >= 0))
+        after, used = tree.code.jumps(tree.is_code(depth, bits))
+        nodes, roots, scores = after[0, first], roots.copy(), scores.copy()
+        ended = np.flatnonzero(nodes == tree.code.done)
+        roots[ended], real = tree.completed(roots[ended], depth)
+        scores[ended[~real]] = -np.inf
+        front = Front(roots, scores, nodes, used[0, first].astype(np.float32))
+        return front.take(np.flatnonzero((nodes >= 0) & (scores > -np.inf)))
 
-    def _step(self, number: int, gap: float = _BROTHER_GAP) -> tuple[Any, ...]:
+    def _step(self, number: int) -> tree_kernels.Step:
         """What the kernels must know of the step to a depth."""
-        chunk, code = self.depths.chunks[number], self.tree.code
-        none = np.zeros((1, 1 << chunk), np.int32), np.zeros((1, 1 << chunk), np.float32)
-        return (
-            *(np.uint32(half) for half in self.tree.bucket_key),
-            self.tree.arrays["parent_masks"],
+        tree, depth, chunk = self.tree, self.depths.bits[number], self.depths.chunks[number]
+        after, more = np.zeros((1, 1), np.int32), np.zeros((1, 1), np.float32)
+        if tree.code is not None:
+            after, more = tree.code.jumps(tree.is_code(depth, chunk))
+        return tree_kernels.Step(
+            np.uint32(tree.bucket_key.low),
+            np.uint32(tree.bucket_key.high),
+            tree.arrays["parent_masks"],
             self.depths.rows[number],
+            depth,
             chunk,
-            self.tree.plan.bucket_bits,
-            np.float32(1.0 / self.depths.variance[number]),
-            np.float32(gap),
-            np.float32(0.0 if code is None else 1.0 / (2 * self.depths.so_far[number] * _LN2)),
-            *(none if code is None else code.jumps(chunk)),
+            tree.plan.bucket_bits,
+            *self._evidence(number),
+            after,
+            more,
+            -1 if tree.code is None else tree.code.done,
+            tree.absent,
+            tree.true,
+            1.0 / max(float(self.depths.people[: number + 1].sum()), 1e-9),
+            1.0 / (tree.gain * tree.symbols),
         )
 
+    def _evidence(self, number: int) -> tuple[NDArray[np.float32], np.float32]:
+        """The table that ranks texts down to a depth; an empty one for numbers, which are ranked by their scores."""
+        per_error = np.float32(tree_kernels.EVIDENCE_STEPS / math.sqrt(self.depths.so_far[number]))
+        if self.tree.code is None:
+            return np.empty(0, np.float32), per_error
+        if number not in self._tables:
+            self._tables[number] = self.tree.evidence(float(self.depths.people[: number + 1].sum()))
+        return self._tables[number], per_error
+
+    def _needed_scores(self, number: int, cut: float) -> NDArray[np.float32]:
+        """A score that a path needs for a rank of `cut`, for each number of code bits it may have used."""
+        table, per_error = self._evidence(number)
+        if not len(table) or cut == -math.inf:
+            return np.array([cut], np.float32)
+        errors = np.arange(len(table)) / tree_kernels.EVIDENCE_STEPS - tree_kernels.EVIDENCE_FROM
+        wanted = np.interp(cut + np.arange(self.tree.bits + 1), table, errors, left=-np.inf)
+        # A little less, so that rounding turns nobody away.
+        return np.asarray((wanted - 0.01) * tree_kernels.EVIDENCE_STEPS / per_error, np.float32)
+
     def _expand(
-        self, number: int, levels: TreeLevels, caps: NDArray[np.float64], front: Front, gap: float = _BROTHER_GAP
+        self, number: int, levels: TreeLevels, caps: NDArray[np.float64], front: Front
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Scores and ranks of all children, shape (paths, 2^chunk)."""
         scores = np.empty((len(front.paths), 1 << self.depths.chunks[number]), np.float32)
         ranks = np.empty_like(scores)
         caps = np.atleast_2d(caps)[:, self.depths.rows[number]].astype(np.float32)
-        tree_kernels.expand(self._step(number, gap), levels.estimates, caps, *front, scores, ranks)
+        tree_kernels.expand(self._step(number), levels.estimates, caps, *front, scores, ranks)
         return scores, ranks
 
     def _grow(
@@ -240,8 +273,9 @@ class _Walk:
         reach = int(wanted * crowding)
         while True:
             cut = sample[reach // every] if reach // every < len(sample) else np.float32(-np.inf)
+            needed = self._needed_scores(number, float(cut))
             filled, turned_away = tree_kernels.grow(
-                step, levels.estimates, own_caps, *front, shift, quota, cut, places, scores, ranks
+                step, levels.estimates, own_caps, *front, shift, quota, cut, needed, places, scores, ranks
             )
             if filled >= 0.8 * wanted or reach // every >= len(sample):
                 break
@@ -262,12 +296,14 @@ class _Walk:
         tree_kernels.with_chunk(front.paths, parents, last, self.depths.bits[number], chunk, grown)
         nodes, used = front.nodes[parents], front.used[parents]
         if self.tree.code is not None:
-            after, more = self.tree.code.jumps(chunk)
-            open_ = nodes != self.tree.code.done
-            nodes, used = after[nodes, last], used + more[nodes, last]
-            ended = np.flatnonzero(open_ & (nodes == self.tree.code.done) & (scores > -np.inf))
-            wrong = ended[~self.tree.is_value(grown[ended])]
-            scores[wrong] = -np.inf
+            depth, done = self.depths.bits[number], self.tree.code.done
+            after, more = self.tree.code.jumps(self.tree.is_code(depth, chunk))
+            open_ = np.flatnonzero(nodes != done)
+            used[open_] += more[nodes[open_], last[open_]]
+            nodes[open_] = after[nodes[open_], last[open_]]
+            ended = open_[(nodes[open_] == done) & (scores[open_] > -np.inf)]
+            grown[ended], real = self.tree.completed(grown[ended], depth)
+            scores[ended[~real]] = -np.inf
         return Front(grown, scores, nodes, used)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hubbub.numeric.hashing import BLOCK, HashKey, absorb, absorb_block, fill_block, finish_block, hash_uint64, start
+from hubbub.numeric.hashing import BLOCK, HashKey, absorb, absorb_block, fill_block, finish_block, start
 
 
 def to_paths(key: HashKey, items: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
@@ -31,44 +31,6 @@ def from_paths(key: HashKey, paths: NDArray[np.uint64], bits: int) -> NDArray[np
     return items
 
 
-def fingerprint_paths(key: HashKey, items: NDArray[np.uint64], width: int, fingerprint: int) -> NDArray[np.uint64]:
-    """Paths of text codes: some bits of a hash of the whole item, then its `width` bits from the first."""
-    roots = fingerprints(key, items, fingerprint) << np.uint64(64 - fingerprint)
-    words = items.shape[1]
-    turned = np.ascontiguousarray(items[:, ::-1])  # most significant word first
-    total = -(-(fingerprint + width) // 64)
-    paths = np.zeros((len(items), total), np.uint64)
-    # The item's bits start `fingerprint` after the first: move them from where they are, word by word.
-    shift = 64 * words - width - fingerprint  # to the left, in bits
-    for k in range(total):
-        for source in range(words):
-            move = 64 * (k - source) + shift
-            if 0 <= move < 64:
-                paths[:, k] |= turned[:, source] << np.uint64(move)
-            elif -64 < move < 0:
-                paths[:, k] |= turned[:, source] >> np.uint64(-move)
-    paths[:, 0] |= roots
-    return paths
-
-
-def fingerprints(key: HashKey, items: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
-    """The first bits of a hash of each item."""
-    return hash_uint64(key, items) >> np.uint64(64 - bits)
-
-
-def code_items(paths: NDArray[np.uint64], width: int, fingerprint: int) -> NDArray[np.uint64]:
-    """The items of such paths, whatever their fingerprints say."""
-    words = -(-width // 64)
-    end = 64 * paths.shape[1] - fingerprint - width
-    items = [
-        ((int.from_bytes(path.astype(">u8").tobytes(), "big") >> end) & ((1 << width) - 1)).to_bytes(
-            8 * words, "little"
-        )
-        for path in paths
-    ]
-    return np.frombuffer(b"".join(items), "<u8").astype(np.uint64).reshape(len(paths), words)
-
-
 @njit(inline="always")
 def _low_mask(count):  # type: ignore[no-untyped-def]
     """A word with the `count` lowest bits set."""
@@ -78,7 +40,7 @@ def _low_mask(count):  # type: ignore[no-untyped-def]
 
 
 @njit(inline="always")
-def _read(words, start_bit, count):  # type: ignore[no-untyped-def]
+def read_bits(words, start_bit, count):  # type: ignore[no-untyped-def]
     """Bits start … start + count − 1 of a little-endian number, count ≤ 64."""
     index = start_bit >> 6
     shift = start_bit & 63
@@ -91,7 +53,7 @@ def _read(words, start_bit, count):  # type: ignore[no-untyped-def]
 
 
 @njit(inline="always")
-def _xor_into(words, start_bit, count, value):  # type: ignore[no-untyped-def]
+def xor_bits(words, start_bit, count, value):  # type: ignore[no-untyped-def]
     """XOR the low `count` bits of a value into a little-endian number at a position."""
     value &= _low_mask(count)
     index = start_bit >> 6
@@ -113,7 +75,7 @@ def _feistel(low, high, step, numbers, from_bit, from_count, to_bit, to_count, s
         for k in range(parts):
             size = min(64, from_count - 64 * k)
             for i in range(count):
-                word = _read(numbers[i], from_bit + 64 * k, size)
+                word = read_bits(numbers[i], from_bit + 64 * k, size)
                 halves[0, i] = np.uint32(word & np.uint64(0xFFFFFFFF))
                 halves[1, i] = np.uint32(word >> np.uint64(32))
             absorb_block(state, halves[0], count)
@@ -121,7 +83,7 @@ def _feistel(low, high, step, numbers, from_bit, from_count, to_bit, to_count, s
         finish_block(state, 1 + 2 * parts, hashes, count)
         size = min(64, to_count - 64 * j)
         for i in range(count):
-            _xor_into(numbers[i], to_bit + 64 * j, size, hashes[i])
+            xor_bits(numbers[i], to_bit + 64 * j, size, hashes[i])
 
 
 @njit(cache=True, nogil=True)
@@ -141,14 +103,14 @@ def _to_paths(low, high, items, bits, paths):  # type: ignore[no-untyped-def]
             path = paths[first + i]
             for k in range((right + 63) >> 6):
                 count = min(64, right - 64 * k)
-                _place(path, pad + left + 64 * k, count, _read(numbers[i], 64 * k, count))
+                place_bits(path, pad + left + 64 * k, count, read_bits(numbers[i], 64 * k, count))
             for k in range((left + 63) >> 6):
                 count = min(64, left - 64 * k)
-                _place(path, pad + 64 * k, count, _read(numbers[i], right + 64 * k, count))
+                place_bits(path, pad + 64 * k, count, read_bits(numbers[i], right + 64 * k, count))
 
 
 @njit(inline="always")
-def _place(path, position, count, value):  # type: ignore[no-untyped-def]
+def place_bits(path, position, count, value):  # type: ignore[no-untyped-def]
     """XOR bits into a path at a position counted from its last bit: word 0 is the most significant."""
     last = path.shape[0] - 1
     index = position >> 6
@@ -174,10 +136,10 @@ def _from_paths(low, high, paths, bits, items):  # type: ignore[no-untyped-def]
                 turned[k] = paths[first + i, width - 1 - k]
             for k in range((right + 63) >> 6):
                 count = min(64, right - 64 * k)
-                _xor_into(numbers[i], 64 * k, count, _read(turned, pad + left + 64 * k, count))
+                xor_bits(numbers[i], 64 * k, count, read_bits(turned, pad + left + 64 * k, count))
             for k in range((left + 63) >> 6):
                 count = min(64, left - 64 * k)
-                _xor_into(numbers[i], right + 64 * k, count, _read(turned, pad + 64 * k, count))
+                xor_bits(numbers[i], right + 64 * k, count, read_bits(turned, pad + 64 * k, count))
         if left:
             _feistel(low, high, 2, numbers, right, left, 0, right, *room)
             _feistel(low, high, 1, numbers, 0, right, right, left, *room)

@@ -8,6 +8,8 @@ still spread over all buckets. Where the chunk is as wide as a bucket there is n
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -16,6 +18,8 @@ from hubbub.numeric.hashing import absorb, finish, start
 ROW_BITS = 24
 MASK_BITS = 20
 MAX_MASKS = 8
+_SMALL_ROOT, _ROOT_GAP = 8, 40.0  # paths, nats
+EVIDENCE_FROM, EVIDENCE_TO, EVIDENCE_STEPS = 10, 50, 32  # the table of evidence, in standard errors
 
 
 @njit(inline="always")
@@ -70,17 +74,72 @@ def buckets(low, high, paths, parent_mask, row, depth, chunk, bucket_bits, out):
         out[i] = _bucket(low, high, paths[i], parent_mask, row, depth, chunk, bucket_bits)
 
 
+class Step(NamedTuple):
+    """What one step of a search needs to know of the tree; the rows of the next depth are those it asks.
+
+    Attributes
+    ----------
+    low, high : uint32
+        The key of the buckets.
+    parent_masks : uint64 array, shape (all rows, words of a path)
+        The bits of a path that each row hashes.
+    rows : int64 array
+        Rows of the next depth.
+    depth, chunk, bucket_bits : int
+        Bits of a path down to the next depth, those of them that are new, and bits of a bucket's number.
+    evidence : float32 array
+        For text: bits of evidence of a score, from −EVIDENCE_FROM to EVIDENCE_TO standard errors in steps of
+        1/EVIDENCE_STEPS. Empty where paths are ranked by their scores.
+    per_error : float32
+        Steps of that table for each person of a score.
+    after, more : int32 and float32 arrays, shape (states, 2^chunk)
+        Where a chunk leads from each state of a text code (negative: nowhere), and the code bits in it.
+    done : int
+        The state of a text that has ended; its path is complete, and has one child only. −1 for numbers.
+    absent, true : float
+        The chances that a report matches a value nobody holds, and its holder's value.
+    per_person, per_match : float
+        1 / people down to the next depth, and matches for each person of a score.
+    """
+
+    low: Any
+    high: Any
+    parent_masks: Any
+    rows: Any
+    depth: int
+    chunk: int
+    bucket_bits: int
+    evidence: Any
+    per_error: Any
+    after: Any
+    more: Any
+    done: int
+    absent: float
+    true: float
+    per_person: float
+    per_match: float
+
+
+@njit(inline="always")
+def _own_score(path, step, levels, caps, chunk):  # type: ignore[no-untyped-def]
+    """What the rows of the next depth say of one child, each at most its cap."""
+    own = np.float32(0)
+    for k in range(step.rows.shape[0]):
+        row = step.rows[k]
+        base = _parent_bucket(step.low, step.high, path, step.parent_masks[row], row, step.chunk, step.bucket_bits)
+        own += min(levels[row, np.int64(base) ^ chunk], caps[k])
+    return own
+
+
 @njit(inline="always")
 def _own_scores(path, step, levels, caps, own):  # type: ignore[no-untyped-def]
-    """What the rows of the next depth say of each child, each at most its cap.
-
-    Returns the largest and the least that is not hopeless.
-    """
-    low, high, parent_masks, rows, chunk, bucket_bits, weight, gap, _, _, _ = step
-    many = 1 << chunk
-    for k in range(rows.shape[0]):
-        row = rows[k]
-        base = np.int64(_parent_bucket(low, high, path, parent_masks[row], row, chunk, bucket_bits))
+    """What the rows of the next depth say of each child, each at most its cap. Returns the largest."""
+    many = 1 << step.chunk
+    for k in range(step.rows.shape[0]):
+        row = step.rows[k]
+        base = np.int64(
+            _parent_bucket(step.low, step.high, path, step.parent_masks[row], row, step.chunk, step.bucket_bits)
+        )
         level = levels[row]
         if k == 0:
             for c in range(many):
@@ -91,83 +150,128 @@ def _own_scores(path, step, levels, caps, own):  # type: ignore[no-untyped-def]
     best = own[0]
     for c in range(1, many):
         best = max(best, own[c])
-    # The evidence of an estimate x for a value that is there is about x²/2 in units of its noise.
-    limit = best * best * weight - np.float32(2) * gap
-    if best > 0 and limit > 0:
-        return best, np.sqrt(limit / weight)
-    return best, np.float32(-np.inf)
+    return best
 
 
 @njit(inline="always")
-def _rank(score, used, scale):  # type: ignore[no-untyped-def]
-    if scale > 0:
-        return score * abs(score) * scale - used
-    return score
+def evidence_bits(score, per_error, evidence):  # type: ignore[no-untyped-def]
+    """Bits of evidence of a score, by the table; beyond its ends in a straight line."""
+    place = score * per_error + np.float32(EVIDENCE_FROM * EVIDENCE_STEPS)
+    index = min(max(np.int64(place), 0), evidence.shape[0] - 2)
+    return evidence[index] + (place - np.float32(index)) * (evidence[index + 1] - evidence[index])
+
+
+@njit(inline="always")
+def _rank(score, used, step):  # type: ignore[no-untyped-def]
+    if step.evidence.shape[0] == 0:
+        return score
+    return evidence_bits(score, step.per_error, step.evidence) - used
 
 
 @njit(cache=True, nogil=True)
 def expand(step, levels, caps, paths, scores, nodes, used, out_scores, out_ranks):  # type: ignore[no-untyped-def]
     """Score (that of the parent plus what each row of the next depth says) and rank of all children of each path.
 
-    What a row says counts up to a cap; paths are lists of equal length, with one line of caps for each list. A step
-    is (low and high half of the bucket key, parent masks, rows, chunk, bucket bits, 1/noise variance, gap, scale,
-    where each chunk leads from each state of a text code, the code bits it uses). Both are −∞ for children
-    that the code does not have or whose evidence at this depth is `gap` nats below their best brother's. A rank is
-    the score, or for a text code (scale > 0) the evidence in bits less the code bits used.
-    Twin: tests/reference/naive.py::tree_children.
+    What a row says counts up to a cap; paths are lists of equal length, with one line of caps for each list. Both are
+    −∞ for children that the code does not have. A rank is the score, or for a text code the evidence in bits less the
+    code bits used. Twin: tests/reference/naive.py::tree_children.
     """
-    scale, after, more = step[8], step[9], step[10]
-    many = 1 << step[4]
+    many = 1 << step.chunk
     for i in range(paths.shape[0]):
-        if scores[i] == -np.inf:
-            out_scores[i] = -np.inf
-            out_ranks[i] = -np.inf
+        own_caps = caps[i * caps.shape[0] // paths.shape[0]]
+        if scores[i] == -np.inf or nodes[i] == step.done:
+            for c in range(many):
+                out_scores[i, c] = -np.inf
+                out_ranks[i, c] = -np.inf
+            if scores[i] > -np.inf:
+                c = np.int64(chunk_bits(paths[i], step.depth - step.chunk, step.chunk))
+                out_scores[i, c] = scores[i] + _own_score(paths[i], step, levels, own_caps, c)
+                out_ranks[i, c] = _rank(out_scores[i, c], used[i], step)
             continue
-        _, least = _own_scores(paths[i], step, levels, caps[i * caps.shape[0] // paths.shape[0]], out_scores[i])
+        _own_scores(paths[i], step, levels, own_caps, out_scores[i])
         for c in range(many):
-            if out_scores[i, c] < least or (scale > 0 and after[nodes[i], c] < 0):
+            if step.done >= 0 and step.after[nodes[i], c] < 0:
                 out_scores[i, c] = -np.inf
                 out_ranks[i, c] = -np.inf
                 continue
             out_scores[i, c] += scores[i]
-            spent = used[i] + more[nodes[i], c] if scale > 0 else np.float32(0)
-            out_ranks[i, c] = _rank(out_scores[i, c], spent, scale)
+            spent = used[i] + step.more[nodes[i], c] if step.done >= 0 else np.float32(0)
+            out_ranks[i, c] = _rank(out_scores[i, c], spent, step)
 
 
 @njit(cache=True, nogil=True)
-def grow(step, levels, caps, paths, scores, nodes, used, root_shift, quota, cut, places, out_scores, out_ranks):  # type: ignore[no-untyped-def]
+def grow(  # type: ignore[no-untyped-def]
+    step, levels, caps, paths, scores, nodes, used, root_shift, quota, cut, needed, places, out_scores, out_ranks
+):
     """The children that `expand` ranks at or above the cut: place (parent · 2^chunk + chunk), score and rank.
 
     Only the `quota` best under one root (the first bits of a path), whose paths stand side by side. Returns how many
-    there are and how many more the quota turned away. The outputs must have room for all children.
+    there are and how many more the quota turned away. The outputs must have room for all children. `needed` has, for
+    each number of code bits used, a score that no child with a lower one can reach the cut with: most children are
+    turned away by that alone.
     """
-    scale, after, more = step[8], step[9], step[10]
-    many = 1 << step[4]
+    many = 1 << step.chunk
     own = np.empty(many, np.float32)
+    last = needed.shape[0] - 1
     filled, first, turned_away = 0, 0, 0
     for i in range(paths.shape[0]):
         if i > 0 and paths[i, 0] >> root_shift != paths[i - 1, 0] >> root_shift:
-            if filled - first > quota:
-                turned_away += filled - first - quota
-                filled = _keep_best(places, out_scores, out_ranks, first, filled, quota)
+            filled, more = _close_root(step, places, out_scores, out_ranks, first, filled, quota)
+            turned_away += more
             first = filled
-        best, least = _own_scores(paths[i], step, levels, caps, own)
-        if _rank(scores[i] + best, used[i], scale) < cut:
-            continue
-        for c in range(many):
-            if own[c] < least or (scale > 0 and after[nodes[i], c] < 0):
-                continue
-            score = scores[i] + own[c]
-            rank = _rank(score, used[i] + more[nodes[i], c] if scale > 0 else np.float32(0), scale)
+        if nodes[i] == step.done:
+            c = np.int64(chunk_bits(paths[i], step.depth - step.chunk, step.chunk))
+            score = scores[i] + _own_score(paths[i], step, levels, caps, c)
+            rank = _rank(score, used[i], step)
             if rank >= cut:
                 places[filled] = i * many + c
                 out_scores[filled] = score
                 out_ranks[filled] = rank
                 filled += 1
-    if filled - first > quota:
-        turned_away += filled - first - quota
-        filled = _keep_best(places, out_scores, out_ranks, first, filled, quota)
-    return filled, turned_away
+            continue
+        best = _own_scores(paths[i], step, levels, caps, own)
+        least = needed[min(np.int64(used[i]), last)] - scores[i]
+        if best < least:
+            continue
+        for c in range(many):
+            if own[c] < least or (step.done >= 0 and step.after[nodes[i], c] < 0):
+                continue
+            score = scores[i] + own[c]
+            rank = _rank(score, used[i] + step.more[nodes[i], c] if step.done >= 0 else np.float32(0), step)
+            if rank >= cut:
+                places[filled] = i * many + c
+                out_scores[filled] = score
+                out_ranks[filled] = rank
+                filled += 1
+    filled, more = _close_root(step, places, out_scores, out_ranks, first, filled, quota)
+    return filled, turned_away + more
+
+
+@njit(cache=True, nogil=True)
+def _close_root(step, places, scores, ranks, first, end, quota):  # type: ignore[no-untyped-def]
+    """Of a root's paths keep those that are not hopeless beside its best one, and of these the best, up to a quota.
+
+    Returns where they end, and how many the quota turned away. If a value as large as the best path's score is there,
+    a path is `gap` nats less likely for it than the best one if its score is lower by gap / pull.
+    """
+    if end - first <= _SMALL_ROOT:
+        return end, 0
+    best = scores[first]
+    for j in range(first + 1, end):
+        best = max(best, scores[j])
+    held = step.absent + min(max(best * step.per_person, 0.0), 1.0) * (step.true - step.absent)
+    pull = np.log(held / step.absent * (1 - step.absent) / (1 - held)) * step.per_match
+    if pull > 0:
+        least = best - np.float32(_ROOT_GAP / pull)
+        kept = first
+        for j in range(first, end):
+            if scores[j] >= least:
+                places[kept], scores[kept], ranks[kept] = places[j], scores[j], ranks[j]
+                kept += 1
+        end = kept
+    if end - first > quota:
+        return _keep_best(places, scores, ranks, first, end, quota), end - first - quota
+    return end, 0
 
 
 @njit(cache=True, nogil=True)
@@ -202,10 +306,11 @@ def with_chunk(paths, chosen, chunks, depth, chunk, out):  # type: ignore[no-unt
 
 
 @njit(cache=True, nogil=True)
-def log_weights(scores, ranks, some, pulls, bits, scale, out):  # type: ignore[no-untyped-def]
+def log_weights(scores, ranks, some, pulls, bits, per_error, evidence, out):  # type: ignore[no-untyped-def]
     """For each list, ln Σ exp(pull·score)·2^−bits over some of its paths.
 
-    For a text code (scale > 0) the bits are those given and the code bits, which are the evidence less the rank.
+    For a text code (evidence is not empty) code bits come to the bits: they are the evidence less the rank.
+    Twin: tests/reference/naive.py::log_weight.
     """
     ln2 = np.log(2.0)
     for i in range(scores.shape[0]):
@@ -214,10 +319,10 @@ def log_weights(scores, ranks, some, pulls, bits, scale, out):  # type: ignore[n
         most = -np.inf
         for j in range(some.shape[1]):
             score = scores[i, some[i, j]]
-            used = bits
-            if scale > 0 and score > -np.inf:
-                used += score * abs(score) * scale - ranks[i, some[i, j]]
-            weights[j] = pull * score - ln2 * used
+            code = 0.0
+            if evidence.shape[0] > 0 and score > -np.inf:
+                code = evidence_bits(score, per_error, evidence) - ranks[i, some[i, j]]
+            weights[j] = pull * score - ln2 * (bits + code)
             most = max(most, weights[j])
         total = 0.0
         for j in range(some.shape[1]):
