@@ -45,6 +45,11 @@ values = st.recursive(
 @given(st.sampled_from(PLACES), values, st.sampled_from(["replace", "remove", "add"]))
 @example((0, ("version",)), True, "replace")
 @example((0, ("mechanism",)), "\ud800", "replace")
+@example((2, ("options", "beta")), f"0.{'0' * 99}1", "replace")
+@example((2, ("options", "beta")), f"0.{'0' * 100}1", "replace")
+@example((2, ("options", "beta")), f"0.{'3' * 28}", "replace")
+@example((2, ("options", "beta")), f"0.{'3' * 29}", "replace")
+@example((2, ("options", "beta")), f"0.00{'3' * 28}", "replace")
 @example((1, ("epsilon",)), f"1.{'0' * 57}1", "replace")
 @example((1, ("epsilon",)), f"1.{'0' * 59}1", "replace")
 def test_client_and_library_accept_the_same_surveys(

@@ -23,7 +23,7 @@ _FIELDS: Final = (
 _OPTIONS: Final = {
     "tree": {"size": "auto|small|standard"},
     "jl": {"calibration": "onebit", "projection": "dense|hadamard"},
-    "bucket": {"calibration": "onebit", "decoder": "hard|soft", "beta": r"0\.[0-9]*[1-9]"},
+    "bucket": {"calibration": "onebit", "decoder": "hard|soft", "beta": r"0\.0{0,99}(?=[1-9])[0-9]{0,27}[1-9]"},
 }
 _DECIMAL: Final = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]*[1-9])?", re.ASCII)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hubbub.errors import ParameterError
 from hubbub.model.domain_base import Domain
 from hubbub.model.mechanism import Items, Mechanism, Reports, Words
-from hubbub.model.survey import Survey
+from hubbub.model.survey import Survey, parse_decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +31,16 @@ class Option:
         if value in self.choices:
             return str(value)
         if self.between is None:
-            raise ParameterError(f"option {self.name} must be one of {', '.join(self.choices)}, got {value!r}")
+            raise ParameterError(f"option {self.name} must be one of {', '.join(self.choices)}, got {value!r:.60}")
         low, high = self.between
         try:
-            number = Decimal(str(value))
-        except InvalidOperation:
+            number = parse_decimal(self.name, value).normalize()
+        except ParameterError:
             words = "".join(f"{choice} or " for choice in self.choices)
-            raise ParameterError(f"option {self.name} must be {words}a number, got {value!r}") from None
-        if isinstance(value, bool) or not (number.is_finite() and low < number < high):
-            raise ParameterError(f"option {self.name} must be between {low} and {high}, got {value!r}")
-        return format(number.normalize(), "f")
+            raise ParameterError(f"option {self.name} must be {words}a number, got {value!r:.60}") from None
+        if not low < number < high:
+            raise ParameterError(f"option {self.name} must be between {low} and {high}, got {value!r:.60}")
+        return format(number, "f")
 
     def describe(self) -> str:
         """The values it takes, for a table."""
@@ -109,14 +109,14 @@ def whole(parameters: Mapping[str, Any], name: str, low: int, high: int) -> int:
     """A whole number from the survey's parameters, checked: a survey is untrusted input."""
     value = parameters.get(name)
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ParameterError(f"parameters.{name} must be a whole number from {low} to {high}, got {value!r}")
+        raise ParameterError(f"parameters.{name} must be a whole number from {low} to {high}, got {value!r:.60}")
     return value
 
 
 def whole_text(name: str, value: object) -> int:
     """A 64-bit integer that the survey carries as a decimal string."""
     if not isinstance(value, str) or not (value.isascii() and value.isdigit() and str(int(value[:20])) == value):
-        raise ParameterError(f"parameters.{name} must be a whole number in a string, got {value!r}")
+        raise ParameterError(f"parameters.{name} must be a whole number in a string, got {value!r:.60}")
     return int(value)
 
 
