@@ -15,7 +15,7 @@ from scipy import stats
 
 from hubbub.errors import LeftOverBytes, ParameterError
 from hubbub.mechanisms.registry import load_survey, mechanism_for
-from hubbub.model.estimates import Query
+from hubbub.model.estimates import MIN_LEVEL, Query
 from hubbub.model.mechanism import Histogram, Items, Mechanism, TallySampler, run_protocol
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
@@ -103,11 +103,112 @@ def check_sizes_are_fixed(make_survey: MakeSurvey) -> None:
     assert mechanism.report_dtype.names is not None
     assert mechanism.report_dtype.names[0] == "id"
     for wrong in (words[:, :-1], words[:2]):
-        try:
-            mechanism.randomize(items, wrong)
-        except ParameterError:
+        _assert_refused("words of the wrong shape", mechanism.randomize, items, wrong)
+
+
+def _assert_refused(what: str, call: Callable[..., object], *arguments: object) -> str:
+    """The message of the refusal."""
+    try:
+        call(*arguments)
+    except ParameterError as error:
+        return str(error)
+    raise AssertionError(f"{what} must be refused")
+
+
+_WRONG_TYPES = (*"?bhiqBHIefdgFDGO", ">u8", "S20", "U20", "M8[s]", "m8[s]", "V8")
+
+
+def check_wrong_types_are_refused(make_survey: MakeSurvey) -> None:
+    """Items and words are uint64 arrays: any other type is refused, and never loses the noise without a word."""
+    survey = make_survey(public_seed(1))
+    mechanism = mechanism_for(survey)
+    items = some_items(mechanism, survey, 3)
+    words = SeededWords(2).draw(3, mechanism.words_per_report)
+    tally = run_protocol(mechanism, items, words, survey.survey_id)
+    wrong: list[tuple[str, object, object]] = []
+    for name in _WRONG_TYPES:
+        dtype = np.dtype(name)
+        wrong.append((name, np.zeros(items.shape, dtype), np.zeros(words.shape, dtype)))
+        if dtype.kind in "iufcO":  # the same numbers, or as near as the type comes to them
+            with np.errstate(all="ignore"):
+                wrong.append((name, items.astype(dtype), words.astype(dtype)))
+    wrong.append(("list", items.tolist(), words.tolist()))
+    for name, other_items, other_words in wrong:
+        _assert_refused(f"words of type {name}", mechanism.randomize, items, other_words)
+        _assert_refused(f"items of type {name}", mechanism.randomize, other_items, words)
+        _assert_refused(f"items to count of type {name}", mechanism.estimate, tally, other_items)
+        _assert_refused(f"a crowd of type {name}", Histogram, other_items, np.ones(3, np.int64))
+
+
+def check_layouts_agree(make_survey: MakeSurvey) -> None:
+    """How items and words lie in memory changes no byte of a report and no count."""
+    survey = make_survey(public_seed(1))
+    mechanism = mechanism_for(survey)
+    items = some_items(mechanism, survey, 6)
+    words = SeededWords(12).draw(6, mechanism.words_per_report)
+    expected = mechanism.randomize(items, words).tobytes()
+    tally = run_protocol(mechanism, items, words, survey.survey_id)
+    counts = mechanism.estimate(tally, items).counts
+    for layout in (np.asfortranarray, _spread_out, _turned, _unaligned):
+        other_items, other_words = layout(items), layout(words)
+        assert np.array_equal(other_items, items)
+        assert mechanism.randomize(other_items, words).tobytes() == expected, layout.__name__
+        assert mechanism.randomize(items, other_words).tobytes() == expected, layout.__name__
+        assert np.array_equal(mechanism.estimate(tally, other_items).counts, counts), layout.__name__
+
+
+def _spread_out(array: np.ndarray) -> np.ndarray:
+    wide = np.full((2 * array.shape[0], 3 * array.shape[1]), 7, array.dtype)
+    wide[::2, ::3] = array
+    return wide[::2, ::3]
+
+
+def _turned(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array[::-1, ::-1])[::-1, ::-1]
+
+
+def _unaligned(array: np.ndarray) -> np.ndarray:
+    """Not writable either."""
+    return np.frombuffer(b"\0" + array.tobytes(), array.dtype, offset=1).reshape(array.shape)
+
+
+def check_items_outside_are_refused(make_survey: MakeSurvey) -> None:
+    """An item that is not below the domain's size is refused by a sentence that does not quote it."""
+    survey = make_survey(public_seed(1))
+    mechanism = mechanism_for(survey)
+    items = some_items(mechanism, survey, 3)
+    words = SeededWords(2).draw(3, mechanism.words_per_report)
+    tally = run_protocol(mechanism, items, words, survey.survey_id)
+    width = 8 * survey.domain.item_words
+    for beyond in (survey.domain.size, 2 ** (8 * width - 1), 2 ** (8 * width) - 1):
+        if not survey.domain.size <= beyond < 2 ** (8 * width):
             continue
-        raise AssertionError("words of the wrong shape must be refused")
+        outside = items.copy()
+        outside[1] = np.frombuffer(beyond.to_bytes(width, "little"), "<u8")
+        crowd = Histogram(outside, np.ones(3, np.int64))
+        calls: list[tuple[Callable[..., object], object, object]] = [
+            (mechanism.randomize, outside, words),
+            (mechanism.estimate, tally, outside),
+        ]
+        if isinstance(mechanism, TallySampler):
+            calls.append((mechanism.sample_tally, crowd, np.random.default_rng(1)))
+        for call, *arguments in calls:
+            message = _assert_refused("an item outside the domain", call, *arguments)
+            assert beyond == survey.domain.size or str(beyond) not in message, "an item must not be quoted"
+    _assert_refused("an item of too few words", mechanism.randomize, items[:, 1:], words)
+
+
+def check_smallest_level(make_survey: MakeSurvey) -> None:
+    """Discovery answers at the smallest level a query may have, divided as it may be, and finds no more than usual."""
+    survey = make_survey(public_seed(4))
+    mechanism = mechanism_for(survey)
+    items = crowd_items(survey, [5, 180, 5])
+    words = SeededWords(8).draw(len(items), mechanism.words_per_report)
+    tally = run_protocol(mechanism, items, words, survey.survey_id)
+    usual, least = (mechanism.discover(tally, query) for query in (Query(), Query(level=MIN_LEVEL).split(4)))
+    assert math.isfinite(least.detection_limit)
+    assert least.detection_limit > 0
+    assert len(least) <= len(usual)
 
 
 def check_words_are_all_used(make_survey: MakeSurvey) -> None:
@@ -275,6 +376,9 @@ def check_sampler_has_the_law(make_survey: MakeSurvey) -> None:
 CHECKS: tuple[Callable[[MakeSurvey], None], ...] = (
     check_report_is_pure,
     check_sizes_are_fixed,
+    check_wrong_types_are_refused,
+    check_layouts_agree,
+    check_items_outside_are_refused,
     check_words_are_all_used,
     check_wire_round_trip,
     check_merge_equals_whole,
@@ -285,6 +389,7 @@ CHECKS: tuple[Callable[[MakeSurvey], None], ...] = (
     check_unbiased_with_honest_stderr,
     check_finds_planted,
     check_nothing_to_find,
+    check_smallest_level,
     check_sampler_has_the_law,
 )
 

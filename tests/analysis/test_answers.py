@@ -144,7 +144,8 @@ def test_tallies_are_values() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"top": 0}, {"top": True}, {"top": 1.0}, {"level": 0}, {"level": 1}, {"level": "x"}]
+    "arguments",
+    [{"top": 0}, {"top": True}, {"top": 1.0}, {"level": 0}, {"level": 1}, {"level": "x"}, {"level": 5e-324}],
 )
 def test_bad_queries(arguments: dict) -> None:
     """A query that cannot be is refused by name."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tools.make_vectors import BUCKET, CODED, DENSE, JL, TREE
 
 from hubbub import HubbubError, load_survey
-from hubbub.client import SurveyError
+from hubbub.client import ClientError, SurveyError
 from hubbub.client.survey import encode_report, read_survey
 
 DOCUMENTS = [json.loads(survey.to_json()) for survey in (JL, TREE, BUCKET, DENSE, CODED)]
@@ -41,10 +42,27 @@ values = st.recursive(
 )
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document["mechanism"])
+def test_a_report_takes_words_of_64_bits(document: Any) -> None:
+    """Words of another number, size or type are refused before they are compared with a threshold."""
+    device = read_survey(json.dumps(document))
+    count = device.randomizer.words
+    good = [1 << 63, (1 << 64) - 1, *[7] * (count - 2)]
+    assert len(encode_report(device, "7", good)) == 17
+    for wrong in ([*good, 1], good[:-1], [], *([*good[:-1], odd] for odd in (-1, 1 << 64, 0.5, True, None, "7"))):
+        with pytest.raises(ClientError, match="whole numbers below 2\\^64, got others"):
+            encode_report(device, "7", wrong)
+
+
 @settings(max_examples=400)
 @given(st.sampled_from(PLACES), values, st.sampled_from(["replace", "remove", "add"]))
 @example((0, ("version",)), True, "replace")
 @example((0, ("mechanism",)), "\ud800", "replace")
+@example((2, ("options", "beta")), f"0.{'0' * 99}1", "replace")
+@example((2, ("options", "beta")), f"0.{'0' * 100}1", "replace")
+@example((2, ("options", "beta")), f"0.{'3' * 28}", "replace")
+@example((2, ("options", "beta")), f"0.{'3' * 29}", "replace")
+@example((2, ("options", "beta")), f"0.00{'3' * 28}", "replace")
 @example((1, ("epsilon",)), f"1.{'0' * 57}1", "replace")
 @example((1, ("epsilon",)), f"1.{'0' * 59}1", "replace")
 def test_client_and_library_accept_the_same_surveys(
@@ -76,4 +94,4 @@ def test_client_and_library_accept_the_same_surveys(
     assert (survey is None) == (device is None)
     if survey is not None and device is not None:
         assert survey.survey_id == device.survey_id
-        assert len(encode_report(device, "7", [1, 2, 3, 4])) == 17
+        assert len(encode_report(device, "7", [1, 2, 3, 4][: device.randomizer.words])) == 17

@@ -18,6 +18,7 @@ from tests.collector.service import Service, running
 
 from hubbub import Answer, Integers, SeededWords, Survey, create_survey, find_hitters, load_survey, mechanism_for
 from hubbub.collector.limits import MAX_BATCH_BYTES, MAX_DOCUMENT_BYTES, Budget
+from hubbub.mechanisms.registry import REGISTRY
 from hubbub.wire.report_batch import encode_batch
 from hubbub.wire.tally_file import parse_tally
 
@@ -375,11 +376,30 @@ class TestTheOwner:
         again = service.ask("POST", "/v1/surveys", {**NEW, "public_seed": seed.hex()}, owner=True)
         assert (again.status, again.kind) == (422, "invalid-request")
 
-    @pytest.mark.parametrize("query", ["top=0", "top=x", "level=0", "level=1", "level=nan", "top=10001"])
+    @pytest.mark.parametrize(
+        "query",
+        [*("top=0", "top=x", "top=10001"), *(f"level={level}" for level in ("0", "1", "nan", "5e-324", "1e-101"))],
+    )
     def test_bad_questions(self, service: Service, survey: Survey, query: str) -> None:
         """A question that has no answer is refused."""
         reply = service.ask("GET", f"/v1/surveys/{survey.survey_id.hex()}/hitters?{query}", owner=True)
         assert (reply.status, reply.kind) == (422, "invalid-request")
+
+    @pytest.mark.parametrize("mechanism", sorted(REGISTRY))
+    def test_the_smallest_level(self, service: Service, mechanism: str) -> None:
+        """Every mechanism answers at the smallest level, and none below it."""
+        new = {**NEW, "mechanism": mechanism, "domain": {"kind": "integers", "bits": 8}}
+        made = service.ask("POST", "/v1/surveys", new, owner=True).json["survey_id"]
+        survey = load_survey(service.ask("GET", f"/v1/surveys/{made}").body)
+        built = mechanism_for(survey)
+        items = survey.domain.encode([7] * 40)
+        reports = built.randomize(items, SeededWords(1).draw(len(items), built.words_per_report))
+        assert service.upload(survey.survey_id, encode_batch(survey.survey_id, reports)).status == 200
+        path = f"/v1/surveys/{made}/hitters"
+        for level, status in (("1e-100", 200), ("9e-101", 422), ("5e-324", 422)):
+            assert service.ask("GET", f"{path}?level={level}", owner=True).status == status
+            named = {"candidates": [7, 9], "all_candidates": True, "level": float(level)}
+            assert service.ask("POST", path, named, owner=True).status == status
 
     def test_no_reports_yet(self, service: Service) -> None:
         """Without reports there is no limit to state, and JSON has no infinity."""

@@ -9,9 +9,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hubbub import Categories, Integers, create_survey, mechanism_for
+from hubbub import Categories, Integers, ParameterError, create_survey, mechanism_for
 from hubbub.mechanisms.channels import LaplaceChannel
-from hubbub.numeric.sampling import DiscreteLaplace
+from hubbub.numeric.sampling import DiscreteLaplace, response_threshold
 from hubbub.testing import public_seed, some_items
 
 ONE_BIT = [("jl", {"projection": "hadamard"}), ("jl", {"projection": "dense"}), ("bucket", {}), ("glps", {})]
@@ -90,6 +90,39 @@ def test_naive_delta_is_within_what_is_stated(epsilon: str) -> None:
     mechanism = mechanism_for(create_survey("privacy", Categories(["a", "b", "c"]), epsilon, mechanism="naive-laplace"))
     exact = naive_delta(mechanism.channel.noise, Decimal(epsilon))
     assert exact <= mechanism.guarantee.delta < Decimal("1e-15")
+
+
+@pytest.mark.parametrize("rate", ["0.5", "2", "4.5", "40", "100", "150", "235", "300", "499", "500", "1000"])
+@pytest.mark.parametrize("epsilon", ["1", "9", "80", "201", "300", "470", "600", "999", "1000"])
+def test_no_delta_is_below_the_exact_one(rate: str, epsilon: str) -> None:
+    """Whatever noise meets whatever ε, the guarantee is no better than the sum over all outcomes says."""
+    noise = DiscreteLaplace.with_rate(Decimal(rate))
+    claimed = LaplaceChannel(4, changed=2, step=1, noise=noise).guarantee(Decimal(epsilon)).delta
+    assert naive_delta(noise, Decimal(epsilon)) <= claimed <= 1
+
+
+@pytest.mark.parametrize("epsilon", ["100", "300", "471", "600", "1000"])
+def test_noise_that_is_none_is_no_privacy(epsilon: str) -> None:
+    """With thresholds of 0 a report is plain text: its delta is 1, and no such survey is made."""
+    bare = DiscreteLaplace(Decimal(epsilon) / 2, (0,))
+    assert naive_delta(bare, Decimal(epsilon)) == 1
+    assert LaplaceChannel(4, changed=2, step=1, noise=bare).guarantee(Decimal(epsilon)).delta == 1
+    with pytest.raises(ParameterError, match="delta must be at least"):
+        create_survey("privacy", Categories(["a", "b", "c"]), epsilon, mechanism="naive-laplace")
+    with pytest.raises(ParameterError, match="delta must be at least"):
+        create_survey("privacy", Categories(["a", "b", "c"]), epsilon, "0.36", mechanism="naive-laplace")
+
+
+@pytest.mark.parametrize("epsilon", ["43", "44.4", "50", "199", "201", "1000"])
+@pytest.mark.parametrize("symbols", [2, 4, 256])
+def test_no_threshold_is_certain(epsilon: str, symbols: int) -> None:
+    """However large ε is, a response is random with a chance of at least 2^-64, and within ε by the exact ratio."""
+    threshold = response_threshold(Decimal(epsilon), symbols)
+    assert 0 < threshold < 2**64
+    ratio = Fraction(2**64 + (symbols - 1) * threshold, 2**64 - threshold)
+    with localcontext() as context:
+        context.prec = 60
+        assert Decimal(ratio.numerator) / Decimal(ratio.denominator) <= Decimal(epsilon).exp()
 
 
 def test_naive_delta_notices_the_paper_s_factor_two() -> None:

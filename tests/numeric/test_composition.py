@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from decimal import MAX_EMAX, MIN_EMIN, Decimal, localcontext
 
 import pytest
 from hypothesis import given
@@ -72,6 +73,53 @@ def test_equals_brute_force_and_never_below(epsilon: float, each: float, times: 
     assert exact * (1 - 1e-12) - 1e-15 <= composed_delta(epsilon, each, times) <= exact * (1 + 1e-8) + 1e-12
 
 
+def precise_delta(epsilon: float, each: float, times: int) -> Decimal:
+    """The sum with 50 digits: every chance within 40 standard deviations of the mean, divided by the sum of all."""
+    with localcontext() as context:
+        context.prec, context.Emin, context.Emax = 50, MIN_EMIN, MAX_EMAX
+        odds = Decimal(each).exp()
+        most, reach = int(times * odds / (1 + odds)), 20 * math.isqrt(times) + 40
+        everything, above = Decimal(-1), Decimal(0)  # the likeliest is counted from both sides
+        for step, end in ((1, min(times, most + reach)), (-1, max(0, most - reach))):
+            chance = Decimal(1)
+            left = (Decimal(epsilon) - (2 * most - times) * Decimal(each)).exp()  # e^(ε − loss)
+            fewer = odds ** (-2 * step)
+            for j in range(most, end + step, step):
+                everything += chance
+                if left < 1 and (step == 1 or j < most):
+                    above += chance * (1 - left)
+                chance *= (times - j) * odds / (j + 1) if step == 1 else j / ((times - j + 1) * odds)
+                left *= fewer
+        return above / everything
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "each", "times"),
+    [
+        (1, 1.5, 1),
+        (1, 0.5 + 2**-50, 2),
+        (8, 3.0, 3),
+        (0.3, 0.25, 17),
+        (470, 300.0, 2),
+        (900, 800.0, 2),
+        (1, 0.0075, 1000),
+        (1, 0.00092464, 2**16),
+        (12, 0.02, 2**16),
+        (1, 0.0007, 2**20),
+        (1, 5.778916058645305e-05, 2**24),
+        (1, 0.0001, 2**24),
+        (1, 2e-5, 2**24),
+        (0.001, 1e-8, 2**24),
+        (40, 0.001, 2**24),
+        (1, 14.0, 2**16),
+    ],
+)
+def test_never_below_the_sum_in_high_precision(epsilon: float, each: float, times: int) -> None:
+    """Up to 2^24 uses the result is an upper bound, and no more than a hair above."""
+    exact, got = precise_delta(epsilon, each, times), Decimal(composed_delta(epsilon, each, times))
+    assert min(exact, Decimal(1)) <= got <= min(exact * (1 + Decimal("1e-9")) + Decimal("1e-12"), Decimal(1))
+
+
 @given(st.floats(0.1, 4), st.integers(1, 300), st.floats(1e-12, 0.3))
 def test_largest_each_is_within_and_at_least_basic(epsilon: float, times: int, delta: float) -> None:
     """What it returns is confirmed, is at least basic composition (E7), and a hair more is not confirmed."""
@@ -84,7 +132,8 @@ def test_largest_each_is_within_and_at_least_basic(epsilon: float, times: int, d
 def test_edges() -> None:
     """No loss, basic composition, and a delta that is none."""
     assert composed_delta(1, 0, 5) == 0
-    assert composed_delta(1, 0.2, 5) == 0
+    assert composed_delta(1, 0.25, 4) == 0
+    assert 0 < composed_delta(1, 0.2, 5) < 1e-15  # the float 0.2 is above a fifth
     assert largest_each(1, 4, 0) == pytest.approx(0.25)
     with pytest.raises(ParameterError):
         largest_each(1, 4, 1)

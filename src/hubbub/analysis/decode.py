@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -73,7 +72,7 @@ def find_hitters(
     named = encode_candidates(survey.domain, candidates)
     if tally.count == 0:
         return Answer(0, math.inf, (), math.inf)
-    half = replace(query, level=query.level / 2)
+    half = query.split(2)
     found = decoder.discover(tally, half)
     if isinstance(decoder, SubtractingDecoder):
         scored = decoder.estimate_beside(tally, named, found.items)

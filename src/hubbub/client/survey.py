@@ -11,7 +11,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
-from .checks import SurveyError, fields, require
+from .checks import ClientError, SurveyError, fields, require
 from .domains import Domain, read_domain
 from .mechanisms import Randomizer, read_bucket, read_jl, read_tree
 
@@ -23,7 +23,7 @@ _FIELDS: Final = (
 _OPTIONS: Final = {
     "tree": {"size": "auto|small|standard"},
     "jl": {"calibration": "onebit", "projection": "dense|hadamard"},
-    "bucket": {"calibration": "onebit", "decoder": "hard|soft", "beta": r"0\.[0-9]*[1-9]"},
+    "bucket": {"calibration": "onebit", "decoder": "hard|soft", "beta": r"0\.0{0,99}(?=[1-9])[0-9]{0,27}[1-9]"},
 }
 _DECIMAL: Final = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]*[1-9])?", re.ASCII)
 
@@ -40,7 +40,13 @@ class DeviceSurvey(NamedTuple):
 
 
 def encode_report(survey: DeviceSurvey, value: object, words: Sequence[int]) -> bytes:
-    """The report of a value: a pure function, total in the value, whose length is that of every other report."""
+    """The report of a value: a pure function, total in the value, whose length is that of every other report.
+
+    Words are whole numbers below 2^64, as many as the randomizer takes. Others would be no noise, and are refused.
+    """
+    needed = survey.randomizer.words
+    if len(words) != needed or not all(type(word) is int and 0 <= word < 1 << 64 for word in words):
+        raise ClientError(f"a report must be made from {needed} whole numbers below 2^64, got others")
     answer = survey.randomizer.answer(survey.domain.item(value), words)
     return struct.pack("<QQB", words[0], words[1], answer)
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hubbub.errors import ParameterError
 from hubbub.model.domain_base import Domain
 from hubbub.model.mechanism import Items, Mechanism, Reports, Words
-from hubbub.model.survey import Survey
+from hubbub.model.survey import Survey, parse_decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +31,16 @@ class Option:
         if value in self.choices:
             return str(value)
         if self.between is None:
-            raise ParameterError(f"option {self.name} must be one of {', '.join(self.choices)}, got {value!r}")
+            raise ParameterError(f"option {self.name} must be one of {', '.join(self.choices)}, got {value!r:.60}")
         low, high = self.between
         try:
-            number = Decimal(str(value))
-        except InvalidOperation:
+            number = parse_decimal(self.name, value).normalize()
+        except ParameterError:
             words = "".join(f"{choice} or " for choice in self.choices)
-            raise ParameterError(f"option {self.name} must be {words}a number, got {value!r}") from None
-        if isinstance(value, bool) or not (number.is_finite() and low < number < high):
-            raise ParameterError(f"option {self.name} must be between {low} and {high}, got {value!r}")
-        return format(number.normalize(), "f")
+            raise ParameterError(f"option {self.name} must be {words}a number, got {value!r:.60}") from None
+        if not low < number < high:
+            raise ParameterError(f"option {self.name} must be between {low} and {high}, got {value!r:.60}")
+        return format(number, "f")
 
     def describe(self) -> str:
         """The values it takes, for a table."""
@@ -108,14 +109,14 @@ def whole(parameters: Mapping[str, Any], name: str, low: int, high: int) -> int:
     """A whole number from the survey's parameters, checked: a survey is untrusted input."""
     value = parameters.get(name)
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ParameterError(f"parameters.{name} must be a whole number from {low} to {high}, got {value!r}")
+        raise ParameterError(f"parameters.{name} must be a whole number from {low} to {high}, got {value!r:.60}")
     return value
 
 
 def whole_text(name: str, value: object) -> int:
     """A 64-bit integer that the survey carries as a decimal string."""
     if not isinstance(value, str) or not (value.isascii() and value.isdigit() and str(int(value[:20])) == value):
-        raise ParameterError(f"parameters.{name} must be a whole number in a string, got {value!r}")
+        raise ParameterError(f"parameters.{name} must be a whole number in a string, got {value!r:.60}")
     return int(value)
 
 
@@ -127,12 +128,49 @@ def check_fields(parameters: Mapping[str, Any], names: set[str]) -> None:
         raise ParameterError(f"parameters must have the field {missing[0]!r}, got none")
 
 
-def check_batch(items: Items, words: Words, item_words: int, needed: int) -> None:
-    """The shapes `randomize` is called with; a caller's mistake, so it may speak of shapes but of no value."""
-    if items.ndim != 2 or items.shape[1] != item_words:
-        raise ParameterError(f"items must have shape (n, {item_words}), got {items.shape}")
-    if words.shape != (len(items), needed):
-        raise ParameterError(f"words must have shape ({len(items)}, {needed}), got {words.shape}")
+def check_batch(items: object, words: object, domain: Domain, needed: int) -> tuple[Items, Words]:
+    """What `randomize` is called with, row after row in memory; copied only where it is not.
+
+    Words of another type would not be compared with a 64-bit threshold as meant, and the noise would be lost. So
+    nothing is converted: another type, another shape or an item outside the domain is a ParameterError, which may
+    speak of types and shapes but of no value.
+    """
+    checked = check_items(items, domain)
+    drawn = _check_uint64("words", words)
+    if drawn.shape != (len(checked), needed):
+        raise ParameterError(f"words must have shape ({len(checked)}, {needed}), got {drawn.shape}")
+    return checked, drawn
+
+
+def check_items(items: object, domain: Domain) -> Items:
+    """Items of the domain, row after row in memory; a ParameterError that quotes none of them otherwise."""
+    checked = _check_uint64("items", items)
+    if checked.ndim != 2 or checked.shape[1] != domain.item_words:
+        raise ParameterError(f"items must have shape (n, {domain.item_words}), got {checked.shape}")
+    if _any_beyond(checked, domain.size):
+        raise ParameterError("items must be encoded values of the survey's domain, got one that is not")
+    return checked
+
+
+def _check_uint64(name: str, array: object) -> NDArray[np.uint64]:
+    if not isinstance(array, np.ndarray):
+        raise ParameterError(f"{name} must be an array of uint64, got {type(array).__name__}")
+    if array.dtype != np.uint64:
+        raise ParameterError(f"{name} must be an array of uint64, got dtype {array.dtype}")
+    return np.require(array, np.uint64, ["C", "A", "E"])
+
+
+def _any_beyond(items: Items, size: int) -> bool:
+    """Whether any item, as a number, is not below the size."""
+    count = items.shape[1]
+    if size >= 1 << 64 * count:
+        return False
+    above, equal = np.zeros(len(items), np.bool_), np.ones(len(items), np.bool_)
+    for k in reversed(range(count)):
+        last = np.uint64((size - 1) >> 64 * k & (1 << 64) - 1)
+        above |= equal & (items[:, k] > last)
+        equal &= items[:, k] == last
+    return bool(above.any())
 
 
 def check_reports(reports: Reports, dtype: np.dtype[np.void]) -> None:

@@ -154,6 +154,7 @@ class Bucket(RowSketch):
         covers noise and collisions. Cost: len(items)·rows.
         """
         self.check_tally(tally)
+        items = self.check_items(items)
         sums = self.row_sums(tally)
         raw = self._signs(items) @ sums / self.rows
         return Estimates(items, raw + (tally.count - raw) * self._background, self.stderr(sums, raw, tally.count))
@@ -249,6 +250,7 @@ class Bucket(RowSketch):
 
         Singletons are pooled as fair coins on every row: exact for each row, approximate for all together.
         """
+        self.check_items(histogram.items)
         chunk = max(1, _SAMPLE_CHUNK // self.rows)
         parts = [slice(start, start + chunk) for start in range(0, len(histogram.items), chunk)]
         if isinstance(self.channel, OneBitChannel):

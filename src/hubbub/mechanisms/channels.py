@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from decimal import ROUND_CEILING, Context, Decimal, InvalidOperation, localcontext
+from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,17 @@ from hubbub.errors import ParameterError, PrivacyError
 from hubbub.mechanisms.base import whole_text
 from hubbub.model.mechanism import Reports, Words
 from hubbub.model.privacy import PrivacyGuarantee
+from hubbub.model.survey import parse_decimal
 from hubbub.model.tally import Cells
 from hubbub.numeric.composition import composed_delta, largest_each, theorem_each
 from hubbub.numeric.hashing import Purpose, check_bound, derive_key, hash_uint64, uniform_below
-from hubbub.numeric.sampling import DiscreteLaplace, bernoulli, bit_epsilon, bit_threshold
+from hubbub.numeric.sampling import (
+    MAX_DIGITS,
+    DiscreteLaplace,
+    bernoulli,
+    bit_epsilon,
+    bit_threshold,
+)
 
 _ID_WORDS = 2
 _ID_FIELD = ("id", "<u8", (_ID_WORDS,))
@@ -67,7 +74,8 @@ class LaplaceChannel:
             # One ulp outwards on both sides, so that the floats bound the decimals.
             bounds = math.nextafter(float(epsilon), 0), math.nextafter(float(each), math.inf)
             composed = 0.0 if pure else composed_delta(*bounds, self.groups)
-            cut = (1 + min(epsilon, Decimal(200)).exp()) * self.changed * self.noise.distance
+            grown = epsilon.exp().next_plus()  # rounded to nearest whatever the context says
+            cut = (1 + grown) * self.changed * self.noise.distance
             return PrivacyGuarantee(epsilon, min(Decimal(1), Decimal(composed) + cut))
 
     def report(self, answers: NDArray[np.int8], words: Words) -> Reports:
@@ -231,13 +239,12 @@ def noise_from_json(parameters: Mapping[str, Any]) -> DiscreteLaplace:
     """The noise of a survey; a wrong one is a ParameterError, a weak one shows in the guarantee."""
     rate, thresholds = parameters.get("noise_rate"), parameters.get("digit_thresholds")
     if not isinstance(rate, str) or not isinstance(thresholds, list):
-        raise ParameterError(f"parameters.noise_rate must be a string beside a list of thresholds, got {rate!r}")
-    try:
-        number = Decimal(rate)
-    except InvalidOperation:
-        raise ParameterError(f"parameters.noise_rate must be a number, got {rate!r}") from None
+        raise ParameterError(f"parameters.noise_rate must be a string beside a list of thresholds, got {rate!r:.60}")
+    number = parse_decimal("parameters.noise_rate", rate)
     if str(number.normalize()) != rate:
-        raise ParameterError(f"parameters.noise_rate must be in canonical form, got {rate!r}")
+        raise ParameterError(f"parameters.noise_rate must be in canonical form, got {rate!r:.60}")
+    if len(thresholds) > MAX_DIGITS:
+        raise ParameterError(f"parameters.digit_thresholds must be at most {MAX_DIGITS}, got {len(thresholds)}")
     return DiscreteLaplace(number, tuple(whole_text("digit_thresholds", t) for t in thresholds))
 
 

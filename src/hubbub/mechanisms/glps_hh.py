@@ -91,7 +91,7 @@ class GLPSHeavyHitters(ChannelMechanism):
 
     def randomize(self, items: Items, words: Words) -> Reports:
         """One report per row: a pure function of items and words."""
-        check_batch(items, words, self.item_words, self.words_per_report)
+        items, words = check_batch(items, words, self.survey.domain, self.words_per_report)
         if isinstance(self.channel, OneBitChannel):
             return self.channel.report(self.sign_bits_at(items, self.channel.rows_of(words[:, :2])), words)
         return self.channel.report(self.answers(items), words)
@@ -137,6 +137,7 @@ class GLPSHeavyHitters(ChannelMechanism):
         len(items)·slots.
         """
         self.check_tally(tally)
+        items = self.check_items(items)
         measured = self.measurements(tally)
         counts, stderrs = np.empty(len(items)), np.empty(len(items))
         for part in self._parts(len(items)):
@@ -218,6 +219,7 @@ class GLPSHeavyHitters(ChannelMechanism):
         Singletons are pooled as people with a uniform bucket and a fair sign in every slot: exact for each row,
         approximate for all together.
         """
+        self.check_items(histogram.items)
         one_bit = isinstance(self.channel, OneBitChannel)
         draw = self._sample_bits if one_bit else self._sample_sums
         return Tally(self.survey_id, histogram.people, draw(histogram, rng))

@@ -41,7 +41,7 @@ def layout_from_json(parameters: Mapping[str, Any], bits: int) -> Layout:
     for name in ("bucket_bits", "code_rows", "estimate_bits"):
         values = parameters.get(name)
         if not isinstance(values, list) or not 1 <= len(values) <= 16:
-            raise ParameterError(f"parameters.{name} must be a list of 1 to 16 whole numbers, got {values!r}")
+            raise ParameterError(f"parameters.{name} must be a list of 1 to 16 whole numbers, got {values!r:.60}")
         most = 2**11 if name == "code_rows" else min(bits, 20)
         lists[name] = [whole({name: value}, name, 0, most) for value in values]
     if len({len(values) for values in lists.values()}) > 1:

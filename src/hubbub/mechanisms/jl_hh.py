@@ -162,6 +162,7 @@ class JLHeavyHitters(RowSketch):
         covers noise and collisions. Cost: one transform (hadamard) or len(items)·rows (dense).
         """
         self.check_tally(tally)
+        items = self.check_items(items)
         counts = self.scores(tally, items)
         return Estimates(items, counts, self._stderrs(tally, counts))
 
@@ -183,6 +184,7 @@ class HadamardJLHeavyHitters(JLHeavyHitters):
     def sample_tally(self, histogram: Histogram, rng: np.random.Generator) -> Tally:
         """The law of the per-person path, in O(N log N) draws however many people there are."""
         check_listed(histogram, "jl")
+        self.check_items(histogram.items)
         counts = np.zeros(self._padded, np.int64)
         np.add.at(counts, histogram.items[:, 0].astype(np.int64), histogram.counts)
         if isinstance(self.channel, OneBitChannel):

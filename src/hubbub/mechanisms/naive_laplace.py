@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hubbub.errors import ParameterError
 from hubbub.mechanisms import selection
-from hubbub.mechanisms.base import About, Entry, Request, check_batch, check_fields, check_reports
+from hubbub.mechanisms.base import About, Entry, Request, check_batch, check_fields, check_items, check_reports
 from hubbub.mechanisms.channels import LaplaceChannel, noise_from_json, noise_to_json
 from hubbub.mechanisms.row_sketch import check_listed, check_tally
 from hubbub.model.estimates import Estimates, Query
@@ -72,7 +72,7 @@ class NaiveLaplace:
 
     def randomize(self, items: Items, words: Words) -> Reports:
         """A noisy indicator vector for each item."""
-        check_batch(items, words, 1, self.words_per_report)
+        items, words = check_batch(items, words, self.survey.domain, self.words_per_report)
         indicators = np.zeros((len(items), self.size), np.int8)
         indicators[np.arange(len(items)), items[:, 0].astype(np.int64)] = 1
         return self.channel.report(indicators, words)
@@ -98,6 +98,7 @@ class NaiveLaplace:
     def estimate(self, tally: Tally, items: Items) -> Estimates:
         """The cells: unbiased, with noise and no collisions."""
         check_tally(tally, self.survey_id, self.cells_shape)
+        items = check_items(items, self.survey.domain)
         counts = tally.cells[items[:, 0].astype(np.int64)].astype(np.float64)
         return Estimates(items, counts, np.full(len(items), self._stderr(tally.count)))
 
@@ -115,6 +116,7 @@ class NaiveLaplace:
     def sample_tally(self, histogram: Histogram, rng: np.random.Generator) -> Tally:
         """The law of the per-person path: counts and sums of noise."""
         check_listed(histogram, "naive-laplace")
+        check_items(histogram.items, self.survey.domain)
         counts = np.zeros(self.size, np.int64)
         np.add.at(counts, histogram.items[:, 0].astype(np.int64), histogram.counts)
         return Tally(self.survey_id, histogram.people, self.channel.sample(counts, histogram.people, rng))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.errors import ParameterError, SurveyMismatch
-from hubbub.mechanisms.base import check_batch, check_reports
+from hubbub.mechanisms.base import check_batch, check_items, check_reports
 from hubbub.mechanisms.channels import LaplaceChannel, OneBitChannel
 from hubbub.model.mechanism import Histogram, Items, Reports, Words
 from hubbub.model.privacy import PrivacyGuarantee
@@ -71,6 +71,10 @@ class ChannelMechanism:
         """A tally of this survey and shape."""
         check_tally(tally, self.survey_id, self.cells_shape)
 
+    def check_items(self, items: object) -> Items:
+        """Items of the survey's domain, row after row in memory."""
+        return check_items(items, self.survey.domain)
+
 
 class RowSketch(ChannelMechanism, ABC):
     """A mechanism whose cells are one noisy sum of signs per row."""
@@ -97,7 +101,7 @@ class RowSketch(ChannelMechanism, ABC):
 
     def randomize(self, items: Items, words: Words) -> Reports:
         """One report per row: a pure function of items and words. Noise is drawn once per person (erratum E3)."""
-        check_batch(items, words, self.item_words, self.words_per_report)
+        items, words = check_batch(items, words, self.survey.domain, self.words_per_report)
         if isinstance(self.channel, OneBitChannel):
             return self.channel.report(self.sign_bits_at(items, self.channel.rows_of(words[:, :2])), words)
         return self.channel.report(self.answers(self.sign_bits(items)), words)

@@ -29,6 +29,7 @@ from hubbub.mechanisms.base import (
     Request,
     check_batch,
     check_fields,
+    check_items,
     check_reports,
     whole,
     whole_text,
@@ -219,7 +220,7 @@ class Tree:
 
     def randomize(self, items: Items, words: Words) -> Reports:
         """One symbol per item: a pure function of items and words."""
-        check_batch(items, words, self.item_words, self.words_per_report)
+        items, words = check_batch(items, words, self.survey.domain, self.words_per_report)
         coins, bucket = self._keys[1], self._keys[2]
         arrays = self.arrays
         symbols = np.empty(len(items), np.uint8)
@@ -229,7 +230,7 @@ class Tree:
             np.uint32(bucket.low),
             np.uint32(bucket.high),
             self.paths(items),
-            np.ascontiguousarray(words),
+            words,
             arrays["ends"],
             arrays["parent_masks"],
             arrays["depths"],
@@ -307,6 +308,7 @@ class Tree:
         covers noise and collisions. Cost: one transform per row, and len(items)·rows.
         """
         check_tally(tally, self.survey_id, self.cells_shape)
+        items = check_items(items, self.survey.domain)
         levels = self.levels(tally)
         counts = levels.sums(self.buckets(self.paths(items)))
         return Estimates(items, counts, self._stderrs(levels, counts))
@@ -314,6 +316,7 @@ class Tree:
     def estimate_beside(self, tally: Tally, items: Items, found: Items) -> Estimates:
         """Counts of the items in what is left when the values already found are taken away, and of those found."""
         check_tally(tally, self.survey_id, self.cells_shape)
+        items, found = check_items(items, self.survey.domain), check_items(found, self.survey.domain)
         levels = self.levels(tally)
         fit = refit(self, levels, self.paths(found))
         left = fit.left

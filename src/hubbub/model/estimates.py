@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.errors import ParameterError
+
+MIN_LEVEL: Final = 1e-100
+"""The smallest level of a query. Less would be divided until no float holds it, and nobody is that sure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +25,7 @@ class Query:
         At most this many values.
     level : float
         The chance, at most, that anything in the whole answer is wrong: half for values that nobody holds, half
-        for intervals that miss.
+        for intervals that miss. From 10⁻¹⁰⁰ to below 1.
     best_guess : bool
         Answer with the largest estimates even where they do not stand out from the noise. This is what the
         paper's algorithms do (they always return an argmax); it voids the promise of `level`.
@@ -36,6 +40,14 @@ class Query:
             raise ParameterError(f"top must be a whole number of at least 1, got top={self.top!r}")
         if not (isinstance(self.level, int | float) and math.isfinite(self.level) and 0 < self.level < 1):
             raise ParameterError(f"level must be between 0 and 1, got level={self.level!r}")
+        if self.level < MIN_LEVEL:
+            raise ParameterError(f"level must be at least {MIN_LEVEL:g}, got level={self.level!r}")
+
+    def split(self, parts: int) -> Query:
+        """The same question with a part of the level, which may be below the smallest that can be asked for."""
+        part = replace(self)
+        object.__setattr__(part, "level", self.level / parts)
+        return part
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from hubbub.errors import ParameterError
 from hubbub.model.estimates import Estimates, Query
 from hubbub.model.privacy import PrivacyGuarantee
 from hubbub.model.tally import Cells, Tally
@@ -105,6 +106,14 @@ class Histogram:
     items: Items
     counts: NDArray[np.int64]
     singletons: int = 0
+
+    def __post_init__(self) -> None:
+        for name, array, dtype, axes in (("items", self.items, np.uint64, 2), ("counts", self.counts, np.int64, 1)):
+            if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != axes:
+                got = f"{array.ndim} axes of {array.dtype}" if isinstance(array, np.ndarray) else type(array).__name__
+                raise ParameterError(f"{name} must be an array of {axes} axes of {dtype.__name__}, got {got}")
+        if len(self.items) != len(self.counts):
+            raise ParameterError(f"counts must be as many as items, got {len(self.counts)} for {len(self.items)}")
 
     @property
     def people(self) -> int:

@@ -160,7 +160,7 @@ class Survey:
 
 def parse_epsilon(value: object) -> Decimal:
     """A finite Decimal above 0, from an int, float, str or Decimal."""
-    epsilon = _parse_decimal("epsilon", value)
+    epsilon = parse_decimal("epsilon", value)
     if epsilon <= 0:
         raise ParameterError(f"epsilon must be above 0, got epsilon={_shown(value)}")
     if epsilon > 1000 or epsilon < Decimal("1e-15"):
@@ -170,7 +170,7 @@ def parse_epsilon(value: object) -> Decimal:
 
 def parse_delta(value: object) -> Decimal:
     """A Decimal in [0, 1/e], from an int, float, str or Decimal."""
-    delta = _parse_decimal("delta", value)
+    delta = parse_decimal("delta", value)
     if not 0 <= delta <= MAX_DELTA:
         raise ParameterError(f"delta must be from 0 to 1/e, got delta={_shown(value)}")
     if 0 < delta < Decimal("1e-60"):
@@ -185,23 +185,29 @@ def parse_people(name: str, value: object) -> int:
     return value
 
 
-def _parse_decimal(name: str, value: object) -> Decimal:
+def parse_decimal(name: str, value: object) -> Decimal:
+    """A finite Decimal of at most 60 digits, 0 or from 10⁻¹⁰⁰ to 10¹⁰⁰ in size, safe to calculate with."""
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
-        raise ParameterError(f"{name} must be a number, got {name}={value!r}")
+        raise ParameterError(f"{name} must be a number, got {name}={value!r:.60}")
     try:
         number = Decimal(str(value))
-    except InvalidOperation:
-        raise ParameterError(f"{name} must be a number, got {name}={value!r}") from None
+    except (InvalidOperation, ValueError):  # Python has a limit for the digits of an int
+        raise ParameterError(f"{name} must be a number, got {name}={_shown(value)}") from None
     if not number.is_finite():
         raise ParameterError(f"{name} must be finite, got {name}={_shown(value)}")
     if len(number.as_tuple().digits) > 60:
         raise ParameterError(f"{name} must have at most 60 digits, got {len(number.as_tuple().digits)}")
+    if number and abs(number.adjusted()) > 100:
+        raise ParameterError(f"{name} must be 0 or from 1e-100 to 1e100 in size, got {name}={_shown(value)}")
     return number if number else Decimal(0)  # there is one zero; an addition would round to 28 digits
 
 
 def _shown(value: object) -> str:
     """A number as it was given, on one line."""
-    return str(value).strip()[:60]
+    try:
+        return str(value).strip()[:60]
+    except ValueError:
+        return "a number of thousands of digits"
 
 
 def _decimal_text(number: Decimal) -> str:

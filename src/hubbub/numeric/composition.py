@@ -7,35 +7,56 @@ delta near 1; what runs here is the exact curve, which no composition of the sam
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import gammaln
 
 from hubbub.errors import ParameterError
 
-_SLACK = 1e-9  # far above the rounding of the sums below, so that the result is an upper bound
+_ROUNDING = 2.0**-53  # the relative error of one operation on floats
+_LEAST = 1e-300  # chances below this are not told apart
+_WINDOW = 12  # standard deviations; what lies further out is bounded, not summed
 
 
 def composed_delta(epsilon: float, each: float, times: int) -> float:
     """The least delta for which `times` uses of an `each`-private mechanism are (epsilon, delta)-private.
 
-    Any ε₀-private mechanism is a post-processing of randomised response, for which the sum is explicit. Rounded
-    up. Increasing in `each`, so that a bisection is rigorous.
+    Any ε₀-private mechanism is a post-processing of randomised response, for which the sum is explicit. Never below
+    the true value; above it by at most 10⁻⁹ of it and 10⁻¹². Cost: O(√times).
+
+    The chances of j true answers are taken relative to the likeliest j, each from the one beside it, and divided by
+    their own sum. Every step rounds five times, so the error grows with the steps and is added for the widest.
     """
-    if each <= 0 or times * each <= epsilon:
+    if each <= 0 or Fraction(each) * times <= Fraction(epsilon):
         return 0.0
-    # j answers of `times` are true: the loss is (2j - times)·each; only those above epsilon count.
-    first = math.floor((epsilon / each + times) / 2) + 1
-    j = np.arange(max(first, 0), times + 1, dtype=np.float64)
-    loss = (2 * j - times) * each
-    j, loss = j[loss > epsilon], loss[loss > epsilon]
-    if len(j) == 0:
-        return 0.0
-    log_binomial = gammaln(times + 1) - gammaln(j + 1) - gammaln(times - j + 1)
-    log_chance = log_binomial + j * each - times * np.logaddexp(0.0, each)
-    terms = np.exp(log_chance) * -np.expm1(epsilon - loss)
-    return min(1.0, math.fsum(terms) * (1 + _SLACK))
+    # j answers of `times` are true: the loss is (2j - times)·each; only those above epsilon count, from about here.
+    first = min(times, math.floor((epsilon / each + times) / 2))
+    lie = math.exp(-each)  # the odds
+    mean = times / (1 + lie)
+    if first > mean and 2 * (first - mean) ** 2 > 720 * times:  # Hoeffding: less than e^-720 in all
+        return times * _LEAST
+    most = min(times, math.floor((times + 1) / (1 + lie)))
+    reach = math.ceil(_WINDOW * math.sqrt(times * lie) / (1 + lie)) + 60
+    low, high = max(0, most - reach), min(times, max(most, first) + reach)
+    up, down = np.arange(most, high, dtype=np.float64), np.arange(most, low, -1, dtype=np.float64)
+    rising = np.cumprod((times - up) / ((up + 1) * lie)) if len(up) else up
+    falling = np.cumprod(down * lie / (times - down + 1))
+    chances = np.concatenate([falling[::-1], np.ones(1), rising])
+    loss = (2 * np.arange(low, high + 1, dtype=np.float64) - times) * each * (1 + 4 * _ROUNDING)
+    above = float(np.sum(chances * -np.expm1(np.minimum(epsilon - loss, 0.0))))
+    # Outside the window chances shrink at least as fast as at its edges.
+    if high < times:
+        above += _geometric(float(chances[-1]), (times - high) / ((high + 1) * lie))
+    if max(first, 0) < low:
+        above += _geometric(float(chances[0]), low * lie / (times - low + 1))
+    slack = (16 * (high - low) + 256) * _ROUNDING
+    return min(1.0, above / float(np.sum(chances)) * (1 + slack) + times * _LEAST)
+
+
+def _geometric(last: float, ratio: float) -> float:
+    """An upper bound on what follows the last of a sequence whose ratios are at most this."""
+    return last * ratio / (1 - ratio) if ratio < 1 else math.inf
 
 
 @lru_cache(maxsize=256)
@@ -47,6 +68,8 @@ def largest_each(epsilon: float, times: int, delta: float) -> float:
     if not 0 <= delta < 1:
         raise ParameterError(f"delta must be from 0 to 1, got delta={delta}")
     low, high = epsilon / times, epsilon
+    if Fraction(low) * times > Fraction(epsilon):  # rounded up
+        low = math.nextafter(low, 0.0)
     if composed_delta(epsilon, high, times) <= delta:
         return high
     for _ in range(200):

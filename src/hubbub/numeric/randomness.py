@@ -6,6 +6,7 @@ A device uses `OSWords` and nothing else; no source that a device may use has a 
 from __future__ import annotations
 
 import os
+import threading
 from typing import Protocol
 
 import numpy as np
@@ -31,25 +32,68 @@ class OSWords:
         return np.frombuffer(raw, "<u8").astype(np.uint64).reshape(reports, words_per_report)
 
 
-class BulkWords:
-    """An AES-256-CTR keystream under a key from the operating system: for many reports at once.
+_forks = 0  # forks between the first process and this one
 
-    As hard to predict as the cipher, and some twenty times faster than asking the system for each byte.
+
+def _count_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_count_fork)
+
+
+def _process() -> tuple[int, int]:
+    """What tells this process from every other that shares its past.
+
+    The number of forks tells it from one that had the same id; the id, from a parent that C code has forked.
     """
+    return os.getpid(), _forks
+
+
+class _Keystream:
+    """An AES-256-CTR keystream that belongs to one process."""
 
     _ZEROS = bytes(1 << 20)
 
     def __init__(self) -> None:
-        cipher = Cipher(algorithms.AES256(os.urandom(32)), modes.CTR(bytes(16)))
-        self._stream = cipher.encryptor()
+        self.process = _process()
+        self._lock = threading.Lock()
+        self._encryptor = Cipher(algorithms.AES256(os.urandom(32)), modes.CTR(bytes(16))).encryptor()
+
+    def fill(self, buffer: memoryview) -> None:
+        """The next bytes, for one thread at a time."""
+        with self._lock:
+            for start in range(0, len(buffer), len(self._ZEROS)):
+                part = buffer[start : start + len(self._ZEROS)]
+                self._encryptor.update_into(self._ZEROS[: len(part)], part)
+
+
+class BulkWords:
+    """An AES-256-CTR keystream under a key from the operating system: for many reports at once.
+
+    As hard to predict as the cipher, and some twenty times faster than asking the system for each byte.
+
+    No two reports get the same words. Threads may share a source: each draw has words of its own, in an order that
+    nobody promises. A process that was forked draws a key of its own before its first words, whoever forked it. A
+    copy, and what comes out of a pickle, is a source with a key of its own.
+    """
+
+    def __init__(self) -> None:
+        self._keystream = _Keystream()
+
+    def __reduce__(self) -> tuple[type[BulkWords], tuple[()]]:
+        return (BulkWords, ())
 
     def draw(self, reports: int, words_per_report: int) -> NDArray[np.uint64]:
         """The next words, shape (reports, words_per_report)."""
         words = np.empty((reports, words_per_report), "<u8")
-        buffer = words.reshape(-1).data.cast("B")
-        for start in range(0, len(buffer), len(self._ZEROS)):
-            part = buffer[start : start + len(self._ZEROS)]
-            self._stream.update_into(self._ZEROS[: len(part)] if len(part) < len(self._ZEROS) else self._ZEROS, part)
+        keystream = self._keystream
+        if keystream.process != _process():
+            # The old lock may be held by a thread that is not here. Two threads may both come by: each has a key then.
+            keystream = self._keystream = _Keystream()
+        keystream.fill(words.reshape(-1).data.cast("B"))
         return words.astype(np.uint64, copy=False)
 
 
@@ -68,7 +112,11 @@ class ReplayedWords:
     """Words written down beforehand: for test vectors."""
 
     def __init__(self, words: NDArray[np.uint64]) -> None:
-        self._words = np.ascontiguousarray(words, np.uint64).reshape(-1)
+        if not isinstance(words, np.ndarray) or words.dtype != np.uint64:
+            # Another type would be cut or rounded, and with it the noise.
+            got = words.dtype if isinstance(words, np.ndarray) else type(words).__name__
+            raise ParameterError(f"a replay must be an array of uint64, got {got}")
+        self._words = np.ascontiguousarray(words).reshape(-1)
         self._next = 0
 
     def draw(self, reports: int, words_per_report: int) -> NDArray[np.uint64]:

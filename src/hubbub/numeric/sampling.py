@@ -21,7 +21,8 @@ from hubbub.errors import ParameterError
 
 _PRECISION: Final = 80
 _TWO64: Final = Decimal(2**64)
-_MAX_DIGITS: Final = 30  # noise then fits an int32
+MAX_DIGITS: Final = 30  # noise then fits an int32
+_RATES: Final = (Decimal("1e-100"), Decimal("1e100"))  # far beyond what is of use, and safe to calculate with
 _TAIL: Final = 50.0  # digits reach 50 scales: what is cut off has a chance below e^-50
 _RATE_DIGITS: Final = 20
 
@@ -45,7 +46,7 @@ def response_threshold(epsilon: Decimal, symbols: int = 2) -> int:
     The chances of a true and of another symbol are then t/2^64 + (1 − t/2^64)/symbols and (1 − t/2^64)/symbols.
     """
     with localcontext(Context(prec=_PRECISION, rounding=ROUND_FLOOR)):
-        grown = min(epsilon, Decimal(200)).exp()
+        grown = min(epsilon, Decimal(200)).exp()  # from 200 on the threshold is 2^64 - 1, whose loss is below 50
         threshold = min(int((grown - 1) / (grown + symbols - 1) * _TWO64), 2**64 - 1)
         # Decimal's exp is within one unit of its last digit, 60 digits below what we keep; step back if on the edge.
         while threshold > 0 and response_epsilon(threshold, symbols) > epsilon:
@@ -105,10 +106,11 @@ class DiscreteLaplace:
     digit_thresholds: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.rate, Decimal) and self.rate.is_finite() and self.rate > 0):
-            raise ParameterError(f"rate must be a number above 0, got rate={self.rate!r}")
-        if not 1 <= len(self.digit_thresholds) <= _MAX_DIGITS:
-            raise ParameterError(f"noise must have 1 to {_MAX_DIGITS} digits, got {len(self.digit_thresholds)}")
+        low, high = _RATES
+        if not (isinstance(self.rate, Decimal) and self.rate.is_finite() and low <= self.rate <= high):
+            raise ParameterError(f"rate must be a number from {low} to {high}, got rate={self.rate!r:.60}")
+        if not 1 <= len(self.digit_thresholds) <= MAX_DIGITS:
+            raise ParameterError(f"noise must have 1 to {MAX_DIGITS} digits, got {len(self.digit_thresholds)}")
         for threshold in self.digit_thresholds:
             if isinstance(threshold, bool) or not isinstance(threshold, int) or not 0 <= threshold < 2**64:
                 raise ParameterError(f"a digit threshold must be from 0 to 2^64 - 1, got {threshold!r}")
@@ -120,9 +122,9 @@ class DiscreteLaplace:
         if not (rounded.is_finite() and rounded > 0):
             raise ParameterError(f"rate must be a number above 0, got rate={rate}")
         digits = max(1, math.ceil(math.log2(_TAIL / float(rounded))))
-        if digits > _MAX_DIGITS:
+        if digits > MAX_DIGITS:
             raise ParameterError(
-                f"noise must have a scale of at most {2**_MAX_DIGITS / _TAIL:.3g}, got {1 / float(rounded):.3g}"
+                f"noise must have a scale of at most {2**MAX_DIGITS / _TAIL:.3g}, got {1 / float(rounded):.3g}"
             )
         exact = _digit_chances(rounded, digits)
         return cls(rounded, tuple(int((chance * _TWO64).to_integral_value()) for chance in exact))
@@ -151,7 +153,8 @@ class DiscreteLaplace:
                 (abs(Decimal(t) / _TWO64 - p) for t, p in zip(self.digit_thresholds, exact, strict=True)), Decimal(0)
             )
             cut = (-self.rate * (1 << self.digits)).exp()
-            return 2 * (cut + rounding) * (1 + Decimal(10) ** -40)
+            # The last term is for the rounding of the 80 digits themselves.
+            return 2 * (cut + rounding) * (1 + Decimal(10) ** -40) + Decimal(10) ** -70
 
     @cached_property
     def variance(self) -> float:

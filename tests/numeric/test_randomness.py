@@ -1,0 +1,130 @@
+"""No two reports get the same words: across draws, threads, forks, copies and pickles."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from hubbub.errors import ParameterError
+from hubbub.numeric.randomness import BulkWords, ReplayedWords
+
+FORKING = """
+import ctypes, os, sys, threading
+from hubbub.numeric.randomness import BulkWords
+
+def fork_in_c():
+    return ctypes.PyDLL(None).fork()
+
+def fork_with_the_same_id():
+    pid = os.getpid()
+    os.getpid = lambda: pid
+    return os.fork()
+
+def fork_while_another_thread_draws():
+    source._keystream._lock.acquire()
+    return os.fork()
+
+source = BulkWords()
+source.draw(1, 3)
+reader, writer = os.pipe()
+child = {how}()
+if not child:
+    os.close(reader)
+    grandchild = os.fork()
+    os.write(writer, source.draw(1, 64).tobytes())
+    if grandchild:
+        os.waitpid(grandchild, 0)
+    os._exit(0)
+os.close(writer)
+os.waitpid(child, 0)
+if {how} is fork_while_another_thread_draws:
+    source._keystream._lock.release()
+told = source.draw(1, 64).tobytes()
+with os.fdopen(reader, "rb") as pipe:
+    told += pipe.read()
+sys.stdout.write(told.hex())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.parametrize("how", ["os.fork", "fork_in_c", "fork_with_the_same_id", "fork_while_another_thread_draws"])
+def test_a_forked_process_has_a_key_of_its_own(how: str) -> None:
+    """Parent, child and grandchild draw different words from one source, whoever forked and whatever was going on."""
+    script = FORKING.format(how=how)
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    words = np.frombuffer(bytes.fromhex(run.stdout), np.uint64)
+    assert len(words) == 3 * 64
+    assert len(np.unique(words)) == len(words)
+
+
+def unpickled(source: BulkWords) -> BulkWords:
+    """What another process gets."""
+    return pickle.loads(pickle.dumps(source))  # noqa: S301  # our own bytes
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, unpickled])
+def test_a_copy_has_a_key_of_its_own(again) -> None:
+    """Two sources never go on with one keystream."""
+    source = BulkWords()
+    source.draw(1, 5)
+    words = np.concatenate([source.draw(1, 64), again(source).draw(1, 64)], axis=None)
+    assert len(np.unique(words)) == len(words)
+
+
+def draw_in_threads(source: BulkWords, threads: int, draws: int) -> np.ndarray:
+    """All words that threads get which draw at once, three at a time."""
+    ready, drawn = threading.Barrier(threads), []
+
+    def work() -> None:
+        ready.wait()
+        drawn.extend(source.draw(1, 3) for _ in range(draws))
+
+    workers = [threading.Thread(target=work) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return np.concatenate(drawn, axis=None)
+
+
+def test_threads_share_no_words() -> None:
+    """Eight threads on one source get as many different words as they asked for."""
+    words = draw_in_threads(BulkWords(), threads=8, draws=300)
+    assert len(np.unique(words)) == 8 * 300 * 3
+
+
+class SlowCounter:
+    """A cipher that another thread can overtake between reading its counter and moving it on."""
+
+    def __init__(self) -> None:
+        self.counter = 0
+
+    def update_into(self, zeros: bytes, buffer: memoryview) -> None:
+        """Count up in words of 8 bytes."""
+        first = self.counter
+        time.sleep(0.001)
+        self.counter = first + len(zeros) // 8
+        buffer[:] = np.arange(first, self.counter, dtype=np.uint64).tobytes()
+
+
+def test_one_thread_at_a_time_moves_the_keystream() -> None:
+    """Even a cipher that threads could overtake one another in gives no word twice."""
+    source = BulkWords()
+    source._keystream._encryptor = SlowCounter()  # type: ignore[assignment]
+    words = draw_in_threads(source, threads=4, draws=5)
+    assert np.array_equal(np.sort(words), np.arange(4 * 5 * 3, dtype=np.uint64))
+
+
+@pytest.mark.parametrize("words", [np.ones(4), np.arange(4), [1, 2, 3, 4], np.arange(4, dtype=np.uint32)])
+def test_a_replay_is_of_whole_words(words) -> None:
+    """Words of another type are refused: rounded or cut, they would be no noise."""
+    with pytest.raises(ParameterError, match="a replay must be an array of uint64, got"):
+        ReplayedWords(words)
