@@ -120,7 +120,7 @@ def _twins(
     rivals = np.flatnonzero(weights > weights[best] - _TWIN_NATS)
     rivals = rivals[rivals != best]
     if not len(rivals):
-        return rivals
+        return np.empty(0, np.int64)
     own, others = tree.buckets(paths[[best]]), tree.buckets(paths[rivals])
     apart = own != others
     first = levels.parts(own)

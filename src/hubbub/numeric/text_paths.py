@@ -68,7 +68,8 @@ def text_items(paths: NDArray[np.uint64], width: int, fingerprint: int) -> NDArr
 @lru_cache(maxsize=64)
 def _runs(width: int, fingerprint: int) -> NDArray[np.int64]:
     """Runs of code bits, of at most 64: (first bit in the path, first bit of the code, how many)."""
-    runs, places, place = [], set(fingerprint_places(fingerprint)), 0
+    runs: list[list[int]] = []
+    places, place = set(fingerprint_places(fingerprint)), 0
     for code in range(width):
         while place in places:
             place += 1

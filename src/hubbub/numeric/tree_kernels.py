@@ -184,9 +184,9 @@ def expand(step, levels, caps, paths, scores, nodes, used, out_scores, out_ranks
                 out_scores[i, c] = -np.inf
                 out_ranks[i, c] = -np.inf
             if scores[i] > -np.inf:
-                c = np.int64(chunk_bits(paths[i], step.depth - step.chunk, step.chunk))
-                out_scores[i, c] = scores[i] + _own_score(paths[i], step, levels, own_caps, c)
-                out_ranks[i, c] = _rank(out_scores[i, c], used[i], step)
+                only = np.int64(chunk_bits(paths[i], step.depth - step.chunk, step.chunk))
+                out_scores[i, only] = scores[i] + _own_score(paths[i], step, levels, own_caps, only)
+                out_ranks[i, only] = _rank(out_scores[i, only], used[i], step)
             continue
         _own_scores(paths[i], step, levels, own_caps, out_scores[i])
         for c in range(many):
@@ -220,11 +220,11 @@ def grow(  # type: ignore[no-untyped-def]
             turned_away += more
             first = filled
         if nodes[i] == step.done:
-            c = np.int64(chunk_bits(paths[i], step.depth - step.chunk, step.chunk))
-            score = scores[i] + _own_score(paths[i], step, levels, caps, c)
+            only = np.int64(chunk_bits(paths[i], step.depth - step.chunk, step.chunk))
+            score = scores[i] + _own_score(paths[i], step, levels, caps, only)
             rank = _rank(score, used[i], step)
             if rank >= cut:
-                places[filled] = i * many + c
+                places[filled] = i * many + only
                 out_scores[filled] = score
                 out_ranks[filled] = rank
                 filled += 1
