@@ -11,7 +11,7 @@ import pytest
 from tests.reference.text_code import DATA
 
 from hubbub.cli.common import parse_domain
-from hubbub.errors import HubbubError
+from hubbub.errors import HubbubError, InputError
 from hubbub.model.coded_domain import WIDTHS, CodedText, Hostnames, Words
 from hubbub.model.codes import load_code
 from hubbub.model.domain import Integers, IPv4, Text
@@ -122,6 +122,24 @@ def test_domains() -> None:
     assert parse_domain("text:24") == Text(24)
     assert parse_domain("integers:64") == Integers(64)
     assert parse_domain("ipv4") == IPv4()
+
+
+def test_a_language_or_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A known language wins over a file of its name; what is neither gets the list of languages."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "de").write_text(json.dumps(load_code("words-tr").to_json()))
+    assert parse_domain("words:de") == Words("de")
+    assert parse_domain("words:./de") == Words("tr")
+    with pytest.raises(
+        InputError, match=r"words:LANGUAGE \(de, en, es, fr, it, nl, pl, pt, sv, tr\) or words:FILE; .*'xx'"
+    ):
+        parse_domain("words:xx")
+
+
+def test_measure_a_language(hubbub_cli: Run, words: Path) -> None:
+    """The codes of languages have names too, and the rules of words."""
+    measured = json.loads(hubbub_cli("code", "measure", "words-en", words, "--json").stdout)
+    assert (measured["kind"], measured["width"]) == ("words", WIDTHS["words-1"])
 
 
 @pytest.mark.parametrize(
