@@ -33,6 +33,7 @@ from hubbub import (
     create_survey,
     mechanism_for,
 )
+from hubbub.model.coded_domain import WIDTHS
 from hubbub.model.codes import load_code
 from hubbub.wire.report_batch import encode_batch
 
@@ -148,7 +149,7 @@ def tree_vectors() -> Iterator[dict[str, Any]]:
         yield good(f"text {size}", ask(Text(size), "1"), list(TEXTS[:24]))
     yield good("hostnames", ask(Hostnames(), "1.5"), list(TEXTS))
     yield good("words", ask(Words(), "1"), list(TEXTS[:20]))
-    yield good("coded text", ask(CodedText(load_code("text"), "text-1", 192), "3"), list(TEXTS[:20]))
+    yield good("coded text", ask(CodedText(load_code("text"), "text-1", WIDTHS["text-1"]), "3"), list(TEXTS[:20]))
 
 
 def jl_vectors() -> Iterator[dict[str, Any]]:
@@ -183,7 +184,7 @@ def domain_vectors() -> Iterator[dict[str, Any]]:
         Text(3),
         Text(64),
     ]
-    coded = [Hostnames(), Hostnames(16), Words(), CodedText(load_code("text"), "text-1", 512)]
+    coded = [Hostnames(), Hostnames(16), Words(), Words("de"), CodedText(load_code("text"), "text-1", 512)]
     for domain in (*domains, *coded):
         cases = [{"value": described(value), "item": item_of(domain, value)} for value in values_for(domain)]
         yield {"domain": domain.to_json(), "cases": cases}

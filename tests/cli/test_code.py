@@ -11,8 +11,8 @@ import pytest
 from tests.reference.text_code import DATA
 
 from hubbub.cli.common import parse_domain
-from hubbub.errors import HubbubError
-from hubbub.model.coded_domain import CodedText, Hostnames, Words
+from hubbub.errors import HubbubError, InputError
+from hubbub.model.coded_domain import WIDTHS, CodedText, Hostnames, Words
 from hubbub.model.codes import load_code
 from hubbub.model.domain import Integers, IPv4, Text
 from hubbub.model.text_code import TextCode
@@ -42,9 +42,9 @@ def test_fit_and_measure(hubbub_cli: Run, words: Path, tmp_path: Path) -> None:
     assert measured["strings"] == 20
     assert measured["mean"] < 16
     assert measured["share_escaping"] == 0
-    assert parse_domain(f"words:{output}") == CodedText(code, "words-1", 96)
-    assert parse_domain(f"code:{output}") == CodedText(code, "text-1", 192)
-    assert parse_domain(f"hostnames:{output}") == CodedText(code, "hostnames-1", 128)
+    assert parse_domain(f"words:{output}") == CodedText(code, "words-1", WIDTHS["words-1"])
+    assert parse_domain(f"code:{output}") == CodedText(code, "text-1", WIDTHS["text-1"])
+    assert parse_domain(f"hostnames:{output}") == CodedText(code, "hostnames-1", WIDTHS["hostnames-1"])
 
 
 def test_measure_what_ships(hubbub_cli: Run) -> None:
@@ -55,7 +55,7 @@ def test_measure_what_ships(hubbub_cli: Run) -> None:
     assert measured["mean"] <= 40
     assert measured["weighted_mean"] <= 40
     assert measured["p50"] <= measured["p90"] <= 60
-    assert (measured["width"], measured["share_within_width"], measured["skipped"]) == (128, 1.0, 0)
+    assert (measured["width"], measured["share_within_width"], measured["skipped"]) == (WIDTHS["hostnames-1"], 1.0, 0)
     assert "popular_hosts" not in hubbub_cli("code", "measure", "hostnames", DATA / "popular_hosts.tsv").stdout
 
 
@@ -117,10 +117,29 @@ def test_domains() -> None:
     """Every way to write a domain."""
     assert parse_domain("hostnames") == Hostnames()
     assert parse_domain("words") == Words()
-    assert parse_domain("text") == CodedText(load_code("text"), "text-1", 192)
+    assert parse_domain("words:de") == Words("de") != Words()
+    assert parse_domain("text") == CodedText(load_code("text"), "text-1", WIDTHS["text-1"])
     assert parse_domain("text:24") == Text(24)
     assert parse_domain("integers:64") == Integers(64)
     assert parse_domain("ipv4") == IPv4()
+
+
+def test_a_language_or_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A known language wins over a file of its name; what is neither gets the list of languages."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "de").write_text(json.dumps(load_code("words-tr").to_json()))
+    assert parse_domain("words:de") == Words("de")
+    assert parse_domain("words:./de") == Words("tr")
+    with pytest.raises(
+        InputError, match=r"words:LANGUAGE \(de, en, es, fr, it, nl, pl, pt, sv, tr\) or words:FILE; .*'xx'"
+    ):
+        parse_domain("words:xx")
+
+
+def test_measure_a_language(hubbub_cli: Run, words: Path) -> None:
+    """The codes of languages have names too, and the rules of words."""
+    measured = json.loads(hubbub_cli("code", "measure", "words-en", words, "--json").stdout)
+    assert (measured["kind"], measured["width"]) == ("words", WIDTHS["words-1"])
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hubbub
+from hubbub.simulation.find import DEFAULT_DOMAIN
 
 Cli = Callable[..., CompletedProcess[str]]
 
@@ -203,10 +204,10 @@ class TestDefaults:
         assert found["detection_limit"] < 6000
         assert [hitter["value"] for hitter in found["hitters"]] == ["aaaa"]
 
-    def test_the_domain_is_text_of_32_bytes(self, hubbub_cli: Cli) -> None:
-        """Without --domain values are texts of at most 32 bytes."""
+    def test_the_domain_is_coded_text(self, hubbub_cli: Cli) -> None:
+        """Without --domain values are texts in the shipped code."""
         found = answer(hubbub_cli("find", "-", "--json", stdin="a\n"))
-        assert found["survey"]["domain"] == {"kind": "text", "max_bytes": 32, "normalization": 1}
+        assert found["survey"]["domain"] == DEFAULT_DOMAIN.to_json()
 
 
 class TestSeeds:

@@ -13,8 +13,17 @@ from tests.reference import text_code as twin
 
 from hubbub.errors import ParameterError
 from hubbub.mechanisms.registry import create_survey, load_survey
-from hubbub.model.coded_domain import NORMALIZATIONS, CodedText, Hostnames, Words, hostnames_v1, text_v1, words_v1
-from hubbub.model.codes import load_code
+from hubbub.model.coded_domain import (
+    NORMALIZATIONS,
+    WIDTHS,
+    CodedText,
+    Hostnames,
+    Words,
+    hostnames_v1,
+    text_v1,
+    words_v1,
+)
+from hubbub.model.codes import CODE_NAMES, load_code
 from hubbub.model.domain import OTHER, IPv4, domain_from_json
 from hubbub.model.text_code import TextCode
 
@@ -22,8 +31,9 @@ DOMAINS = [
     Hostnames(),
     Hostnames(32),
     Words(),
-    Words(500),
-    CodedText(load_code("text"), "text-1", 192),
+    Words(width=500),
+    Words("pl"),
+    CodedText(load_code("text"), "text-1", WIDTHS["text-1"]),
     CodedText(TextCode(twin.TABLES["plain ties with a tail"]), "text-1", 16),
     CodedText(TextCode(twin.TABLES["nothing but END and ESC"]), "words-1", 65),
     IPv4(),
@@ -89,7 +99,7 @@ def test_it_is_plain_data(domain) -> None:
 def test_the_first_bit_of_a_code_is_the_highest_of_the_item() -> None:
     """Bit i of the code is bit (width − 1 − i) of the item as a number, whose words are least significant first."""
     for width in (70, 96, 128, 130):
-        domain = Words(width)
+        domain = Words(width=width)
         (item,) = domain.encode(["privacy"])
         number = sum(int(word) << 64 * index for index, word in enumerate(item))
         bits = twin.encode(twin.SHIPPED["words"], b"privacy")
@@ -100,7 +110,7 @@ def test_the_first_bit_of_a_code_is_the_highest_of_the_item() -> None:
 
 def test_other_is_all_ones() -> None:
     """What does not fit, is not text, or reads "(other)" is the item of ones, which is the code of nothing."""
-    words = Words(64)
+    words = Words(width=64)
     outside = ["~" * 9, None, [], Hostile(), OTHER, "(OTHER)"]
     assert (words.encode(outside) == np.uint64(2**64 - 1)).all()
     assert words.decode(words.encode(outside)) == [OTHER] * len(outside)
@@ -116,7 +126,8 @@ def test_a_code_of_ones_is_other() -> None:
     for width, value in ((16, OTHER), (17, "fz")):
         domain = CodedText(code, "text-1", width)
         assert domain.decode(domain.encode(["fz"])) == [value]
-    for name, width in (("hostnames", 128), ("words", 96), ("text", 192)):
+    for name in CODE_NAMES:
+        width = WIDTHS[f"{name.partition('-')[0]}-1"]
         assert load_code(name).decode((1 << width) - 1, width) is None
 
 
@@ -209,7 +220,9 @@ def test_ipv4() -> None:
     ("make", "said"),
     [
         (lambda: Hostnames(15), "width must be a whole number from 16 to 512, got width=15"),
-        (lambda: Words(513), "width=513"),
+        (lambda: Words(width=513), "width=513"),
+        (lambda: Words("xx"), "language must be one of de, en, es, fr, it, nl, pl, pt, sv, tr, got language='xx'"),
+        (lambda: Words(96), "language must be one of de, en, es, fr, it, nl, pl, pt, sv, tr, got language=96"),
         (lambda: CodedText({}, "text-1", 64), "code must be a TextCode, got dict"),
         (lambda: CodedText(load_code("text"), "text-2", 64), "one of text-1, hostnames-1, words-1, got norm"),
         (lambda: CodedText(load_code("text"), 1, 64), "normalization=1"),
@@ -228,4 +241,4 @@ def test_bad_domains(make, said: str) -> None:
 
 def test_repr_shows_no_table() -> None:
     """A repr is short whatever the code is."""
-    assert repr(Hostnames()) == "Hostnames(hostnames-1, 128 bits)"
+    assert repr(Hostnames()) == f"Hostnames(hostnames-1, {WIDTHS['hostnames-1']} bits)"

@@ -15,7 +15,7 @@ from hubbub.model.domain import OTHER, Categories, Integers, IPv4, Text
 from hubbub.model.text_code import TextCode
 from hubbub.numeric.bulk_items import encode_items
 
-SHIPPED = [Hostnames(), Words(), CodedText(load_code("text"), "text-1", 192)]
+SHIPPED = [Hostnames(), Words(), Words("tr"), CodedText(load_code("text"), "text-1", 192)]
 DOMAINS = [
     *SHIPPED,
     *(CodedText(load_code("hostnames"), rule, 512) for rule in NORMALIZATIONS),

@@ -59,9 +59,9 @@ class CodeShape:
 
 
 SHAPES: Final[dict[str, CodeShape]] = {
-    "hostnames": CodeShape(seeded_ends=30, dotted=True),
-    "words": CodeShape(),
-    "text": CodeShape(),
+    "hostnames": CodeShape(tokens=90, ends=50, classes=36, seeded_ends=44, dotted=True),
+    "words": CodeShape(tokens=100, ends=50, classes=36, seeded_ends=36),
+    "text": CodeShape(tokens=110, ends=30, seeded_ends=20),
 }
 
 

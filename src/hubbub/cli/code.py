@@ -16,6 +16,7 @@ import typer
 from hubbub.cli.common import AsJSON, command, number, print_json, print_table, progress, read_code
 from hubbub.errors import InputError, ParameterError
 from hubbub.model.coded_domain import NORMALIZATIONS, WIDTHS
+from hubbub.model.codes import CODE_NAMES
 
 if TYPE_CHECKING:
     from hubbub.model.text_code import TextCode
@@ -69,7 +70,10 @@ def fit(
 @code.command()
 @command
 def measure(
-    name: Annotated[str, typer.Argument(metavar="CODE", help="hostnames, words, text, or the file of a table.")],
+    name: Annotated[
+        str,
+        typer.Argument(metavar="CODE", help="hostnames, words, words-de and its like, text, or the file of a table."),
+    ],
     file: File,
     kind: Annotated[
         Kind | None, typer.Option(help="How strings are normalised; default: as CODE's name says, else text.")
@@ -83,8 +87,7 @@ def measure(
     """  # noqa: D301
     from hubbub.analysis.code_bits import measure_code
 
-    shipped = name in list(Kind)
-    rules = kind or (Kind(name) if shipped else Kind.TEXT)
+    rules = kind or (Kind(name.partition("-")[0]) if name in CODE_NAMES else Kind.TEXT)
     strings, skipped = read_strings(file, rules)
     bits = measure_code(read_code(name), strings)
     width = WIDTHS[f"{rules}-1"]

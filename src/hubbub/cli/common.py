@@ -15,7 +15,7 @@ import typer
 
 from hubbub.errors import HubbubError, InputError, ParameterError
 from hubbub.model.coded_domain import WIDTHS, CodedText
-from hubbub.model.codes import CODE_NAMES, load_code
+from hubbub.model.codes import CODE_NAMES, LANGUAGES, load_code
 from hubbub.model.domain import Categories, Domain, Integers, IPv4, Text
 from hubbub.model.text_code import MAX_FILE_BYTES, TextCode
 
@@ -90,19 +90,20 @@ def parse_options(pairs: list[str]) -> dict[str, str]:
 
 
 _DOMAINS = (
-    "hostnames, words, text, text:BYTES, integers:BITS, ipv4, categories:FILE, hostnames:FILE, words:FILE or code:FILE"
+    "hostnames, words, words:LANGUAGE, text, text:BYTES, integers:BITS, ipv4, categories:FILE, hostnames:FILE, "
+    "words:FILE or code:FILE"
 )
 
 
 def parse_domain(text: str) -> Domain:
     """A domain from its name.
 
-    hostnames, words and text are coded by the tables that ship; hostnames:FILE, words:FILE and code:FILE by a table of
-    one's own (see `hubbub code`), code:FILE with the rules of text. text:BYTES is raw text. categories:FILE has one
-    name a line.
+    hostnames, words, words:de (and other languages) and text are coded by the tables that ship; hostnames:FILE,
+    words:FILE and code:FILE by a table of one's own (see `hubbub code`), code:FILE with the rules of text. text:BYTES
+    is raw text. categories:FILE has one name a line.
 
     >>> parse_domain("integers:64"), parse_domain("hostnames")
-    (Integers(bits=64), CodedText(hostnames-1, 128 bits))
+    (Integers(bits=64), CodedText(hostnames-1, 136 bits))
     """
     kind, colon, rest = text.partition(":")
     if kind == "categories" and rest:
@@ -115,8 +116,20 @@ def parse_domain(text: str) -> Domain:
         return Integers(int(rest)) if kind == "integers" else Text(int(rest))
     if kind in ("hostnames", "words", "text", "code") and bool(rest) == bool(colon) and text != "code":
         rules = f"{'text' if kind == 'code' else kind}-1"
-        return CodedText(read_code(rest or kind), rules, WIDTHS[rules])
+        return CodedText(_words_code(rest) if kind == "words" else read_code(rest or kind), rules, WIDTHS[rules])
     raise ParameterError(f"domain must be {_DOMAINS}, got domain={text!r}")
+
+
+def _words_code(name: str) -> TextCode:
+    """The code of a language, the one of a file, or, without a name, the one for several languages."""
+    if not name or name in LANGUAGES:
+        return load_code(f"words-{name}" if name else "words")
+    try:
+        return read_code(name)
+    except InputError as error:
+        raise InputError(
+            f"domain words must be words:LANGUAGE ({', '.join(LANGUAGES)}) or words:FILE; {error}"
+        ) from None
 
 
 def read_code(name: str) -> TextCode:

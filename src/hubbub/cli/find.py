@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from hubbub.model.mechanism import Items
     from hubbub.model.survey import Survey
 
-DEFAULT_DOMAIN = "text:32"
+DEFAULT_DOMAIN = "text"
 _TRUTH_SHOWN = 20
 
 

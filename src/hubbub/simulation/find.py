@@ -11,7 +11,9 @@ import numpy as np
 from hubbub.analysis.decode import find_hitters
 from hubbub.errors import ParameterError
 from hubbub.mechanisms.registry import DEFAULT_MECHANISM, create_survey, mechanism_for
-from hubbub.model.domain import Domain, Text
+from hubbub.model.coded_domain import WIDTHS, CodedText
+from hubbub.model.codes import load_code
+from hubbub.model.domain import Domain
 from hubbub.model.estimates import Answer, Query
 from hubbub.model.mechanism import Items
 from hubbub.model.survey import Survey
@@ -20,7 +22,7 @@ from hubbub.numeric.bulk_items import encode_items
 from hubbub.numeric.randomness import BulkWords, SeededWords, WordSource
 from hubbub.simulation.rehearsal import check_draws, rehearse, seeded_public_seed
 
-DEFAULT_DOMAIN: Final = Text(32)
+DEFAULT_DOMAIN: Final = CodedText(load_code("text"), "text-1", WIDTHS["text-1"])
 _AT_ONCE = 65_536
 
 
@@ -46,7 +48,7 @@ def find(
     epsilon, delta : number
         The privacy loss of each person; without delta, what the mechanism needs.
     domain : Domain, optional
-        The values that can be held; without it, texts of at most 32 bytes.
+        The values that can be held; without it, texts in the shipped code, in lower case.
     mechanism, options
         As in `create_survey`.
     candidates, all_candidates
