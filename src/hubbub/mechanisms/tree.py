@@ -59,7 +59,7 @@ MAX_EPSILON = 6
 _STANDARD_FROM = 300_000  # people from which a larger tally pays
 _STANDARD_VALUES = 30  # or values that could be seen at once
 _FINGERPRINT_BITS = 16
-_TYPICAL_LENGTHS = {"hostnames-1": 64, "words-1": 36, "text-1": 64}  # bits of codes that should be found best
+_TYPICAL_LENGTHS = {"hostnames-1": 56, "words-1": 44, "text-1": 64}  # bits of codes that should be found best
 _FIELDS = {
     *("bucket_bits", "depths", "chunks", "ends", "masks", "keep_threshold", "beam_bits", "fingerprint_bits"),
 }

@@ -6,6 +6,7 @@ Everything is derived once from (bits, ε, level) and written into the survey as
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -21,7 +22,9 @@ _TEXT_REACH = 2.1  # the same for text, in the beam and in the list of a root
 _TEXT_LIST = 512  # paths in the list of a root
 _TEXT_SHORTEST = 20  # bits of codes from which ways to go on must be told apart
 _FINGERPRINT_SAVES = 8  # bits of doubt about the rest of a code that its fingerprint settles
-_TEXT_SLOPE = 0.6  # standard errors that each bit beyond the typical length may cost
+_TEXT_FINE = 24  # bits beyond the typical length down to which the steps are of 4 bits
+_TEXT_FAR = 5  # steps of 8 bits from which a narrow beam is enough
+_TEXT_SLOPE = 0.35  # standard errors that each bit beyond the typical length may cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ def plan_text_tree(fingerprint: int, width: int, typical: int, standard: bool) -
     """
     bits = path_bits(fingerprint, width)
     root = _bucket_bits(standard)
-    knee = min(bits, root + 4 * -(-(path_bits(fingerprint, typical) - root) // 4))
+    knee = min(bits, root + 4 * -(-(path_bits(fingerprint, min(typical + _TEXT_FINE, width)) - root) // 4))
     depths = list(range(root, knee, 4)) + list(range(knee, bits, 8)) + [bits]
     chunks = [below - above for above, below in pairwise([0, *depths])]
     lengths = [depth - fingerprint_before(fingerprint, depth) for depth in depths]
@@ -157,6 +160,23 @@ def beam_width(bits: int, standard: bool) -> int:
 def text_beam_width(standard: bool) -> int:
     """Fewer, since a text code takes more depths and more time for each."""
     return 1 << (_bucket_bits(standard) - 1)
+
+
+def beam_widths(beam: int, chunks: Sequence[int], coded: bool) -> list[int]:
+    """Paths kept at each depth, given the chunks that lead there.
+
+    For a text code fewer where the next chunk is wider and has more children to look at, and fewer still far down,
+    where only values that stand out by far are to be found. (In numbers all chunks are alike, and the plan has seen to
+    the beam.)
+    """
+    if not coded:
+        return [beam] * len(chunks)
+    wide = 0
+    widths = []
+    for chunk in (*chunks[1:], chunks[-1]):
+        wide += chunk > 4
+        widths.append(max(beam >> max(chunk - 4, 0) >> (2 if wide > _TEXT_FAR else 0), 1))
+    return widths
 
 
 def _shares(depths: list[int], last_chunk: int, beam: int) -> list[float]:

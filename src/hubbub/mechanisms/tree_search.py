@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hubbub.mechanisms.tree_accept import accept, row_caps
 from hubbub.mechanisms.tree_levels import Depths, Fit, Front, TreeLevels, refit
+from hubbub.mechanisms.tree_plan import beam_widths
 from hubbub.model.estimates import Query
 from hubbub.numeric import tree_kernels
 from hubbub.numeric.text_paths import LEADING, fingerprint_before
@@ -74,12 +75,13 @@ class _Walk:
         self.tree = tree
         self.depths = Depths(tree, levels)
         self._tables: dict[int, NDArray[np.float32]] = {}
-        # Where the next chunk is wider there are more children to look at: lists are shorter there, quotas smaller,
-        # and beams narrower (in numbers all chunks are alike, and the plan has seen to the beam).
+        self._beam_widths = beam_widths(tree.beam, self.depths.chunks, tree.code is not None)
+        # Where the next chunk is wider there are more children to look at: lists are shorter there, quotas smaller.
         wider = [max(chunk - 4, 0) for chunk in (*self.depths.chunks[1:], 0)]
-        self._beam_widths = [tree.beam >> (more if tree.code is not None else 0) for more in wider]
         self._list_widths = [_LIST_WIDTH >> more // 2 for more in wider]
-        self._quotas = [_TEXT_QUOTA >> more if tree.code is not None else _QUOTA >> more // 2 for more in wider]
+        self._quotas = [_QUOTA >> more // 2 for more in wider]
+        if tree.code is not None:
+            self._quotas = [max(_TEXT_QUOTA * width // tree.beam, 16) for width in self._beam_widths]
         # Among short codes many roots are near acceptance by chance, and each list costs.
         self._roots = _MAX_ROOTS if tree.code is None else _MAX_ROOTS // 4
 
