@@ -35,7 +35,8 @@ from hubbub.mechanisms.base import (
 )
 from hubbub.mechanisms.row_sketch import check_tally
 from hubbub.mechanisms.text_walk import TextWalk
-from hubbub.mechanisms.tree_levels import TreeLevels, refit
+from hubbub.mechanisms.tree_beside import beside, sharing_tails
+from hubbub.mechanisms.tree_levels import TreeLevels
 from hubbub.mechanisms.tree_plan import TreePlan, beam_width, masks_for, plan_text_tree, plan_tree, text_beam_width
 from hubbub.mechanisms.tree_search import search
 from hubbub.model.coded_domain import CodedText
@@ -47,6 +48,7 @@ from hubbub.model.survey import Survey
 from hubbub.model.tally import Cells, Tally
 from hubbub.numeric import tree_kernels, tree_reports
 from hubbub.numeric.bit_paths import code_items, fingerprint_paths, fingerprints, from_paths, to_paths
+from hubbub.numeric.count_law import CountLaw, response_law
 from hubbub.numeric.hadamard import transform
 from hubbub.numeric.hashing import HashKey, Purpose, derive_key
 from hubbub.numeric.sampling import response_epsilon, response_threshold
@@ -291,14 +293,21 @@ class Tree:
         return Estimates(items, counts, self._stderrs(levels, counts))
 
     def estimate_beside(self, tally: Tally, items: Items, found: Items) -> Estimates:
-        """Counts of the items in what is left when the values already found are taken away, and of those found."""
+        """Counts of the items in what is left when the values already found are taken away, and of those found.
+
+        All are least squares of what the rows say, with the variance that shared buckets add (`tree_beside`).
+        """
         check_tally(tally, self.survey_id, self.cells_shape)
-        levels = self.levels(tally)
-        counts, left = refit(self, levels, self.paths(found))
-        known = {item.tobytes(): float(count) for item, count in zip(found, counts, strict=True)}
-        sums = left.sums(self.buckets(self.paths(items)))
-        both = np.array([known.get(item.tobytes(), value) for item, value in zip(items, sums, strict=True)], np.float64)
-        return Estimates(items, both, self._stderrs(left, both))
+        if self.rows == 1:  # buckets are shared in hashed rows only
+            return self.estimate(tally, items)
+        paths = self.paths(items)
+        counts, shared, left = beside(self, self.levels(tally), paths, self.paths(found))
+        stderrs = np.sqrt(self._stderrs(left, counts) ** 2 + shared)
+        return Estimates(items, counts, stderrs, sharing_tails=sharing_tails(self, left, paths))
+
+    def count_law(self, people: int) -> CountLaw:
+        """The law of a count but for collisions: a report of somebody else matches with chance 1/q."""
+        return response_law(people, self.symbols, self.keep)
 
     def log_priors(self, paths: NDArray[np.uint64]) -> NDArray[np.float64]:
         """The logarithm of each value's share of the level: 1/N, or for text 2^−(length of its code)."""
@@ -337,16 +346,12 @@ class Tree:
         check_tally(tally, self.survey_id, self.cells_shape)
         levels = self.levels(tally)
         people = tally.count
+        if self.rows == 1:
+            return self._score_all(levels, query)
         # Text has no one threshold; this is that of a code of a typical length.
         prior = -math.log(self.size) if self.code is None else -math.log(2) * _typical_length(self.survey.domain)
         accept = self._acceptance_count(prior, people, query)
         stderr = math.sqrt(self.noise * people)
-        if self.rows == 1:
-            items = np.arange(self.size, dtype=np.uint64)[:, np.newaxis]
-            counts = levels.sums(self.buckets(self.paths(items)))
-            chosen, threshold = selection.select(counts, accept, query)
-            kept = counts[chosen]
-            return Estimates(items[chosen], kept, self._stderrs(levels, kept), threshold, accept + 1.645 * stderr)
         paths, counts = search(self, levels, query)
         order = np.argsort(-counts, kind="stable")[: query.top]
         paths, items = paths[order], self.items(paths[order])
@@ -359,6 +364,16 @@ class Tree:
         stderrs = self._stderrs(levels, np.zeros(1)) if not len(counts) else self._stderrs(levels, counts[order])
         priors = self.log_priors(paths)
         return Estimates(items, counts[order], stderrs[: len(order)], threshold, limit, priors)
+
+    def _score_all(self, levels: TreeLevels, query: Query) -> Estimates:
+        """Every value of a universe that fits into one row."""
+        items = np.arange(self.size, dtype=np.uint64)[:, np.newaxis]
+        counts = levels.sums(self.buckets(self.paths(items)))
+        law = self.count_law(round(float(levels.people.sum())))
+        stands_out = law.threshold(math.log(query.level / 2) - math.log(self.size))
+        chosen, threshold = selection.select(counts, stands_out, query)
+        limit = law.seen_from(stands_out, 0.0, selection.FOUND_95)
+        return Estimates(items[chosen], counts[chosen], self._stderrs(levels, counts[chosen]), threshold, limit)
 
 
 def _read_plan(parameters: Mapping[str, Any], bits: int) -> TreePlan:

@@ -21,7 +21,10 @@ class Query:
         At most this many values.
     level : float
         The chance, at most, that anything in the whole answer is wrong: half for values that nobody holds, half
-        for intervals that miss.
+        for intervals that miss. Both halves come from the law of the reports, which is exact for any number of people.
+        Three things are not exact. Collisions in hashed rows are taken for Gaussian, with the variance that the sums
+        show. Counts that are fitted together (`bucket`, `glps`, and `tree` above 20 bits) are taken to have the law of
+        single ones. And that the search of `tree` takes no neighbour for a real value is measured, not proved.
     best_guess : bool
         Answer with the largest estimates even where they do not stand out from the noise. This is what the
         paper's algorithms do (they always return an argmax); it voids the promise of `level`.
@@ -57,6 +60,11 @@ class Estimates:
     log_priors : NDArray[np.float64], optional
         The logarithm of each item's share of the level, where values are not all alike (a text code gives short
         codes more); without it every value of the universe has the same.
+    doubts : NDArray[np.float64], optional
+        The chance that the search gives to each item being a mistake of its own, such as a neighbour of the real
+        value; it is beside the chance that noise alone made the count.
+    sharing_tails : NDArray[np.float64], optional
+        The chance that each value, if nobody held it, came so high by sharing buckets with others.
     """
 
     items: NDArray[np.uint64]
@@ -65,6 +73,8 @@ class Estimates:
     threshold: float = -math.inf
     detection_limit: float = math.nan
     log_priors: NDArray[np.float64] | None = None
+    doubts: NDArray[np.float64] | None = None
+    sharing_tails: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.items)
@@ -79,15 +89,19 @@ class Hitter:
     value : int or str
         The value, or "(other)".
     count : float
-        Estimated number of people who hold it.
+        Estimated number of people who hold it. Unbiased for a value chosen in advance. Near the detection limit a
+        value is found because noise lifted it, so counts found there are too high on average, by up to 0.4 standard
+        errors; the interval takes that into account.
     share : float
         The count divided by the number of reports.
     stderr : float
         One standard error of the count.
     low, high : float
-        An interval for the count; all intervals of one answer hold together.
+        An interval for the number of people who hold it, between nobody and everybody; all intervals of one answer
+        hold together. It need not be as wide on both sides, and of a negative count it does not hold the count.
     confidence : float
-        At least this sure that somebody holds the value.
+        At least this sure that somebody holds the value: 1 less the chance that noise alone lifts any of the values
+        it stood among so high, less the search's own doubt where it states one.
     listed : bool
         It was a candidate, named in advance.
     """
