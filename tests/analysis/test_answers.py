@@ -26,6 +26,7 @@ from hubbub import (
 from hubbub.analysis.decode import encode_candidates
 from hubbub.analysis.intervals import simultaneous_width
 from hubbub.errors import ParameterError, SurveyMismatch
+from hubbub.numeric.count_law import gaussian_law, response_law
 from hubbub.numeric.tails import binomial_tail, normal_quantile, normal_tail
 from hubbub.simulation import population
 from hubbub.simulation.rehearsal import rehearse
@@ -65,11 +66,26 @@ def test_whole_answers_are_wrong_at_most_as_often_as_the_level(mechanism, bits, 
 
 def test_intervals_are_not_idle() -> None:
     """The width is far below a union bound over the universe, and grows as the level falls."""
-    width = simultaneous_width(10**6, 2**64, 9.5 * 1000, 1000, 0.025)
+    law, threshold, extra = gaussian_law(10**6), 9.5 * 1000, 1000.0**2
+    width = simultaneous_width(law, 2**64, threshold, extra, 0.025)
     assert 3 < width < 4
-    assert simultaneous_width(10**6, 2**64, 9.5 * 1000, 1000, 0.0001) > width
-    assert simultaneous_width(10**6, 2**64, -math.inf, 1000, 0.025) > 9
-    assert simultaneous_width(0, 2**64, 100.0, 1000, 0.025) == 0
+    assert simultaneous_width(law, 2**64, threshold, extra, 0.0001) > width
+    assert simultaneous_width(law, 2**64, -math.inf, extra, 0.025) > 9
+    assert simultaneous_width(gaussian_law(0), 2**64, 100.0, extra, 0.025) == 0
+
+
+@pytest.mark.parametrize(("size", "held"), [(1024, 900), (1024, 90), (2**40, 6000), (2**40, 50)])
+def test_the_width_is_enough_for_crowds_of_equal_counts(size: int, held: int) -> None:
+    """If all values are held alike, the exact chance of a miss is within the level, and not idly small for some."""
+    people, level = 900_000, 0.025
+    law = response_law(people, 4, 0.3)
+    threshold = law.threshold(math.log(level / size))
+    width = simultaneous_width(law, size, threshold, 0.0, level)
+    values = min(people // held, size)
+    passing, alpha = math.exp(float(law.log_above(threshold, held))), float(normal_tail(width))
+    failing = math.exp(float(law.log_below(threshold, held)))
+    assert values * (min(alpha, passing) + max(0.0, alpha - failing)) <= level
+    assert alpha * people >= level / 4
 
 
 @pytest.mark.parametrize("mechanism", ["jl", "bucket", "glps", "naive-laplace"])
@@ -291,7 +307,7 @@ def test_candidates_of_tiny_crowds(mechanism: str, people: int) -> None:
     survey = create_survey("x", Integers(8), 1, mechanism=mechanism, public_seed=public_seed(1))
     built = mechanism_for(survey)
     items = np.full((people, 1), 3, np.uint64)
-    got = find_hitters(survey, rehearse(built, survey.survey_id, [items], SeededWords(1)), None, built, [3, 4])
+    got = find_hitters(survey, rehearse(built, survey.survey_id, [items], SeededWords(2)), None, built, [3, 4])
     assert (got.hitters, got.candidate_limit > people) == ((), True)
 
 
@@ -305,3 +321,14 @@ def test_priors_of_a_search_make_its_confidence() -> None:
     plain, likely = (find_hitters(survey, tally, Query(), decoder).hitters[0] for decoder in decoders)
     assert plain.confidence == 0
     assert likely.confidence == pytest.approx(1 - float(normal_tail(5.0)) / 0.01)
+
+
+def test_doubts_of_a_search_are_in_its_confidence() -> None:
+    """Where a search states a doubt of its own, a value is surer by no more than that."""
+    survey = create_survey("x", Integers(8), 1)
+    sure = Estimates(np.array([[7]], np.uint64), np.array([2000.0]), np.array([100.0]), 400.0, 600.0)
+    tally = Tally(survey.survey_id, 10_000, np.zeros(1, np.int64))
+    for doubt, confidence in ((None, 1.0), (0.003, 0.997), (2.0, 0.0)):
+        found = replace(sure, doubts=None if doubt is None else np.array([doubt]))
+        (hitter,) = find_hitters(survey, tally, Query(), SimpleNamespace(discover=lambda *_, e=found: e)).hitters
+        assert hitter.confidence == pytest.approx(confidence)

@@ -2,12 +2,16 @@
 
 Candidates are values named in advance, in public. There are few of them beside the universe, so a smaller count is
 enough to see one: the search and the list each get half of the level, and the list divides its half by its own length.
+
+Tails are those of the law that the mechanism states for its counts. Of a decoder that states none they are Gaussian.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -16,14 +20,16 @@ from numpy.typing import NDArray
 from hubbub.analysis.intervals import simultaneous_width
 from hubbub.errors import ParameterError
 from hubbub.mechanisms.registry import mechanism_for
-from hubbub.mechanisms.selection import FOUND_95, threshold_z
+from hubbub.mechanisms.selection import FOUND_95
 from hubbub.model.domain import OTHER, Domain
 from hubbub.model.estimates import Answer, Estimates, Hitter, Query
 from hubbub.model.mechanism import Decoder, Items
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
 from hubbub.numeric.bulk_items import encode_items
-from hubbub.numeric.tails import normal_quantile, normal_tail_log
+from hubbub.numeric.count_law import CountLaw, gaussian_law
+
+_SUBTRACTED = 4096  # known values that are taken away, at most
 
 
 @runtime_checkable
@@ -32,6 +38,22 @@ class SubtractingDecoder(Protocol):
 
     def estimate_beside(self, tally: Tally, items: Items, found: Items) -> Estimates:
         """Counts of the items in what is left when the values already found are taken away, and of those found."""
+
+
+@runtime_checkable
+class UnevenDecoder(Protocol):
+    """What a mechanism offers that finds some values more easily than others."""
+
+    def limits_for(self, tally: Tally, items: Items, query: Query) -> NDArray[np.float64]:
+        """How many must hold each item for `discover` to find it with a chance of about 95 %."""
+
+
+@runtime_checkable
+class LawfulDecoder(Protocol):
+    """What a mechanism offers that knows the law of its counts."""
+
+    def count_law(self, people: int) -> CountLaw:
+        """The law of a count, but for the collisions that its standard error holds as well."""
 
 
 def find_hitters(
@@ -68,20 +90,38 @@ def find_hitters(
         if tally.count == 0:
             return Answer(0, math.inf, ())
         found = decoder.discover(tally, query)
-        return Answer(tally.count, found.detection_limit, tuple(_searched(survey, tally, query, found)))
+        rows = _searched(survey, _law(decoder, tally.count), query, found)
+        limits = partial(_limit_for, survey, tally, query, found.detection_limit)
+        return Answer(tally.count, found.detection_limit, tuple(rows), long_limit=found.long_limit, limit_of=limits)
     named = encode_candidates(survey.domain, candidates)
     if tally.count == 0:
         return Answer(0, math.inf, (), math.inf)
     half = query.split(2)
-    found = decoder.discover(tally, half)
+    law = _law(decoder, tally.count)
     if isinstance(decoder, SubtractingDecoder):
+        # All that the search finds is taken away, not only what is shown.
+        found = decoder.discover(tally, replace(half, top=max(half.top, _SUBTRACTED)))
         scored = decoder.estimate_beside(tally, named, found.items)
+        # So are the candidates that stand out themselves: they hide and fake each other in the same way.
+        more = scored.items[_stands_out(law, scored, half) & ~_contained(scored.items, found.items)]
+        if len(more):
+            scored = decoder.estimate_beside(tally, named, np.concatenate([found.items, more[:_SUBTRACTED]]))
     else:
+        found = decoder.discover(tally, half)
         scored = decoder.estimate(tally, named)
-    rows, limit = _listed(survey, tally, half, scored, found, all_candidates)
-    rows = sorted(_searched(survey, tally, half, found, scored.items) + rows, key=lambda hitter: -hitter.count)
+    rows, limit = _listed(survey, law, half, scored, found, all_candidates)
+    rows = sorted(_searched(survey, law, half, found, scored.items) + rows, key=lambda hitter: -hitter.count)
     kept = tuple(rows if all_candidates else rows[: query.top])
-    return Answer(tally.count, found.detection_limit, kept, limit)
+    limits = partial(_limit_for, survey, tally, half, found.detection_limit)
+    return Answer(tally.count, found.detection_limit, kept, limit, found.long_limit, limits)
+
+
+def _limit_for(survey: Survey, tally: Tally, query: Query, usual: float, value: object) -> float:
+    """How many must hold a value to be found; the usual number where the mechanism finds all values alike."""
+    decoder = mechanism_for(survey)
+    if not isinstance(decoder, UnevenDecoder):
+        return usual
+    return float(decoder.limits_for(tally, survey.domain.encode([value]), query)[0])
 
 
 def encode_candidates(domain: Domain, candidates: Iterable[object]) -> Items:
@@ -98,38 +138,60 @@ def encode_candidates(domain: Domain, candidates: Iterable[object]) -> Items:
     return encoded[np.sort(first)]
 
 
-def _searched(survey: Survey, tally: Tally, query: Query, found: Estimates, named: Items | None = None) -> list[Hitter]:
+def _law(decoder: Decoder, people: int) -> CountLaw:
+    return decoder.count_law(people) if isinstance(decoder, LawfulDecoder) else gaussian_law(people)
+
+
+def _searched(
+    survey: Survey, law: CountLaw, query: Query, found: Estimates, named: Items | None = None
+) -> list[Hitter]:
     """The rows of the search; those that were named as well are marked, with the list's confidence."""
     if not len(found):
         return []
     size = survey.domain.size
-    width = simultaneous_width(tally.count, size, found.threshold, float(found.stderrs.max()), query.level / 2)
+    extra = law.collisions(found.counts, found.stderrs)
+    width = simultaneous_width(law, size, found.threshold, float(extra.max()), query.level / 2)
     # The union bound over the universe: a value nobody holds reaches this count with at most this chance.
     choices = np.full(len(found), math.log(size)) if found.log_priors is None else -found.log_priors
     listed = np.zeros(len(found), np.bool_)
     if named is not None:
         listed = _contained(found.items, named)
         choices[listed] = math.log(len(named))
-    return _rows(survey, tally, found, width, choices, listed)
+    return _rows(survey, law, found, width, choices, listed)
+
+
+def _stands_out(law: CountLaw, scored: Estimates, query: Query) -> NDArray[np.bool_]:
+    """Which candidates have a count that one of them, if nobody held it, would reach with a chance of level/2."""
+    return np.asarray(_log_tails(law, scored) <= math.log(query.level / 2) - math.log(len(scored)))
+
+
+def _log_tails(law: CountLaw, estimates: Estimates) -> NDArray[np.float64]:
+    """The logarithm of the chance that each value, if nobody held it, came so high: by noise or by shared buckets."""
+    tails = law.log_tail(estimates.counts, law.collisions(estimates.counts, estimates.stderrs))
+    if estimates.sharing_tails is None:
+        return tails
+    return np.logaddexp(tails, np.log(np.maximum(estimates.sharing_tails, 1e-300)))
 
 
 def _listed(
-    survey: Survey, tally: Tally, query: Query, scored: Estimates, found: Estimates, everyone: bool
+    survey: Survey, law: CountLaw, query: Query, scored: Estimates, found: Estimates, everyone: bool
 ) -> tuple[list[Hitter], float]:
     """The rows of candidates that the search has not found, and the count a candidate is seen from."""
-    absent = float(scored.stderrs[np.argmin(np.abs(scored.counts))])  # the one most like a value nobody holds
-    # A search that knows the exact tail asks for more standard errors than a Gaussian would; so does the list then.
-    heavier = max(1.0, found.threshold / (threshold_z(survey.domain.size, query) * absent)) if absent > 0 else 1.0
-    threshold = heavier * normal_quantile(query.level / 2 / len(scored)) * absent
-    selection = -math.inf if everyone else threshold
-    limit = threshold + FOUND_95 * absent
-    chosen = (scored.counts > selection) & ~_contained(scored.items, found.items)
+    # Where a candidate shares buckets it needs more; the least is what the others need.
+    extra = float(law.collisions(scored.counts, scored.stderrs).min())
+    threshold = law.threshold(math.log(query.level / 2) - math.log(len(scored)), extra)
+    limit = law.seen_from(threshold, extra, FOUND_95)
+    chosen = ~_contained(scored.items, found.items)
+    if not everyone:
+        chosen &= _stands_out(law, scored, query)
     if not chosen.any():
         return [], limit
-    width = simultaneous_width(tally.count, len(scored), selection, float(scored.stderrs.max()), query.level / 2)
-    picked = Estimates(scored.items[chosen], scored.counts[chosen], scored.stderrs[chosen])
+    # The least collisions give the largest width: with more, fewer values can come near their larger threshold.
+    width = simultaneous_width(law, len(scored), -math.inf if everyone else threshold, extra, query.level / 2)
+    sharing = None if scored.sharing_tails is None else scored.sharing_tails[chosen]
+    picked = Estimates(scored.items[chosen], scored.counts[chosen], scored.stderrs[chosen], sharing_tails=sharing)
     choices = np.full(len(picked), math.log(len(scored)))
-    return _rows(survey, tally, picked, width, choices, np.ones(len(picked), np.bool_)), limit
+    return _rows(survey, law, picked, width, choices, np.ones(len(picked), np.bool_)), limit
 
 
 def _contained(items: Items, among: Items) -> NDArray[np.bool_]:
@@ -139,29 +201,31 @@ def _contained(items: Items, among: Items) -> NDArray[np.bool_]:
 
 def _rows(
     survey: Survey,
-    tally: Tally,
+    law: CountLaw,
     estimates: Estimates,
     width: float,
     log_choices: NDArray[np.float64],
     listed: NDArray[np.bool_],
 ) -> list[Hitter]:
     """Estimates as hitters; `log_choices` is the logarithm of how many values each had to stand out among."""
-    doubts = np.exp(np.minimum(0.0, log_choices + normal_tail_log(estimates.counts / estimates.stderrs)))
-    hitters = []
-    for index, value in enumerate(survey.domain.decode(estimates.items)):
-        if value is None:  # the code of no value: an artefact, not a value anybody can hold
-            continue
-        count, stderr = float(estimates.counts[index]), float(estimates.stderrs[index])
-        hitters.append(
-            Hitter(
-                value=value,
-                count=count,
-                share=count / tally.count,
-                stderr=stderr,
-                low=count - width * stderr,
-                high=count + width * stderr,
-                confidence=1.0 - float(doubts[index]),
-                listed=bool(listed[index]),
-            )
+    counts, stderrs = estimates.counts, estimates.stderrs
+    extra = law.collisions(counts, stderrs)
+    low, high = law.lower(counts, extra, width), law.upper(counts, extra, width)
+    doubts = np.exp(np.minimum(0.0, log_choices + _log_tails(law, estimates)))
+    if estimates.doubts is not None:
+        doubts = np.minimum(1.0, doubts + estimates.doubts)
+    return [
+        Hitter(
+            value=value,
+            count=float(counts[index]),
+            share=float(counts[index]) / law.people,
+            stderr=float(stderrs[index]),
+            low=float(low[index]),
+            high=float(high[index]),
+            confidence=1.0 - float(doubts[index]),
+            listed=bool(listed[index]),
+            uneven=estimates.uneven is not None and bool(estimates.uneven[index]),
         )
-    return hitters
+        for index, value in enumerate(survey.domain.decode(estimates.items))
+        if value is not None  # the code of no value is an artefact, not a value anybody can hold
+    ]

@@ -5,37 +5,71 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hubbub.numeric.tails import normal_quantile_log, normal_tail
+from hubbub.numeric.count_law import UNDERSTATED, CountLaw
+from hubbub.numeric.tails import normal_quantile_log
+
+_COUNTS = 1200  # numbers of holders that are tried
+_SLOPES = 120
+_HALVINGS = 50
 
 
-def simultaneous_width(people: int, size: int, threshold: float, stderr: float, level: float) -> float:
-    """How many standard errors to go either way so that all reported intervals hold together.
+def simultaneous_width(law: CountLaw, size: int, threshold: float, extra: float, level: float) -> float:
+    """The width c such that all reported intervals hold together if each limit is passed with a chance of α = Q(c).
 
-    A value held by v people is reported only if its estimate passes the threshold T. Suppose that no estimate of
-    the universe is more than T above its truth (the selection's own half of the level is for that). Then a reported
-    interval of half-width c·s misses with a chance of at most
+    A value held by v people is reported only if its estimate X passes the threshold T. Its interval then misses with
+    a chance of at most
 
-        g(v) = Q(max(c, (T − v)/s)) − Q(T/s)  +  [v > T + c·s]·Q(c)
+        g(v) = min(α, P_v[X > T]) + max(0, α − P_v[X < T]),
 
-    from above and from below. At most people/v values are held by v people, and there are at most `size` values, so
-    the chance of any miss is at most the smaller of max (people/v)·g(v) and size·max g(v); c is the least for which
-    that is within the level. Where nothing was selected (threshold −inf), c is the union bound over the universe.
+    from above and from below. At most `size` values are held, by no more people than there are, so the chance of any
+    miss is at most max Σ g(v_x) over all crowds. For every slope b ≥ 0 that is at most size·max(g(v) − b·v) + b·people.
+    α is the largest for which some slope keeps it within the level. Values that nobody holds are not in that sum:
+    reporting one of them is the other mistake, with its own half of the level. Where nothing was selected (threshold
+    −inf) every value of the universe has an interval, and α is level/(2·size).
+
+    Parameters
+    ----------
+    law : CountLaw
+        Of one estimate.
+    size : int
+        Values that could be reported.
+    threshold : float
+        T.
+    extra : float
+        The variance that collisions add, at most.
+    level : float
+        The chance, at most, that any reported interval misses.
     """
+    slack = math.log(UNDERSTATED)
     if not math.isfinite(threshold):
-        return normal_quantile_log(math.log(level / 2) - math.log(size))
-    if people < 1 or stderr <= 0:
+        return normal_quantile_log(math.log(level / 2) - slack - math.log(size))
+    if law.people < 1:
         return 0.0
-    held = np.unique(np.geomspace(1, people, 4000))
-    absent = float(normal_tail(threshold / stderr))
+    held = np.unique(np.geomspace(1, law.people, _COUNTS).round())
+    passing = np.exp(law.log_above(threshold, held, extra))
+    failing = np.exp(law.log_below(threshold, held, extra))
 
-    def miss(width: float) -> float:
-        above = np.maximum(normal_tail(np.maximum(width, (threshold - held) / stderr)) - absent, 0.0)
-        below = np.where(held > threshold + width * stderr, normal_tail(width), 0.0)
-        return min(float(np.max((above + below) * people / held)), size * float(np.max(above + below)))
+    def within(log_chance: float) -> bool:
+        chance = math.exp(log_chance)
+        return (
+            _worst_crowd(np.minimum(chance, passing) + np.maximum(0.0, chance - failing), held, law.people, size)
+            <= level
+        )
 
-    low, high = 0.0, 40.0
-    for _ in range(60):
+    low, high = math.log(level / 2) - math.log(size), math.log(level)
+    low = max(low, math.log(level / 2) - math.log(law.people))  # no more values than people are held
+    for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if miss(middle) > level else (low, middle)
-    return high
+        low, high = (middle, high) if within(middle) else (low, middle)
+    return normal_quantile_log(low - slack)
+
+
+def _worst_crowd(chances: NDArray[np.float64], held: NDArray[np.float64], people: int, size: int) -> float:
+    """A bound on the sum of chances over the values of any crowd, by duality."""
+    steepest = float(np.max(chances / held))
+    slopes = np.concatenate([[0.0], steepest * np.geomspace(1e-4, 1.0, _SLOPES)])
+    above = np.maximum((chances - slopes[:, np.newaxis] * held).max(axis=1), 0.0)
+    above[-1] = 0.0  # but for rounding
+    return float(np.min(above * float(min(size, people)) + slopes * people))

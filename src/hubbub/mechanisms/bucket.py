@@ -182,7 +182,7 @@ class Bucket(RowSketch):
                 break
             sign = self._signs(item[np.newaxis])[0]
             count = float(sign @ left) / self.rows
-            level = selection.threshold_z(self.size, query) * float(self.stderr(left, np.zeros(1), tally.count)[0])
+            level = self.absent_threshold(tally.count, float(self.stderr(left, np.zeros(1), tally.count)[0]), query)
             if not query.best_guess:
                 threshold = level
                 if count <= level:

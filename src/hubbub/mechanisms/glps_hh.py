@@ -125,6 +125,11 @@ class GLPSHeavyHitters(ChannelMechanism):
         return math.sqrt(people * self.channel.noise.variance / self.operator.slots)
 
     @property
+    def noise_terms(self) -> tuple[int, float]:
+        """One draw per slot, in a mean over slots."""
+        return self.operator.slots, 1.0 / self.operator.slots
+
+    @property
     def collision_share(self) -> float:
         """Standard error of a count from collisions, over the norm ‖v‖₂ of the other counts."""
         return math.sqrt(float(np.sum(0.5**self.operator.slot_bits))) / self.operator.slots
@@ -168,7 +173,7 @@ class GLPSHeavyHitters(ChannelMechanism):
             items, counts = items[: query.top], counts[: query.top]  # the largest in v̂
         else:
             while True:
-                threshold = selection.threshold_z(self.size, query) * self._absent_stderr(left, tally.count)
+                threshold = self.absent_threshold(tally.count, self._absent_stderr(left, tally.count), query)
                 if (counts > threshold).all():
                     break
                 items = items[counts > threshold]

@@ -171,10 +171,11 @@ class JLHeavyHitters(RowSketch):
         self.check_tally(tally)
         counts = self.scores(tally)
         absent = float(self._stderrs(tally, np.zeros(1))[0])
-        chosen, threshold = selection.select(counts, selection.threshold_z(self.size, query) * absent, query)
+        stands_out = self.absent_threshold(tally.count, absent, query)
+        chosen, threshold = selection.select(counts, stands_out, query)
         kept = counts[chosen]
         items = chosen.astype(np.uint64)[:, np.newaxis]
-        limit = selection.found_z(self.size, query) * absent
+        limit = stands_out + selection.FOUND_95 * absent
         return Estimates(items, kept, self._stderrs(tally, kept), threshold, limit)
 
 

@@ -24,6 +24,7 @@ from hubbub.model.mechanism import Histogram, Items, Reports, Words
 from hubbub.model.privacy import PrivacyGuarantee
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Cells, Tally
+from hubbub.numeric.count_law import CountLaw, laplace_law
 from hubbub.numeric.sampling import DiscreteLaplace
 
 MAX_SIZE = 2**16
@@ -95,6 +96,10 @@ class NaiveLaplace:
     def _stderr(self, people: int) -> float:
         return math.sqrt(people * self.channel.noise.variance)
 
+    def count_law(self, people: int) -> CountLaw:
+        """The law of a count: everybody's noise, and nothing else."""
+        return laplace_law(people, float(self.channel.noise.rate))
+
     def estimate(self, tally: Tally, items: Items) -> Estimates:
         """The cells: unbiased, with noise and no collisions."""
         check_tally(tally, self.survey_id, self.cells_shape)
@@ -107,10 +112,11 @@ class NaiveLaplace:
         check_tally(tally, self.survey_id, self.cells_shape)
         stderr = self._stderr(tally.count)
         counts = tally.cells.astype(np.float64)
-        stands_out = self.channel.noise.sum_threshold(tally.count, query.level / 2 / self.size)
+        law = self.count_law(tally.count)
+        stands_out = law.threshold(math.log(query.level / 2) - math.log(self.size))
         chosen, threshold = selection.select(counts, stands_out, query)
         items = chosen.astype(np.uint64)[:, np.newaxis]
-        limit = stands_out + selection.FOUND_95 * stderr
+        limit = law.seen_from(stands_out, 0.0, selection.FOUND_95)
         return Estimates(items, counts[chosen], np.full(len(chosen), stderr), threshold, limit)
 
     def sample_tally(self, histogram: Histogram, rng: np.random.Generator) -> Tally:

@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 from hubbub.errors import ParameterError, SurveyMismatch
 from hubbub.mechanisms.base import check_batch, check_items, check_reports
 from hubbub.mechanisms.channels import LaplaceChannel, OneBitChannel
+from hubbub.model.estimates import Query
 from hubbub.model.mechanism import Histogram, Items, Reports, Words
 from hubbub.model.privacy import PrivacyGuarantee
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Cells, Tally
+from hubbub.numeric.count_law import CountLaw, laplace_law, response_law
 
 
-class ChannelMechanism:
+class ChannelMechanism(ABC):
     """A mechanism whose reports are those of a channel."""
 
     def __init__(self, survey: Survey, channel: LaplaceChannel | OneBitChannel) -> None:
@@ -67,6 +69,27 @@ class ChannelMechanism:
         check_reports(reports, self.report_dtype)
         self.channel.accumulate(cells, reports)
 
+    @property
+    @abstractmethod
+    def noise_terms(self) -> tuple[int, float]:
+        """How many draws of Laplace noise each person adds to a count, and by what they are multiplied."""
+
+    def count_law(self, people: int) -> CountLaw:
+        """The law of an estimated count, but for collisions.
+
+        A one-bit report of somebody else agrees with a value's sign as often as not.
+        """
+        if isinstance(self.channel, OneBitChannel):
+            return response_law(people, 2, 1.0 / self.channel.gain)
+        draws, scale = self.noise_terms
+        return laplace_law(people, float(self.channel.noise.rate), draws, scale)
+
+    def absent_threshold(self, people: int, stderr: float, query: Query) -> float:
+        """What a value nobody holds passes with a chance of level/2 among all values, given its standard error."""
+        law = self.count_law(people)
+        extra = float(law.collisions(np.zeros(1), np.array([stderr]))[0])
+        return law.threshold(math.log(query.level / 2) - math.log(self.size), extra)
+
     def check_tally(self, tally: Tally) -> None:
         """A tally of this survey and shape."""
         check_tally(tally, self.survey_id, self.cells_shape)
@@ -76,7 +99,7 @@ class ChannelMechanism:
         return check_items(items, self.survey.domain)
 
 
-class RowSketch(ChannelMechanism, ABC):
+class RowSketch(ChannelMechanism):
     """A mechanism whose cells are one noisy sum of signs per row."""
 
     def __init__(self, survey: Survey, rows: int, channel: LaplaceChannel | OneBitChannel) -> None:
@@ -114,6 +137,11 @@ class RowSketch(ChannelMechanism, ABC):
             return self.channel.gain * math.sqrt(people)
         scale = abs(self.row_scale)
         return scale * math.sqrt(people * self.channel.noise.variance / self.rows)
+
+    @property
+    def noise_terms(self) -> tuple[int, float]:
+        """One draw per row, in a mean over rows."""
+        return self.rows, abs(self.row_scale) / self.rows
 
     @property
     def row_scale(self) -> float:

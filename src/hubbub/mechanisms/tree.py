@@ -36,7 +36,9 @@ from hubbub.mechanisms.base import (
 )
 from hubbub.mechanisms.row_sketch import check_tally
 from hubbub.mechanisms.text_walk import TextWalk
-from hubbub.mechanisms.tree_levels import TreeLevels, refit
+from hubbub.mechanisms.tree_beside import beside, sharing_tails
+from hubbub.mechanisms.tree_levels import TreeLevels
+from hubbub.mechanisms.tree_limits import found_from
 from hubbub.mechanisms.tree_plan import TreePlan, beam_width, masks_for, plan_text_tree, plan_tree, text_beam_width
 from hubbub.mechanisms.tree_search import search
 from hubbub.model.coded_domain import CodedText
@@ -48,6 +50,7 @@ from hubbub.model.survey import Survey
 from hubbub.model.tally import Cells, Tally
 from hubbub.numeric import tree_kernels, tree_reports
 from hubbub.numeric.bit_paths import from_paths, to_paths
+from hubbub.numeric.count_law import CountLaw, response_law
 from hubbub.numeric.hadamard import transform
 from hubbub.numeric.hashing import HashKey, Purpose, derive_key
 from hubbub.numeric.sampling import response_epsilon, response_threshold
@@ -60,6 +63,7 @@ _STANDARD_FROM = 300_000  # people from which a larger tally pays
 _STANDARD_VALUES = 30  # or values that could be seen at once
 _FINGERPRINT_BITS = 16
 _TYPICAL_LENGTHS = {"hostnames-1": 56, "words-1": 44, "text-1": 64}  # bits of codes that should be found best
+_STATED_LENGTHS = {"hostnames-1": (48, 76), "words-1": (30, 48), "text-1": (48, 112)}  # the middle, and one in ten
 _FIELDS = {
     *("bucket_bits", "depths", "chunks", "ends", "masks", "keep_threshold", "beam_bits", "fingerprint_bits"),
 }
@@ -314,16 +318,22 @@ class Tree:
         return Estimates(items, counts, self._stderrs(levels, counts))
 
     def estimate_beside(self, tally: Tally, items: Items, found: Items) -> Estimates:
-        """Counts of the items in what is left when the values already found are taken away, and of those found."""
+        """Counts of the items in what is left when the values already found are taken away, and of those found.
+
+        All are least squares of what the rows say, with the variance that shared buckets add (`tree_beside`).
+        """
         check_tally(tally, self.survey_id, self.cells_shape)
         items, found = check_items(items, self.survey.domain), check_items(found, self.survey.domain)
-        levels = self.levels(tally)
-        fit = refit(self, levels, self.paths(found))
-        left = fit.left
-        known = {item.tobytes(): float(count) for item, count in zip(found, fit.counts, strict=True)}
-        sums = left.sums(self.buckets(self.paths(items)))
-        both = np.array([known.get(item.tobytes(), value) for item, value in zip(items, sums, strict=True)], np.float64)
-        return Estimates(items, both, self._stderrs(left, both))
+        if self.rows == 1:  # buckets are shared in hashed rows only
+            return self.estimate(tally, items)
+        paths = self.paths(items)
+        counts, shared, left = beside(self, self.levels(tally), paths, self.paths(found))
+        stderrs = np.sqrt(self._stderrs(left, counts) ** 2 + shared)
+        return Estimates(items, counts, stderrs, sharing_tails=sharing_tails(self, left, paths))
+
+    def count_law(self, people: int) -> CountLaw:
+        """The law of a count but for collisions: a report of somebody else matches with chance 1/q."""
+        return response_law(people, self.symbols, self.keep)
 
     def log_priors(self, paths: NDArray[np.uint64]) -> NDArray[np.float64]:
         """The logarithm of each value's share of the level: 1/N, or for text 2^−(length of its code)."""
@@ -383,30 +393,51 @@ class Tree:
         check_tally(tally, self.survey_id, self.cells_shape)
         levels = self.levels(tally)
         people = tally.count
-        # Text has no one threshold; this is that of a code of a typical length.
-        prior = -math.log(self.size) if self.code is None else -math.log(2) * _typical_length(self.survey.domain)
-        accept = self.count_threshold(people, prior + math.log(query.level / (2 if self.rows == 1 else 4)))
-        stderr = math.sqrt(self.noise * people)
         if self.rows == 1:
-            items = np.arange(self.size, dtype=np.uint64)[:, np.newaxis]
-            counts = levels.sums(self.buckets(self.paths(items)))
-            chosen, threshold = selection.select(counts, accept, query)
-            kept = counts[chosen]
-            return Estimates(items[chosen], kept, self._stderrs(levels, kept), threshold, accept + 1.645 * stderr)
-        paths, fit = search(self, levels, query)
-        counts = fit.counts
-        order = np.argsort(-counts, kind="stable")[: query.top]
-        paths, items = paths[order], self.items(paths[order])
+            return self._score_all(levels, query)
+        paths, fit, doubts = search(self, levels, query)
+        order = np.argsort(-fit.counts, kind="stable")[: query.top]
+        paths, counts = paths[order], fit.counts[order]
+        typical, long = _stated_lengths(self.survey.domain, self.bits)
+        usual = self.count_threshold(people, math.log(query.level / 4) - math.log(2) * typical)
         needed = self.acceptance_counts(paths, people, query)
-        threshold = -math.inf if query.best_guess else float(needed.min(initial=accept))
-        # Measured (docs/accuracy.md): the search asks for a little more than exhaustive scoring, wide universes for
-        # more, and so does text.
-        wide = min(max(self.bits - 64, 0) / 128, 1.0)
-        limit = (1.08 + 0.16 * wide if self.code is None else 1.15) * (accept + 1.645 * stderr)
-        stderrs = self._stderrs(levels, np.zeros(1)) if not len(counts) else self._stderrs(levels, counts[order])
-        stderrs = stderrs * np.sqrt(fit.inflation[order]) if len(counts) else stderrs
-        priors = self.log_priors(paths)
-        return Estimates(items, counts[order], stderrs[: len(order)], threshold, limit, priors)
+        return Estimates(
+            self.items(paths),
+            counts,
+            self._stderrs(levels, counts) * np.sqrt(fit.inflation[order]),
+            threshold=-math.inf if query.best_guess else float(needed.min(initial=usual)),
+            detection_limit=found_from(self, levels.people, typical, query),
+            log_priors=self.log_priors(paths),
+            doubts=doubts[order],
+            long_limit=None if self.code is None else found_from(self, levels.people, long, query),
+            uneven=fit.uneven[order],
+        )
+
+    def limits_for(self, tally: Tally, items: Items, query: Query) -> NDArray[np.float64]:
+        """How many must hold each item for `discover` to find it with a chance of about 95 %."""
+        check_tally(tally, self.survey_id, self.cells_shape)
+        people = tally.cells[self.rows << self.plan.bucket_bits :].astype(np.float64)
+        lengths = np.full(len(items), self.bits)
+        if self.code is not None:
+            lengths = np.rint(self.code.lengths(check_items(items, self.survey.domain), self.bits)).astype(np.int64)
+        if self.rows == 1:
+            return np.full(len(items), self._seen_from(tally.count, query))
+        found = {length: found_from(self, people, length, query) for length in set(lengths.tolist())}
+        return np.array([found[length] for length in lengths.tolist()])
+
+    def _seen_from(self, people: int, query: Query) -> float:
+        law = self.count_law(people)
+        return law.seen_from(law.threshold(math.log(query.level / 2) - math.log(self.size)), 0.0, selection.FOUND_95)
+
+    def _score_all(self, levels: TreeLevels, query: Query) -> Estimates:
+        """Every value of a universe that fits into one row."""
+        items = np.arange(self.size, dtype=np.uint64)[:, np.newaxis]
+        counts = levels.sums(self.buckets(self.paths(items)))
+        law = self.count_law(round(float(levels.people.sum())))
+        stands_out = law.threshold(math.log(query.level / 2) - math.log(self.size))
+        chosen, threshold = selection.select(counts, stands_out, query)
+        limit = self._seen_from(law.people, query)
+        return Estimates(items[chosen], counts[chosen], self._stderrs(levels, counts[chosen]), threshold, limit)
 
 
 def _read_plan(parameters: Mapping[str, Any], bits: int) -> TreePlan:
@@ -436,6 +467,14 @@ def _typical_length(domain: Domain) -> int:
     """Code bits of the values the tree is built to find best."""
     assert isinstance(domain, CodedText)  # noqa: S101  # only text has a code
     return min(_TYPICAL_LENGTHS[domain.normalization], domain.width)
+
+
+def _stated_lengths(domain: Domain, bits: int) -> tuple[int, int]:
+    """Code bits of a usual and of a long value, for which the detection limit is stated; numbers are all alike."""
+    if not isinstance(domain, CodedText):
+        return bits, bits
+    usual, long = _STATED_LENGTHS[domain.normalization]
+    return min(usual, bits), min(long, bits)
 
 
 def default_delta(options: Mapping[str, str]) -> Decimal:

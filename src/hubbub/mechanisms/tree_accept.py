@@ -26,15 +26,15 @@ _MOST_TWINS = 3
 
 def accept(
     tree: Tree, levels: TreeLevels, front: Front, let_go: NDArray[np.float64], query: Query, doubt: float
-) -> tuple[NDArray[np.uint64], float]:
-    """The best path of each of some lists of equal length, if it is real, and its twins; and doubt left over.
+) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+    """The best path of each of some lists of equal length, if it is real, and its twins; and the doubt of each.
 
     The lists stand one after the other. `let_go` is the weight of what each list let go, as `list_roots` says; `doubt`
     is how many of the accepted paths may be expected to be a neighbour of the real one.
     """
     lists = len(let_go)
     if lists == 0:
-        return front.paths, doubt
+        return front.paths, np.empty(0)
     each = len(front.paths) // lists
     people = float(levels.people.sum())
     needed = tree.acceptance_counts(front.paths, int(people), query).reshape(lists, each)
@@ -67,8 +67,11 @@ def accept(
             doubts[number] = np.inf
     order = np.argsort(doubts, kind="stable")
     sure = order[np.cumsum(doubts[order]) <= doubt]
-    chosen = [number * each + place for number in sure for place in (best[number], *twins[number])]
-    return front.paths[np.array(chosen, np.int64)], doubt - float(doubts[sure].sum())
+    chosen = [(number * each + place, doubts[number]) for number in sure for place in (best[number], *twins[number])]
+    return (
+        front.paths[np.array([place for place, _ in chosen], np.int64)],
+        np.array([each for _, each in chosen], np.float64),
+    )
 
 
 def _carried(

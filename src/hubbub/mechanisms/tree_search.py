@@ -34,8 +34,8 @@ _TEXT_QUOTA = 2048  # more, since a root keeps paths that only their fingerprint
 _SAMPLE = 1 << 16  # children looked at to see where the beam ends
 
 
-def search(tree: Tree, levels: TreeLevels, query: Query) -> tuple[NDArray[np.uint64], Fit]:
-    """Paths of the values that stand out, and their counts."""
+def search(tree: Tree, levels: TreeLevels, query: Query) -> tuple[NDArray[np.uint64], Fit, NDArray[np.float64]]:
+    """Paths of the values that stand out, their counts, and the chance that each is a neighbour of the real one."""
     walk = _Walk(tree, levels)
     people = int(levels.people.sum())
     accepted = np.empty((0, tree.path_words), np.uint64)
@@ -43,7 +43,7 @@ def search(tree: Tree, levels: TreeLevels, query: Query) -> tuple[NDArray[np.uin
     other = tree.fallback_paths
     if (levels.sums(tree.buckets(other)) >= tree.acceptance_counts(other, people, query)).any():
         accepted = other
-    fit = refit(tree, levels, accepted)
+    fit, doubts = refit(tree, levels, accepted), np.zeros(len(accepted))
     doubt = query.level / 4  # as much is for values that noise alone carries, and twice as much for intervals
     for number in range(_PASSES):
         promising = walk.beam(fit.left, capped=number > 0)
@@ -51,21 +51,22 @@ def search(tree: Tree, levels: TreeLevels, query: Query) -> tuple[NDArray[np.uin
             best, _ = walk.list_roots(fit.left, promising.paths[:1], levels.sums(tree.buckets(promising.paths[:1])))
             valid = np.flatnonzero(tree.is_value(best.paths)) if len(best.paths) else np.empty(0, np.int64)
             guess = best.paths[valid[:1]]
-            return guess, refit(tree, levels, guess)
+            return guess, refit(tree, levels, guess), np.ones(len(guess))
         near, sizes = walk.near_roots(fit.left, promising, query)
-        fresh, doubt = accept(tree, fit.left, *walk.list_roots(fit.left, near, sizes), query, doubt)
-        fresh = fresh[~_contains(accepted, fresh)]
-        few = 8 * len(fresh) <= len(accepted)
-        accepted = np.concatenate([accepted, fresh])
+        fresh, theirs = accept(tree, fit.left, *walk.list_roots(fit.left, near, sizes), query, doubt)
+        doubt -= float(theirs.sum())
+        new = ~_contains(accepted, fresh)
+        few = 8 * np.count_nonzero(new) <= len(accepted)
+        accepted, doubts = np.concatenate([accepted, fresh[new]]), np.concatenate([doubts, theirs[new]])
         fit = refit(tree, levels, accepted)
         # A value that stood on another's collisions falls when they are taken away.
         keep = fit.counts >= tree.acceptance_counts(accepted, people, query)
         if not keep.all():
-            accepted = accepted[keep]
+            accepted, doubts = accepted[keep], doubts[keep]
             fit = refit(tree, levels, accepted)
         if few:  # what so few were hiding is not worth another pass
             break
-    return accepted, fit
+    return accepted, fit, doubts
 
 
 class _Walk:

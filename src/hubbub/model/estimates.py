@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -25,7 +26,11 @@ class Query:
         At most this many values.
     level : float
         The chance, at most, that anything in the whole answer is wrong: half for values that nobody holds, half
-        for intervals that miss. From 10⁻¹⁰⁰ to below 1.
+        for intervals that miss. From 10⁻¹⁰⁰ to below 1. Both halves come from the law of the reports, which is exact
+        for any number of people.
+        Three things are not exact. Collisions in hashed rows are taken for Gaussian, with the variance that the sums
+        show. Counts that are fitted together (`bucket`, `glps`, and `tree` above 20 bits) are taken to have the law of
+        single ones. And that the search of `tree` takes no neighbour for a real value is measured, not proved.
     best_guess : bool
         Answer with the largest estimates even where they do not stand out from the noise. This is what the
         paper's algorithms do (they always return an argmax); it voids the promise of `level`.
@@ -69,6 +74,16 @@ class Estimates:
     log_priors : NDArray[np.float64], optional
         The logarithm of each item's share of the level, where values are not all alike (a text code gives short
         codes more); without it every value of the universe has the same.
+    doubts : NDArray[np.float64], optional
+        The chance that the search gives to each item being a mistake of its own, such as a neighbour of the real
+        value; it is beside the chance that noise alone made the count.
+    sharing_tails : NDArray[np.float64], optional
+        The chance that each value, if nobody held it, came so high by sharing buckets with others.
+    long_limit : float, optional
+        The same as `detection_limit` for a long value, where long ones are harder to find.
+    uneven : NDArray[np.bool_], optional
+        Items of which parts of the reports say different things: another value shares their sums, or reports are
+        forged.
     """
 
     items: NDArray[np.uint64]
@@ -77,6 +92,10 @@ class Estimates:
     threshold: float = -math.inf
     detection_limit: float = math.nan
     log_priors: NDArray[np.float64] | None = None
+    doubts: NDArray[np.float64] | None = None
+    sharing_tails: NDArray[np.float64] | None = None
+    long_limit: float | None = None
+    uneven: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.items)
@@ -91,17 +110,24 @@ class Hitter:
     value : int or str
         The value, or "(other)".
     count : float
-        Estimated number of people who hold it.
+        Estimated number of people who hold it. Unbiased for a value chosen in advance. Near the detection limit a
+        value is found because noise lifted it, so counts found there are too high on average, by up to 0.4 standard
+        errors; the interval takes that into account.
     share : float
         The count divided by the number of reports.
     stderr : float
         One standard error of the count.
     low, high : float
-        An interval for the count; all intervals of one answer hold together.
+        An interval for the number of people who hold it, between nobody and everybody; all intervals of one answer
+        hold together. It need not be as wide on both sides, and of a negative count it does not hold the count.
     confidence : float
-        At least this sure that somebody holds the value.
+        At least this sure that somebody holds the value: 1 less the chance that noise alone lifts any of the values
+        it stood among so high, less the search's own doubt where it states one.
     listed : bool
         It was a candidate, named in advance.
+    uneven : bool
+        Parts of the reports disagree about the value: another value shares its sums, or reports are forged. What is
+        far above the rest was left out of the count.
     """
 
     value: int | str
@@ -112,6 +138,7 @@ class Hitter:
     high: float
     confidence: float
     listed: bool = False
+    uneven: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +150,28 @@ class Answer:
     reports : int
         Valid reports behind the answer.
     detection_limit : float
-        A value held by fewer people than about this many may go unseen.
+        A value held by fewer people than about this many may go unseen: with so many it is found with a chance of
+        about 95 %. For texts, one of a usual length. Infinite if there are too few people to find anything.
     hitters : tuple of Hitter
         Largest first; empty means "nothing stands out", which is an answer too.
     candidate_limit : float or None
         The same limit for a value that was named in advance; None where none was.
+    long_limit : float or None
+        The same limit for a long text; None where all values are alike.
+    limit_of : function of a value, optional
+        What `limit_for` asks.
     """
 
     reports: int
     detection_limit: float
     hitters: tuple[Hitter, ...]
     candidate_limit: float | None = None
+    long_limit: float | None = None
+    limit_of: Callable[[object], float] | None = field(default=None, repr=False, compare=False)
+
+    def limit_for(self, value: object) -> float:
+        """How many people must hold this value for the search to find it with a chance of about 95 %.
+
+        Infinite if there are too few people to find it at all.
+        """
+        return self.detection_limit if self.limit_of is None else self.limit_of(value)

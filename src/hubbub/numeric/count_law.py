@@ -1,0 +1,264 @@
+"""The law of an estimated count, given how many people hold the value: tails far out, and their inversion.
+
+An estimate is a sum of independent parts, one for each report: those of the people who hold the value have one law,
+all others another. So its cumulant generating function is K_v(t) = v·own(t) + (n − v)·other(t), and what collides in
+hashed rows adds a Gaussian part, extra·t²/2. Tails come from K_v by the saddlepoint formula of Barndorff-Nielsen,
+Q(r*), with the correction for lattices. It costs the same for ten people and for a billion.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from hubbub.numeric.tails import binomial_threshold, normal_quantile_log, normal_tail_log
+
+Floats: TypeAlias = NDArray[np.float64]
+
+Triple: TypeAlias = tuple[Floats, Floats, Floats]
+
+Cumulants: TypeAlias = Callable[[Floats], Triple]
+"""The cumulant generating function of one report at each t, and its first two derivatives."""
+
+UNDERSTATED = 1.1
+"""A tail is at most this many times what is computed, for ten people and more (tests/numeric/test_count_law.py)."""
+
+_HALVINGS = 46  # of an interval for t
+_REACH = 90.0  # lattice steps times t: e^90 is beyond any crowd
+_GAUSSIAN_REACH = 1e5  # standard errors
+_FLAT = 0.02  # |w| below which the correction of r* is left out: nobody asks for tails near one half
+_PART = 1e-3  # of a person
+_NODES = 1024  # counts for which limits are computed; those of other counts lie between
+
+
+@dataclass(frozen=True)
+class CountLaw:
+    """The law of an estimate.
+
+    Attributes
+    ----------
+    people : int
+        n, everybody who reported.
+    own, other : Cumulants
+        Of the part of a report whose sender holds the value, with mean 1, and of any other, with mean 0.
+    step : float
+        The estimates are whole multiples of it apart; 0 if they are not on a lattice.
+    reach : float
+        The cumulants are finite for |t| below this.
+    tail_chance : float
+        Where a report of somebody else adds one step with some chance and nothing otherwise: that chance. The
+        threshold of an absent value is then exactly binomial. 0 elsewhere.
+    """
+
+    people: int
+    own: Cumulants
+    other: Cumulants
+    step: float
+    reach: float
+    tail_chance: float = 0.0
+
+    def variance(self, held: Floats) -> Floats:
+        """Of the estimate of a value that `held` people hold, without collisions."""
+        zero = np.zeros(1)
+        return np.asarray(held * self.own(zero)[2][0] + (self.people - held) * self.other(zero)[2][0])
+
+    def collisions(self, counts: Floats, stderrs: Floats) -> Floats:
+        """The variance that standard errors hold beyond that of the reports: collisions."""
+        return np.maximum(stderrs**2 - self.variance(np.clip(counts, 0.0, self.people)), 0.0)
+
+    # Tails.
+
+    def log_above(self, edge: Floats | float, held: Floats | float, extra: Floats | float = 0.0) -> Floats:
+        """The logarithm of P[estimate > edge] of a value that `held` people hold; edges are off the lattice."""
+        return normal_tail_log(self._deviation(edge, held, extra))
+
+    def log_below(self, edge: Floats | float, held: Floats | float, extra: Floats | float = 0.0) -> Floats:
+        """The logarithm of P[estimate < edge] of a value that `held` people hold."""
+        return normal_tail_log(-self._deviation(edge, held, extra))
+
+    def log_tail(self, counts: Floats, extra: Floats) -> Floats:
+        """The logarithm of P[estimate >= count] of a value that nobody holds."""
+
+        def tail(some: Floats, more: Floats) -> Floats:
+            return self.log_above(some - self.step / 2, 0.0, more)
+
+        return _interpolated(tail, counts, extra)
+
+    def threshold(self, log_chance: float, extra: float = 0.0) -> float:
+        """The least edge that a value nobody holds passes with at most this chance, half a step above the lattice."""
+        exact = -math.inf
+        if self.tail_chance > 0:
+            matches = binomial_threshold(self.people, self.tail_chance, log_chance)
+            exact = self.step * (matches - 0.5 - self.people * self.tail_chance)
+            if extra <= 0:
+                return exact
+        width, held, more = normal_quantile_log(log_chance), np.zeros(1), np.array([extra])
+        low, high = 0.0, float(self._most(held, more)[0])
+        for _ in range(_HALVINGS):
+            middle = np.array([(low + high) / 2])
+            value, slope, bend = self._total(middle, held, more)
+            near = float(self._signed_root(middle, slope, value, bend)[0]) < width
+            low, high = (float(middle[0]), high) if near else (low, float(middle[0]))
+        return max(exact, float(self._total(np.array([high]), held, more)[1][0]))
+
+    # Limits.
+
+    def lower(self, counts: Floats, extra: Floats, width: float) -> Floats:
+        """The fewest holders with whom an estimate reaches the count with a chance of Q(width)."""
+        return _interpolated(lambda some, more: self._limit(some - self.step / 2, more, width, 1.0), counts, extra)
+
+    def upper(self, counts: Floats, extra: Floats, width: float) -> Floats:
+        """The most holders with whom an estimate stays at the count or below with a chance of Q(width)."""
+        return _interpolated(lambda some, more: self._limit(some + self.step / 2, more, width, -1.0), counts, extra)
+
+    def seen_from(self, edge: float, extra: float, width: float) -> float:
+        """How many must hold a value for its estimate to pass the edge but with a chance of Q(width).
+
+        More than everybody, if even that is not enough.
+        """
+        if float(self.log_below(edge, self.people, extra)) > float(normal_tail_log(width)):
+            return max(self.people + 1.0, edge + width * math.sqrt(float(self.variance(np.zeros(1))[0]) + extra))
+        return float(self._limit(np.array([edge]), np.array([extra]), width, -1.0)[0])
+
+    # The saddlepoint.
+
+    def _deviation(self, edge: Floats | float, held: Floats | float, extra: Floats | float) -> Floats:
+        """r* with P[estimate > edge] = Q(r*)."""
+        y, v, more = np.broadcast_arrays(*(np.asarray(each, np.float64) for each in (edge, held, extra)))
+        most = self._most(v, more)
+        low, high = -most, most.copy()
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            under = self._total(middle, v, more)[1] < y
+            low, high = np.where(under, middle, low), np.where(under, high, middle)
+        t = (low + high) / 2
+        value, slope, bend = self._total(t, v, more)
+        impossible = np.abs(slope - y) > 1e-6 * (1.0 + np.abs(y))  # no t leads there: beyond what can happen
+        return np.where(impossible, np.sign(t) * np.inf, self._signed_root(t, y, value, bend))
+
+    def _limit(self, edge: Floats, extra: Floats, width: float, side: float) -> Floats:
+        """The v in 0…n with P_v[beyond the edge] = Q(width), above it for side 1 and below it for side −1.
+
+        At a given t the saddlepoint equation K_v'(t) = edge is linear in v. So there is one unknown, t.
+        """
+        low = np.zeros_like(edge)
+        high = self._most(np.zeros_like(edge), extra)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            t = side * middle
+            held, own, other = self._held(t, edge, extra)
+            value, _, bend = _mixed(np.clip(held, 0.0, self.people), self.people, own, other)
+            near = side * self._signed_root(t, edge, value + extra * t * t / 2, bend + extra) < width
+            # Holders are fewer the further t is to the right.
+            further = np.where(held > self.people, side > 0, np.where(held < 0, side < 0, near))
+            low, high = np.where(further, middle, low), np.where(further, high, middle)
+        held = self._held(side * (low + high) / 2, edge, extra)[0]
+        # Nobody and everybody exactly, where only rounding keeps from them.
+        return np.where(held < _PART, 0.0, np.where(held > self.people - _PART, float(self.people), held))
+
+    def _held(self, t: Floats, edge: Floats, extra: Floats) -> tuple[Floats, Triple, Triple]:
+        """The v with K_v'(t) = edge, and the cumulants at t."""
+        own, other = self.own(t), self.other(t)
+        apart = np.maximum(own[1] - other[1], 1e-100)
+        return (edge - self.people * other[1] - extra * t) / apart, own, other
+
+    def _total(self, t: Floats, held: Floats, extra: Floats) -> Triple:
+        value, slope, bend = _mixed(held, self.people, self.own(t), self.other(t))
+        return value + extra * t * t / 2, slope + extra * t, bend + extra
+
+    def _signed_root(self, t: Floats, edge: Floats, value: Floats, bend: Floats) -> Floats:
+        """r* = w + ln(u/w)/w."""
+        w = np.sign(t) * np.sqrt(np.maximum(2 * (t * edge - value), 0.0))
+        half = np.clip(self.step * t / 2, -_REACH, _REACH)
+        u = (2 * np.sinh(half) / self.step if self.step > 0 else t) * np.sqrt(bend)
+        steep = np.abs(w) > _FLAT
+        safe = np.where(steep, w, 1.0)
+        ratio = np.where(steep, np.maximum(u / safe, 1e-300), 1.0)
+        return np.asarray(w + np.log(ratio) / safe)
+
+    def _most(self, held: Floats, extra: Floats) -> Floats:
+        """How large t may get."""
+        if math.isfinite(self.reach):
+            return np.full(held.shape, self.reach)
+        return _GAUSSIAN_REACH / np.sqrt(np.maximum(self.variance(held) + extra, 1e-300))
+
+
+def response_law(people: int, symbols: int, keep: float) -> CountLaw:
+    """Randomised response: a report matches the value with a chance that depends on whether its sender holds it.
+
+    The estimate is (symbols·matches − people)/((symbols − 1)·keep).
+    """
+    gain = 1.0 / ((symbols - 1) * keep)
+    step = symbols * gain
+
+    def cumulants(chance: float) -> Cumulants:
+        match, miss = math.log(chance), math.log1p(-chance)
+
+        def at(t: Floats) -> Triple:
+            share = expit(match - miss + step * t)
+            return np.logaddexp(miss, match + step * t) - gain * t, step * share - gain, step**2 * share * (1 - share)
+
+        return at
+
+    absent = 1.0 / symbols
+    held = min(keep + (1 - keep) / symbols, 1 - 2.0**-53)
+    return CountLaw(people, cumulants(held), cumulants(absent), step, _REACH / step, absent)
+
+
+def laplace_law(people: int, rate: float, draws: int = 1, scale: float = 1.0) -> CountLaw:
+    """Everybody adds the sum of `draws` discrete Laplace variables, times `scale`; holders add 1 as well."""
+    ratio = math.exp(-rate)
+
+    def other(t: Floats) -> Triple:
+        up, down = ratio * np.exp(scale * t), ratio * np.exp(-scale * t)
+        value = 2 * math.log1p(-ratio) - np.log1p(-up) - np.log1p(-down)
+        slope = up / (1 - up) - down / (1 - down)
+        bend = up / (1 - up) ** 2 + down / (1 - down) ** 2
+        return draws * value, draws * scale * slope, draws * scale**2 * bend
+
+    def own(t: Floats) -> Triple:
+        value, slope, bend = other(t)
+        return value + t, slope + 1, bend
+
+    return CountLaw(people, own, other, scale, rate / scale * (1 - 1e-9))
+
+
+def gaussian_law(people: int) -> CountLaw:
+    """No law of the reports: all of the standard errors is `extra`."""
+
+    def own(t: Floats) -> Triple:
+        return t, np.ones_like(t), np.zeros_like(t)
+
+    def other(t: Floats) -> Triple:
+        return np.zeros_like(t), np.zeros_like(t), np.zeros_like(t)
+
+    return CountLaw(people, own, other, 0.0, math.inf)
+
+
+def _mixed(held: Floats, people: int, own: Triple, other: Triple) -> Triple:
+    """Cumulants of the sum over everybody."""
+    rest = people - held
+    return held * own[0] + rest * other[0], held * own[1] + rest * other[1], held * own[2] + rest * other[2]
+
+
+def _interpolated(function: Callable[[Floats, Floats], Floats], counts: Floats, extra: Floats) -> Floats:
+    """The function of each (count, extra); of some only where there are many and `extra` follows the count."""
+    counts, extra = (np.asarray(each, np.float64) for each in np.broadcast_arrays(counts, extra))
+    if len(counts) <= 4 * _NODES:
+        return function(counts, extra)
+    order = np.argsort(counts, kind="stable")
+    places = order[np.unique(np.linspace(0, len(order) - 1, _NODES).round().astype(np.int64))]
+    ends = np.linspace(counts[order[0]], counts[order[-1]], _NODES)
+    places = np.union1d(places, order[np.searchsorted(counts[order], ends).clip(max=len(order) - 1)])
+    places = places[np.unique(counts[places], return_index=True)[1]]
+    follows = np.interp(counts, counts[places], extra[places])
+    if (np.abs(follows - extra) <= 1e-3 * np.maximum(extra, 1e-9)).all():
+        return np.interp(counts, counts[places], function(counts[places], extra[places]))
+    parts = range(0, len(counts), 1 << 16)
+    return np.concatenate([function(counts[p : p + (1 << 16)], extra[p : p + (1 << 16)]) for p in parts])
