@@ -247,25 +247,34 @@ def grow(  # type: ignore[no-untyped-def]
     return filled, turned_away + more
 
 
+@njit(inline="always")
+def _nats(pull, score, rank, step):  # type: ignore[no-untyped-def]
+    if step.evidence.shape[0] == 0:
+        return pull * score
+    used = evidence_bits(score, step.per_error, step.evidence) - rank
+    return pull * score - np.log(2.0) * used
+
+
 @njit(cache=True, nogil=True)
 def _close_root(step, places, scores, ranks, first, end, quota):  # type: ignore[no-untyped-def]
     """Of a root's paths keep those that are not hopeless beside its best one, and of these the best, up to a quota.
 
     Returns where they end, and how many the quota turned away. If a value as large as the best path's score is there,
-    a path is `gap` nats less likely for it than the best one if its score is lower by gap / pull.
+    each person of a score speaks for its path with `pull` nats, and each code bit against it with ln 2.
     """
     if end - first <= _SMALL_ROOT:
         return end, 0
-    best = scores[first]
+    largest = first
     for j in range(first + 1, end):
-        best = max(best, scores[j])
-    held = step.absent + min(max(best * step.per_person, 0.0), 1.0) * (step.true - step.absent)
+        if ranks[j] > ranks[largest]:
+            largest = j
+    held = step.absent + min(max(scores[largest] * step.per_person, 0.0), 1.0) * (step.true - step.absent)
     pull = np.log(held / step.absent * (1 - step.absent) / (1 - held)) * step.per_match
     if pull > 0:
-        least = best - np.float32(_ROOT_GAP / pull)
+        best = _nats(pull, scores[largest], ranks[largest], step)
         kept = first
         for j in range(first, end):
-            if scores[j] >= least:
+            if _nats(pull, scores[j], ranks[j], step) >= best - _ROOT_GAP:
                 places[kept], scores[kept], ranks[kept] = places[j], scores[j], ranks[j]
                 kept += 1
         end = kept
