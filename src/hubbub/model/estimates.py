@@ -116,9 +116,31 @@ class Answer:
         Largest first; empty means "nothing stands out", which is an answer too.
     candidate_limit : float or None
         The same limit for a value that was named in advance; None where none was.
+    intake : Intake or None
+        After `find`: how many values were missing, cut or not in the domain; None where nobody can know.
     """
 
     reports: int
     detection_limit: float
     hitters: tuple[Hitter, ...]
     candidate_limit: float | None = None
+    intake: Intake | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """What became of the values that a rehearsal was given: known because they are at hand, and only then.
+
+    Attributes
+    ----------
+    missing : int
+        Rows without a value; they are nobody, and no report was made for them.
+    cut : int
+        People whose text is longer than the domain: their report is that of its beginning.
+    other : int
+        People whose value is not in the domain: their report is that of "(other)".
+    """
+
+    missing: int = 0
+    cut: int = 0
+    other: int = 0
