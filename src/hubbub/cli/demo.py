@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from hubbub.cli.common import command, number, parse_count, progress
+from hubbub.cli.common import command, number, parse_count, plural, progress
 from hubbub.cli.find import Found, encoded, show
 from hubbub.cli.hitters import read_answer
 from hubbub.cli.service import ask, ask_json
@@ -59,7 +59,8 @@ def demo(
     ]
     with tempfile.TemporaryDirectory(prefix="hubbub-demo-") as folder:
         file = Path(folder) / "referrers.txt"
-        typer.echo(f"{number(visitors)} visitors come to a site. Each knows where she came from; nobody else may.")
+        come = plural(visitors, "visitor comes", "visitors come")
+        typer.echo(f"{come} to a site. Each knows where she came from; nobody else may.")
         write_visitors(file, visitors, seed)
         with Store(str(Path(folder) / "collector.db")) as store:
             token = store.replace_token()

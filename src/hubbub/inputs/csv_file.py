@@ -7,7 +7,7 @@ import io
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from hubbub.errors import InputError, ParameterError
@@ -16,6 +16,7 @@ from hubbub.inputs.plain import Value
 
 DELIMITERS: Final = ",;\t|"
 _SAMPLE_LINES: Final = 1_000
+_SAMPLE_CHARACTERS: Final = 1 << 18
 
 
 def parse_delimiter(text: str | None) -> str | None:
@@ -52,7 +53,18 @@ class CsvFile(PeopleFile):
             return self.given
         if self.name.lower().endswith((".tsv", ".tsv.gz")):
             return "\t"
-        return sniff_delimiter(list(islice(self.lines(), _SAMPLE_LINES)), self.wanted)
+        return sniff_delimiter(self._first_lines(), self.wanted)
+
+    def _first_lines(self) -> list[str]:
+        """Enough lines to tell the delimiter by, however long they are."""
+        some: list[str] = []
+        characters = 0
+        for line in islice(self.lines(), _SAMPLE_LINES):
+            some.append(line)
+            characters += len(line)
+            if characters > _SAMPLE_CHARACTERS:
+                break
+        return some
 
     def lines(self) -> Iterator[str]:
         """Yield the lines with their ends, whichever they are."""
@@ -114,9 +126,11 @@ def looks_like_header(rows: Iterable[list[str]]) -> bool:
     >>> looks_like_header([["visitor", "country"], ["1", "de"]]), looks_like_header([["ann", "de"], ["bob", "de"]])
     (True, False)
     """
-    first, *others = rows
+    rows = iter(rows)
+    first, second = next(rows, []), next(rows, [])
+    below = chain([second], rows)
     return (
-        bool(others)
+        bool(second)
         and are_names(first)
-        and not any(name == field for row in others for name, field in zip(first, row, strict=False))
+        and not any(name == field for row in below for name, field in zip(first, row, strict=False))
     )
