@@ -202,6 +202,7 @@ class TestDemo:
         run = hubbub_cli("demo", "-n", people, "--seed", "1")
         assert run.returncode == 0
         assert run.stdout.count("Nothing stands out") == 2
+        assert run.stdout.startswith("1 visitor comes to " if people == "1" else f"{people} visitors come to ")
 
     @pytest.mark.parametrize("epsilon", ["0.5", "1", "2", "5"])
     def test_what_it_says_of_lies_is_true(self, hubbub_cli: Cli, epsilon: str) -> None:
