@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hubbub.mechanisms.registry import create_survey, load_survey, mechanism_for
     from hubbub.model.coded_domain import CodedText, Hostnames, Words
     from hubbub.model.domain import Categories, Domain, Integers, IPv4, Text
-    from hubbub.model.estimates import Answer, Estimates, Hitter, Query
+    from hubbub.model.estimates import Answer, Estimates, Hitter, Intake, Query
     from hubbub.model.mechanism import Histogram, Mechanism, run_protocol
     from hubbub.model.privacy import PrivacyGuarantee
     from hubbub.model.survey import Survey
@@ -40,6 +40,7 @@ _HOMES = {
     "Hostnames": "model.coded_domain",
     "HubbubError": "errors",
     "InputError": "errors",
+    "Intake": "model.estimates",
     "Integers": "model.domain",
     "IPv4": "model.domain",
     "load_survey": "mechanisms.registry",
@@ -77,6 +78,7 @@ __all__ = [
     "HubbubError",
     "IPv4",
     "InputError",
+    "Intake",
     "Integers",
     "Mechanism",
     "OSWords",

@@ -8,7 +8,7 @@
     . BadLength        shorter than a header
     . LeftOverBytes    not a whole number of reports
   x SurveyMismatch     reports or tallies of another survey
-  x InputError         a file that cannot be read as people's values
+  x InputError         a file or a column that cannot be read as people's values
   x StoreError         a database that is not what it should be
     . StoreUnavailable a database that cannot be reached or written now
     . UnknownSurvey    no survey of this id is stored
@@ -71,7 +71,7 @@ class SurveyMismatch(HubbubError, ValueError):
 
 
 class InputError(HubbubError, ValueError):
-    """A file that cannot be read as people's values."""
+    """A file or a column that cannot be read as people's values."""
 
 
 class StoreError(HubbubError):

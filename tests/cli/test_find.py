@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hubbub
+from hubbub.cli.find import Found, show
 from hubbub.simulation.find import DEFAULT_DOMAIN
 
 Cli = Callable[..., CompletedProcess[str]]
@@ -86,8 +87,9 @@ class TestJson:
 
     def test_it_has_the_documented_fields(self, found: dict[str, Any]) -> None:
         """The object has exactly the fields of the documentation, of the types of the documentation."""
-        names = ["survey", "survey_id", "reports", "detection_limit", "candidate_limit", "hitters", "seconds"]
-        assert list(found) == names
+        names = ["survey", "survey_id", "reports", "detection_limit", "candidate_limit"]
+        assert list(found) == [*names, "missing", "cut", "other", "hitters", "seconds"]
+        assert (found["missing"], found["cut"], found["other"]) == (0, 0, 0)
         assert found["candidate_limit"] is None
         assert found["reports"] == len(PEOPLE)
         assert isinstance(found["survey_id"], str)
@@ -255,17 +257,25 @@ class TestFormats:
             ("bom.txt", ()),
             ("no-end.txt", ()),
             ("empty-lines.txt", ()),
+            ("semicolons.csv", ("--column", "value")),
+            ("colons.txt", ("--column", "value", "--delimiter", ":")),
+            ("gaps.csv", ("--column", "value")),
+            ("gaps.parquet", ("--column", "value")),
+            ("people.jsonl", ("--column", "value")),
+            ("people.log", ("--column", "value", "--format", "jsonl")),
         ],
     )
     def test_files(
         self, hubbub_cli: Cli, tmp_path: Path, found: dict[str, Any], name: str, options: tuple[str, ...]
     ) -> None:
-        """Text, CSV, TSV, Parquet, gzip, CRLF and a byte order mark all read as the same people."""
+        """Text, CSV, JSON lines, Parquet, gzip, CRLF, floats and gaps all read as the same people."""
         path = tmp_path / name
         lines = [str(value) for value in PEOPLE]
         wide = "".join(f'"{k}, Main Street",{value},x\n' for k, value in enumerate(PEOPLE))
         if name == "people.parquet":
             pq.write_table(pa.table({"value": PEOPLE}), path)
+        elif name == "gaps.parquet":
+            pq.write_table(pa.table({"value": [None, *map(float, PEOPLE)]}), path)
         elif name == "strings.parquet":
             pq.write_table(pa.table({"other": lines, "value": lines}), path)
         else:
@@ -280,9 +290,16 @@ class TestFormats:
                 "bom.txt": "\ufeff" + "\n".join(lines),
                 "no-end.txt": "\n".join(lines),
                 "empty-lines.txt": "\n\n" + "\n\n".join(lines) + "\n\n\n",
+                "semicolons.csv": "\n".join(["n,m;value", *(f"1,5;{line}" for line in lines)]),
+                "colons.txt": "\n".join(["n:value", *(f"1:{line}" for line in lines)]),
+                "gaps.csv": "\n".join(["n,value", "1,", *(f"2,{line}.0" for line in lines)]),
+                "people.jsonl": "\n".join(json.dumps({"n": 1, "value": value}) for value in PEOPLE),
+                "people.log": "\n".join(json.dumps({"value": str(value)}) for value in PEOPLE),
             }[name]
             path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
-        assert without_time(answer(hubbub_cli("find", path, *options, *EASY, "--json"))) == without_time(found)
+        read = without_time(answer(hubbub_cli("find", path, *options, *EASY, "--json")))
+        assert read.pop("missing") == {"empty-lines.txt": 4001, "gaps.csv": 1, "gaps.parquet": 1}.get(name, 0)
+        assert read == {key: value for key, value in without_time(found).items() if key != "missing"}
 
     @pytest.mark.parametrize("kind", ["text", "csv", "gzip", "parquet"])
     def test_standard_input(
@@ -436,8 +453,119 @@ class TestValues:
         assert [hitter["value"] for hitter in found["hitters"]] == [value]
 
 
+class TestIntake:
+    """What became of values that could not be taken as they are."""
+
+    def test_missing_values_are_nobody(self, hubbub_cli: Cli) -> None:
+        """Rows without a value are no people: no nameless value is found, and a sentence says how many there are."""
+        table = "id,word\n" + "1,tea\n" * 3000 + "2,\n" * 2000
+        options = ("find", "-", "--column", "word", "--domain", "text:4", "--epsilon", "3", "--seed", "1")
+        found = answer(hubbub_cli(*options, "--json", stdin=table))
+        assert (found["reports"], found["missing"]) == (3000, 2000)
+        assert [hitter["value"] for hitter in found["hitters"]] == ["tea"]
+        shown = hubbub_cli(*options, stdin=table).stdout
+        assert "2,000 rows have no value: nobody, and not among the reports.\n" in shown
+        one = hubbub_cli(*options, stdin='word\ntea\n""\n').stdout
+        assert "1 row has no value: nobody, and not among the reports.\n" in one
+
+    def test_what_is_cut_is_said(self, hubbub_cli: Cli) -> None:
+        """Texts that are too long are counted, and the truth has them whole: two that are cut to one are two."""
+        lines = "abcd-1\n" * 2500 + "abcd-2\n" * 500 + "ab\n" * 1000
+        options = ("find", "-", "--domain", "text:4", "--epsilon", "3", "--seed", "1", "--truth")
+        found = answer(hubbub_cli(*options, "--json", stdin=lines))
+        assert (found["missing"], found["cut"], found["other"]) == (0, 3000, 0)
+        assert {hitter["value"]: hitter["true_count"] for hitter in found["hitters"]} == {"abcd": 0, "ab": 1000}
+        assert found["truth"] == [
+            {"value": "abcd-1", "count": 2500, "fate": "cut"},
+            {"value": "ab", "count": 1000, "fate": "kept"},
+            {"value": "abcd-2", "count": 500, "fate": "cut"},
+        ]
+        shown = hubbub_cli(*options, stdin=lines).stdout
+        assert (
+            "3,000 people (75.00%) hold a text of more than 4 bytes: it was cut there, and texts that begin alike are "
+            "one.\n"
+        ) in shown
+        assert re.search(r"abcd-1 .* was cut .* 2,500 ", shown)
+
+    @pytest.mark.parametrize(
+        ("domain", "why"),
+        [
+            ("integers:8", "a whole number from 0 to 2^8 − 2"),
+            ("ipv4", "an address such as 192.0.2.1"),
+            ("categories", "one of the 2 names"),
+            ("hostnames", "a host name whose code has at most 128 bits"),
+        ],
+    )
+    def test_what_is_other_is_said(self, hubbub_cli: Cli, tmp_path: Path, domain: str, why: str) -> None:
+        """Values that are not in the domain are counted, with the reason, and are themselves in the truth."""
+        names = tmp_path / "names.txt"
+        names.write_text("1\n2\n")
+        domain = f"categories:{names}" if domain == "categories" else domain
+        lines = "no such\n" * 30 + "5 5\n" * 10 + "1\n192.0.2.1\n"
+        options = ("find", "-", "--domain", domain, "--seed", "1", "--truth")
+        shown = hubbub_cli(*options, stdin=lines).stdout
+        found = answer(hubbub_cli(*options, "--json", stdin=lines))
+        count = found["other"]
+        assert 40 <= count <= 41
+        assert f'{count} people ({count / 42:.2%}) hold what is not {why}: it became "(other)".\n' in shown
+        assert re.search(r"no such .* is \(other\) .* 30 ", shown)
+        assert found["truth"][0] == {"value": "no such", "count": 30, "fate": "other"}
+
+    def test_nothing_is_said_where_nothing_happened(self, hubbub_cli: Cli, crowd: Path) -> None:
+        """Where every value is in the domain, there is no word about it."""
+        shown = hubbub_cli("find", crowd, *EASY).stdout
+        assert not any(text in shown for text in ("no value", "was cut", "(other)", "noise"))
+
+    def test_it_is_what_python_gives(self, hubbub_cli: Cli) -> None:
+        """The command and `hubbub.find` say the same of the same values."""
+        values = ["a", "abcdef", "", "b"] * 50
+        options = ("find", "-", "--domain", "text:4", "--seed", "1", "--json")
+        found = answer(hubbub_cli(*options, stdin="\n".join(values)))
+        same = hubbub.find(values, domain=hubbub.Text(4), seed=1)
+        assert same.intake == hubbub.Intake(found["missing"], found["cut"], found["other"]) == hubbub.Intake(50, 50, 0)
+
+
 class TestTable:
     """What people see."""
+
+    def test_an_interval_holds_what_it_is_shown_with(self, hubbub_cli: Cli, tmp_path: Path) -> None:
+        """Counts below 0 are shown as they are, in intervals as they are, and a sentence says how to read them."""
+        (tmp_path / "named.txt").write_text("".join(f"{k}\n" for k in range(60, 90)))
+        options = (*EASY, "--candidates", tmp_path / "named.txt", "--all-candidates")
+        lines = "".join(f"{value}\n" for value in PEOPLE)
+        found = answer(hubbub_cli("find", "-", *options, "--json", stdin=lines))
+        shown = hubbub_cli("find", "-", *options, stdin=lines).stdout
+        negative = [hitter for hitter in found["hitters"] if hitter["count"] < 0]
+        assert negative
+        for hitter in negative:
+            interval = f"{hitter['low']:,.0f} – {hitter['high']:,.0f}"
+            assert hitter["low"] <= hitter["count"] <= hitter["high"]
+            assert re.search(rf" {hitter['value']} .* {interval} ", shown)
+        assert "A count below 0 comes from the noise: read it as 0.\n" in shown
+
+    @pytest.mark.parametrize(
+        ("row", "interval", "said"),
+        [
+            (
+                (105.0, 1.05, 10.0, 80.0, 130.0),
+                "80 – 130",
+                "A share above 100 % comes from the noise: read it as 100 %.",
+            ),
+            ((-12.0, -0.12, 10.0, 0.0, 30.0), "-12 – 30", "A count below 0 comes from the noise: read it as 0."),
+            ((50.0, 0.5, 10.0, 30.0, 70.0), "30 – 70", ""),
+        ],
+        ids=["share", "count", "neither"],
+    )
+    def test_what_no_crowd_can_have_is_explained(
+        self, capsys: pytest.CaptureFixture[str], row: tuple[float, ...], interval: str, said: str
+    ) -> None:
+        """A share above 100 % and a count below 0 come with a word, and an interval holds the count beside it."""
+        survey = hubbub.create_survey("x", hubbub.Integers(8), 1)
+        answer = hubbub.Answer(100, 20.0, (hubbub.Hitter(7, *row, confidence=0.5),))
+        show(Found(survey, answer, None, 0.1), 20)
+        shown = capsys.readouterr().out
+        assert f" {interval} " in shown
+        assert shown.endswith(f" 0.1 s.\n{said}\n" if said else " 0.1 s.\n")
 
     def test_it_shows_the_hitters_with_error_bars(self, hubbub_cli: Cli, crowd: Path, found: dict[str, Any]) -> None:
         """The table has the counts, shares and intervals of the JSON object, and what could not be seen."""

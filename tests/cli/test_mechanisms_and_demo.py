@@ -138,16 +138,26 @@ class TestMechanisms:
         if limit := re.search(r"for ε < ([0-9.]+)", text):  # the list says where the wider form begins
             assert (epsilon < float(limit[1])) == (each == 2)
 
-    def test_the_tables(self, hubbub_cli: Cli, listed: dict[str, Any]) -> None:
+    def test_the_text(self, hubbub_cli: Cli, listed: dict[str, Any]) -> None:
         """People see every name, option, guarantee and limit, and that the baseline is not local."""
         run = hubbub_cli("mechanisms")
         assert (run.returncode, run.stderr) == (0, "")
-        for entry in listed["mechanisms"]:
-            row = next(line for line in run.stdout.splitlines() if line.split()[:1] == [entry["name"]])
-            assert entry["limit"].split(";")[0].split()[0] in row
+        *about, baseline = run.stdout.split("\n\n")
+        assert len(about) == len(listed["mechanisms"])
+        for text, entry in zip(about, listed["mechanisms"], strict=True):
+            words = " ".join(text.split())
+            assert words.startswith(f"{entry['name']}: {entry['title']} guarantee {entry['guarantee']} report ")
+            for key in ("report", "limit", "server_time", "use_when"):
+                assert f"{key.replace('_', ' ')} {entry[key]} " in f"{words} "
             for option in entry["options"]:
-                assert re.search(rf"{entry['name']} +{option['name']} +{re.escape(option['values'])} ", run.stdout)
-        assert re.search("exponential.*NOT local", run.stdout)
+                expected = f"{option['name']}={option['default']}: {option['help']} ({option['values']})"
+                assert f"option -o {expected}" in words
+        assert re.search("exponential.*NOT local", baseline, re.DOTALL)
+
+    @pytest.mark.parametrize("env", [{}, {"FORCE_COLOR": "1", "COLUMNS": "80"}], ids=["pipe", "terminal"])
+    def test_it_fits_80_columns(self, hubbub_cli: Cli, env: dict[str, str]) -> None:
+        """No line is wider than the narrowest terminal that many people have."""
+        assert max(map(len, hubbub_cli("mechanisms", env=env).stdout.splitlines())) <= 80
 
 
 class TestDemo:
@@ -192,6 +202,7 @@ class TestDemo:
         run = hubbub_cli("demo", "-n", people, "--seed", "1")
         assert run.returncode == 0
         assert run.stdout.count("Nothing stands out") == 2
+        assert run.stdout.startswith("1 visitor comes to " if people == "1" else f"{people} visitors come to ")
 
     @pytest.mark.parametrize("epsilon", ["0.5", "1", "2", "5"])
     def test_what_it_says_of_lies_is_true(self, hubbub_cli: Cli, epsilon: str) -> None:

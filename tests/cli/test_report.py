@@ -140,7 +140,7 @@ NOBODY = f"http://127.0.0.1:1/v1/surveys/{'0' * 64}"
         ),
         (
             [SECRET, "--survey", "URL", "--max-epsilon", "0.5"],
-            REFUSED + "a survey must state at most ε = 0.5, got ε = 1",
+            REFUSED + "a survey must state at most ε = 0.5, got ε = 1; max_epsilon sets this limit, --max-epsilon on",
         ),
         (
             [SECRET, "--survey", "URL", "--max-epsilon", "x"],

@@ -19,6 +19,7 @@ import pytest
 from tests.collector.own_cell import some_reports
 
 from hubbub import SeededWords, load_survey, mechanism_for
+from hubbub.client import DEFAULT_MAX_EPSILON
 from hubbub.wire.report_batch import encode_batch
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
@@ -134,6 +135,19 @@ def test_a_survey_from_start_to_end(served: Served, owner: Cli, tmp_path: Path, 
     assert agent.encode() not in kept
     assert b"203.0.113.7" not in kept
     assert served.token.encode() not in kept
+
+
+def test_an_epsilon_that_clients_refuse_is_warned_of(owner: Cli) -> None:
+    """Above what clients answer by default a survey is made, with a sentence on stderr; up to it there is no word."""
+    new = ("survey", "new", "ids", "--domain", "integers:16")
+    largest = owner(*new, "--epsilon", DEFAULT_MAX_EPSILON)
+    assert (largest.returncode, largest.stderr) == (0, "")
+    assert owner("survey", "list").stdout.startswith("1 survey at ")
+    above = owner(*new, "--epsilon", "4.5", "--json")
+    assert (above.returncode, json.loads(above.stdout)["epsilon"]) == (0, "4.5")
+    said = "hubbub: clients answer surveys of at most ε = 4 unless their max_epsilon is raised, got ε = 4.5\n"
+    assert above.stderr == said
+    assert owner("survey", "list").stdout.startswith("2 surveys at ")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -168,11 +168,22 @@ def test_another_spelling_of_a_survey_is_refused(peer: Peer, survey: Survey, led
     assert not ledger.exists()
 
 
+def test_a_survey_of_epsilon_4_is_answered(peer: Peer, ledger: Path) -> None:
+    """Without a limit of one's own a client answers ε = 4 and refuses more."""
+    for epsilon, status in (("4", "sent"), ("4.1", "refused")):
+        survey = create_survey("numbers", Integers(16), epsilon)
+        peer.surveys[survey.survey_id.hex()] = survey
+        with Client(peer.url(survey), ledger=ledger, **FAST) as client:
+            client.report(7)
+            assert client.flush(WAIT).status == status
+
+
 def test_a_fetched_survey_above_the_limit_is_refused(peer: Peer, other_survey: Survey, ledger: Path) -> None:
     """A survey that states more than max_epsilon is not answered, and nothing is written."""
     with Client(peer.url(other_survey), max_epsilon="1.9", ledger=ledger, **FAST) as client:
         client.report(7)
-        assert client.flush(WAIT) == Result("refused", "a survey must state at most ε = 1.9, got ε = 2")
+        said = "a survey must state at most ε = 1.9, got ε = 2; max_epsilon sets this limit, "
+        assert client.flush(WAIT) == Result("refused", said + "--max-epsilon on the command line")
     assert not peer.posted
     assert not ledger.exists()
 

@@ -163,7 +163,9 @@ def samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the sample files, made by the block of docs/commands.md that makes them."""
     monkeypatch.chdir(tmp_path)
     exec(next(block.text for block in blocks(COMMANDS) if block.language == "python"), {})  # noqa: S102
-    assert {path.name for path in tmp_path.iterdir()} == {"referrers.txt", "visits.csv", "countries.txt", "sites.txt"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *("referrers.txt", "visits.csv", "visits.jsonl", "countries.txt", "sites.txt")
+    }
     return tmp_path
 
 

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import hubbub
-from hubbub import Categories, Integers, ParameterError, Query, SeededWords, find, find_hitters, mechanism_for
+from hubbub import (
+    Categories,
+    InputError,
+    Intake,
+    Integers,
+    ParameterError,
+    Query,
+    SeededWords,
+    Text,
+    find,
+    find_hitters,
+    mechanism_for,
+)
 from hubbub.cli import find as command
 from hubbub.cli.common import parse_domain
 from hubbub.simulation.find import DEFAULT_DOMAIN, rehearsal_survey, run_survey, words_for
@@ -69,14 +84,12 @@ def test_it_is_the_protocol_step_by_step() -> None:
     tally = rehearse(built, survey.survey_id, [items], SeededWords(5))
     by_hand = find_hitters(survey, tally, Query(top=20, level=0.05), built)
     assert run_survey(survey, [items[:500], items[500:]], words_for(5)) == by_hand
-    assert find(values, 2, domain, seed=5) == by_hand
+    assert find(values, 2, domain, seed=5) == replace(by_hand, intake=Intake())
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"values": []}, "at least one person's value"),
-        ({"values": "text"}, "a list of values, got str"),
         ({"epsilon": 0}, "epsilon must be above 0"),
         ({"domain": "text:32"}, "domain must be a Domain"),
         ({"mechanism": "magic"}, "mechanism must be one of"),
@@ -94,6 +107,48 @@ def test_bad_arguments(arguments: dict, said: str) -> None:
     """What cannot be is refused by name, before any report is made."""
     with pytest.raises(ParameterError, match=said):
         find(**{"values": ["a"] * 10, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([], "values must hold at least one person's value, got none$"),
+        ([None, "", float("nan")], "values must hold at least one person's value, got none, and 3 missing$"),
+        ("text", "values must be a list of values, one of each person, got str: put the values in a list"),
+        ([["private"]], "each value must be one text, number or date, got a value of type list"),
+    ],
+)
+def test_what_is_not_a_column_of_values(values: object, said: str) -> None:
+    """Values that nobody can hold are refused with a hint, and no value is quoted."""
+    with pytest.raises(InputError, match=said) as caught:
+        find(values)
+    assert "private" not in str(caught.value)
+
+
+def test_the_intake_is_told() -> None:
+    """Missing values are nobody, and what was missing, cut or not in the domain is counted."""
+    answer = find(["a" * 9, "b", None, float("nan"), "", 12.0], domain=Text(8), seed=1)
+    assert (answer.reports, answer.intake) == (3, Intake(missing=3, cut=1, other=0))
+    answer = find([1.0, 2, "3.0", "300", "x", None], domain=Integers(8), seed=1)
+    assert (answer.reports, answer.intake) == (5, Intake(missing=1, cut=0, other=2))
+    survey = rehearsal_survey(Integers(8), 2, 1, seed=1)
+    assert run_survey(survey, [Integers(8).encode([1, 2])], words_for(1)).intake is None
+
+
+def test_a_column_with_gaps_is_one_of_integers() -> None:
+    """Whole numbers that became floats because some are missing are found as whole numbers, in any form."""
+    forms = [[13] * 3000, [13.0] * 3000 + [math.nan] * 99, ["13.0"] * 3000 + [""] * 99, np.full(3000, 13.0)]
+    for values in forms:
+        answer = find(values, 3, Integers(8), candidates=["13.0", None], seed=1)
+        assert [(hitter.value, hitter.listed) for hitter in answer.hitters] == [(13, True)]
+        assert answer.reports == 3000
+
+
+def test_too_many_people_for_a_tree() -> None:
+    """Where nothing draws the sums of such a crowd, the advice is a sample, and not a command that refuses too."""
+    survey = rehearsal_survey(Integers(8), 200_000_001, 1, seed=1)
+    with pytest.raises(ParameterError, match="take a random sample of at most 200,000,000 people"):
+        run_survey(survey, [], words_for(1))
 
 
 def test_nothing_is_reported_before_the_request_is_checked() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hubbub.cli.common import AsJSON, command, number, print_json, print_table, progress, read_code
+from hubbub.cli.common import AsJSON, command, number, plural, print_json, print_table, progress, read_code
 from hubbub.errors import InputError, ParameterError
 from hubbub.model.coded_domain import NORMALIZATIONS, WIDTHS
 from hubbub.model.codes import CODE_NAMES
@@ -63,7 +63,7 @@ def fit(
     size = write_code(fitted, output)
     typer.echo(
         f"{output}: {size:,} bytes, {bits.weighted_mean:.1f} bits a string on the {bits.strings:,} it was fitted to"
-        + (f"; {skipped:,} lines were no {kind}" if skipped else "")
+        + (f"; {plural(skipped, 'line was', 'lines were')} no {kind}" if skipped else "")
     )
 
 
@@ -115,8 +115,8 @@ def measure(
         ["strings with a byte or a tail that is not in the code", f"{bits.escaping:.1%}"],
         [f"strings that fit in {width} bits", f"{bits.share_within(width):.1%}"],
     ]
-    caption = f"{skipped:,} lines were no {rules}." if skipped else ""
-    print_table(f"{name} on {bits.strings:,} strings", [("measure", "left"), ("value", "right")], rows, caption)
+    caption = [f"{plural(skipped, 'line was', 'lines were')} no {rules}."] if skipped else []
+    print_table(f"{name} on {plural(bits.strings, 'string')}", [("measure", "left"), ("value", "right")], rows, caption)
 
 
 def read_strings(path: str, kind: Kind) -> tuple[dict[bytes, float], int]:

@@ -6,7 +6,7 @@ import functools
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from typing import Annotated, Any, ParamSpec
@@ -190,8 +190,8 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
-def print_table(title: str, columns: list[tuple[str, str]], rows: list[list[str]], caption: str = "") -> None:
-    """A table on stdout between a title and a caption; columns are (heading, "left" or "right")."""
+def print_table(title: str, columns: list[tuple[str, str]], rows: list[list[str]], caption: Sequence[str] = ()) -> None:
+    """A table on stdout between a title and lines of a caption; columns are (heading, "left" or "right")."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -211,8 +211,17 @@ def print_table(title: str, columns: list[tuple[str, str]], rows: list[list[str]
     console = Console(width=max(console.width, least) if console.is_terminal else 140)
     typer.echo(visible(title))
     console.print(table)
-    if caption:
-        typer.echo(visible(caption))
+    for line in caption:
+        typer.echo(visible(line))
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """A count with its noun, whose plural may need to be said.
+
+    >>> plural(1, "survey"), plural(2_000, "person", "people"), plural(0, "row")
+    ('1 survey', '2,000 people', '0 rows')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def number(value: float) -> str:

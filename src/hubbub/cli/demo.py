@@ -6,14 +6,14 @@ import http.client
 import tempfile
 import threading
 import time
-from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from hubbub.cli.common import command, number, parse_count, progress
+from hubbub.cli.common import command, number, parse_count, plural, progress
 from hubbub.cli.find import Found, encoded, show
 from hubbub.cli.hitters import read_answer
 from hubbub.cli.service import ask, ask_json
@@ -22,7 +22,7 @@ from hubbub.errors import ServiceError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hubbub.cli.people import People
+    from hubbub.inputs.people import People
     from hubbub.model.domain import Domain
     from hubbub.model.mechanism import Items
     from hubbub.model.survey import Survey
@@ -42,9 +42,9 @@ def demo(
     A real collector is started on a port that is free, with SQLite in a temporary directory. Every visitor's report is
     sent to it over HTTP. When the demo ends, so does the collector, and nothing is left behind.
     """
-    from hubbub.cli.people import open_people
     from hubbub.collector.serving import serving
     from hubbub.collector.state import Collector
+    from hubbub.inputs.people import open_people
     from hubbub.model.coded_domain import Hostnames
     from hubbub.model.domain import Categories
     from hubbub.model.survey import parse_epsilon
@@ -59,7 +59,8 @@ def demo(
     ]
     with tempfile.TemporaryDirectory(prefix="hubbub-demo-") as folder:
         file = Path(folder) / "referrers.txt"
-        typer.echo(f"{number(visitors)} visitors come to a site. Each knows where she came from; nobody else may.")
+        come = plural(visitors, "visitor comes", "visitors come")
+        typer.echo(f"{come} to a site. Each knows where she came from; nobody else may.")
         write_visitors(file, visitors, seed)
         with Store(str(Path(folder) / "collector.db")) as store:
             token = store.replace_token()
@@ -79,6 +80,7 @@ def demo(
 
 def ask_crowd(server: str, token: str, crowd: People, domain: Domain, epsilon: str, seed: int | None) -> Found:
     """A survey of the crowd: created, reported to and answered over HTTP, beside the truth."""
+    from hubbub.inputs.encoding import Encoder
     from hubbub.mechanisms.registry import load_survey
     from hubbub.simulation.rehearsal import seeded_public_seed
 
@@ -93,11 +95,11 @@ def ask_crowd(server: str, token: str, crowd: People, domain: Domain, epsilon: s
         request["public_seed"] = seeded_public_seed(seed).hex()
     created = ask_json(server, "/v1/surveys", token, "POST", request)
     survey = load_survey(ask(server, f"/v1/surveys/{created['survey_id']}"))
-    truth: Counter[Any] = Counter()
+    encoder = Encoder(domain, crowd.missing, with_truth=True)
     with progress("Reporting", crowd.count, "people") as advance:
-        send_reports(server, survey, encoded(crowd, domain, truth, advance), seed)
+        send_reports(server, survey, encoded(crowd, encoder, advance), seed)
     answer = read_answer(ask_json(server, f"/v1/surveys/{created['survey_id']}/hitters?top=10", token))
-    return Found(survey, answer, truth, time.perf_counter() - started)
+    return Found(survey, replace(answer, intake=encoder.intake), encoder.truth, time.perf_counter() - started)
 
 
 def send_reports(server: str, survey: Survey, items: Iterable[Items], seed: int | None) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,6 +17,7 @@ from hubbub.cli.common import (
     number,
     parse_domain,
     parse_options,
+    plural,
     print_json,
     print_table,
     progress,
@@ -28,7 +28,8 @@ from hubbub.errors import InputError, ParameterError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from hubbub.cli.people import People
+    from hubbub.inputs.encoding import Encoder, Truth
+    from hubbub.inputs.people import People
     from hubbub.model.domain import Domain
     from hubbub.model.estimates import Answer
     from hubbub.model.mechanism import Items
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 DEFAULT_DOMAIN = "text"
 _TRUTH_SHOWN = 20
+_UNSEEN = {"kept": "not seen", "cut": "was cut", "other": "is (other)"}
 
 
 @dataclass(frozen=True)
@@ -44,14 +46,20 @@ class Found:
 
     survey: Survey
     answer: Answer
-    truth: Counter[Any] | None
+    truth: Truth | None
     seconds: float
 
 
 @command
 def find(
-    file: Annotated[str, typer.Argument(metavar="FILE|-", help="Text (one value a line), CSV or Parquet; - is stdin.")],
-    column: Annotated[str | None, typer.Option(help="Column of the values, in CSV and Parquet.")] = None,
+    file: Annotated[str, typer.Argument(metavar="FILE|-", help="Lines, CSV, JSON lines or Parquet; - is stdin.")],
+    column: Annotated[str | None, typer.Option(help="Column of the values, where there are several.")] = None,
+    file_format: Annotated[
+        str | None, typer.Option("--format", help="lines, csv, jsonl or parquet; default: by name and first bytes.")
+    ] = None,
+    delimiter: Annotated[
+        str | None, typer.Option(metavar="CHARACTER", help="Between the fields of CSV; default: as in its first rows.")
+    ] = None,
     epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Privacy loss of each person.")] = "1",
     mechanism: Annotated[
         str | None, typer.Option("--mechanism", "-m", help="A name of `hubbub mechanisms`; default: tree.")
@@ -77,17 +85,19 @@ def find(
     """Find the values many people hold, as if nobody could be trusted with them.
 
     Each row is one person (with --person: each person is). Every value is encoded, randomised on its own, sent,
-    checked and added up; the answer is computed from the sums alone. Lines that are empty are nobody.
+    checked and added up; the answer is computed from the sums alone. Rows without a value are nobody.
 
     \b
     hubbub find referrers.txt --domain text:24 --epsilon 2 --truth
     hubbub find referrers.txt --candidates sites.txt --all-candidates
     hubbub find visits.csv --column country --domain categories:countries.txt --json
+    hubbub find visits.jsonl --column country --domain words
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
-    from hubbub.cli.people import open_people
+    from hubbub.inputs.people import open_people
 
     named = read_candidates(candidates, all_candidates)
-    with open_people(file, column=column, person=person, seed=seed) as people:
+    opened = open_people(file, column=column, person=person, format=file_format, delimiter=delimiter, seed=seed)
+    with opened as people:
         found = find_in(
             people,
             parse_domain(domain),
@@ -124,6 +134,7 @@ def find_in(
     all_candidates: bool = False,
 ) -> Found:
     """Run a whole survey over the people, person by person."""
+    from hubbub.inputs.encoding import Encoder
     from hubbub.mechanisms.registry import DEFAULT_MECHANISM
     from hubbub.model.estimates import Query
     from hubbub.simulation.find import rehearsal_survey, run_survey, words_for
@@ -133,11 +144,11 @@ def find_in(
     survey = rehearsal_survey(
         domain, people.count, epsilon, delta, DEFAULT_MECHANISM if mechanism is None else mechanism, options, seed
     )
-    truth: Counter[Any] | None = Counter() if with_truth else None
+    encoder = Encoder(domain, people.missing, with_truth)
     with progress("Reporting", people.count, "people") as advance:
-        items = encoded(people, domain, truth, advance)
+        items = encoded(people, encoder, advance)
         answer = run_survey(survey, items, words_for(seed), query, candidates, all_candidates)
-    return Found(survey, answer, truth, time.perf_counter() - started)
+    return Found(survey, replace(answer, intake=encoder.intake), encoder.truth, time.perf_counter() - started)
 
 
 def read_candidates(file: str | None, everyone: bool) -> list[str] | None:
@@ -151,35 +162,11 @@ def read_candidates(file: str | None, everyone: bool) -> list[str] | None:
     return names
 
 
-def encoded(
-    people: People, domain: Domain, truth: Counter[Any] | None, advance: Callable[[int], None]
-) -> Iterator[Items]:
-    """Everybody's items, chunk by chunk; the truth is counted on the way."""
-    from hubbub.numeric.bulk_items import encode_items
-
+def encoded(people: People, encoder: Encoder, advance: Callable[[int], None]) -> Iterator[Items]:
+    """Everybody's items, chunk by chunk."""
     for values in people.chunks():
-        items = encode_items(domain, values)
-        if truth is not None:
-            truth.update(items.view(f"V{8 * domain.item_words}").ravel().tolist())
-        yield items
+        yield encoder.encode(values)
         advance(len(values))
-
-
-def largest_counts(found: Found) -> dict[Any, int]:
-    """The people holding each of the commonest values, as the domain normalises them, most first."""
-    import numpy as np
-
-    counted = (found.truth or Counter()).most_common(_TRUTH_SHOWN)
-    if not counted:
-        return {}
-    items = np.frombuffer(b"".join(item for item, _ in counted), np.uint64).reshape(len(counted), -1)
-    return dict(zip(found.survey.domain.decode(items), (count for _, count in counted), strict=True))
-
-
-def true_counts(found: Found) -> list[int]:
-    """The people holding each value that was found."""
-    items = found.survey.domain.encode([hitter.value for hitter in found.answer.hitters])
-    return [(found.truth or Counter())[item.tobytes()] for item in items]
 
 
 def to_json(found: Found) -> dict[str, Any]:
@@ -191,41 +178,94 @@ def to_json(found: Found) -> dict[str, Any]:
         "reports": found.answer.reports,
         "detection_limit": found.answer.detection_limit,
         "candidate_limit": found.answer.candidate_limit,
+        **(asdict(found.answer.intake) if found.answer.intake else {}),
         "hitters": hitters,
     }
     if found.truth is not None:
-        for hitter, count in zip(hitters, true_counts(found), strict=True):
-            hitter["true_count"] = count
-        document["truth"] = [{"value": value, "count": count} for value, count in largest_counts(found).items()]
+        for hitter in hitters:
+            hitter["true_count"] = found.truth.count(hitter["value"])
+        document["truth"] = [asdict(held) for held in found.truth.largest(_TRUTH_SHOWN)]
     return {**document, "seconds": found.seconds}
 
 
 def show(found: Found, top: int) -> None:
     """The answer for people."""
     survey, answer = found.survey, found.answer
-    largest = largest_counts(found)
     with_named = answer.candidate_limit is not None
     columns = [("value", "left"), ("people", "right"), ("share", "right"), ("between", "right"), ("sure", "right")]
     columns += [("named", "left")] if with_named else []
-    columns += [("true", "right")] if largest else []
+    columns += [("true", "right")] if found.truth else []
     rows = []
-    for hitter, true in zip(answer.hitters, true_counts(found), strict=True):
-        interval = f"{number(max(hitter.low, 0))} – {number(max(hitter.high, 0))}"
+    for hitter in answer.hitters:
+        # An interval may be known better than its estimate, which is unbiased: what is shown holds what is shown.
+        interval = f"{number(min(hitter.low, hitter.count))} – {number(max(hitter.high, hitter.count))}"
         row = [str(hitter.value), number(hitter.count), f"{hitter.share:.2%}", interval, _sure(hitter.confidence)]
         row += ["yes" if hitter.listed else "no"] if with_named else []
-        rows.append([*row, number(true)] if largest else row)
-    if largest:
+        rows.append([*row, number(found.truth.count(hitter.value))] if found.truth else row)
+    if found.truth:
         seen = {hitter.value for hitter in answer.hitters}
         # With a full table nobody knows what else was seen.
-        missing = list(largest.items())[: 10 if len(seen) < top else 0]
-        unseen = ["–", "–", "not seen", "–", *(["–"] if with_named else [])]
-        rows.extend([str(value), *unseen, number(count)] for value, count in missing if value not in seen)
+        missing = found.truth.largest(_TRUTH_SHOWN)[: 10 if len(seen) < top else 0]
+        for held in missing:
+            if held.value not in seen:
+                row = [str(held.value), "–", "–", _UNSEEN[held.fate], "–", *(["–"] if with_named else [])]
+                rows.append([*row, number(held.count)])
     options = " ".join(f"{key}={value}" for key, value in survey.options.items())
-    title = f"{survey.mechanism} {options}: {number(answer.reports)} reports, {survey.stated}"
+    title = f"{survey.mechanism} {options}: {plural(answer.reports, 'report')}, {survey.stated}"
     limit = f"Values held by fewer than about {number(answer.detection_limit)} people may go unseen"
     limit += f", named ones by fewer than about {number(answer.candidate_limit)}." if answer.candidate_limit else "."
     nothing = "" if answer.hitters else "Nothing stands out. "
-    print_table(title, columns, rows, f"{nothing}{limit} {found.seconds:.1f} s.")
+    caption = [f"{nothing}{limit} {found.seconds:.1f} s.", *_about_noise(answer), *_about_intake(survey.domain, answer)]
+    print_table(title, columns, rows, caption)
+
+
+def _about_noise(answer: Answer) -> list[str]:
+    """A word on counts that no crowd can have."""
+    said = []
+    if any(min(hitter.low, hitter.count) < 0 for hitter in answer.hitters):
+        said.append("A count below 0 comes from the noise: read it as 0.")
+    if any(hitter.share > 1 for hitter in answer.hitters):
+        said.append("A share above 100 % comes from the noise: read it as 100 %.")
+    return said
+
+
+def _about_intake(domain: Domain, answer: Answer) -> list[str]:
+    """What became of values that could not be taken as they are."""
+    intake, reports = answer.intake, answer.reports
+    if intake is None:
+        return []
+    said = []
+    if intake.missing:
+        said.append(f"{plural(intake.missing, 'row has', 'rows have')} no value: nobody, and not among the reports.")
+    if intake.cut:
+        said.append(
+            f"{_holders(intake.cut, reports)} a text of more than {domain.cut_after} bytes: "
+            "it was cut there, and texts that begin alike are one."
+        )
+    if intake.other:
+        said.append(f'{_holders(intake.other, reports)} what is not {_members(domain)}: it became "(other)".')
+    return said
+
+
+def _holders(count: int, reports: int) -> str:
+    return f"{plural(count, 'person', 'people')} ({count / reports:.2%}) {'holds' if count == 1 else 'hold'}"
+
+
+def _members(domain: Domain) -> str:
+    """The values of a domain that has "(other)", in words."""
+    from hubbub.model.coded_domain import CodedText
+    from hubbub.model.domain import Categories, Integers, IPv4
+
+    if isinstance(domain, Integers):
+        return f"a whole number from 0 to 2^{domain.bits} − 2"
+    if isinstance(domain, IPv4):
+        return "an address such as 192.0.2.1"
+    if isinstance(domain, Categories):
+        return f"one of the {plural(len(domain.names), 'name')}"
+    if isinstance(domain, CodedText):
+        kind = domain.normalization.partition("-")[0].removesuffix("s").replace("hostname", "host name")
+        return f"a {kind} whose code has at most {domain.width} bits"
+    return "in the domain"
 
 
 def _sure(confidence: float) -> str:

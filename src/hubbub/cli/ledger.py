@@ -51,5 +51,5 @@ def show(
             [entry["name"], key[:8], entry["epsilon"], entry["delta"], entry["answered"], entry["state"]]
             for key, entry in entries.items()
         ],
-        f"All together ε = {epsilon} and δ = {delta}. The ledger is {book.path}",
+        [f"All together ε = {epsilon} and δ = {delta}. The ledger is {book.path}"],
     )

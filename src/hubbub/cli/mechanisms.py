@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import textwrap
+from typing import Annotated, Any, Final
 
 import typer
 
-from hubbub.cli.common import command, print_json, print_table
+from hubbub.cli.common import command, print_json
+
+_WIDTH: Final = 80  # of the narrowest terminal that many people have
+_FACTS: Final = {
+    "guarantee": "guarantee",
+    "report": "report",
+    "limit": "limit",
+    "server time": "server_time",
+    "use when": "use_when",
+}
 
 
 @command
 def mechanisms(
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")] = False,
 ) -> None:
     """List the mechanisms: options, guarantee, bytes per report, limits, and when to use which."""
     from hubbub.mechanisms.registry import REGISTRY
@@ -26,24 +36,29 @@ def mechanisms(
     if as_json:
         print_json({"mechanisms": listed, "not_local": [baseline]})
         return
-    print_table(
-        "Mechanisms",
-        [(heading, "left") for heading in ("name", "guarantee", "report", "limit", "server time", "use when")],
-        [
-            [entry[key] for key in ("name", "guarantee", "report", "limit", "server_time", "use_when")]
-            for entry in listed
-        ],
-    )
-    print_table(
-        "Options (-o key=value)",
-        [(heading, "left") for heading in ("mechanism", "option", "values", "default", "what")],
-        [
-            [entry["name"], option["name"], option["values"], option["default"], option["help"]]
-            for entry in listed
-            for option in entry["options"]
-        ],
-    )
-    typer.echo(f"Baseline for simulate only: {baseline['name']}. {baseline['title']}.")
+    for entry in listed:
+        _show(entry)
+    last = f"Baseline for simulate only: {baseline['name']}. {baseline['title']}."
+    typer.echo(_filled(last))
+
+
+def _show(entry: dict[str, Any]) -> None:
+    """One mechanism: its name and title, then a fact a line, then its options."""
+    typer.echo(_filled(f"{entry['name']}: {entry['title']}", indent=2))
+    for label, key in _FACTS.items():
+        _line(label, entry[key])
+    for option in entry["options"]:
+        text = f"{option['name']}={option['default']}: {option['help']} ({option['values']})"
+        _line("option -o", text)
+    typer.echo()
+
+
+def _line(label: str, text: str) -> None:
+    typer.echo(_filled(f"  {label:<13}" + text, indent=15))
+
+
+def _filled(text: str, indent: int = 0) -> str:
+    return textwrap.fill(text, _WIDTH, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
 
 
 def _describe(about: Any) -> dict[str, Any]:

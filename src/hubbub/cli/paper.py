@@ -145,4 +145,4 @@ def _show(result: dict[str, Any]) -> None:
     rows = [[each["name"], str(each["points"]), f"{each['cpu_seconds']:.1f} s"] for each in result["figures"]]
     columns = [("figure", "left"), ("points", "right"), ("processor time", "right")]
     caption = f"{result['seconds']:.0f} s in all, seed {result['seed']}. Report: {Path(result['out']) / 'report.html'}"
-    print_table("The paper, measured", columns, rows, caption)
+    print_table("The paper, measured", columns, rows, [caption])

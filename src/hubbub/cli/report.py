@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from hubbub.cli.common import command, print_json
+from hubbub.client import DEFAULT_MAX_EPSILON
 from hubbub.errors import InputError, ParameterError
 
 EXIT_QUEUED = 3
@@ -31,7 +32,9 @@ def report(
         str, typer.Option("--survey", metavar="URL", help="The survey's address, http(s)://…/v1/surveys/<id>.")
     ],
     ledger: LedgerFile = None,
-    max_epsilon: Annotated[str, typer.Option(metavar="NUMBER", help="The largest ε that this survey may state.")] = "2",
+    max_epsilon: Annotated[
+        str, typer.Option(metavar="NUMBER", help="The largest ε that this survey may state.")
+    ] = DEFAULT_MAX_EPSILON,
     lifetime_epsilon: Annotated[
         str, typer.Option(metavar="NUMBER", help="The largest sum of ε over all surveys in the ledger.")
     ] = "10",

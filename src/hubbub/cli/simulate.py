@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hubbub.cli.common import command, number, parse_count, parse_options, print_json, print_table, progress
+from hubbub.cli.common import command, number, parse_count, parse_options, plural, print_json, print_table, progress
 from hubbub.errors import ParameterError
 
 if TYPE_CHECKING:
     from hubbub.simulation.experiment import Crowd
+
+_OF_THE_FOUND = "of the found value"
 
 
 @command
@@ -35,9 +37,9 @@ def simulate(
 ) -> None:
     """Simulate a mechanism on a crowd, exactly, and compare with the truth and the theorem.
 
-    Where the sums of all reports can be drawn at once (all but `jl -o projection=dense`), a billion people take
-    seconds. Without a crowd option: --zipf 1.2. Success is finding a value that none
-    is held more often than.
+    Where the sums of all reports can be drawn at once, a billion people take seconds. For `tree` and for
+    `jl -o projection=dense` they are drawn person by person, for at most 200 million draws of noise. Without a
+    crowd option: --zipf 1.2. Success is finding a value that none is held more often than.
 
     \b
     hubbub simulate -m jl -n 1e6 --bits 16 --zipf 1.1
@@ -82,26 +84,38 @@ def _crowd(
         return f"heavy {heavy}, tail {tail or many}", lambda rng: population.heavy(people, share, many, bits, rng)
     held = min(2**bits - 1, population.DEFAULT_VALUES) if values is None else parse_count("values", values)
     if uniform:
-        return f"uniform over {held} values", lambda rng: population.uniform(people, held, bits, rng)
+        return f"uniform over {plural(held, 'value')}", lambda rng: population.uniform(people, held, bits, rng)
     exponent = 1.2 if zipf is None else zipf
-    return f"zipf {exponent} over {held} values", lambda rng: population.zipf(people, exponent, held, bits, rng)
+    return f"zipf {exponent} over {plural(held, 'value')}", lambda rng: population.zipf(
+        people, exponent, held, bits, rng
+    )
+
+
+def _errors(result: dict[str, Any], what: str) -> list[list[str]]:
+    """The rows of the errors: those of a value that was found are of the runs that found it."""
+    if result["mean_error"] is None:
+        return [[f"error {what}", "none: no run found it"]]
+    searched = what == _OF_THE_FOUND and result["successes"] < result["runs"]
+    what += f" ({plural(result['successes'], 'run')})" if searched else ""
+    return [
+        [f"mean error {what}", number(result["mean_error"])],
+        [f"largest error {what}", number(result["max_error"])],
+    ]
 
 
 def _show(result: dict[str, Any]) -> None:
     options = " ".join(f"{key}={value}" for key, value in result["options"].items())
     title = f"{result['mechanism']} {options}" + ("" if result["local"] else "  (NOT local: it sees every value)")
     over_all = result["mechanism"] in ("jl", "naive-laplace")
-    what = (
-        "of every value"
-        if over_all
-        else ("in count of the chosen value" if not result["local"] else "of the found value")
-    )
+    what = "of every value" if over_all else ("in count of the chosen value" if not result["local"] else _OF_THE_FOUND)
     rows = [
-        ["crowd", f"{number(result['people'])} people, 2^{result['bits']} values, {result['crowd']}"],
+        ["crowd", f"{plural(result['people'], 'person', 'people')}, 2^{result['bits']} values, {result['crowd']}"],
         ["privacy", f"ε = {result['epsilon']:g}" + (f", δ = {result['delta']:g}" if result["delta"] else "")],
-        ["heavy hitter found", f"{result['successes']} of {result['runs']} runs ({result['success_rate']:.1%})"],
-        [f"mean error {what}", number(result["mean_error"])],
-        [f"largest error {what}", number(result["max_error"])],
+        [
+            "heavy hitter found",
+            f"{result['successes']} of {plural(result['runs'], 'run')} ({result['success_rate']:.1%})",
+        ],
+        *_errors(result, what),
         ["theorem's bound on it", f"{number(result['bound'])} (holds with chance {1 - result['bound_beta']:.0%})"],
     ]
     if theorem := result.get("theorem"):

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from hubbub.cli.common import AsJSON, command, number, print_json, print_table
+from hubbub.cli.common import AsJSON, command, number, plural, print_json, print_table
 from hubbub.cli.serve import DEFAULT_DATABASE, Database
 from hubbub.errors import StoreError
 
@@ -44,10 +44,11 @@ def check(db: Database = DEFAULT_DATABASE, as_json: AsJSON = False) -> None:
             "ids": "ids kept",
         }
         rows = [[name, number(getattr(found, field))] for field, name in names.items()]
-        verdict = "Everything is whole." if not found.problems else "\n".join(found.problems)
+        verdict = found.problems or ["Everything is whole."]
         print_table(f"Store {db.rpartition('@')[2]}", [("what", "left"), ("count", "right")], rows, verdict)
     if found.problems:
-        raise StoreError(f"a store must be whole, got {len(found.problems)} problems; the first: {found.problems[0]}")
+        many = plural(len(found.problems), "problem")
+        raise StoreError(f"a store must be whole, got {many}; the first: {found.problems[0]}")
 
 
 @store.command()
@@ -71,7 +72,7 @@ def backup(
     if as_json:
         print_json({"file": file, "bytes": size})
     else:
-        typer.echo(f"{file}: {size:,} bytes")
+        typer.echo(f"{file}: {plural(size, 'byte')}")
 
 
 @store.command()

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Annotated, Any
 
 import typer
 
-from hubbub.cli.common import AsJSON, command, number, parse_count, parse_domain, parse_options, print_json, print_table
+from hubbub.cli.common import (
+    AsJSON,
+    command,
+    number,
+    parse_count,
+    parse_domain,
+    parse_options,
+    plural,
+    print_json,
+    print_table,
+)
 from hubbub.cli.service import Server, SurveyURL, Token, ask_json, need_token, parse_survey_url
+from hubbub.client import DEFAULT_MAX_EPSILON
 
 DEFAULT_SERVER = "http://127.0.0.1:8000"
 
@@ -59,6 +71,12 @@ def new(
     optional = {"delta": delta, "mechanism": mechanism, "opens": opens, "closes": closes, "origins": origin}
     request.update({key: value for key, value in optional.items() if value})
     status = ask_json(server, "/v1/surveys", need_token(token), "POST", request)
+    if Decimal(status["epsilon"]) > Decimal(DEFAULT_MAX_EPSILON):
+        typer.echo(
+            f"hubbub: clients answer surveys of at most ε = {DEFAULT_MAX_EPSILON} unless their max_epsilon is raised, "
+            f"got ε = {status['epsilon']}",
+            err=True,
+        )
     if as_json:
         print_json(_with_url(server, status))
     else:
@@ -80,7 +98,7 @@ def list_surveys(server: Server = DEFAULT_SERVER, token: Token = None, as_json: 
         return
     columns = [("name", "left"), ("state", "left"), ("reports", "right"), ("ε", "right"), ("address", "left")]
     rows = [[s["name"], s["state"], number(s["reports"]), s["epsilon"], s["url"]] for s in statuses]
-    print_table(f"{len(rows)} surveys at {server}", columns, rows)
+    print_table(f"{plural(len(rows), 'survey')} at {server}", columns, rows)
 
 
 @survey.command()

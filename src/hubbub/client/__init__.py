@@ -11,10 +11,11 @@ the bulk one byte for byte by `tests/vectors`. What is promised, and what is not
 from __future__ import annotations
 
 from .checks import BudgetError, ClientError, LedgerError, SurveyError
-from .delivery import Client, Result
+from .delivery import DEFAULT_MAX_EPSILON, Client, Result
 from .ledger import Ledger, default_ledger
 
 __all__ = [
+    "DEFAULT_MAX_EPSILON",
     "BudgetError",
     "Client",
     "ClientError",

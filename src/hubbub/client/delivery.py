@@ -18,6 +18,9 @@ from .survey import DeviceSurvey, encode_batch, encode_report, read_survey
 from .transport import Refused, TryLater, exchange
 
 Number = Decimal | float | str
+DEFAULT_MAX_EPSILON: Final = "4"
+"""The largest ε of a survey that a client answers unless it is told otherwise."""
+
 _MOST_SECONDS: Final = 1e6  # every system can wait as long
 
 
@@ -70,7 +73,7 @@ class Client:
         survey: str | bytes,
         *,
         url: str | None = None,
-        max_epsilon: Number = "2",
+        max_epsilon: Number = DEFAULT_MAX_EPSILON,
         lifetime_epsilon: Number = "10",
         lifetime_delta: Number = "1e-6",
         ledger: str | os.PathLike[str] | None = None,
@@ -162,7 +165,10 @@ class Client:
                 f"the survey must be {self._id[:8]}… as its address says, got {survey.survey_id.hex()[:8]}…"
             )
         if survey.epsilon > self._max_epsilon:
-            raise SurveyError(f"a survey must state at most ε = {self._max_epsilon}, got ε = {survey.epsilon}")
+            raise SurveyError(
+                f"a survey must state at most ε = {self._max_epsilon}, got ε = {survey.epsilon}; "
+                "max_epsilon sets this limit, --max-epsilon on the command line"
+            )
         return survey
 
     def _take(self, value: object) -> Result:

@@ -30,9 +30,12 @@ _ASCII_LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrst
 
 def text_v1(value: str) -> str:
     """Any text: lone surrogates to U+FFFD, NFC, lower case, NFC, at most 64 bytes of UTF-8, cut at a character."""
-    text = unicodedata.normalize("NFC", normalize_text(value).lower())
     # A cut through a character leaves an incomplete sequence at the end, which "ignore" drops.
-    return text.encode("utf-8")[:MAX_BYTES].decode("utf-8", "ignore")
+    return _lower(value).encode("utf-8")[:MAX_BYTES].decode("utf-8", "ignore")
+
+
+def _lower(value: str) -> str:
+    return unicodedata.normalize("NFC", normalize_text(value).lower())
 
 
 def words_v1(value: str) -> str:
@@ -141,6 +144,20 @@ class CodedText(Domain):
         """Bits of the code of a value, however wide the items are; None for a value that is "(other)" at any width."""
         normal = self.normal_bytes(value)
         return None if normal is None else self.code.length(normal)
+
+    @property
+    def cut_after(self) -> int | None:
+        """The bytes that text and words are cut after; a host that is too long is "(other)"."""
+        return None if self.normalization == "hostnames-1" else MAX_BYTES
+
+    def cuts(self, value: object) -> bool:
+        """Whether the text, in normal form, has more bytes than that."""
+        try:
+            text = as_text(value)
+            text = text.strip(_SPACES) if self.normalization == "words-1" else text
+            return self.cut_after is not None and len(_lower(text).encode("utf-8")) > self.cut_after
+        except Exception:  # a foreign object may do anything
+            return False
 
     @property
     def _fallback(self) -> int:

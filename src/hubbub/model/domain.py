@@ -189,6 +189,18 @@ class Text(Domain):
     def _fallback(self) -> int:
         return 0
 
+    @property
+    def cut_after(self) -> int:
+        """The bytes there is room for."""
+        return self.max_bytes
+
+    def cuts(self, value: object) -> bool:
+        """Whether the text, in normal form, has more bytes."""
+        try:
+            return len(as_text(value).encode("utf-8")) > self.max_bytes
+        except Exception:  # a foreign object may do anything
+            return False
+
     def _index(self, value: object) -> int:
         raw = as_text(value).encode("utf-8")
         if len(raw) > self.max_bytes:

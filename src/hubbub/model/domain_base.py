@@ -57,6 +57,15 @@ class Domain(ABC):
     def _value(self, index: int) -> int | str | None:
         """The value of an item below `size`, or None where the item encodes no value."""
 
+    @property
+    def cut_after(self) -> int | None:
+        """Bytes of UTF-8 after which text is cut; None where nothing is."""
+        return None
+
+    def cuts(self, value: object) -> bool:  # noqa: ARG002
+        """Whether the item of a value stands for its beginning alone, because the value is too long. Total."""
+        return False
+
     def encode(self, values: Iterable[object]) -> NDArray[np.uint64]:
         """Items of the values, shape (n, item_words). Total: never raises on a value.
 

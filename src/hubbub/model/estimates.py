@@ -160,6 +160,8 @@ class Answer:
         The same limit for a long text; None where all values are alike.
     limit_of : function of a value, optional
         What `limit_for` asks.
+    intake : Intake or None
+        After `find`: how many values were missing, cut or not in the domain; None where nobody can know.
     """
 
     reports: int
@@ -168,6 +170,7 @@ class Answer:
     candidate_limit: float | None = None
     long_limit: float | None = None
     limit_of: Callable[[object], float] | None = field(default=None, repr=False, compare=False)
+    intake: Intake | None = None
 
     def limit_for(self, value: object) -> float:
         """How many people must hold this value for the search to find it with a chance of about 95 %.
@@ -175,3 +178,22 @@ class Answer:
         Infinite if there are too few people to find it at all.
         """
         return self.detection_limit if self.limit_of is None else self.limit_of(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """What became of the values that a rehearsal was given: known because they are at hand, and only then.
+
+    Attributes
+    ----------
+    missing : int
+        Rows without a value; they are nobody, and no report was made for them.
+    cut : int
+        People whose text is longer than the domain: their report is that of its beginning.
+    other : int
+        People whose value is not in the domain: their report is that of "(other)".
+    """
+
+    missing: int = 0
+    cut: int = 0
+    other: int = 0

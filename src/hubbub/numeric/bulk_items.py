@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.model.coded_domain import CodedText
 from hubbub.model.domain import Integers, Text
-from hubbub.model.domain_base import Domain
+from hubbub.model.domain_base import OTHER, Domain
 from hubbub.model.text_code import ESC, MAX_BYTES, TextCode
 from hubbub.numeric import text_kernels
 
@@ -26,13 +26,50 @@ def encode_items(domain: Domain, values: Iterable[object]) -> Items:
 
     Costs a fraction of a microsecond for a string of ASCII; other values take their way through Python.
     """
+    return _encode_strings(domain, _Strings(values))
+
+
+class Marked(NamedTuple):
+    """Items, and which of them do not stand for all of their value."""
+
+    items: Items
+    cut: NDArray[np.bool_]  # text that was too long: the item is that of its beginning
+    other: NDArray[np.bool_]  # not in the domain
+
+
+def encode_marked(domain: Domain, values: Iterable[object]) -> Marked:
+    """The items of the values, as `encode_items` gives them, with marks at what the domain could not keep.
+
+    Costs little more for a string of ASCII; a string that is too long, or not ASCII, is looked at in Python, once.
+    """
+    strings = _Strings(values)
+    items = _encode_strings(domain, strings)
+    (fallback,) = domain.encode([None])
+    other = np.zeros(len(items), np.bool_)
+    if domain.decode(fallback) == [OTHER]:
+        other = (items == fallback).all(axis=1)
+    cut = np.zeros(len(items), np.bool_)
+    if domain.cut_after is not None:
+        seen: dict[object, bool] = {}
+        for place in strings.longer_than(domain.cut_after):
+            value = strings.values[place]
+            if type(value) is not str:
+                cut[place] = domain.cuts(value)
+                continue
+            if value not in seen:
+                seen[value] = domain.cuts(value)
+            cut[place] = seen[value]
+    return Marked(items, cut & ~other, other)
+
+
+def _encode_strings(domain: Domain, strings: _Strings) -> Items:
     if isinstance(domain, CodedText):
-        return _encode(domain, _Strings(values))
+        return _encode(domain, strings)
     if isinstance(domain, Text):
-        return _cut(domain, _Strings(values))
+        return _cut(domain, strings)
     if isinstance(domain, Integers):
-        return _parse(domain, _Strings(values))
-    return domain.encode(values)
+        return _parse(domain, strings)
+    return domain.encode(strings.values)
 
 
 class _Strings:
@@ -48,6 +85,11 @@ class _Strings:
             plain = [value if fine else "" for value, fine in zip(plain, is_plain, strict=True)]
         self.data = np.frombuffer("".join(plain).encode("ascii"), np.uint8)  # type: ignore[arg-type]
         self.ends = np.cumsum(np.fromiter(map(len, plain), np.int64, len(plain)))  # type: ignore[arg-type]
+
+    def longer_than(self, most: int) -> list[int]:
+        """Where a value may have more bytes: the strings of ASCII that do, and all the others."""
+        sizes = np.diff(self.ends, prepend=0)
+        return sorted([*np.flatnonzero(sizes > most).tolist(), *self.odd])
 
     def mend(self, domain: Domain, items: Items) -> Items:
         """The items with those of the others put in."""

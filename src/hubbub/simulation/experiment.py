@@ -28,7 +28,7 @@ from hubbub.model.survey import parse_delta, parse_epsilon
 from hubbub.model.tally import Tally
 from hubbub.numeric.randomness import SeededWords
 from hubbub.simulation import exponential
-from hubbub.simulation.rehearsal import check_draws, rehearse
+from hubbub.simulation.rehearsal import MAX_DRAWS, noise_draws, rehearse
 
 BOUND_BETA = 0.05
 """The theorems' bounds are stated for this chance of failure."""
@@ -59,8 +59,8 @@ class Outcome:
     """What was seen."""
 
     found: bool
-    mean_error: float
-    max_error: float
+    mean_error: float | None  # None where it would be that of the value that was found, and none was
+    max_error: float | None
     bound: float
     approximate: bool = False
     theorem: Mapping[str, Any] | None = None
@@ -89,6 +89,8 @@ def simulate(experiment: Experiment, progress: Callable[[], None] = lambda: None
             outcomes.append(_run(experiment, mechanism_for(survey), survey.survey_id, rng))
         progress()
     found = sum(outcome.found for outcome in outcomes)
+    means = [outcome.mean_error for outcome in outcomes if outcome.mean_error is not None]
+    largest = [outcome.max_error for outcome in outcomes if outcome.max_error is not None]
     result: dict[str, Any] = {
         "mechanism": experiment.mechanism,
         "local": experiment.mechanism != EXPONENTIAL,
@@ -101,8 +103,8 @@ def simulate(experiment: Experiment, progress: Callable[[], None] = lambda: None
         "seed": experiment.seed,
         "success_rate": found / experiment.runs,
         "successes": found,
-        "mean_error": float(np.mean([outcome.mean_error for outcome in outcomes])),
-        "max_error": float(max(outcome.max_error for outcome in outcomes)),
+        "mean_error": float(np.mean(means)) if means else None,
+        "max_error": max(largest, default=None),
         "bound": float(max(outcome.bound for outcome in outcomes)),
         "bound_beta": BOUND_BETA,
         "approximate": any(outcome.approximate for outcome in outcomes),
@@ -116,7 +118,7 @@ def simulate(experiment: Experiment, progress: Callable[[], None] = lambda: None
 
 def _run(experiment: Experiment, mechanism: Mechanism, survey_id: bytes, rng: np.random.Generator) -> Outcome:
     if not isinstance(mechanism, TallySampler):
-        check_draws(mechanism, experiment.people, "projection=hadamard has no such limit")
+        _check_people(experiment, mechanism)
     crowd = experiment.crowd(rng)
     tally = draw_tally(mechanism, survey_id, crowd, rng)
     best = mechanism.discover(tally, Query(top=1, best_guess=True))
@@ -130,11 +132,26 @@ def _run(experiment: Experiment, mechanism: Mechanism, survey_id: bytes, rng: np
         np.add.at(true, crowd.items[:, 0].astype(np.int64), crowd.counts)
         errors = np.abs(mechanism.estimate(tally, everything).counts - true)
         return Outcome(found, float(errors.mean()), float(errors.max()), theorem_bound(mechanism, crowd.people, norm))
-    error = abs(float(best.counts[0]) - held) if len(best) else float(crowd.counts.max())
+    error = abs(float(best.counts[0]) - held) if found else None
     others = math.sqrt(max(norm**2 - float(held) ** 2, 0.0))
     theorem = _bucket_condition(mechanism, crowd, norm) if isinstance(mechanism, Bucket) else None
     bound = theorem_bound(mechanism, crowd.people, others)
     return Outcome(found, error, error, bound, crowd.singletons > 0, theorem)
+
+
+def _check_people(experiment: Experiment, mechanism: Mechanism) -> None:
+    """Refuse a crowd whose sums would be drawn person by person for longer than anyone wants to wait."""
+    most = MAX_DRAWS // noise_draws(mechanism, 1)
+    if experiment.people <= most:
+        return
+    instead = "simulate so many, and expect errors that grow with the square root of the people"
+    name = experiment.mechanism
+    if isinstance(mechanism, JLHeavyHitters):
+        name, instead = "jl with projection=dense", "projection=hadamard has no such limit"
+    raise ParameterError(
+        f"people must be at most {most:,} for {name}, whose sums are drawn person by person "
+        f"({MAX_DRAWS:.0e} draws of noise at most), got people={experiment.people:,}; {instead}"
+    )
 
 
 def draw_tally(mechanism: Mechanism, survey_id: bytes, crowd: Histogram, rng: np.random.Generator) -> Tally:

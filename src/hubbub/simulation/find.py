@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import Final
 
 import numpy as np
 
 from hubbub.analysis.decode import find_hitters
-from hubbub.errors import ParameterError
+from hubbub.errors import InputError, ParameterError
+from hubbub.inputs.columns import read_column
+from hubbub.inputs.encoding import Encoder, tidy_candidates
 from hubbub.mechanisms.registry import DEFAULT_MECHANISM, create_survey, mechanism_for
 from hubbub.model.coded_domain import WIDTHS, CodedText
 from hubbub.model.codes import load_code
 from hubbub.model.domain import Domain
 from hubbub.model.estimates import Answer, Query
-from hubbub.model.mechanism import Items
+from hubbub.model.mechanism import Items, TallySampler
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
-from hubbub.numeric.bulk_items import encode_items
 from hubbub.numeric.randomness import BulkWords, SeededWords, WordSource
-from hubbub.simulation.rehearsal import check_draws, rehearse, seeded_public_seed
+from hubbub.simulation.rehearsal import MAX_DRAWS, check_draws, noise_draws, rehearse, seeded_public_seed
 
 DEFAULT_DOMAIN: Final = CodedText(load_code("text"), "text-1", WIDTHS["text-1"])
 _AT_ONCE = 65_536
@@ -43,8 +45,9 @@ def find(
 
     Parameters
     ----------
-    values : iterable
-        One value of each person.
+    values : list, iterator, array or series
+        One value of each person: a column of Python, numpy, pandas, polars or Arrow. What is missing (None, NaN, NaT,
+        NA, the empty text) is nobody. Floats that are whole are whole numbers, dates are text in ISO form.
     epsilon, delta : number
         The privacy loss of each person; without delta, what the mechanism needs.
     domain : Domain, optional
@@ -58,22 +61,33 @@ def find(
     seed : int, optional
         Repeats a rehearsal exactly; whoever knows it can undo the noise.
 
+    Returns
+    -------
+    Answer
+        With an `Intake`: how many values were missing, cut, or not in the domain.
+
+    Raises
+    ------
+    InputError
+        If `values` is not a column with one value of each person: a table, a dict, a set, a text.
+
     Examples
     --------
     >>> from hubbub import find
     >>> [hitter.value for hitter in find(["tea"] * 9_000 + ["coffee"] * 1_000, seed=1).hitters]
     ['tea']
     """
-    if isinstance(values, str | bytes):
-        raise ParameterError(f"values must be a list of values, got {type(values).__name__}")
-    people = list(values)
+    people, missing = read_column(values)
     if not people:
-        raise ParameterError("values must hold at least one person's value, got none")
+        nobody = f"none, and {missing:,} missing" if missing else "none"
+        raise InputError(f"values must hold at least one person's value, got {nobody}")
     query = Query(top=top, level=level)
     domain = DEFAULT_DOMAIN if domain is None else domain
     survey = rehearsal_survey(domain, len(people), epsilon, delta, mechanism, options, seed)
-    chunks = (encode_items(domain, people[start : start + _AT_ONCE]) for start in range(0, len(people), _AT_ONCE))
-    return run_survey(survey, chunks, words_for(seed), query, candidates, all_candidates)
+    encoder = Encoder(domain, missing)
+    chunks = (encoder.encode(people[start : start + _AT_ONCE]) for start in range(0, len(people), _AT_ONCE))
+    answer = run_survey(survey, chunks, words_for(seed), query, candidates, all_candidates)
+    return replace(answer, intake=encoder.intake)
 
 
 def rehearsal_survey(
@@ -119,8 +133,13 @@ def run_survey(
         As in `find_hitters`.
     """
     mechanism = mechanism_for(survey)
-    check_draws(mechanism, survey.expected_reports, "hubbub simulate draws the sums of any crowd at once")
-    named = candidates if candidates is None or isinstance(candidates, str | bytes) else list(candidates)
+    instead = "hubbub simulate draws the sums of any crowd at once"
+    if not isinstance(mechanism, TallySampler):
+        instead = f"take a random sample of at most {MAX_DRAWS // noise_draws(mechanism, 1):,} people"
+    check_draws(mechanism, survey.expected_reports, instead)
+    named = candidates
+    if candidates is not None and not isinstance(candidates, str | bytes):
+        named = tidy_candidates(survey.domain, candidates)
 
     def answer(tally: Tally) -> Answer:
         return find_hitters(survey, tally, query, mechanism, named, all_candidates)

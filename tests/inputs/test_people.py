@@ -23,8 +23,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hubbub.cli.people import open_people
 from hubbub.errors import InputError
+from hubbub.inputs.people import open_people
 
 PRIVATE = "s3cret"
 LINES = st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]), min_size=1)
@@ -37,6 +37,12 @@ def read(path: Path | str, **options: object) -> list[object]:
         assert [value for chunk in people.chunks(3) for value in chunk] == values
         assert people.count == len(values)
     return values
+
+
+def missing(path: Path | str, **options: object) -> int:
+    """How many rows of a file hold no value."""
+    with open_people(str(path), **options) as people:  # type: ignore[arg-type]
+        return people.missing
 
 
 def piped(data: bytes, **options: object) -> list[object]:
@@ -92,6 +98,15 @@ class TestText:
     def test_empty_lines_are_not_people(self, make):
         """Lines without anything on them are left out, also between CR LF."""
         assert read(make("x.txt", "\n\r\na\n\n\r\nb\n\n")) == ["a", "b"]
+
+    @pytest.mark.parametrize(
+        ("text", "empty"),
+        [("a\nb\n", 0), ("a\n\nb\n\n\n", 1), ("\n\r\na\n\n\r\nb\n\n", 4), ("a\n" + "\n" * 200_000 + "b\n\n", 200_000)],
+        ids=["none", "one", "both ends", "many"],
+    )
+    def test_empty_lines_are_missing(self, make, text, empty):
+        """Empty lines are counted up to the last value: what follows is how the file ends."""
+        assert missing(make("x.txt", text)) == empty
 
     def test_nothing_else_is_stripped(self, make):
         """Blanks, tabs and all but one CR belong to the value."""
@@ -151,10 +166,12 @@ class TestCsv:
         assert read(path, column="word") == ['a,"b"\r\nc\nd', "\u2028"]
 
     def test_short_and_empty_rows(self, make):
-        """A row with too few fields is the empty value, and a row without any is nobody."""
+        """A row with too few fields has no value, an empty field is none, and a row without any field is no row."""
         path = make("x.csv", "\na,b\n1,2\n3\n\n\r\n,\n4,5,6\n")
-        assert read(path, column="b") == ["2", "", "", "5"]
-        assert read(make("x.csv", 'a\n\n""\n')) == [""]
+        assert read(path, column="b") == ["2", "5"]
+        assert missing(path, column="b") == 2
+        path = make("x.csv", 'a\n\n""\nb\n')
+        assert (read(path), missing(path)) == (["b"], 1)
 
     def test_tabs(self, make):
         """A file named .tsv is separated by tabs."""
@@ -172,7 +189,9 @@ class TestCsv:
         assert read(make("x.csv", b'\xef\xbb\xbf"a",b\n\xff,2\n'), column="a") == ["\ufffd"]
         assert read(make("x.csv.gz", gzip.compress(b"\xef\xbb\xbfa,b\n1,2\n")), column="a") == ["1"]
 
-    @given(st.lists(st.tuples(st.text(st.characters(exclude_categories=["Cs"])), st.integers()), min_size=1))
+    @given(
+        st.lists(st.tuples(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), st.integers()), min_size=1)
+    )
     def test_fields_in_are_values_out(self, rows):
         """Whatever `csv` writes comes back as it is."""
         table = io.StringIO(newline="")
@@ -180,27 +199,45 @@ class TestCsv:
         assert piped(table.getvalue().encode(), column="word") == [word for word, _ in rows]
 
     def test_unknown_columns(self, make):
-        """A name that is not there is refused; the first row is not quoted, since it may be no header but a value."""
+        """A name that is not there is refused, with the names that are."""
         path = make("x.csv", f"a,b\n{PRIVATE},2\n")
-        assert refusal(path, column="c") == "the column must be one of the 2 names in its first row, got 'c'"
-        assert (
-            refusal(path, column="a", person="c")
-            == "the person column must be one of the 2 names in its first row, got 'c'"
-        )
-        assert refusal(path, column="") == "the column must be one of the 2 names in its first row, got ''"
+        assert refusal(path, column="c") == "the column must be one of 'a', 'b', got 'c'"
+        assert refusal(path, column="a", person="c") == "the person column must be one of 'a', 'b', got 'c'"
+        assert refusal(path, column="") == "the column must be one of 'a', 'b', got ''"
 
     def test_several_columns_need_a_name(self, make):
         """With several columns one has to be named, also when the person is."""
         path = make("x.csv", f"a,b\n{PRIVATE},2\n")
-        expected = "a CSV with several columns needs --column, one of the 2 names in its first row"
+        expected = "a CSV with several columns needs --column, one of 'a', 'b'"
         assert refusal(path) == expected
         assert refusal(path, person="a") == expected
 
-    def test_the_first_row_is_never_quoted(self, make):
+    @pytest.mark.parametrize(
+        "text",
+        [
+            f"{PRIVATE},b\n{PRIVATE},2\n",  # a value that its column holds again
+            f"{PRIVATE}@mail.example,b\n1,2\n",
+            f"{PRIVATE},2024-02-29\na,2024-03-01\n",
+            f"{PRIVATE},1.5\na,b\n",
+            f"{PRIVATE},\na,b\n",
+            f"{PRIVATE},{PRIVATE}\na,b\n",
+            f"{PRIVATE * 7},b\na,b\n",
+            f"{PRIVATE},b\n",
+        ],
+    )
+    def test_a_first_row_that_is_no_header_is_not_quoted(self, make, text):
         """A file without a header has somebody's values in its first row, and no message shows them."""
-        path = make("x.csv", f"{PRIVATE},b\n{PRIVATE},2\n")
-        for message in (refusal(path), refusal(path, column="c"), refusal(path, column="b", person="c")):
-            assert PRIVATE not in message
+        path = make("x.csv", text)
+        for message in (refusal(path), refusal(path, column="c")):
+            assert "one of the 2 names in its first row" in message
+
+    def test_many_and_long_names_are_shortened(self, make):
+        """A message lists eight names."""
+        names = [f"name {'x' * 30} {k}" for k in range(12)]
+        message = refusal(make("x.csv", ",".join(names) + "\n1\n"))
+        assert repr(names[7]) in message
+        assert repr(names[8]) not in message
+        assert message.endswith(" and 4 more")
 
     def test_a_name_used_twice(self, make):
         """A name two columns share does not say which one is meant."""
@@ -220,7 +257,7 @@ class TestParquet:
     """One row a person, typed columns."""
 
     def test_strings_and_integers_stay(self, tmp_path):
-        """Strings are str, integers are int, and null is empty."""
+        """Strings are str, integers are int, and null and the empty text are missing."""
         path = parquet(
             tmp_path / "x.parquet",
             word=["cat", None, ""],
@@ -229,27 +266,37 @@ class TestParquet:
             coded=pa.array(["a", None, "a"]).dictionary_encode(),
             nothing=pa.nulls(3),
         )
-        assert read(path, column="word") == ["cat", "", ""]
-        assert read(path, column="small") == [1, "", -3]
-        assert read(path, column="large") == [0, 2**64 - 1, ""]
-        assert read(path, column="coded") == ["a", "", "a"]
-        assert read(path, column="nothing") == ["", "", ""]
+        assert read(path, column="word") == ["cat"]
+        assert read(path, column="small") == [1, -3]
+        assert read(path, column="large") == [0, 2**64 - 1]
+        assert read(path, column="coded") == ["a", "a"]
+        assert [missing(path, column=name) for name in ("word", "small", "large", "coded")] == [2, 1, 1, 1]
+        assert (
+            refusal(path, column="nothing")
+            == f"the file must hold at least one person, got 0 and 3 without a value in {str(path)!r}"
+        )
 
     def test_other_types_are_text(self, tmp_path):
-        """What is neither text nor a whole number becomes text, and bytes are UTF-8."""
+        """What is neither text nor a whole number becomes text, whole floats become int, and bytes are UTF-8."""
         path = parquet(
             tmp_path / "x.parquet",
             truth=[True, False],
             real=[1.0, 2.5],
+            gaps=[13.0, math.nan],
+            half=pa.array([13.0, math.nan], pa.float16()),
+            time=pa.array([0, 10**18 + 1], pa.timestamp("ns", "UTC")),
             day=[date(2024, 2, 29), None],
             price=[Decimal("1.50"), None],
             raw=[b"caf\xc3\xa9", b"\xff"],
         )
         assert read(path, column="truth") == ["True", "False"]
-        assert read(path, column="real") == ["1.0", "2.5"]
-        assert read(path, column="day") == ["2024-02-29", ""]
-        assert read(path, column="price") == ["1.50", ""]
+        assert read(path, column="real") == [1, "2.5"]
+        assert read(path, column="gaps") == read(path, column="half") == [13]
+        assert read(path, column="time") == ["1970-01-01T00:00:00+00:00", "2001-09-09T01:46:40.000000001+00:00"]
+        assert read(path, column="day") == ["2024-02-29"]
+        assert read(path, column="price") == ["1.50"]
         assert read(path, column="raw") == ["café", "\ufffd"]
+        assert [missing(path, column=name) for name in ("real", "gaps", "half", "day", "price")] == [0, 1, 1, 1, 1]
 
     def test_the_first_bytes_tell(self, tmp_path):
         """Parquet is known by its first bytes under any name, and on standard input."""
@@ -263,13 +310,6 @@ class TestParquet:
         path = tmp_path / "x.parquet"
         pq.write_table(pa.table({"a": range(200_000)}), path, row_group_size=70_000)
         assert read(path) == list(range(200_000))
-
-    def test_the_count_is_in_the_metadata(self, tmp_path, monkeypatch):
-        """Without a person column the people are counted without reading them."""
-        path = parquet(tmp_path / "x.parquet", a=[1, 2, 3])
-        monkeypatch.delattr(pq.ParquetFile, "iter_batches")
-        with open_people(str(path)) as people:
-            assert people.count == 3
 
     def test_names_with_dots(self, tmp_path):
         """A dot in a name is not a path into a nested column."""
@@ -359,6 +399,13 @@ class TestPerson:
         assert len(read(make("x.csv", "word,id\na,1\nb\nc,\nd\n"), column="word", person="id")) == 2
         path = parquet(tmp_path / "x.parquet", word=list("abcd"), id=[1, None, None, 2])
         assert len(read(path, column="word", person="id")) == 3
+
+    def test_only_rows_with_a_value_are_chosen(self, make):
+        """A person with a value in one row is one with that value, and a person without any is nobody."""
+        path = make("x.csv", "id,word\n1,\n1,a\n2,\n1,\n3,b\n3,\n")
+        for seed in range(8):
+            assert read(path, column="word", person="id", seed=seed) == ["a", "b"]
+        assert missing(path, column="word", person="id") == 4
 
     def test_empty_rows_do_not_shift_the_choice(self, make):
         """Rows that are nobody's are not counted in either pass."""
@@ -597,7 +644,7 @@ class TestChunks:
     def test_the_representation_tells_nothing(self, make):
         """Neither a value nor a person shows in the representation."""
         with open_people(str(make("x.csv", f"a,b\n{PRIVATE},2\n")), column="a", person="b") as people:
-            assert repr(people) == "People(count=1)"
+            assert repr(people) == "People(count=1, missing=0)"
 
     @pytest.mark.parametrize("name", ["x.txt", "x.csv", "x.txt.gz", "x.parquet"])
     def test_streaming(self, tmp_path, name):

@@ -1,0 +1,303 @@
+"""Is the stated detection limit true? Values are planted at it, and at 1/1.15 of it, and `tree` looks for them.
+
+    python benchmarks/limits.py --state limits.jsonl --write docs/limits.md
+
+Every run is written to the state file as it ends, so that a run that was stopped goes on where it was. `--quick` does
+a few cells in minutes. docs/limits.md explains what it prints.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import time
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import binom, norm
+
+import hubbub
+from hubbub import Hostnames, Integers, Query, SeededWords, Words, create_survey, mechanism_for
+from hubbub.mechanisms.tree import Tree
+from hubbub.mechanisms.tree_limits import found_from
+from hubbub.model.coded_domain import WIDTHS, CodedText
+from hubbub.model.codes import load_code
+from hubbub.model.domain_base import Domain
+from hubbub.model.mechanism import Items
+from hubbub.simulation.rehearsal import rehearse
+
+try:
+    from benchmarks.names import draw_name
+except ModuleNotFoundError:  # run as a script, whose own folder is on the path
+    from names import draw_name  # type: ignore[import-not-found,no-redef]
+
+Row = dict[str, Any]
+SEED = 9001  # never tune with this seed
+LOOSE = 1.15  # the stated limit may be at most this many times the true one
+WANTED = int(__import__("os").environ.get("W", "200"))  # values of a class in a cell
+OTHERS = 50_000
+PEOPLE = (100, 1_000, 5_000, 20_000, 100_000, 1_000_000)
+EPSILONS = (0.5, 1.0, 2.0, 4.0, 6.0)
+LENGTHS = {
+    "ids": {"all": (64, 65)},
+    "hosts": {"short": (26, 36), "usual": (44, 52), "long": (70, 78)},
+    "words": {"short": (16, 24), "usual": (26, 34), "long": (44, 50)},
+    "text": {"short": (28, 36), "usual": (44, 52), "long": (106, 114)},
+}
+DOMAINS: dict[str, Callable[[], Domain]] = {
+    "ids": lambda: Integers(64),
+    "hosts": Hostnames,
+    "words": Words,
+    "text": lambda: CodedText(load_code("text"), "text-1", WIDTHS["text-1"]),
+}
+
+
+class Cell(NamedTuple):
+    """A domain, a crowd and an ε."""
+
+    domain: str
+    people: int
+    epsilon: float
+
+
+@cache
+def others(kind: str) -> Items:
+    """What everybody else holds: ids of their own, or one of many long names."""
+    if kind == "ids":
+        return np.random.default_rng(5).integers(0, 2**64, (PEOPLE[-1], 1), dtype=np.uint64)
+    patterns = {"hosts": "{:x}-site.example", "words": "qu{:x}ing", "text": "page {:x} of a book"}
+    return DOMAINS[kind]().encode([patterns[kind].format(k * 7919) for k in range(OTHERS)])
+
+
+def draw_value(kind: str, span: tuple[int, int], rng: np.random.Generator) -> tuple[object, int]:
+    """A value of a class and the bits of its code."""
+    domain = DOMAINS[kind]()
+    if isinstance(domain, CodedText):
+        return draw_name(domain, *span, rng)
+    return int(rng.integers(0, 2**64 - 1, dtype=np.uint64)), 64
+
+
+def measure(cell: Cell, seed: int, run: int) -> Row:
+    """One crowd: which of the values planted at the limit of their length, and below it, were found."""
+    started = time.process_time()
+    rng = np.random.default_rng([seed, zlib.crc32(repr(cell).encode()), run])
+    domain = DOMAINS[cell.domain]()
+    survey = create_survey("limits", domain, cell.epsilon, None, "tree", {}, cell.people, public_seed=rng.bytes(32))
+    tree = mechanism_for(survey)
+    assert isinstance(tree, Tree)  # noqa: S101
+    rows = np.rint(np.diff((0, *tree.plan.ends)) / 2**24 * cell.people)
+    limits: dict[int, float] = {}
+    planted: dict[object, tuple[str, int, int]] = {}
+    classes = list(LENGTHS[cell.domain])
+    room = 0.6 * cell.people
+    for number in range(24):
+        name = classes[(run + number) % len(classes)]
+        value, bits = draw_value(cell.domain, LENGTHS[cell.domain][name], rng)
+        if bits not in limits:
+            limits[bits] = found_from(tree, rows, bits, Query())
+        below = int(rng.integers(2))
+        count = limits[bits] / (LOOSE if below else 1.0)
+        if not math.isfinite(count) or (planted and count > room):
+            continue
+        planted.setdefault(value, (name, below, math.ceil(count)))
+        room -= count
+        if room <= 0:
+            break
+    counts = [count for _, _, count in planted.values()]
+    alone = cell.people - sum(counts)
+    rest = others(cell.domain)
+    everybody = rest[(int(rng.integers(len(rest))) + np.arange(alone)) % len(rest)]
+    if planted:
+        everybody = np.concatenate([np.repeat(domain.encode(list(planted)), counts, axis=0), everybody])
+    tally = rehearse(tree, survey.survey_id, [everybody], SeededWords(int(rng.integers(2**63))))
+    answer = hubbub.find_hitters(survey, tally, Query(top=1000), tree)
+    found = {hitter.value: hitter for hitter in answer.hitters}
+    crowd = set(domain.decode(rest)) if found.keys() - planted.keys() else set()
+    seen = [[name, below, value in found] for value, (name, below, _) in planted.items()]
+    return {
+        **cell._asdict(),
+        "run": run,
+        "seen": seen,
+        "false": sum(value not in planted and value not in crowd for value in found),
+        "missed": sum(
+            not found[value].low <= count <= found[value].high
+            for value, (_, _, count) in planted.items()
+            if value in found
+        ),
+        "limits": {name: _limit(tree, rows, cell.domain, name) for name in classes} if run == 0 else {},
+        "seconds": time.process_time() - started,
+    }
+
+
+def _limit(tree: Tree, rows: np.ndarray, kind: str, name: str) -> float | None:
+    low, high = LENGTHS[kind][name]
+    limit = found_from(tree, rows, (low + high - 1) // 2, Query())
+    return limit if math.isfinite(limit) else None
+
+
+def cells(quick: bool) -> list[Cell]:
+    """All cells, or some."""
+    if quick:
+        return [Cell(kind, people, 4.0) for kind, people in product(LENGTHS, (1_000, 20_000))]
+    return [Cell(*each) for each in product(LENGTHS, PEOPLE, EPSILONS)]
+
+
+def runs_of(cell: Cell, done: list[Row]) -> int:
+    """How many more runs the cell needs for all of its classes to have enough values at the limit; 0 if none."""
+    if not done:
+        return 1
+    at_limit: dict[str, int] = defaultdict(int)
+    for row in done:
+        for name, below, _ in row["seen"]:
+            at_limit[name] += not below
+    possible = [name for name, limit in done[0]["limits"].items() if limit is not None]
+    if not possible:
+        return 0
+    fewest = min(at_limit[name] for name in possible)
+    if fewest >= WANTED:
+        return 0
+    rate = max(fewest / len(done), 0.1)
+    return min(math.ceil((WANTED - fewest) / rate), 12)
+
+
+def run_all(todo: list[Cell], seed: int, state: Path, workers: int, minutes: float) -> list[Row]:
+    """Every run that is missing, written to the state file as it ends."""
+    rows = [json.loads(line) for line in state.read_text("utf-8").splitlines()] if state.exists() else []
+    known: dict[Cell, list[Row]] = defaultdict(list)
+    for row in rows:
+        known[Cell(row["domain"], row["people"], row["epsilon"])].append(row)
+    end = time.monotonic() + 60 * minutes
+    with ProcessPoolExecutor(workers) as pool, state.open("a", encoding="utf-8") as file:
+        while time.monotonic() < end:
+            jobs = {
+                pool.submit(measure, cell, seed, len(known[cell]) + number): cell
+                for cell in todo
+                for number in range(runs_of(cell, sorted(known[cell], key=lambda row: row["run"])))
+            }
+            if not jobs:
+                break
+            for job in as_completed(jobs):
+                if job.cancelled():
+                    continue
+                row = job.result()
+                known[jobs[job]].append(row)
+                file.write(json.dumps(row) + "\n")
+                file.flush()
+                if time.monotonic() > end:
+                    for other in jobs:
+                        other.cancel()
+            done = sum(len(some) for some in known.values())
+            print(f"{done} runs", file=sys.stderr, flush=True)
+    return [row for some in known.values() for row in some]
+
+
+def summary(rows: list[Row]) -> Iterator[Row]:
+    """A row for each class of each cell."""
+    known: dict[Cell, list[Row]] = defaultdict(list)
+    for row in rows:
+        known[Cell(row["domain"], row["people"], row["epsilon"])].append(row)
+    for cell, some in sorted(known.items(), key=lambda each: list(LENGTHS).index(each[0].domain)):
+        limits = next(row["limits"] for row in some if row["run"] == 0)
+        for name in LENGTHS[cell.domain]:
+            seen = [(below, hit) for row in some for each, below, hit in row["seen"] if each == name]
+            at, under = ([hit for below, hit in seen if below == side] for side in (0, 1))
+            yield {
+                **cell._asdict(),
+                "class": name,
+                "limit": limits[name],
+                "runs": len(some),
+                "false_runs": sum(row["false"] > 0 for row in some),
+                "missed_runs": sum(row["missed"] > 0 for row in some),
+                "at": (sum(at), len(at)),
+                "below": (sum(under), len(under)),
+            }
+
+
+def rejects(found: int, planted: int, level: float = 0.001) -> bool:
+    """Whether so few found speak against 95 % at this level."""
+    return planted > 0 and bool(binom.cdf(found, planted, 0.95) < level)
+
+
+def share(pair: tuple[int, int]) -> str:
+    """Found of planted, and per cent."""
+    return f"{pair[0]} of {pair[1]} ({pair[0] / pair[1]:.1%})" if pair[1] else "–"
+
+
+def page(rows: list[Row], command: str) -> str:
+    """docs/limits.md."""
+    lines = list(summary(rows))
+    at = [sum(line["at"][k] for line in lines) for k in (0, 1)]
+    below = [sum(line["below"][k] for line in lines) for k in (0, 1)]
+    bad = [line for line in lines if rejects(*line["at"])]
+    loose = [
+        line for line in lines if line["below"][1] and binom.sf(line["below"][0] - 1, line["below"][1], 0.95) < 0.001
+    ]
+    runs = {(line["domain"], line["people"], line["epsilon"]): line for line in lines}.values()
+    false, missed, total = (sum(line[key] for line in runs) for key in ("false_runs", "missed_runs", "runs"))
+    half = norm.isf(0.005) * math.sqrt(at[0] * (at[1] - at[0]) / max(at[1], 1) ** 3)
+    table = [
+        f"| {line['domain']} | {line['class']} | {line['people']:,} | {line['epsilon']:g} | "
+        f"{'too few people' if line['limit'] is None else format(line['limit'], ',.0f')} | "
+        f"{share(line['at'])} | {share(line['below'])} |"
+        for line in lines
+    ]
+    return "\n".join(
+        [
+            "# Detection limits",
+            "",
+            "Every answer states a detection limit: a value that so many people hold is found with a chance of about",
+            "95 %. This page plants values at the stated limit of their own length, and others at 1/1.15 of it, and",
+            "counts how many are found. It is made by",
+            f"`{command}` (seed {SEED}, which is not used to choose any parameter).",
+            "",
+            "Values of a class have codes of these bits: "
+            + "; ".join(
+                f"{kind} " + ", ".join(f"{name} {low}–{high - 1}" for name, (low, high) in spans.items())
+                for kind, spans in LENGTHS.items()
+            )
+            + ". Names are drawn from the code's own law. Up to 24 values share a crowd, at most 60 % of it; everybody",
+            "else holds an id of their own, or one of 50,000 long names.",
+            "",
+            f"- **At the limit** {share((at[0], at[1]))} are found in all, ± {half:.1%} (99 %).",
+            f"- **Cells that speak against 95 %**, at a level of 0.1 %: {len(bad)} of {sum(l['at'][1] > 0 for l in lines)}.",
+            f"- **Below the limit**, at 1/1.15 of it, {share((below[0], below[1]))} are found. Cells in which that is more",
+            f"  than 95 %, at a level of 0.1 %, so that the limit is too careful: {len(loose)}.",
+            f"- Runs with a value that nobody holds: {false} of {total}. Runs with an interval that misses: {missed}.",
+            "",
+            "| domain | class | people | ε | stated limit | found at the limit | found at 1/1.15 of it |",
+            "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
+            *table,
+            "",
+        ]
+    )
+
+
+def main() -> None:
+    """Run and print or write."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--state", type=Path, default=Path("limits.jsonl"), help="where runs are kept; goes on from it")
+    parser.add_argument("--write", type=Path, help="write the page here")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--minutes", type=float, default=600.0, help="stop after about so long")
+    parser.add_argument("--seed", type=int, default=SEED)
+    args = parser.parse_args()
+    rows = run_all(cells(args.quick), args.seed, args.state, args.workers, args.minutes)
+    text = page(rows, "python benchmarks/limits.py --state limits.jsonl --write docs/limits.md")
+    if args.write:
+        args.write.write_text(text, "utf-8")
+    else:
+        print(text)
+
+
+if __name__ == "__main__":
+    main()

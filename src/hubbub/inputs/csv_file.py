@@ -1,0 +1,136 @@
+"""CSV: columns named by the first row, separated by what the first rows agree on."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, islice
+from typing import Final
+
+from hubbub.errors import InputError, ParameterError
+from hubbub.inputs.files import Key, PeopleFile, are_names, unlisted
+from hubbub.inputs.plain import Value
+
+DELIMITERS: Final = ",;\t|"
+_SAMPLE_LINES: Final = 1_000
+_SAMPLE_CHARACTERS: Final = 1 << 18
+
+
+def parse_delimiter(text: str | None) -> str | None:
+    r"""A delimiter as people write it: one character, `tab` or `\t`."""
+    if text is None:
+        return None
+    delimiter = "\t" if text.lower() in ("tab", "\\t") else text
+    if len(delimiter) != 1 or delimiter in '"\r\n\0':
+        raise ParameterError(f"delimiter must be one character or tab, got delimiter={text!r}")
+    return delimiter
+
+
+@dataclass(frozen=True)
+class CsvFile(PeopleFile):
+    """Columns named by the first row; rows that are empty are left out, and an empty field is missing.
+
+    Attributes
+    ----------
+    given : str, optional
+        The delimiter; without it the first rows tell.
+    wanted : tuple of str
+        Names that were asked for: a delimiter under which the first row has them all is the right one.
+    """
+
+    given: str | None = None
+    wanted: tuple[str, ...] = ()
+
+    kind = "CSV"
+
+    @cached_property
+    def delimiter(self) -> str:
+        """What separates the fields."""
+        if self.given is not None:
+            return self.given
+        if self.name.lower().endswith((".tsv", ".tsv.gz")):
+            return "\t"
+        return sniff_delimiter(self._first_lines(), self.wanted)
+
+    def _first_lines(self) -> list[str]:
+        """Enough lines to tell the delimiter by, however long they are."""
+        some: list[str] = []
+        characters = 0
+        for line in islice(self.lines(), _SAMPLE_LINES):
+            some.append(line)
+            characters += len(line)
+            if characters > _SAMPLE_CHARACTERS:
+                break
+        return some
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines with their ends, whichever they are."""
+        with self.unmarked() as raw, io.TextIOWrapper(raw, encoding="utf-8", errors="replace", newline="") as lines:
+            yield from lines
+
+    def rows(self) -> Iterator[list[str]]:
+        """Yield the rows that are not empty, the header first."""
+        try:
+            yield from filter(None, csv.reader(self.lines(), delimiter=self.delimiter))
+        except csv.Error as error:  # its messages speak of limits and never quote the file
+            raise InputError(f"the file must be CSV, got {self.name!r} ({error})") from None
+
+    def columns(self) -> list[str]:
+        """The fields of the first row."""
+        return next(self.rows(), [])
+
+    def listed(self, names: list[str]) -> str:
+        """Name the columns if the first row looks like a header: otherwise it is somebody's, and not to be quoted."""
+        try:
+            is_header = looks_like_header(islice(self.rows(), _SAMPLE_LINES))
+        except InputError:
+            is_header = False
+        return super().listed(names) if is_header else unlisted(len(names), "name", "in its first row")
+
+    def values(self, column: Key) -> Generator[Value | None, None, None]:
+        """Yield the field of each row; a row that is too short has none."""
+        assert isinstance(column, int)  # noqa: S101  # what `find` gave
+        for row in islice(self.rows(), 1, None):
+            yield (row[column] or None) if column < len(row) else None
+
+
+def sniff_delimiter(lines: list[str], wanted: tuple[str, ...] = ()) -> str:
+    """The delimiter of a CSV from its first lines.
+
+    One that gives the first row all the wanted names, if any does; else one that cuts the first row into several fields
+    and the other rows into as many, the more the better; else a comma.
+    """
+    scores: dict[str, tuple[bool, bool, int]] = {}
+    for delimiter in DELIMITERS:
+        try:
+            rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
+        except csv.Error:
+            continue
+        header, *others = rows or [[]]
+        # The last row may go on after the lines that are here.
+        agreed = all(len(row) == len(header) for row in others[:-1])
+        named = bool(wanted) and set(wanted) <= set(header)
+        if named or len(header) > 1:
+            scores[delimiter] = (named, agreed, len(header))
+    return max(scores, key=lambda each: scores[each], default=",")
+
+
+def looks_like_header(rows: Iterable[list[str]]) -> bool:
+    """Whether the first of these rows names columns: distinct short names, none of which its column holds again.
+
+    Numbers, dates and mail addresses are no names. Without another row nothing can be told.
+
+    >>> looks_like_header([["visitor", "country"], ["1", "de"]]), looks_like_header([["ann", "de"], ["bob", "de"]])
+    (True, False)
+    """
+    rows = iter(rows)
+    first, second = next(rows, []), next(rows, [])
+    below = chain([second], rows)
+    return (
+        bool(second)
+        and are_names(first)
+        and not any(name == field for row in below for name, field in zip(first, row, strict=False))
+    )

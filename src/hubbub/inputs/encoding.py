@@ -1,0 +1,120 @@
+"""From values to items, with an account of what the domain could not keep, and of what people really hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from hubbub.inputs.plain import Value, present, whole_number
+from hubbub.model.domain import Integers
+from hubbub.model.domain_base import OTHER, Domain, normalize_text
+from hubbub.model.estimates import Intake
+from hubbub.model.mechanism import Items
+from hubbub.numeric.bulk_items import Marked, encode_marked
+
+
+@dataclass(frozen=True)
+class Held:
+    """A value, how many people hold it, and what the domain made of it: "kept", "cut" or "other"."""
+
+    value: Value
+    count: int
+    fate: str
+
+
+class Truth:
+    """How many people hold each value: their own, in the domain's spelling if it is in the domain.
+
+    Two texts that the domain cuts to one are two here. Memory grows with the different values.
+    """
+
+    def __init__(self, domain: Domain) -> None:
+        self._domain = domain
+        self._items: Counter[bytes] = Counter()  # of values that the domain keeps
+        self._raw: dict[str, Counter[Value]] = {"cut": Counter(), "other": Counter()}
+
+    def add(self, values: list[Value], marked: Marked) -> None:
+        """Count some people."""
+        lost = marked.cut | marked.other
+        kept = marked.items if not lost.any() else np.ascontiguousarray(marked.items[~lost])
+        self._items.update(kept.view(f"V{8 * self._domain.item_words}").ravel().tolist())
+        for fate, where in (("cut", marked.cut), ("other", marked.other)):
+            self._raw[fate].update(_spelled(values[place]) for place in np.flatnonzero(where))
+
+    def count(self, value: Value) -> int:
+        """The people who hold a value that was found; for "(other)", those whose value is not in the domain."""
+        marked = encode_marked(self._domain, [value])
+        if marked.other[0] and value == OTHER:
+            return self._raw["other"].total()
+        return self._items[marked.items[0].tobytes()]
+
+    def largest(self, many: int) -> list[Held]:
+        """The values that most people hold, most first."""
+        common = self._items.most_common(many)
+        items = np.frombuffer(b"".join(item for item, _ in common), np.uint64).reshape(-1, self._domain.item_words)
+        found = [
+            Held(value, count, "kept")
+            for value, (_, count) in zip(self._domain.decode(items), common, strict=True)
+            if value is not None
+        ]
+        for fate, counter in self._raw.items():
+            found += [Held(value, count, fate) for value, count in counter.most_common(many)]
+        return sorted(found, key=lambda held: -held.count)[:many]
+
+
+class Encoder:
+    """Everybody's items, some at a time; what was cut or is not in the domain is counted, and the truth if asked."""
+
+    def __init__(self, domain: Domain, missing: int = 0, with_truth: bool = False) -> None:
+        self.domain = domain
+        self.truth = Truth(domain) if with_truth else None
+        self._missing, self._cut, self._other = missing, 0, 0
+
+    def encode(self, values: list[Value]) -> Items:
+        """The items of some people."""
+        marked = encode_marked(self.domain, values)
+        if isinstance(self.domain, Integers) and marked.other.any():
+            self._mend(values, marked)
+        self._cut += int(marked.cut.sum())
+        self._other += int(marked.other.sum())
+        if self.truth is not None:
+            self.truth.add(values, marked)
+        return marked.items
+
+    @property
+    def intake(self) -> Intake:
+        """What became of everybody so far."""
+        return Intake(self._missing, self._cut, self._other)
+
+    def _mend(self, values: list[Value], marked: Marked) -> None:
+        """Put in the whole numbers that were written as floats, 13.0: an integer column with gaps becomes one."""
+        numbers: dict[Value, int | None] = {}
+        places, whole = [], []
+        for place in np.flatnonzero(marked.other).tolist():
+            value = values[place]
+            if value not in numbers:
+                numbers[value] = whole_number(value) if isinstance(value, str) else None
+            if (number := numbers[value]) is not None:
+                places.append(place)
+                whole.append(number)
+        if places:
+            again = encode_marked(self.domain, whole)
+            marked.items[places] = again.items
+            marked.other[places] = again.other
+
+
+def tidy_candidates(domain: Domain, candidates: Iterable[object]) -> list[Value]:
+    """Values named in advance, by the rules that people's values follow."""
+    named = present(list(candidates))
+    if not isinstance(domain, Integers):
+        return named
+    numbers = (whole_number(value) if isinstance(value, str) else None for value in named)
+    return [value if number is None else number for value, number in zip(named, numbers, strict=True)]
+
+
+def _spelled(value: Value) -> Value:
+    """Text in normal form, so that it can be shown and that two spellings of it are one."""
+    return normalize_text(value) if isinstance(value, str) else value

@@ -1,0 +1,169 @@
+"""A file of people as rows of columns: what all formats share, and the simplest of them, lines."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import zlib
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import BinaryIO, ClassVar, cast
+
+from hubbub.errors import InputError
+from hubbub.inputs.plain import Value
+
+Key = int | str | None
+"""How a format calls one of its columns."""
+
+_PART = 1 << 16  # bytes read at once
+_SHOWN, _LONGEST = 8, 40  # how many names a message lists, and how much of each
+_NAME = re.compile(r"(?=.*[^\W\d_])\w[\w .:/()#%-]{0,39}")
+
+
+@contextmanager
+def input_errors(name: str) -> Iterator[None]:
+    """Turn what the system says about a file into one sentence."""
+    try:
+        yield
+    except (gzip.BadGzipFile, EOFError, zlib.error):  # BadGzipFile quotes the first bytes
+        raise InputError(f"the file must be gzip, got {name!r} (damaged or not gzipped)") from None
+    except (OSError, UnicodeDecodeError) as error:  # the latter in the names of Parquet columns
+        # Without a file name it is the folder for temporary files that is missing.
+        if isinstance(error, FileNotFoundError) and error.filename is not None:
+            raise InputError(f"the file must exist, got {name!r}") from None
+        reason = (getattr(error, "strerror", None) or type(error).__name__).lower()
+        raise InputError(f"the file must be readable, got {name!r} ({reason})") from None
+
+
+def listed(names: list[str]) -> str:
+    """The first names, for a message."""
+    some = ", ".join(repr(each[:_LONGEST]) for each in names[:_SHOWN])
+    return f"one of {some}" + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+
+
+def unlisted(count: int, one: str, where: str) -> str:
+    """How many names there are, where they may be somebody's values."""
+    return f"the only {one} {where}" if count == 1 else f"one of the {count} {one}s {where}"
+
+
+def are_names(texts: list[str]) -> bool:
+    """Whether these may name columns: distinct, short, each with a letter, and none a mail address."""
+    return len(set(texts)) == len(texts) and all(_NAME.fullmatch(text) for text in texts)
+
+
+@dataclass(frozen=True)
+class PeopleFile:
+    """A file, read from its start as often as needed; each format knows its columns and their values."""
+
+    path: str
+    name: str  # what the user called it
+    is_gzip: bool
+    stamp: int  # the time of its last change: a row chosen in one pass must be the same row in the next
+
+    kind: ClassVar[str]
+
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        raise NotImplementedError
+
+    def values(self, column: Key) -> Generator[Value | None, None, None]:
+        """Yield the value of every row, None where it is missing."""
+        raise NotImplementedError
+
+    def count(self, column: Key) -> tuple[int, int]:
+        """How many rows hold a value, and how many do not."""
+        held = missing = 0
+        for value in self.values(column):
+            held += value is not None
+            missing += value is None
+        return held, missing
+
+    def listed(self, names: list[str]) -> str:
+        """Say which columns there are."""
+        return listed(names)
+
+    def find(self, name: str | None, what: str) -> Key:
+        """Return the key of a column, or of the only one."""
+        names = self.columns()
+        if not names:
+            raise InputError(f"the file must hold at least one person, got no columns in {self.name!r}")
+        if len(names) > 1 and name is None:
+            raise InputError(f"a {self.kind} with several columns needs --column, {self.listed(names)}")
+        name = names[0] if name is None else name
+        if name not in names:
+            raise InputError(f"the {what} must be {self.listed(names)}, got {name!r}")
+        if names.count(name) > 1:
+            raise InputError(f"the {what} must be in the file once, got {name!r} {names.count(name)} times")
+        return names.index(name)
+
+    def changed(self) -> InputError:
+        """What to raise when the file is not what it was."""
+        return InputError(f"the file must not change while it is read, got another content in {self.name!r}")
+
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """Open the file at its start, unpacked; what goes wrong while reading is an InputError."""
+        with input_errors(self.name), open(self.path, "rb") as raw:
+            if os.fstat(raw.fileno()).st_mtime_ns != self.stamp:
+                raise self.changed()
+            with gzip.GzipFile(fileobj=raw) if self.is_gzip else raw as unpacked:
+                yield cast(BinaryIO, unpacked)
+
+    @contextmanager
+    def unmarked(self) -> Iterator[BinaryIO]:
+        """Open the file after its byte order mark, if it has one."""
+        with self.open() as raw:
+            if raw.read(3) != b"\xef\xbb\xbf":
+                raw.seek(0)
+            yield raw
+
+    def blocks(self) -> Iterator[list[str]]:
+        """Yield the lines, some at a time, without their ends; empty ones are "".
+
+        Lines end at LF or CR LF alone: a value may hold CR, VT, NEL or U+2028. No character of UTF-8 holds an LF, so a
+        block is decoded as the whole file would be.
+        """
+        with self.unmarked() as raw:
+            parts: list[bytes] = []
+            while part := raw.read(_PART):
+                lines, feed, rest = part.rpartition(b"\n")
+                if feed:
+                    yield _lines(b"".join([*parts, lines]))
+                    parts = []
+                parts.append(rest)
+            yield _lines(b"".join(parts))
+
+
+def _lines(block: bytes) -> list[str]:
+    lines = block.decode("utf-8", "replace").split("\n")
+    return [line.removesuffix("\r") for line in lines] if b"\r" in block else lines
+
+
+class Lines(PeopleFile):
+    """A line is a person, and nothing is stripped from it; lines that are empty are nobody."""
+
+    kind = "text"
+
+    def columns(self) -> list[str]:
+        """One column without a name."""
+        return [""]
+
+    def values(self, column: Key) -> Generator[Value | None, None, None]:  # noqa: ARG002
+        """Yield the lines that are not empty."""
+        for lines in self.blocks():
+            yield from filter(None, lines)
+
+    def count(self, column: Key) -> tuple[int, int]:  # noqa: ARG002
+        """How many lines hold a value, and how many before the last of these are empty."""
+        held = missing = waiting = 0
+        for lines in self.blocks():
+            empty = lines.count("")
+            held += len(lines) - empty
+            waiting += empty
+            if empty < len(lines):
+                last = next(place for place, line in enumerate(reversed(lines)) if line)
+                missing += waiting - last
+                waiting = last
+        return held, missing

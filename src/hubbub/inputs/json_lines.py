@@ -1,0 +1,70 @@
+"""JSON lines: an object a line, of which one field is the value, or the values themselves, one a line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterator
+from itertools import islice
+from typing import Any
+
+from hubbub.errors import InputError
+from hubbub.inputs.files import Key, PeopleFile, are_names, unlisted
+from hubbub.inputs.plain import Value, plain
+
+_NAMES_FROM = 1_000  # rows that a message takes its names from
+
+
+class JsonLines(PeopleFile):
+    """Each line is a person; null and a field that is not there are missing, and lines that are empty are left out."""
+
+    kind = "file of JSON lines"
+
+    def rows(self) -> Iterator[tuple[int, Any]]:
+        """Yield the number of each line and what it holds."""
+        number = 0
+        for lines in self.blocks():
+            for line in lines:
+                number += 1
+                if line and not line.isspace():
+                    try:
+                        yield number, json.loads(line)
+                    except (ValueError, RecursionError):  # its messages give places, and the text goes with them
+                        raise self._bad(f"line {number} is not JSON") from None
+
+    def find(self, name: str | None, what: str) -> Key:
+        """Return the field's name, or None where each line is the value itself."""
+        first = next((row for _, row in self.rows()), None)
+        if name is None and not isinstance(first, dict):
+            return None
+        names = self.columns()
+        if name is None and len(names) != 1:
+            raise InputError(f"a {self.kind} with several columns needs --column, {self.listed(names)}")
+        if name is None:
+            return names[0]
+        if not any(isinstance(row, dict) and name in row for _, row in self.rows()):
+            known = self.listed(names) if names else "a field of its objects, which it has none of"
+            raise InputError(f"the {what} must be {known}, got {name!r}")
+        return name
+
+    def columns(self) -> list[str]:
+        """The fields of the first objects."""
+        rows = (row for _, row in islice(self.rows(), _NAMES_FROM))
+        return list(dict.fromkeys(name for row in rows if isinstance(row, dict) for name in row))
+
+    def listed(self, names: list[str]) -> str:
+        """Name the fields if they look like names: an object may have somebody's values for its keys."""
+        return super().listed(names) if are_names(names) else unlisted(len(names), "field", "of its objects")
+
+    def values(self, column: Key) -> Generator[Value | None, None, None]:
+        """Yield the value of each line."""
+        for number, row in self.rows():
+            if column is not None and not isinstance(row, dict):
+                raise self._bad(f"line {number} is not an object")
+            value = row if column is None else row.get(column)
+            if isinstance(value, dict | list):
+                kind = "an object" if isinstance(value, dict) else "a list"
+                raise self._bad(f"the value in line {number} is {kind}")
+            yield plain(value)
+
+    def _bad(self, reason: str) -> InputError:
+        return InputError(f"the file must hold one JSON value or object a line, got {self.name!r} ({reason})")

@@ -1,0 +1,215 @@
+"""People's values from a file or standard input, streamed, and as often as needed.
+
+* Parquet     starts with "PAR1" or is named *.parquet
+* JSON lines  is named *.jsonl or *.ndjson, or a column is asked for and it starts with "{"
+* CSV         is named *.csv or *.tsv, or a column or a delimiter is asked for
+* lines       is everything else
+
+Text is UTF-8 (what is not becomes U+FFFD) and may be gzipped. A row is a person, and one without a value is nobody:
+such rows are counted and left out. With a person column a person counts once, with one of their rows that hold a
+value, chosen uniformly: two reports of one person would cost twice the epsilon. Rows that name nobody are the rows of
+one person, which loses rows but never tells more about anybody.
+
+No message holds a value: errors are raised ``from None`` where the original could quote one.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import tempfile
+from array import array
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import BinaryIO, Final
+
+from hubbub.errors import InputError, ParameterError
+from hubbub.inputs.csv_file import CsvFile, parse_delimiter
+from hubbub.inputs.files import Key, Lines, PeopleFile, input_errors
+from hubbub.inputs.json_lines import JsonLines
+from hubbub.inputs.parquet import ParquetFile
+from hubbub.inputs.plain import Value
+
+FORMATS: Final = ("lines", "csv", "jsonl", "parquet")
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """At least one person's values, to go over again; a context manager, which removes what was spooled.
+
+    Attributes
+    ----------
+    count : int
+        People who hold a value.
+    missing : int
+        Rows without a value.
+    """
+
+    count: int
+    missing: int
+    _file: PeopleFile = field(repr=False)
+    _column: Key = field(repr=False)
+    _rows: array[int] | None = field(repr=False)  # the chosen ones in order; None takes every row that holds a value
+    _resources: ExitStack = field(repr=False)
+
+    def chunks(self, size: int = 65_536) -> Iterator[list[Value]]:
+        """Yield the values in order, each person once, in lists of ``size``; every call gives the same."""
+        given = 0
+        with closing(self._file.values(self._column)) as rows:
+            chosen = rows if self._rows is None else _pick(rows, self._rows)
+            # A file that grows while it is read must not give more people than were counted.
+            values = islice((value for value in chosen if value is not None), self.count)
+            while chunk := list(islice(values, size)):
+                given += len(chunk)
+                yield chunk
+        if given < self.count:
+            raise self._file.changed()
+
+    def __enter__(self) -> People:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._resources.close()
+
+
+def open_people(
+    path: str,
+    *,
+    column: str | None = None,
+    person: str | None = None,
+    format: str | None = None,  # noqa: A002
+    delimiter: str | None = None,
+    stdin: BinaryIO | None = None,
+    seed: int | None = None,
+) -> People:
+    """Open a file of people's values and count the people.
+
+    Parameters
+    ----------
+    path : str
+        The file; "-" is standard input. What cannot be read twice is spooled to a temporary file.
+    column, person : str, optional
+        The columns of the values (not needed if there is only one) and of whose they are (or each row's own).
+    format : str, optional
+        One of `FORMATS`, where name and first bytes do not tell.
+    delimiter : str, optional
+        What separates the fields of CSV, where the first rows do not tell.
+    stdin : BinaryIO, optional
+        Read for "-" instead of the standard input of the process.
+    seed : int, optional
+        Makes the choice among a person's rows repeatable, for rehearsals.
+    """
+    if format is not None and format not in FORMATS:
+        raise ParameterError(f"format must be one of {', '.join(FORMATS)}, got format={format!r}")
+    separator = parse_delimiter(delimiter)
+    # The stack removes the spool if anything below fails, Ctrl-C included.
+    with ExitStack() as resources:
+        wanted = tuple(name for name in (column, person) if name is not None)
+        file = _open_file(path, stdin, resources, format, separator, wanted)
+        value_column = file.find(column, "column")
+        if person is None:
+            rows = None
+            count, missing = file.count(value_column)
+        else:
+            persons = file.values(file.find(person, "person column"))
+            rows, missing = _choose(zip(persons, file.values(value_column), strict=False), seed)
+            count = len(rows)
+        if count == 0:
+            empty = f" and {missing} without a value" if missing else ""
+            raise InputError(f"the file must hold at least one person, got 0{empty} in {path!r}")
+        return People(count, missing, file, value_column, rows, resources.pop_all())
+
+
+def _choose(rows: Iterable[tuple[object, object]], seed: int | None) -> tuple[array[int], int]:
+    """One row index per distinct person, uniform among that person's rows with a value, in row order.
+
+    And how many rows have no value.
+    """
+    rng = random.SystemRandom() if seed is None else random.Random(seed)
+    slots: dict[object, int] = {}
+    seen, chosen = array("q"), array("q")
+    missing = 0
+    for row, (person, value) in enumerate(rows):
+        if value is None:
+            missing += 1
+            continue
+        slot = slots.setdefault(person, len(seen))
+        if slot == len(seen):
+            seen.append(1)
+            chosen.append(row)
+        else:
+            # Reservoir of one: the k-th row replaces the choice with probability 1/k.
+            seen[slot] += 1
+            if rng.randrange(seen[slot]) == 0:
+                chosen[slot] = row
+    return array("q", sorted(chosen)), missing
+
+
+def _pick(values: Iterator[Value | None], rows: Iterable[int]) -> Iterator[Value | None]:
+    """Yield the values of the given rows, which are in order."""
+    done = 0
+    for row in rows:
+        yield from islice(values, row - done, row - done + 1)
+        done = row + 1
+
+
+def _open_file(
+    path: str,
+    stdin: BinaryIO | None,
+    resources: ExitStack,
+    format: str | None,  # noqa: A002
+    delimiter: str | None,
+    wanted: tuple[str, ...],
+) -> PeopleFile:
+    """Find the file and its format; standard input and pipes, which cannot be read twice, are spooled."""
+    place = path
+    with input_errors(path):
+        if path == "-":
+            source = stdin or getattr(sys.stdin, "buffer", None)
+            if source is None:  # the process was started without one
+                raise InputError("standard input must be open, got none")
+            place = _spool(source, resources)
+        elif not os.path.isfile(path):
+            with open(path, "rb") as pipe:
+                place = _spool(pipe, resources)
+        with open(place, "rb") as raw:
+            stamp, head = os.fstat(raw.fileno()).st_mtime_ns, raw.read(4)
+    if not head:
+        raise InputError(f"the file must hold at least one person, got an empty file {path!r}")
+    stem = path.lower().removesuffix(".gz")
+    # Standard input has no name to tell gzip by, and no UTF-8 starts with these two bytes.
+    is_gzip = stem != path.lower() or head.startswith(b"\x1f\x8b")
+    kind = format or _format(stem, head, delimiter, wanted)
+    if kind == "parquet" and is_gzip:
+        raise InputError(f"a Parquet file must not be gzipped, got {path!r}")
+    if kind != "csv" and delimiter is not None:
+        raise ParameterError(f"delimiter must come with CSV, got delimiter={delimiter!r} and {kind}")
+    if kind == "lines" and wanted:
+        raise ParameterError(f"a column must come with a format that has columns, got {wanted[0]!r} and lines")
+    if kind == "csv":
+        return CsvFile(place, path, is_gzip, stamp, delimiter, wanted)
+    return {"lines": Lines, "jsonl": JsonLines, "parquet": ParquetFile}[kind](place, path, is_gzip, stamp)
+
+
+def _format(stem: str, head: bytes, delimiter: str | None, wanted: tuple[str, ...]) -> str:
+    """The format by the first bytes, the name, and what is asked for."""
+    if head == b"PAR1" or stem.endswith(".parquet"):
+        return "parquet"
+    if stem.endswith((".csv", ".tsv")) or delimiter is not None:
+        return "csv"
+    if stem.endswith((".jsonl", ".ndjson")) or (wanted and head.startswith(b"{")):
+        return "jsonl"
+    return "csv" if wanted else "lines"
+
+
+def _spool(source: BinaryIO, resources: ExitStack) -> str:
+    """Copy a stream into a folder that is this user's alone and goes with the resources."""
+    folder = resources.enter_context(tempfile.TemporaryDirectory(prefix="hubbub-"))
+    with open(os.path.join(folder, "people"), "wb") as spool:
+        # One read at a time: a buffered read goes on waiting for more when Ctrl-C comes between two of its parts.
+        while part := source.read1(1 << 16):  # type: ignore[attr-defined]
+            spool.write(part)
+    return spool.name

@@ -1,0 +1,112 @@
+"""One person's value as text or as a whole number, or as nothing: the rules that all formats share.
+
+* missing      None, NaN, NaT, NA and the empty text: nobody
+* text         stays as it is; bytes are UTF-8, and what is not becomes U+FFFD
+* numbers      whole ones are int, and so are floats that are whole, 13.0; other floats are text, 2.5
+* dates        and times are text in ISO form: 2024-02-29, 2024-02-29T12:00:00
+* True, False  are text; they are no numbers
+* the rest     is not one value (a list, a dict, an array): InputError, which names the type and never the value
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Iterable
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from ipaddress import IPv4Address, IPv6Address
+from types import NoneType
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+from hubbub.errors import InputError
+
+Value = str | int
+
+_MISSING = {"NAType", "NaTType", "MaskedConstant"}  # of pandas and numpy, which need not be there
+_AS_WRITTEN = (Decimal, IPv4Address, IPv6Address, UUID, timedelta)
+_WHOLE = re.compile(r"([0-9]{1,155})\.0*", re.ASCII)
+_POWER = re.compile(r"[0-9](?:\.[0-9]{1,155})?[eE]\+?[0-9]{1,3}", re.ASCII)
+
+
+def plain(value: object) -> Value | None:
+    """The value by the rules of this module; None if it is missing."""
+    kind = type(value)
+    if kind is str:
+        return value or None  # type: ignore[return-value]
+    if kind is int or value is None:
+        return value  # type: ignore[return-value]
+    return _real(value) if kind is float else _converted(value)  # type: ignore[arg-type]
+
+
+def present(values: Iterable[object]) -> list[Value]:
+    """The values that are not missing, in order; a column of text or whole numbers costs little more than a look."""
+    column: list[Any] = values if isinstance(values, list) else list(values)
+    kinds = set(map(type, column))
+    if kinds <= {str, int}:
+        return [value for value in column if value != ""] if "" in column else column
+    if kinds <= {str, int, NoneType}:
+        return [value for value in column if value is not None and value != ""]
+    return [value for value in map(plain, column) if value is not None]
+
+
+def whole_number(text: str) -> int | None:
+    """The whole number in a text that a float was written as, such as 13.0 or 1e+16; None for any other text.
+
+    >>> [whole_number(text) for text in ("13.0", "1.5e+16", "13", "2.5", "13.0 kg")]
+    [13, 15000000000000000, None, None, None]
+    """
+    text = text.strip()
+    if match := _WHOLE.fullmatch(text):
+        return int(match.group(1))
+    if not _POWER.fullmatch(text):
+        return None
+    number = Decimal(text)
+    return int(number) if number == number.to_integral_value() else None
+
+
+def _real(value: float | np.floating) -> Value | None:
+    if value != value:
+        return None
+    return int(value) if value.is_integer() else str(value)
+
+
+def _converted(value: object) -> Value | None:
+    kind = type(value).__name__
+    if kind in _MISSING:
+        return None
+    if isinstance(value, str):
+        return str.__str__(value) or None
+    if isinstance(value, bytes | bytearray):
+        return value.decode("utf-8", "replace") or None
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return _numpy_time(value)
+    if isinstance(value, float | np.floating):
+        return _real(value)
+    if isinstance(value, date | time):  # a datetime is a date
+        return value.isoformat()
+    if isinstance(value, _AS_WRITTEN) or kind == "Period":
+        return None if isinstance(value, Decimal) and value.is_nan() else str(value)
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise InputError(f"each value must be one text, number or date, got a value of type {kind}") from None
+
+
+def _numpy_time(value: np.datetime64 | np.timedelta64) -> str | None:
+    if np.isnat(value):
+        return None
+    if isinstance(value, np.timedelta64):
+        return str(value)
+    item = value.item()
+    if isinstance(item, date):
+        return item.isoformat()
+    # Units that Python has no type for. Nanoseconds that are all zero are left out, as pandas does.
+    coarse = value.astype("M8[us]")
+    whole = coarse.item() if coarse == value else None
+    return whole.isoformat() if isinstance(whole, datetime) else str(np.datetime_as_string(value))
