@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.mechanisms.tree_plan import beam_widths
+from hubbub.mechanisms.tree_plan import beam_widths, root_quotas
 from hubbub.model.estimates import Query
 from hubbub.numeric.text_paths import fingerprint_before
 
@@ -56,20 +56,26 @@ class _Way:
         depths = np.array(tree.plan.depths)
         steps = sorted(set(tree.plan.depths))
         chunks = [tree.plan.chunks[tree.plan.depths.index(depth)] for depth in steps]
-        widths = beam_widths(tree.beam, chunks, tree.code is not None)
-        for number, (depth, width) in enumerate(zip(steps[:-1], widths[:-1], strict=True)):
+        beams = beam_widths(tree.beam, chunks, tree.code is not None)
+        quotas = root_quotas(beams, tree.beam, chunks, tree.code is not None)
+
+        def need(rows: NDArray[np.bool_], log_chance: float) -> None:
+            needs.append((rows, tree.count_threshold(int(people[rows].sum()), min(log_chance, -_LN2))))
+
+        for number, depth in enumerate(steps[:-1]):
             fingerprint = fingerprint_before(tree.fingerprint, depth)
             known = depth - fingerprint
             if known >= length:
                 break
-            above = depths <= depth
-            # Inside the beam, among all paths of that depth (the roots are all in it) …
+            # Inside the beam, among all paths of that depth (the roots are all in it), and among the paths of its root
+            # that parted from it at any depth above …
             if number > 0:
-                edge = min(math.log(width) - _LN2 * depth, -_LN2)
-                needs.append((above, tree.count_threshold(int(people[above].sum()), edge)))
+                need(depths <= depth, math.log(beams[number]) - _LN2 * depth)
+            for above in steps[:number]:
+                if 1 << (depth - above) > quotas[number]:
+                    need((depths > above) & (depths <= depth), math.log(quotas[number]) - _LN2 * (depth - above))
             # … and told from the other ways to go on, less those whose fingerprint is another one.
-            edge = level - _LN2 * max(length - known - fingerprint, 0)
-            needs.append((~above, tree.count_threshold(int(people[~above].sum()), edge)))
+            need(depths > depth, level - _LN2 * max(length - known - fingerprint, 0))
         self._rows = np.array([rows for rows, _ in needs], np.float64).T
         self._least = np.array([least for _, least in needs])
         rng = np.random.default_rng(_DRAWS)

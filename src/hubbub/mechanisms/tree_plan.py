@@ -23,6 +23,8 @@ _TEXT_LIST = 512  # paths in the list of a root
 _TEXT_SHORTEST = 20  # bits of codes from which ways to go on must be told apart
 _FINGERPRINT_SAVES = 8  # bits of doubt about the rest of a code that its fingerprint settles
 _TEXT_FINE = 24  # bits beyond the typical length down to which the steps are of 4 bits
+_QUOTA = 128  # paths of the beam under one root
+_TEXT_QUOTA = 1024  # more, since a root keeps paths that only their fingerprint will rule out
 _TEXT_FAR = 5  # steps of 8 bits from which a narrow beam is enough
 _TEXT_SLOPE = 0.35  # standard errors that each bit beyond the typical length may cost
 
@@ -177,6 +179,13 @@ def beam_widths(beam: int, chunks: Sequence[int], coded: bool) -> list[int]:
         wide += chunk > 4
         widths.append(max(beam >> max(chunk - 4, 0) >> (2 if wide > _TEXT_FAR else 0), 1))
     return widths
+
+
+def root_quotas(beams: Sequence[int], beam: int, chunks: Sequence[int], coded: bool) -> list[int]:
+    """Paths of the beam under one root at each depth: without that the paths of one giant fill the beam."""
+    if coded:
+        return [max(_TEXT_QUOTA * width // beam, 16) for width in beams]
+    return [_QUOTA >> max(chunk - 4, 0) // 2 for chunk in (*chunks[1:], 0)]
 
 
 def _shares(depths: list[int], last_chunk: int, beam: int) -> list[float]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hubbub.mechanisms.tree_accept import accept, row_caps
 from hubbub.mechanisms.tree_levels import Depths, Fit, Front, TreeLevels, refit
-from hubbub.mechanisms.tree_plan import beam_widths
+from hubbub.mechanisms.tree_plan import beam_widths, root_quotas
 from hubbub.model.estimates import Query
 from hubbub.numeric import tree_kernels
 from hubbub.numeric.text_paths import LEADING, fingerprint_before
@@ -29,8 +29,6 @@ _LIST_WIDTH = 1024
 _LISTED = 64
 _MAX_ROOTS = 512  # promising roots looked into in one pass
 _NEAR = 0.5  # a root is promising from this many standard errors below acceptance
-_QUOTA = 128  # paths of the beam under one root: without it the children of one giant fill the beam
-_TEXT_QUOTA = 2048  # more, since a root keeps paths that only their fingerprint will rule out
 _SAMPLE = 1 << 16  # children looked at to see where the beam ends
 
 
@@ -77,12 +75,10 @@ class _Walk:
         self.depths = Depths(tree, levels)
         self._tables: dict[int, NDArray[np.float32]] = {}
         self._beam_widths = beam_widths(tree.beam, self.depths.chunks, tree.code is not None)
-        # Where the next chunk is wider there are more children to look at: lists are shorter there, quotas smaller.
+        self._quotas = root_quotas(self._beam_widths, tree.beam, self.depths.chunks, tree.code is not None)
+        # Where the next chunk is wider there are more children to look at: lists are shorter there.
         wider = [max(chunk - 4, 0) for chunk in (*self.depths.chunks[1:], 0)]
         self._list_widths = [_LIST_WIDTH >> more // 2 for more in wider]
-        self._quotas = [_QUOTA >> more // 2 for more in wider]
-        if tree.code is not None:
-            self._quotas = [max(_TEXT_QUOTA * width // tree.beam, 16) for width in self._beam_widths]
         # Among short codes many roots are near acceptance by chance, and each list costs.
         self._roots = _MAX_ROOTS if tree.code is None else _MAX_ROOTS // 4
 
