@@ -218,6 +218,20 @@ def from_path(key: bytes, path: str) -> int:
     return high << right | low
 
 
+def text_path(key: bytes, item: int, width: int, fingerprint: int) -> str:
+    """The path of an item of coded text as a string of 0 and 1."""
+    hashed = half_sip_hash(key, item.to_bytes(8 * -(-width // 64), "little"))
+    marks = list(format(int.from_bytes(hashed, "little"), "064b")[:fingerprint])
+    code = list(format(item, f"0{width}b"))
+    path = "".join(marks[:8])
+    marks = marks[8:]
+    while code:
+        if marks and len(path) >= 24 and len(path) % 8 == 0:
+            path += marks.pop(0)
+        path += code.pop(0)
+    return path
+
+
 def tree_coins(
     key: bytes, report_id: bytes, ends: Sequence[int], masks: int, bucket_bits: int
 ) -> tuple[int, list[int]]:
