@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from hubbub import Hostnames, Query, SeededWords, create_survey, find_hitters, mechanism_for
+from hubbub import Hostnames, Integers, Query, SeededWords, create_survey, find_hitters, mechanism_for
 from hubbub.mechanisms.tree import Tree
 from hubbub.mechanisms.tree_levels import refit
 from hubbub.model.tally import Tally
@@ -126,3 +126,64 @@ def test_reports_forged_in_one_row_hide_nobody(
         assert abs(count - holders) < abs(
             float(tree.estimate(tally, DOMAIN.encode(["google.com"])).counts[0]) - holders
         )
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1, 4])
+@pytest.mark.parametrize("bits", [3, 24])
+def test_the_influence_of_one_report_is_exact(bits: int, epsilon: float) -> None:
+    """Every symbol of some ids, on every value of a small universe, or on some of a tree with hashed buckets.
+
+    A report adds the most to the values whose symbol it has, the least to all others, and nothing else.
+    """
+    survey = create_survey("t", Integers(bits), epsilon, None, "tree", {}, 1000, public_seed=public_seed(9))
+    tree = mechanism_for(survey)
+    assert (tree.rows == 1) == (bits == 3)
+    items = np.arange(8, dtype=np.uint64)[:, np.newaxis]
+    words = SeededWords(9).draw(4, 4)
+    words[:, 2] = 0
+    most, least = tree.influence
+    grown, symbols = np.expm1(epsilon), tree.symbols
+    assert most == pytest.approx((grown + symbols) / grown, rel=1e-4)
+    assert least == pytest.approx(-(grown + symbols) / grown / (symbols - 1), rel=1e-2)
+    before = np.zeros(tree.cells_shape, np.int64)
+    tree.accumulate(before, tree.randomize(items, SeededWords(10).draw(8, 4)))
+    start = tree.estimate(Tally(tree.survey_id, 8, before), items).counts
+    for each in words:
+        told = [int(tree.randomize(item[np.newaxis], each[np.newaxis])["symbol"][0]) for item in items]
+        for symbol in range(symbols):
+            report = tree.randomize(items[:1], each[np.newaxis])
+            report["symbol"] = symbol
+            assert tree.validate(report).all()
+            moved = tree.estimate(added(tree, Tally(tree.survey_id, 8, before), report), items).counts - start
+            expected = [most if symbol == own else least for own in told]
+            assert np.allclose(moved, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("one_row", [False, True], ids=["any row", "one row"])
+@pytest.mark.parametrize("forged", [20, 200])
+def test_forged_reports_move_a_reported_count_by_no_more_than_they_can(one_row: bool, forged: int) -> None:
+    """As many times the influence of one, times people over the people in the rows that are used."""
+    people, name = 20_000, "google.com"
+    tree = make(4, people, 2)
+    honest = tally_of(tree, {name: 4000}, people, 2)
+    path = tree.paths(DOMAIN.encode([name]))
+    if one_row:
+        reports = forged_reports(tree, name, 3, forged, 7)
+    else:
+        words = SeededWords(7).draw(forged, 4)
+        words[:, 2] = 0
+        reports = tree.randomize(np.repeat(DOMAIN.encode([name]), forged, axis=0), words)
+    tally = added(tree, honest, reports)
+    levels = tree.levels(tally)
+    fit = refit(tree, levels, path)
+    scale = levels.people.sum() / levels.people[fit.trusted[0]].sum()
+    assert fit.inflation[0] == pytest.approx(scale, rel=1e-6)
+    assert 1 <= scale <= 1.5 * (1 + 1e-9)
+    before, after = found_in(tree, honest)[name][0], found_in(tree, tally)[name][0]
+    assert after == pytest.approx(float(fit.counts[0]), rel=1e-6)
+    assert abs(after - before) <= forged * tree.influence[0] * scale * (1 + 1e-5)
+    if not one_row:
+        assert after - before == pytest.approx(forged * tree.influence[0], rel=1e-4)
+    elif forged == 200:
+        assert not fit.trusted[0, 3]
+        assert after - before < 0.2 * forged * tree.influence[0]
