@@ -14,6 +14,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from hubbub import (
     create_survey,
     mechanism_for,
 )
+from hubbub.mechanisms.tree_plan import plan_text_tree
 from hubbub.model.coded_domain import WIDTHS
 from hubbub.model.codes import load_code
 from hubbub.wire.report_batch import encode_batch
@@ -136,6 +138,14 @@ def ask(domain: Domain, epsilon: str, mechanism: str = "tree", **more: Any) -> S
     return create_survey("vectors", domain, epsilon, mechanism=mechanism, public_seed=SEED, **more)
 
 
+def with_fingerprint(survey: Survey, bits: int) -> Survey:
+    """The survey of coded text with another fingerprint, and so with other paths."""
+    plan = plan_text_tree(bits, survey.domain.bits, min(48, survey.domain.bits), standard=False)
+    plan_fields = {"depths": list(plan.depths), "chunks": list(plan.chunks), "ends": list(plan.ends)}
+    more = {"bucket_bits": plan.bucket_bits, "fingerprint_bits": bits}
+    return replace(survey, parameters={**survey.parameters, **plan_fields, **more})
+
+
 def tree_vectors() -> Iterator[dict[str, Any]]:
     """Every width at which something changes, every number of masks, every kind of domain."""
     widths = (1, 2, 3, 7, 19, 20, 21, 24, 32, 33, 63, 64, 65, 100, 127, 128, 129, 191, 255, 256, 257, 384, 511, 512)
@@ -150,6 +160,9 @@ def tree_vectors() -> Iterator[dict[str, Any]]:
     yield good("hostnames", ask(Hostnames(), "1.5"), list(TEXTS))
     yield good("words", ask(Words(), "1"), list(TEXTS[:20]))
     yield good("coded text", ask(CodedText(load_code("text"), "text-1", WIDTHS["text-1"]), "3"), list(TEXTS[:20]))
+    for width, fingerprint in ((16, 1), (16, 20), (63, 8), (64, 9), (96, 12), (512, 20)):
+        survey = with_fingerprint(ask(CodedText(load_code("text"), "text-1", width), "2"), fingerprint)
+        yield good(f"coded text {width}, fingerprint {fingerprint}", survey, list(TEXTS[:8]))
 
 
 def jl_vectors() -> Iterator[dict[str, Any]]:
@@ -265,7 +278,8 @@ _BAD_FIELDS: dict[tuple[str, str], tuple[Survey, tuple[Any, ...]]] = {
     ("tree", "parameters.depths"): (TREE, (..., [], 32, [20], [20.0], [True])),
     ("tree", "parameters.ends"): (TREE, (..., [], [0, 2**24], "16777216")),
     ("tree", "parameters.chunks"): (TREE, (..., [], [21])),
-    ("coded tree", "parameters.fingerprint_bits"): (CODED, (0, 21)),
+    ("coded tree", "parameters.fingerprint_bits"): (CODED, (..., 0, 8, 10, 21)),
+    ("coded tree", "parameters.depths"): (CODED, ([32], [48])),
 }  # fmt: skip
 
 

@@ -32,6 +32,7 @@ from hubbub.collector.serving import serving
 from hubbub.collector.state import Collector
 from hubbub.mechanisms.registry import REGISTRY
 from hubbub.numeric.hashing import Purpose, derive_key, hash_uint64
+from hubbub.numeric.text_paths import path_bits, text_paths
 from hubbub.simulation.paper.run import STUDIES
 from hubbub.store.reports import Batch
 from hubbub.store.store import Store
@@ -431,11 +432,22 @@ def tree_from_the_page() -> dict[str, str]:
     return {
         "tree path": f"{int(path, 2):06x}",
         "tree buckets": " ".join(f"{bucket:04x}" for bucket in buckets),
+        **{
+            f"tree path of coded text, fingerprint_bits {bits}": naive.text_path(derived(9), 0x123456789A, 40, bits)
+            for bits in (3, 10, 16)
+        },
         "tree row of the id": str(row),
         "tree report, third word 0": little(*ID) + bytes([told]).hex(),
         "tree report, third word 2^64-1, fourth 0x9e3779b97f4a7c15": little(*ID) + bytes([other]).hex(),
         "tree cells": " ".join(f"{place}:{added}" for place, added in sorted(cells.items())),
     }
+
+
+def coded_path(item: int, width: int, fingerprint: int) -> str:
+    """The bits of a path of coded text, by the library."""
+    key = derive_key(SEED, Purpose.TREE_FINGERPRINT)
+    path = text_paths(key, np.array([[item]], np.uint64), width, fingerprint)
+    return "".join(f"{word:064b}" for word in path[0].tolist())[: path_bits(fingerprint, width)]
 
 
 def tree_from_the_library() -> dict[str, str]:
@@ -450,6 +462,10 @@ def tree_from_the_library() -> dict[str, str]:
     return {
         "tree path": f"{int(path[0, 0]) >> 40:06x}",
         "tree buckets": " ".join(f"{bucket:04x}" for bucket in tree.buckets(path)[0].tolist()),
+        **{
+            f"tree path of coded text, fingerprint_bits {bits}": coded_path(0x123456789A, 40, bits)
+            for bits in (3, 10, 16)
+        },
         "tree row of the id": str(np.flatnonzero(cells[4 << 16 :])[0]),
         "tree report, third word 0": told.tobytes().hex(),
         "tree report, third word 2^64-1, fourth 0x9e3779b97f4a7c15": other.tobytes().hex(),

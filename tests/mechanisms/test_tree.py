@@ -23,6 +23,7 @@ from hubbub import (
     mechanism_for,
 )
 from hubbub.mechanisms.tree_plan import masks_for, plan_text_tree, plan_tree
+from hubbub.numeric.text_paths import path_bits
 from hubbub.simulation import population
 from hubbub.simulation.rehearsal import rehearse
 from hubbub.testing import public_seed
@@ -184,8 +185,11 @@ def test_plans_are_whole(plan) -> None:
 
 def test_text_plans_are_whole() -> None:
     """The same for the trees of text codes."""
-    for width in (96, 128, 192):
-        test_plans_are_whole(plan_text_tree(12, width, 48, True))
+    for width in (16, 32, 96, 128, 192, 512):
+        for fingerprint in (1, 8, 9, 16, 20):
+            plan = plan_text_tree(fingerprint, width, min(48, width), True)
+            assert plan.depths[-1] == path_bits(fingerprint, width)
+            test_plans_are_whole(plan)
 
 
 @pytest.mark.parametrize(

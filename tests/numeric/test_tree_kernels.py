@@ -6,26 +6,28 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 from tests.reference import naive
 
 from hubbub.mechanisms.base import Request
 from hubbub.mechanisms.tree import ENTRY, Tree
 from hubbub.mechanisms.tree_levels import Front, TreeLevels
 from hubbub.mechanisms.tree_search import _Walk
+from hubbub.model.coded_domain import Words
 from hubbub.model.domain import Integers
 from hubbub.model.survey import Survey
 from hubbub.numeric import tree_kernels
 from hubbub.numeric.randomness import SeededWords
 
 
-def make_tree(bits: int, epsilon: str, people: int = 1000) -> Tree:
-    """A tree over integers."""
-    options = {"size": "small"}
-    parameters = ENTRY.derive(Request(Integers(bits), Decimal(epsilon), Decimal(0), options, people))
+def make_tree(bits: int, epsilon: str, people: int = 1000, domain=None) -> Tree:
+    """A small tree, over integers if nothing else is said."""
+    domain, options = domain or Integers(bits), {"size": "small"}
+    parameters = ENTRY.derive(Request(domain, Decimal(epsilon), Decimal(0), options, people))
     return Tree(
         Survey(
             name="t",
-            domain=Integers(bits),
+            domain=domain,
             epsilon=Decimal(epsilon),
             delta=Decimal(0),
             mechanism="tree",
@@ -107,70 +109,228 @@ def test_the_transform_counts_matches() -> None:
         assert spectrum[place] == tree.symbols * matches - len(items)
 
 
+def said_of_children(
+    tree: Tree, levels: TreeLevels, walk: _Walk, number: int, path: list[int]
+) -> list[dict[int, float]]:
+    """What each row of a depth says of each child of a path, by the twin of buckets. The path has zeros there."""
+    depth, chunk = walk.depths.bits[number], walk.depths.chunks[number]
+    bits = "".join(f"{word:064b}" for word in path)
+    said = []
+    for row in walk.depths.rows[number].tolist():
+        whole = [
+            bits[: depth - chunk] + f"{child:0{chunk}b}" + "0" * (len(bits) - depth) for child in range(1 << chunk)
+        ]
+        key = key_bytes(tree.bucket_key)
+        places = [naive.tree_bucket(key, each, row, depth, chunk, tree.plan.bucket_bits) for each in whole]
+        said.append({child: float(levels.estimates[row, place]) for child, place in enumerate(places)})
+    return said
+
+
+def check_grow(walk: _Walk, number: int, levels: TreeLevels, caps: np.ndarray, front: Front, cases) -> int:
+    """`grow` keeps what the twin keeps of the children that `expand` ranks. Returns how many the gaps ruled out."""
+    tree, step = walk.tree, walk._step(number)
+    scores, ranks = walk._expand(number, levels, caps, front)
+    roots = walk._root_of(front.paths).repeat(scores.shape[1])
+    children = list(zip(roots.tolist(), scores.ravel().tolist(), ranks.ravel().tolist(), strict=True))
+    ruled_out = 0
+    for quota, cut in cases:
+        places = np.empty(ranks.size, np.int64)
+        out = np.empty(ranks.size, np.float32), np.empty(ranks.size, np.float32)
+        needed = walk._needed_scores(number, cut)
+        own_caps = caps[walk.depths.rows[number]].astype(np.float32)
+        shift = np.uint64(64 - walk.depths.bits[0])
+        filled, turned_away = tree_kernels.grow(
+            step, levels.estimates, own_caps, *front, shift, quota, np.float32(cut), needed, places, *out
+        )
+        expected, beyond = naive.best_under_each_root(
+            children,
+            quota,
+            max(cut, -1e30),
+            tree_kernels._SMALL_ROOT,
+            lambda best: naive.hopeless_gap(
+                best,
+                float(walk.depths.people[: number + 1].sum()),
+                tree.absent,
+                tree.true,
+                1 / (tree.gain * tree.symbols),
+                tree_kernels._ROOT_GAP,
+            ),
+        )
+        assert places[:filled].tolist() == expected
+        assert turned_away == beyond
+        assert out[0][:filled].tolist() == [children[place][1] for place in expected]
+        assert out[1][:filled].tolist() == [children[place][2] for place in expected]
+        ruled_out += sum(rank >= max(cut, -1e30) for _, _, rank in children) - filled - turned_away
+    return ruled_out
+
+
 @pytest.mark.parametrize("number", [1, 5, -1])
-def test_the_steps_of_a_beam_equal_the_twins(number: int) -> None:
+@pytest.mark.parametrize("scale", [1, 40])
+def test_the_steps_of_a_beam_equal_the_twins(number: int, scale: int) -> None:
     """Children's scores at the second, a middle and the last depth (with its three rows), and the best of each root.
 
     What a row says counts up to a cap, one for each of two lists. Estimates are whole numbers, so that sums are exact
-    and many ranks are equal.
+    and many ranks are equal; large ones leave some children hopeless beside the best of their root.
     """
     tree = make_tree(64, "1")
     rng = np.random.default_rng(7)
-    estimates = rng.integers(-6, 7, (tree.rows, 1 << tree.plan.bucket_bits)).astype(np.float32)
-    walk = _Walk(tree, TreeLevels(estimates, np.full(tree.rows, 0.5), 1.0))  # so few that brothers tell apart
+    estimates = scale * rng.integers(-6, 7, (tree.rows, 1 << tree.plan.bucket_bits)).astype(np.float32)
+    levels = TreeLevels(estimates, np.full(tree.rows, 50.0), tree.noise)
+    walk = _Walk(tree, levels)
     depths = walk.depths
     number %= len(depths.bits)
-    above, depth, chunk = depths.bits[number - 1], depths.bits[number], depths.chunks[number]
+    above = depths.bits[number - 1]
     roots = np.sort(rng.integers(0, 5, 40).astype(np.uint64))
     hidden = rng.integers(0, 2 ** (above - depths.bits[0] + 1), 40, dtype=np.uint64) >> np.uint64(1)
     paths = (roots << np.uint64(64 - depths.bits[0]) | hidden << np.uint64(64 - above))[:, np.newaxis]
-    scores = rng.integers(-3, 4, 40).astype(np.float32)
+    scores = scale * rng.integers(-3, 4, 40).astype(np.float32)
     front = Front(paths, scores, np.zeros(40, np.int32), np.zeros(40, np.float32))
-    step = walk._step(number)
-    weight, gap = float(step[6]), float(step[7])
-    levels, caps = TreeLevels(estimates, np.full(tree.rows, 0.5), 1.0), rng.integers(1, 7, (2, tree.rows))
-    seen_scores, seen_ranks = walk._expand(number, levels, caps.astype(np.float64), front)
-    key = key_bytes(tree.bucket_key)
-    ranked = []
-    for i, path in enumerate(paths[:, 0].tolist()):
-        said = []
-        for row in depths.rows[number].tolist():
-            whole = [f"{path | child << (64 - depth):064b}" for child in range(1 << chunk)]
-            places = [naive.tree_bucket(key, each, row, depth, chunk, tree.plan.bucket_bits) for each in whole]
-            said.append({child: float(estimates[row, place]) for child, place in enumerate(places)})
-        limits = caps[:, depths.rows[number]].tolist()
-        expected = naive.tree_children(said, limits[i // 20], float(scores[i]), weight, gap)
+    caps = scale * rng.integers(1, 7, (2, tree.rows)).astype(np.float64)
+    seen_scores, seen_ranks = walk._expand(number, levels, caps, front)
+    all_children = range(1 << depths.chunks[number])
+    for i, path in enumerate(paths.tolist()):
+        said = said_of_children(tree, levels, walk, number, path)
+        limits = caps[i // 20, depths.rows[number]].tolist()
+        expected = naive.tree_children(said, limits, float(scores[i]), all_children)
         assert seen_scores[i].tolist() == expected
         assert seen_ranks[i].tolist() == expected
-        first = naive.tree_children(said, limits[0], float(scores[i]), weight, gap)
-        ranked += [(int(roots[i]), rank) for rank in first]
-    for quota, cut in ((7, -2.0), (3, 1.0), (1000, 3.0), (1, -np.inf)):
-        places = np.empty(40 << chunk, np.int64)
-        out = np.empty(len(places), np.float32), np.empty(len(places), np.float32)
-        shift = np.uint64(64 - depths.bits[0])
-        first_caps = caps[0, depths.rows[number]].astype(np.float32)
-        filled, turned_away = tree_kernels.grow(
-            step, estimates, first_caps, *front, shift, quota, np.float32(cut), places, *out
-        )
-        alive = [(root, rank if rank > -np.inf else -1e9) for root, rank in ranked]
-        expected_places = naive.best_under_each_root(alive, quota, max(cut, -1e6))
-        assert places[:filled].tolist() == expected_places
-        assert out[1][:filled].tolist() == [ranked[place][1] for place in expected_places]
-        assert filled + turned_away == sum(rank >= cut and rank > -np.inf for _, rank in ranked)
+    cases = [(7, -2.0 * scale), (3, 1.0 * scale), (1000, 3.0 * scale), (1, -np.inf), (1000, -np.inf)]
+    ruled_out = check_grow(walk, number, levels, caps[0], front, cases)
+    assert (ruled_out > 0) == (scale > 1)
 
 
-@pytest.mark.parametrize("scale", [0.0, 0.3])
-def test_log_weights_equal_the_twin(scale: float) -> None:
+HELD = ("a", "at", "crowd", "hello", "help", "helping", "of", "privacy", "private", "the", "there", "zebra")
+
+
+def text_front(walk: _Walk, number: int, rng: np.random.Generator) -> Front:
+    """Some words on their way down the tree, at one depth, with whole numbers for scores."""
+    tree = walk.tree
+    paths = tree.paths(tree.survey.domain.encode(HELD))
+    paths = paths[np.argsort(paths[:, 0], kind="stable")]
+    first = paths & tree.prefix_mask(walk.depths.bits[0])
+    front = walk._with_state(first, rng.integers(-30, 60, len(paths)).astype(np.float32))
+    for step in range(1, number + 1):
+        depth, chunk = walk.depths.bits[step], walk.depths.chunks[step]
+        bits = ["".join(f"{word:064b}" for word in path)[depth - chunk : depth] for path in paths.tolist()]
+        chosen = (np.arange(len(paths)) << chunk) + np.array([int(each, 2) for each in bits])
+        front = walk._descend(step, front, front.scores.copy(), chosen)
+    return front
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 5, 8, -1])
+def test_the_steps_of_a_text_beam_equal_the_twins(number: int) -> None:
+    """The code rules children out; a text that has ended has one child; ranks are evidence less code bits."""
+    tree = make_tree(0, "4", domain=Words())
+    rng = np.random.default_rng(8)
+    estimates = rng.integers(-6, 25, (tree.rows, 1 << tree.plan.bucket_bits)).astype(np.float32)
+    levels = TreeLevels(estimates, np.full(tree.rows, 80.0), tree.noise)
+    walk = _Walk(tree, levels)
+    number %= len(walk.depths.bits)
+    front = text_front(walk, number - 1, rng)
+    chunk, depth = walk.depths.chunks[number], walk.depths.bits[number]
+    caps = rng.integers(8, 25, (2, tree.rows)).astype(np.float64)
+    seen_scores, seen_ranks = walk._expand(number, levels, caps, front)
+    after, more = tree.code.jumps(tree.is_code(depth, chunk))
+    table, per_error = walk._evidence(number)
+    ended = 0
+    for i, path in enumerate(front.paths.tolist()):
+        node, used = int(front.nodes[i]), float(front.used[i])
+        bits = "".join(f"{word:064b}" for word in path)
+        if node == tree.code.done:
+            ended += 1
+            spent = {int(bits[depth - chunk : depth], 2): used}
+        else:
+            spent = {c: used + float(more[node, c]) for c in range(1 << chunk) if after[node, c] >= 0}
+        said = said_of_children(tree, levels, walk, number, path)
+        limits = caps[2 * i // len(front.paths), walk.depths.rows[number]].tolist()
+        expected = naive.tree_children(said, limits, float(front.scores[i]), spent)
+        assert seen_scores[i].tolist() == expected
+        for child, code in spent.items():
+            place = expected[child] * float(per_error) + tree_kernels.EVIDENCE_FROM * tree_kernels.EVIDENCE_STEPS
+            assert seen_ranks[i, child] == pytest.approx(naive.interpolated(table.tolist(), place) - code, abs=2e-3)
+        assert np.isneginf(np.delete(seen_ranks[i], list(spent))).all()
+    assert ended == sum(np.array(front.nodes) == tree.code.done)
+    assert ended > 0 or number < 3
+    check_grow(walk, number, levels, caps[0], front, [(7, -np.inf), (10, -20.0), (1000, -np.inf), (1000, 0.0)])
+
+
+def test_an_ended_text_goes_on_alone() -> None:
+    """Down to the full depth a word stays one path, that of its item, and it uses no more of its code."""
+    tree = make_tree(0, "4", domain=Words())
+    walk = _Walk(tree, TreeLevels(np.zeros((tree.rows, 1 << tree.plan.bucket_bits), np.float32), np.ones(tree.rows), 1))
+    front = text_front(walk, len(walk.depths.bits) - 1, np.random.default_rng(3))
+    assert (front.nodes == tree.code.done).all()
+    assert set(tree.survey.domain.decode(tree.items(front.paths))) == set(HELD)
+    assert tree.is_value(front.paths).all()
+    assert front.used.tolist() == [
+        tree.survey.domain.code_length(v) for v in tree.survey.domain.decode(tree.items(front.paths))
+    ]
+
+
+def test_jumps_are_steps_of_the_automaton() -> None:
+    """A chunk leads where its code bits lead one by one; bits of the fingerprint lead nowhere and cost nothing."""
+    tree = make_tree(0, "4", domain=Words())
+    automaton = tree.code._automaton
+    for is_code in ((True, True, True), (False, True, True, True), (True, False, True), (False, False)):
+        after, used = tree.code.jumps(is_code)
+        for state in range(0, len(automaton.next), 7):
+            for value in range(1 << len(is_code)):
+                node, cost = state, 0
+                for place, of_code in enumerate(is_code):
+                    if of_code and node >= 0:
+                        cost += node != automaton.done
+                        node = int(automaton.next[node, value >> (len(is_code) - 1 - place) & 1])
+                assert after[state, value] == max(node, -1)
+                assert node < 0 or used[state, value] == cost
+
+
+@pytest.mark.parametrize("epsilon", ["0.5", "1", "4"])
+@pytest.mark.parametrize("people", [3, 1000, 10**7])
+def test_evidence_is_the_likelihood_ratio_of_the_matches(epsilon: str, people: int) -> None:
+    """The table has people·KL at each of its counts, and between them a likelihood ratio of whole matches."""
+    tree = make_tree(64, epsilon)
+    table, per_match = tree.evidence(people), 1 / (tree.gain * tree.symbols)
+    steps, first = tree_kernels.EVIDENCE_STEPS, tree_kernels.EVIDENCE_FROM
+    stderr = np.sqrt(tree.noise * people)
+    assert len(table) == (first + tree_kernels.EVIDENCE_TO) * steps + 1
+    assert table[first * steps] == 0
+    seen = 0
+    for place in range(0, len(table), 11):
+        score = (place / steps - first) * stderr
+        if 0 < tree.absent + score * per_match / people < 1:
+            seen += 1
+            expected = naive.evidence(people, score, tree.absent, per_match)
+            assert table[place] == pytest.approx(expected, rel=1e-6, abs=1e-6 * people**0.5)
+    assert seen > 3
+    assert (np.diff(table) >= 0).all()
+    if people == 1000:
+        for matches in range(-(-people // tree.symbols), people // 2, 37):
+            score = (tree.symbols * matches - people) * tree.gain
+            ratio = binom.logpmf(matches, people, matches / people) - binom.logpmf(matches, people, tree.absent)
+            found = tree_kernels.evidence_bits(np.float32(score), np.float32(steps / stderr), table)
+            if score < tree_kernels.EVIDENCE_TO * stderr:
+                assert found == pytest.approx(ratio / np.log(2), rel=1e-3, abs=0.01)
+
+
+@pytest.mark.parametrize("coded", [False, True])
+def test_log_weights_equal_the_twin(coded: bool) -> None:
     """Sums of weights by list, of some of its paths, of which some are impossible; −∞ of none."""
     rng = np.random.default_rng(5)
     scores = rng.normal(0, 3, (3, 10)).astype(np.float32)
     scores[:, 4], scores[2] = -np.inf, -np.inf
-    ranks = rng.normal(0, 3, (3, 10)).astype(np.float32)
+    code = rng.integers(3, 30, (3, 10)).astype(np.float32)
+    table, per_error = np.empty(0, np.float32), np.float32(9.0)
+    ranks = scores.copy()
+    if coded:
+        table = make_tree(64, "4").evidence(50.0)
+        places = scores * per_error + tree_kernels.EVIDENCE_FROM * tree_kernels.EVIDENCE_STEPS
+        known = [[naive.interpolated(table.tolist(), x) if x > -np.inf else x for x in row] for row in places.tolist()]
+        ranks = (np.array(known) - code).astype(np.float32)
     some = np.argsort(rng.random((3, 10)), axis=1)[:, :7]
     pulls, out = np.array([0.5, 2.0, 1.0]), np.empty(3)
-    tree_kernels.log_weights(scores, ranks, some, pulls, 6.0, scale, out)
+    tree_kernels.log_weights(scores, ranks, some, pulls, 6.0, per_error, table, out)
     for i in range(3):
-        paths = [(float(scores[i, j]), float(ranks[i, j])) for j in some[i]]
-        assert out[i] == pytest.approx(naive.log_weight(paths, float(pulls[i]), 6.0, scale), rel=1e-6)
-    tree_kernels.log_weights(scores, ranks, some[:, :0], pulls, 6.0, scale, out)
+        paths = [(float(scores[i, j]), float(code[i, j]) if coded else 0.0) for j in some[i]]
+        assert out[i] == pytest.approx(naive.log_weight(paths, float(pulls[i]), 6.0), rel=1e-4)
+    tree_kernels.log_weights(scores, ranks, some[:, :0], pulls, 6.0, per_error, table, out)
     assert (out == -np.inf).all()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -218,6 +218,20 @@ def from_path(key: bytes, path: str) -> int:
     return high << right | low
 
 
+def text_path(key: bytes, item: int, width: int, fingerprint: int) -> str:
+    """The path of an item of coded text as a string of 0 and 1."""
+    hashed = half_sip_hash(key, item.to_bytes(8 * -(-width // 64), "little"))
+    marks = list(format(int.from_bytes(hashed, "little"), "064b")[:fingerprint])
+    code = list(format(item, f"0{width}b"))
+    path = "".join(marks[:8])
+    marks = marks[8:]
+    while code:
+        if marks and len(path) >= 24 and len(path) % 8 == 0:
+            path += marks.pop(0)
+        path += code.pop(0)
+    return path
+
+
 def tree_coins(
     key: bytes, report_id: bytes, ends: Sequence[int], masks: int, bucket_bits: int
 ) -> tuple[int, list[int]]:
@@ -261,35 +275,63 @@ def tree_tally(symbol: int, masks: Sequence[int]) -> dict[int, int]:
     return added
 
 
-def log_weight(paths: Sequence[tuple[float, float]], pull: float, bits: float, scale: float) -> float:
-    """The logarithm of Σ e^(pull·score)·2^−bits of (score, rank) pairs; with a scale, code bits come to the bits."""
+def evidence(people: float, score: float, absent: float, per_match: float) -> float:
+    """Bits of evidence of a score: people·KL(share of matches ‖ chance of one without a holder), with its sign."""
+    share = absent + score * per_match / people
+    bits = share * math.log2(share / absent) + (1 - share) * math.log2((1 - share) / (1 - absent))
+    return math.copysign(people * bits, score)
+
+
+def interpolated(table: Sequence[float], place: float) -> float:
+    """A table at a place between its entries; beyond its ends in a straight line."""
+    index = min(max(math.floor(place), 0), len(table) - 2)
+    return table[index] + (place - index) * (table[index + 1] - table[index])
+
+
+def log_weight(paths: Sequence[tuple[float, float]], pull: float, bits: float) -> float:
+    """The logarithm of Σ e^(pull·score)·2^−(bits + code bits) of (score, code bits) pairs."""
     total = 0.0
-    for score, rank in paths:
+    for score, code in paths:
         if score > -math.inf:
-            code = score * abs(score) * scale - rank if scale > 0 else 0.0
             total += math.exp(pull * score) / 2 ** (bits + code)
     return math.log(total) if total > 0 else -math.inf
 
 
 def tree_children(
-    estimates: Sequence[Mapping[int, float]], caps: Sequence[float], score: float, weight: float, gap: float
+    estimates: Sequence[Mapping[int, float]], caps: Sequence[float], score: float, possible: Collection[int]
 ) -> list[float]:
-    """Scores of the children of a path, given what each row of the next depth says of each; −∞ for the hopeless."""
+    """Scores of the children of a path, given what each row of the next depth says of each; −∞ for the impossible."""
     capped = [{child: min(x, cap) for child, x in row.items()} for row, cap in zip(estimates, caps, strict=True)]
     own = [sum(row[child] for row in capped) for child in range(len(estimates[0]))]
-    best = max(own)
-    limit = best * best * weight / 2 - gap
-    return [-math.inf if best > 0 and limit > 0 and (x < 0 or x * x * weight / 2 < limit) else score + x for x in own]
+    return [score + x if child in possible else -math.inf for child, x in enumerate(own)]
 
 
-def best_under_each_root(ranked: Sequence[tuple[int, float]], quota: int, cut: float) -> list[int]:
-    """Places of the (root, rank) pairs that reach the cut, as many as the quota of each root, in order."""
-    kept = []
-    for place, (root, rank) in enumerate(ranked):
-        better = sum(other > rank or (other == rank and j < place) for j, (r, other) in enumerate(ranked) if r == root)
-        if rank >= cut and better < quota:
-            kept.append(place)
-    return kept
+def hopeless_gap(best: float, people: float, absent: float, true: float, per_match: float, nats: float) -> float:
+    """How far below the best score another is so many nats less likely, if the best one's count is there."""
+    held = absent + min(max(best / people, 0.0), 1.0) * (true - absent)
+    pull = (math.log(held / absent) - math.log((1 - held) / (1 - absent))) * per_match
+    return nats / pull if pull > 0 else math.inf
+
+
+def best_under_each_root(
+    children: Sequence[tuple[int, float, float]], quota: int, cut: float, small: int, gap: Callable[[float], float]
+) -> tuple[list[int], int]:
+    """Places of the (root, score, rank) that are kept, in order, and how many the quotas turned away.
+
+    Those reach the cut and, where a root has more than a small number of them, are within a gap of its best score and
+    among its best ranks.
+    """
+    kept, turned_away = [], 0
+    for root in dict.fromkeys(root for root, _, _ in children):
+        places = [j for j, (r, _, rank) in enumerate(children) if r == root and rank >= cut]
+        if len(places) > small:
+            best = max(children[j][1] for j in places)
+            places = [j for j in places if children[j][1] >= best - gap(best)]
+            ranked = sorted(places, key=lambda j: (-children[j][2], j))
+            turned_away += len(ranked[quota:])
+            places = sorted(ranked[:quota])
+        kept += places
+    return kept, turned_away
 
 
 def sparse_drawn(key: bytes, prefix: Sequence[int], rows: int, columns: int) -> list[int]:

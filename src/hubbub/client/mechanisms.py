@@ -56,6 +56,13 @@ def parity(number: int) -> int:
     return number.bit_count() & 1
 
 
+def text_layout(fingerprint: int, bits: int) -> list[bool]:
+    """For each bit of a path of coded text, whether it is one of the fingerprint; it ends with the last code bit."""
+    marks = {*range(min(fingerprint, 8)), *range(24, 24 + 8 * (fingerprint - 8), 8)}
+    code = [place for place in range(bits + fingerprint) if place not in marks][:bits]
+    return [place in marks for place in range(code[-1] + 1)] if code else []
+
+
 def read_tree(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
     """Tree-coded linear local hashing, from its parameters."""
     names = ("bucket_bits", "depths", "chunks", "ends", "masks", "keep_threshold", "beam_bits", "fingerprint_bits")
@@ -71,7 +78,8 @@ def read_tree(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
     depths: list[int] = data["depths"]
     chunks: list[int] = data["chunks"]
     ends: list[int] = data["ends"]
-    rows, length = len(depths), fingerprint + bits
+    layout = text_layout(fingerprint, bits)
+    rows, length = len(depths), len(layout)
     require(len(chunks) == rows == len(ends), "depths, chunks and ends must be of one length", rows)
     require(ends == sorted(set(ends)) and ends[0] > 0 and ends[-1] == 1 << 24, "ends must rise to 2^24", ends)
     require(depths == sorted(depths) and depths[-1] == length, f"depths must descend to {length}", depths)
@@ -91,7 +99,9 @@ def read_tree(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
 
     def path_of(item: int) -> int:
         if domain.coded:
-            return hash_words(root, halves(item, item_words)) >> (64 - fingerprint) << bits | item
+            hashed = f"{hash_words(root, halves(item, item_words)):064b}"
+            marks, code = iter(hashed), iter(f"{item:0{bits}b}")
+            return int("".join(next(marks if mark else code) for mark in layout), 2)
         high, low = item >> right, item & ((1 << right) - 1)
         if left:
             high ^= mix(1, low, right, left)

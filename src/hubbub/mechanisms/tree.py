@@ -280,6 +280,18 @@ class Tree:
 
     # The analyst's role.
 
+    @property
+    def influence(self) -> tuple[float, float]:
+        """The most and the least that one report, honest or not, adds to the count of a value, in people.
+
+        That is (e^ε + q − 1)/(e^ε − 1) if its symbol is the value's, and −1/(q − 1) times that if it is not; a trace
+        more where buckets are hashed, since what an even spread would put there is taken off. It holds for `estimate`,
+        which sums over rows. What `discover` reports is scaled by the `inflation` of its `Fit`.
+        """
+        spread = 1 / (1 << self.plan.bucket_bits) if self.rows > 1 else 0.0
+        most, least = (self.symbols - 1) * self.gain, -self.gain
+        return (most - spread) / (1 - spread), (least - spread) / (1 - spread)
+
     def levels(self, tally: Tally) -> TreeLevels:
         """For every row and bucket, an unbiased estimate of its reporters beyond an even spread over the buckets."""
         split = self.rows << self.plan.bucket_bits

@@ -113,17 +113,22 @@ def refit(tree: Tree, levels: TreeLevels, paths: NDArray[np.uint64]) -> Fit:
 def _least_squares(
     people: NDArray[np.float64], buckets: NDArray[np.int64], seen: NDArray[np.float64], trusted: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The shares that explain best what the trusted buckets say, and how much larger their variance is than alone."""
+    """The shares that explain best what the trusted buckets say, and how much larger their variance is than alone.
+
+    A bucket that one value trusts and another does not holds people of both all the same.
+    """
     normal = np.zeros((len(buckets), len(buckets)))
+    both = np.zeros_like(normal)
     for row, size in enumerate(people):
-        of_row = buckets[:, row]
-        both = np.outer(trusted[:, row], trusted[:, row])
-        normal += size * (of_row[:, np.newaxis] == of_row) * both
+        of_row, believed = buckets[:, row], trusted[:, row]
+        held = size * (of_row[:, np.newaxis] == of_row) * believed[:, np.newaxis]
+        normal += held
+        both += held * believed
     total = max(float(people.sum()), 1e-9)
     normal += 1e-9 * total * np.eye(len(buckets))
     inverse = np.linalg.inv(normal)
     shares = inverse @ (seen * trusted).sum(axis=1)
-    return shares, np.maximum(np.diag(inverse) * total, 1.0)
+    return shares, np.maximum(((inverse @ both) * inverse).sum(axis=1) * total, 1.0)
 
 
 def _expected(

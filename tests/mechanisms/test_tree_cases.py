@@ -1,0 +1,189 @@
+"""Cases that went wrong once: small crowds with one giant, siblings, texts that share a root, forged reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from hubbub import Hostnames, Integers, Query, SeededWords, create_survey, find_hitters, mechanism_for
+from hubbub.mechanisms.tree import Tree
+from hubbub.mechanisms.tree_levels import refit
+from hubbub.model.tally import Tally
+from hubbub.numeric.hashing import hash_uint64
+from hubbub.simulation.rehearsal import rehearse
+from hubbub.testing import public_seed
+
+DOMAIN = Hostnames()
+
+
+def make(epsilon: float, people: int, seed: int) -> Tree:
+    """A small tree over hosts."""
+    options = {"size": "small"}
+    survey = create_survey("t", DOMAIN, epsilon, None, "tree", options, people, public_seed=public_seed(seed))
+    return mechanism_for(survey)
+
+
+def tally_of(tree: Tree, held: Mapping[str, int], people: int, seed: int) -> Tally:
+    """Everybody's reports; who holds nothing of these holds a host that nobody else does."""
+    alone = DOMAIN.encode([f"x{number}.example" for number in range(people - sum(held.values()))])
+    items = np.concatenate([np.repeat(DOMAIN.encode(list(held)), list(held.values()), axis=0), alone])
+    return rehearse(tree, tree.survey_id, [items], SeededWords(seed))
+
+
+def found_in(tree: Tree, tally: Tally) -> dict[str, tuple[float, float]]:
+    """What is found, with counts and standard errors."""
+    found = tree.discover(tally, Query(top=100))
+    both = zip(found.counts.tolist(), found.stderrs.tolist(), strict=True)
+    return dict(zip(DOMAIN.decode(found.items), both, strict=True))
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+@pytest.mark.parametrize(("name", "holders"), [("google.com", 600), ("news.example", 300)])
+def test_a_thousand_people_are_enough_for_a_giant(name: str, holders: int, seed: int) -> None:
+    """Its collisions and its own noise make rows differ; it is found all the same, and nothing else is."""
+    tree = make(4, 1000, seed)
+    found = found_in(tree, tally_of(tree, {name: holders}, 1000, seed))
+    assert set(found) == {name}
+    count, stderr = found[name]
+    assert abs(count - holders) < 6 * stderr
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_siblings_are_counted_apart(seed: int) -> None:
+    """Hosts that differ in one letter: all are found, and no interval misses its count."""
+    names = [f"siblin{letter}.com" for letter in "abcdefghijklmnopqrstuvwxyz"]
+    tree = make(4, 60_000, seed)
+    tally = tally_of(tree, dict.fromkeys(names, 2000), 60_000, seed)
+    answer = find_hitters(tree.survey, tally, Query(top=100), tree)
+    assert {hitter.value for hitter in answer.hitters} == set(names)
+    assert all(hitter.low <= 2000 <= hitter.high for hitter in answer.hitters)
+
+
+def sharing(tree: Tree, bits: int) -> list[str]:
+    """Two hosts that begin alike and whose paths have so many first bits in common."""
+    names = [f"siblings{number}.com" for number in range(2000)]
+    first = tree.paths(DOMAIN.encode(names))[:, 0] >> np.uint64(64 - bits)
+    seen: dict[int, str] = {}
+    for name, place in zip(names, first.tolist(), strict=True):
+        if place in seen:
+            return [seen[place], name]
+        seen[place] = name
+    raise AssertionError("no two names share so many bits")
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_siblings_that_share_a_root_are_both_found(seed: int) -> None:
+    """Their fingerprints begin with the same eight bits, so that they share buckets, and one list, for a long way."""
+    tree = make(4, 40_000, seed)
+    names = sharing(tree, tree.plan.depths[0])
+    buckets = tree.buckets(tree.paths(DOMAIN.encode(names)))
+    assert buckets[0, 0] == buckets[1, 0]
+    held = {names[0]: 5000, names[1]: 2500}
+    found = found_in(tree, tally_of(tree, held, 40_000, seed))
+    assert set(found) == set(names)
+    for name, (count, stderr) in found.items():
+        assert abs(count - held[name]) < 6 * stderr
+
+
+def forged_reports(tree: Tree, value: str, row: int, count: int, seed: int):
+    """Reports without noise for a value, all of one row: ids are drawn until their coins choose it."""
+    ends, share = np.array(tree.plan.ends), np.diff(tree.plan.ends, prepend=0)[row] / 2**24
+    words = SeededWords(seed).draw(int(2 * count / share) + 1000, 4)
+    coins = hash_uint64(tree._keys[1], words[:, :2]) >> np.uint64(40)
+    words = words[np.searchsorted(ends, coins.astype(np.int64), side="right") == row][:count]
+    words[:, 2] = 0  # the truth is kept
+    assert len(words) == count
+    return tree.randomize(np.repeat(DOMAIN.encode([value]), count, axis=0), words)
+
+
+def added(tree: Tree, tally: Tally, reports) -> Tally:
+    """The tally with more reports."""
+    cells = tally.cells.copy()
+    tree.accumulate(cells, reports)
+    return Tally(tally.survey_id, tally.count + len(reports), cells)
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+@pytest.mark.parametrize(("epsilon", "people", "holders", "forged"), [(4, 20_000, 4000, 60), (1, 100_000, 30_000, 700)])
+def test_reports_forged_in_one_row_hide_nobody(
+    epsilon: float, people: int, holders: int, forged: int, seed: int
+) -> None:
+    """A value that many hold stays, with its count, when somebody adds reports for it that all speak of one row."""
+    tree = make(epsilon, people, seed)
+    row = (0, 1, tree.rows // 2, tree.rows - 1)[seed - 1]
+    honest = tally_of(tree, {"google.com": holders}, people, seed)
+    tally = added(tree, honest, forged_reports(tree, "google.com", row, forged, seed + 100))
+    found = found_in(tree, tally)
+    assert set(found) == {"google.com"}
+    count, stderr = found["google.com"]
+    assert abs(count - holders) < 6 * stderr
+    if epsilon == 1:  # so many that the row is not believed
+        fit = refit(tree, tree.levels(tally), tree.paths(DOMAIN.encode(["google.com"])))
+        assert not fit.trusted[0, row]
+        assert fit.uneven[0]
+        assert abs(count - holders) < abs(
+            float(tree.estimate(tally, DOMAIN.encode(["google.com"])).counts[0]) - holders
+        )
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1, 4])
+@pytest.mark.parametrize("bits", [3, 24])
+def test_the_influence_of_one_report_is_exact(bits: int, epsilon: float) -> None:
+    """Every symbol of some ids, on every value of a small universe, or on some of a tree with hashed buckets.
+
+    A report adds the most to the values whose symbol it has, the least to all others, and nothing else.
+    """
+    survey = create_survey("t", Integers(bits), epsilon, None, "tree", {}, 1000, public_seed=public_seed(9))
+    tree = mechanism_for(survey)
+    assert (tree.rows == 1) == (bits == 3)
+    items = np.arange(8, dtype=np.uint64)[:, np.newaxis]
+    words = SeededWords(9).draw(4, 4)
+    words[:, 2] = 0
+    most, least = tree.influence
+    grown, symbols = np.expm1(epsilon), tree.symbols
+    assert most == pytest.approx((grown + symbols) / grown, rel=1e-4)
+    assert least == pytest.approx(-(grown + symbols) / grown / (symbols - 1), rel=1e-2)
+    before = np.zeros(tree.cells_shape, np.int64)
+    tree.accumulate(before, tree.randomize(items, SeededWords(10).draw(8, 4)))
+    start = tree.estimate(Tally(tree.survey_id, 8, before), items).counts
+    for each in words:
+        told = [int(tree.randomize(item[np.newaxis], each[np.newaxis])["symbol"][0]) for item in items]
+        for symbol in range(symbols):
+            report = tree.randomize(items[:1], each[np.newaxis])
+            report["symbol"] = symbol
+            assert tree.validate(report).all()
+            moved = tree.estimate(added(tree, Tally(tree.survey_id, 8, before), report), items).counts - start
+            expected = [most if symbol == own else least for own in told]
+            assert np.allclose(moved, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("one_row", [False, True], ids=["any row", "one row"])
+@pytest.mark.parametrize("forged", [20, 200])
+def test_forged_reports_move_a_reported_count_by_no_more_than_they_can(one_row: bool, forged: int) -> None:
+    """As many times the influence of one, times people over the people in the rows that are used."""
+    people, name = 20_000, "google.com"
+    tree = make(4, people, 2)
+    honest = tally_of(tree, {name: 4000}, people, 2)
+    path = tree.paths(DOMAIN.encode([name]))
+    if one_row:
+        reports = forged_reports(tree, name, 3, forged, 7)
+    else:
+        words = SeededWords(7).draw(forged, 4)
+        words[:, 2] = 0
+        reports = tree.randomize(np.repeat(DOMAIN.encode([name]), forged, axis=0), words)
+    tally = added(tree, honest, reports)
+    levels = tree.levels(tally)
+    fit = refit(tree, levels, path)
+    scale = levels.people.sum() / levels.people[fit.trusted[0]].sum()
+    assert fit.inflation[0] == pytest.approx(scale, rel=1e-6)
+    assert 1 <= scale <= 1.5 * (1 + 1e-9)
+    before, after = found_in(tree, honest)[name][0], found_in(tree, tally)[name][0]
+    assert after == pytest.approx(float(fit.counts[0]), rel=1e-6)
+    assert abs(after - before) <= forged * tree.influence[0] * scale * (1 + 1e-5)
+    if not one_row:
+        assert after - before == pytest.approx(forged * tree.influence[0], rel=1e-4)
+    elif forged == 200:
+        assert not fit.trusted[0, 3]
+        assert after - before < 0.2 * forged * tree.influence[0]
