@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.mechanisms.tree_plan import beam_widths, root_quotas
+from hubbub.mechanisms.tree_plan import TEXT_BROAD, beam_widths, list_widths
 from hubbub.model.estimates import Query
 from hubbub.numeric.text_paths import fingerprint_before
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _DRAWS = 2_000
 _NORMAL_FROM = 20_000  # people from which the matches of all rows together are as good as normal
 _FOUND = 0.95
-_MARGIN = 1.03  # for what is not drawn, see docs/limits.md
+_MARGIN = 1.06  # for what is not drawn, see docs/limits.md
 _LN2 = math.log(2)
 
 
@@ -56,8 +56,9 @@ class _Way:
         depths = np.array(tree.plan.depths)
         steps = sorted(set(tree.plan.depths))
         chunks = [tree.plan.chunks[tree.plan.depths.index(depth)] for depth in steps]
-        beams = beam_widths(tree.beam, chunks, tree.code is not None)
-        quotas = root_quotas(beams, tree.beam, chunks, tree.code is not None)
+        coded = tree.code is not None
+        beams = beam_widths(tree.beam, steps, chunks, coded)
+        lists = list_widths(chunks)
 
         def need(rows: NDArray[np.bool_], log_chance: float) -> None:
             needs.append((rows, tree.count_threshold(int(people[rows].sum()), min(log_chance, -_LN2))))
@@ -67,13 +68,13 @@ class _Way:
             known = depth - fingerprint
             if known >= length:
                 break
-            # Inside the beam, among all paths of that depth (the roots are all in it), and among the paths of its root
-            # that parted from it at any depth above …
-            if number > 0:
+            # Inside the beam, among all paths of that depth (the roots are all in it, and far below the root of a text
+            # has been noticed), and in the list of its root, among those that parted from it at any depth above …
+            if number > 0 and not (coded and depth > steps[0] + TEXT_BROAD):
                 need(depths <= depth, math.log(beams[number]) - _LN2 * depth)
             for above in steps[:number]:
-                if 1 << (depth - above) > quotas[number]:
-                    need((depths > above) & (depths <= depth), math.log(quotas[number]) - _LN2 * (depth - above))
+                if 1 << (depth - above) > lists[number]:
+                    need((depths > above) & (depths <= depth), math.log(lists[number]) - _LN2 * (depth - above))
             # … and told from the other ways to go on, less those whose fingerprint is another one.
             need(depths > depth, level - _LN2 * max(length - known - fingerprint, 0))
         self._rows = np.array([rows for rows, _ in needs], np.float64).T

@@ -24,7 +24,9 @@ _TEXT_SHORTEST = 20  # bits of codes from which ways to go on must be told apart
 _FINGERPRINT_SAVES = 8  # bits of doubt about the rest of a code that its fingerprint settles
 _TEXT_FINE = 24  # bits beyond the typical length down to which the steps are of 4 bits
 _QUOTA = 128  # paths of the beam under one root
-_TEXT_QUOTA = 1024  # more, since a root keeps paths that only their fingerprint will rule out
+_TEXT_QUOTA = 256  # more, since a root keeps paths that only their fingerprint will rule out
+LIST_WIDTH = 1024  # paths in the list of a promising root
+TEXT_BROAD = 24  # bits below the root in which the beam of a text is broad
 _TEXT_FAR = 5  # steps of 8 bits from which a narrow beam is enough
 _TEXT_SLOPE = 0.35  # standard errors that each bit beyond the typical length may cost
 
@@ -164,28 +166,34 @@ def text_beam_width(standard: bool) -> int:
     return 1 << (_bucket_bits(standard) - 1)
 
 
-def beam_widths(beam: int, chunks: Sequence[int], coded: bool) -> list[int]:
+def beam_widths(beam: int, depths: Sequence[int], chunks: Sequence[int], coded: bool) -> list[int]:
     """Paths kept at each depth, given the chunks that lead there.
 
-    For a text code fewer where the next chunk is wider and has more children to look at, and fewer still far down,
-    where only values that stand out by far are to be found. (In numbers all chunks are alike, and the plan has seen to
-    the beam.)
+    For a text code all of the beam is used while roots are told apart. Below, a value's root stands out, or the value
+    is lost; fewer paths are enough, and fewer still where chunks are wider and have more children to look at. (In
+    numbers all chunks are alike, and the plan has seen to the beam.)
     """
     if not coded:
-        return [beam] * len(chunks)
-    wide = 0
+        return [beam] * len(depths)
     widths = []
-    for chunk in (*chunks[1:], chunks[-1]):
+    wide = 0
+    for depth, chunk in zip(depths, (*chunks[1:], chunks[-1]), strict=True):
         wide += chunk > 4
-        widths.append(max(beam >> max(chunk - 4, 0) >> (2 if wide > _TEXT_FAR else 0), 1))
+        narrow = (2 if depth > depths[0] + TEXT_BROAD else 0) + max(chunk - 4, 0) + (2 if wide > _TEXT_FAR else 0)
+        widths.append(max(beam >> narrow, 1))
     return widths
 
 
-def root_quotas(beams: Sequence[int], beam: int, chunks: Sequence[int], coded: bool) -> list[int]:
+def root_quotas(beams: Sequence[int], chunks: Sequence[int], coded: bool) -> list[int]:
     """Paths of the beam under one root at each depth: without that the paths of one giant fill the beam."""
     if coded:
-        return [max(_TEXT_QUOTA * width // beam, 16) for width in beams]
+        return [min(max(width >> 9, 16), _TEXT_QUOTA) for width in beams]
     return [_QUOTA >> max(chunk - 4, 0) // 2 for chunk in (*chunks[1:], 0)]
+
+
+def list_widths(chunks: Sequence[int]) -> list[int]:
+    """Paths kept at each depth in the list of a promising root; fewer where the next chunk is wider."""
+    return [LIST_WIDTH >> max(chunk - 4, 0) * 3 // 4 for chunk in (*chunks[1:], 0)]
 
 
 def _shares(depths: list[int], last_chunk: int, beam: int) -> list[float]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hubbub.mechanisms.tree_accept import accept, row_caps
 from hubbub.mechanisms.tree_levels import Depths, Fit, Front, TreeLevels, refit
-from hubbub.mechanisms.tree_plan import beam_widths, root_quotas
+from hubbub.mechanisms.tree_plan import TEXT_BROAD, beam_widths, list_widths, root_quotas
 from hubbub.model.estimates import Query
 from hubbub.numeric import tree_kernels
 from hubbub.numeric.text_paths import LEADING, fingerprint_before
@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from hubbub.mechanisms.tree import Tree
 
 _PASSES = 4
-_LIST_WIDTH = 1024
 _LISTED = 64
 _MAX_ROOTS = 512  # promising roots looked into in one pass
+_HOPELESS = -10.0  # bits; a list whose best path ranks so low will not be accepted
+_LEAST_RANK = 4.0  # bits; of a hundred thousand paths in a beam some have more by chance
 _NEAR = 0.5  # a root is promising from this many standard errors below acceptance
 _SAMPLE = 1 << 16  # children looked at to see where the beam ends
 
@@ -46,7 +47,8 @@ def search(tree: Tree, levels: TreeLevels, query: Query) -> tuple[NDArray[np.uin
     for number in range(_PASSES):
         promising = walk.beam(fit.left, capped=number > 0)
         if query.best_guess:
-            best, _ = walk.list_roots(fit.left, promising.paths[:1], levels.sums(tree.buckets(promising.paths[:1])))
+            first = promising.paths[:1]
+            best, _ = walk.list_roots(fit.left, first, levels.sums(tree.buckets(first)), every=True)
             valid = np.flatnonzero(tree.is_value(best.paths)) if len(best.paths) else np.empty(0, np.int64)
             guess = best.paths[valid[:1]]
             return guess, refit(tree, levels, guess), np.ones(len(guess))
@@ -74,11 +76,13 @@ class _Walk:
         self.tree = tree
         self.depths = Depths(tree, levels)
         self._tables: dict[int, NDArray[np.float32]] = {}
-        self._beam_widths = beam_widths(tree.beam, self.depths.chunks, tree.code is not None)
-        self._quotas = root_quotas(self._beam_widths, tree.beam, self.depths.chunks, tree.code is not None)
-        # Where the next chunk is wider there are more children to look at: lists are shorter there.
-        wider = [max(chunk - 4, 0) for chunk in (*self.depths.chunks[1:], 0)]
-        self._list_widths = [_LIST_WIDTH >> more // 2 for more in wider]
+        coded = tree.code is not None
+        self._beam_widths = beam_widths(tree.beam, self.depths.bits, self.depths.chunks, coded)
+        self._quotas = root_quotas(self._beam_widths, self.depths.chunks, coded)
+        self._list_widths = list_widths(self.depths.chunks)
+        # The best rank that any path of a root has had in a beam, and the count that belongs to it.
+        self._ranks = np.empty(0, np.float32)
+        self._sizes = np.empty(0)
         # Among short codes many roots are near acceptance by chance, and each list costs.
         self._roots = _MAX_ROOTS if tree.code is None else _MAX_ROOTS // 4
 
@@ -94,9 +98,25 @@ class _Walk:
             caps = most * np.sqrt(levels.noise * levels.people)
         front = self._all_roots(levels, caps)
         crowding = 1.0
+        self._ranks = np.full(1 << self.depths.bits[0], -np.inf, np.float32)
+        self._sizes = np.zeros(len(self._ranks))
         for number in range(1, len(self.depths.bits)):
             front, ranks, crowding = self._grow(number, levels, caps, front, crowding)
+            if self.tree.code is not None:
+                self._remember(number, front, ranks)
         return front.take(np.argsort(-ranks, kind="stable"))
+
+    def _remember(self, number: int, front: Front, ranks: NDArray[np.float32]) -> None:
+        """Keep the best rank of each root so far: a root stands out even if its value's own path was crowded out."""
+        if not len(ranks):
+            return
+        roots = self._root_of(front.paths).astype(np.int64)
+        order = np.lexsort((ranks, roots))
+        last = order[np.flatnonzero(np.diff(roots[order], append=-1))]  # the best path of each root
+        better = last[ranks[last] > self._ranks[roots[last]]]
+        self._ranks[roots[better]] = ranks[better]
+        scale = self.depths.people.sum() / max(self.depths.people[: number + 1].sum(), 1e-9)
+        self._sizes[roots[better]] = front.scores[better] * scale
 
     def near_roots(
         self, levels: TreeLevels, front: Front, query: Query
@@ -104,7 +124,7 @@ class _Walk:
         """One path for each root whose best path is near acceptance, best first, and its count."""
         tree, people = self.tree, float(levels.people.sum())
         if tree.code is not None:
-            front = front.take(np.flatnonzero(front.nodes == tree.code.done))
+            return self._outstanding_roots()
         # The best of each root, since the many good paths of a giant's root are one value.
         _, first = np.unique(self._root_of(front.paths), return_index=True)
         some = front.take(np.sort(first)[: 8 * _MAX_ROOTS])
@@ -114,13 +134,22 @@ class _Walk:
         near = near[np.argsort(-lead[near], kind="stable")[: self._roots]]
         return some.paths[near], counts[near]
 
+    def _outstanding_roots(self) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+        """The roots of texts whose paths ranked highest anywhere in the beam, and their counts."""
+        order = np.argsort(-self._ranks, kind="stable")[: self._roots]
+        order = order[self._ranks[order] > _LEAST_RANK]
+        roots = np.zeros((len(order), self.tree.path_words), np.uint64)
+        roots[:, 0] = order.astype(np.uint64) << np.uint64(64 - self.depths.bits[0])
+        return roots, self._sizes[order]
+
     def list_roots(
-        self, levels: TreeLevels, paths: NDArray[np.uint64], sizes: NDArray[np.float64]
+        self, levels: TreeLevels, paths: NDArray[np.uint64], sizes: NDArray[np.float64], every: bool = False
     ) -> tuple[Front, NDArray[np.float64]]:
         """The best paths under the root of each given path, best first, as many for each root; and what was let go.
 
         That is the weight of all paths that left the list on the way, each counted where it left: in nats, the
-        logarithm of the sum of prior times likelihood, for a value of the size that is given.
+        logarithm of the sum of prior times likelihood, for a value of the size that is given. Lists of texts with
+        nothing in them that could be accepted are left out, unless `every` one is asked for.
         """
         lists = len(paths)
         mask = np.zeros(self.tree.path_words, np.uint64)
@@ -147,6 +176,14 @@ class _Walk:
             chosen = (best + np.arange(lists)[:, np.newaxis] * scores.shape[1]).ravel()
             front = self._descend(number, front, scores.ravel()[chosen], chosen)
             ranks[np.isneginf(front.scores).reshape(ranks.shape)] = -np.inf
+            if self.tree.code is not None and not every and self.depths.bits[number] > self.depths.bits[0] + TEXT_BROAD:
+                alive = np.flatnonzero(ranks.max(axis=1) >= _HOPELESS)
+                if len(alive) < lists:
+                    kept = (np.arange(lists * width).reshape(lists, width))[alive].ravel()
+                    front, ranks, lists = front.take(kept), ranks[alive], len(alive)
+                    let_go, pulls, costs, caps = let_go[alive], pulls[alive], costs[alive], caps[alive]
+                    if lists == 0:
+                        return front, let_go
         order = np.argsort(-ranks, axis=1, kind="stable")
         scores, last = front.scores.reshape(ranks.shape), len(self.depths.bits) - 1
         let_go = np.logaddexp(let_go, self._weight(last, pulls, costs, scores, ranks, order[:, _LISTED:]))
