@@ -206,6 +206,7 @@ def main() -> None:
     """Measure, print, and rewrite the page below its marker."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a fortieth of the runs")
+    parser.add_argument("--divide", type=int, default=1, help="so many times fewer runs")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--json", type=Path, help="keep totals here, and go on from them")
     parser.add_argument("--only", default="", help="cells whose name or group has this in it")
@@ -213,7 +214,9 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="the page whose measured part is replaced")
     arguments = parser.parse_args()
     cells = [cell for cell in CELLS if arguments.only in f"{cell.group}: {cell.name}"]
-    done = measure(cells, arguments.seed, 40 if arguments.quick else 1, arguments.json, arguments.seconds)
+    done = measure(
+        cells, arguments.seed, 40 if arguments.quick else arguments.divide, arguments.json, arguments.seconds
+    )
     text = page(done)
     print(text)
     if arguments.write:
