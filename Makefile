@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .PHONY: help demo paper test lint vectors statistical bench bench-quick bench-sparse accuracy accuracy-quick
-.PHONY: bench-collector soak fuzz docs clean
+.PHONY: coverage coverage-quick bench-collector soak fuzz docs clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -58,6 +58,12 @@ accuracy: $(VENV)/.ready-dev  ## Measure what tree finds, beside its peers; rewr
 
 accuracy-quick: $(VENV)/.ready-dev  ## The same in about four minutes, printed only
 	$(BIN)/python benchmarks/accuracy.py --quick
+
+coverage: $(VENV)/.ready-dev  ## Measure how often answers are wrong, with what is in coverage.json; rewrites docs/coverage.md
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/level.py --json coverage.json --write docs/coverage.md
+
+coverage-quick: $(VENV)/.ready-dev  ## The same in about four minutes, printed only
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/level.py --quick
 
 bench-collector: $(VENV)/.ready-dev  ## Measure the collector over HTTP; rewrites docs/collector-benchmarks.md
 	$(BIN)/python benchmarks/collector.py --write docs/collector-benchmarks.md

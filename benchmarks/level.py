@@ -62,11 +62,6 @@ class Cell(NamedTuple):
         form = "".join(f" {value}" for _, value in self.options)
         return f"{self.mechanism}{form}, {self.crowd}{listed}, ε = {self.epsilon:g}, n = {self.people:,}"
 
-    @property
-    def report_share(self) -> float:
-        """The part of the level that is for values nobody holds, all parts of the answer together."""
-        return LEVEL / 2
-
 
 def small() -> Domain:
     """1,024 numbers."""
@@ -84,6 +79,9 @@ CELLS = [
         for epsilon in (1.0, 4.0, 6.0)
         for people in (50, 200, 1000, 10_000)
     ),
+    Cell("One row", "tree", small, "20 each", 6.0, 50, 2000),
+    Cell("One row", "tree", small, "20 each", 6.0, 200, 2000),
+    Cell("One row", "tree", small, "40 each", 6.0, 1000, 2000),
     Cell("Candidates that nobody holds", "tree", Hostnames, "hosts", 4.0, 2000, 1000, "1,000 absent"),
     Cell("Candidates that nobody holds", "tree", Words, "words", 6.0, 2000, 1000, "1,000 absent"),
     Cell("Candidates beside found values", "tree", Hostnames, "hosts", 1.0, 100_000, 200, "500 hosts"),
@@ -124,6 +122,9 @@ def draw_crowd(cell: Cell, domain: Domain, rng: np.random.Generator) -> tuple[Hi
         named = list(held) if "absent" not in cell.candidates else sorted(set(absent) - set(held))
         return Histogram(items[counts > 0], counts[counts > 0]), named
     bits = domain.bits
+    if cell.crowd.endswith(" each"):
+        held = int(cell.crowd.split()[0])
+        return population.uniform(cell.people, cell.people // held, bits, rng), None
     if cell.crowd == "flat":
         return population.uniform(cell.people, 2**bits - 1, bits, rng), None
     return population.zipf(cell.people, 1.3, min(200, 2**bits - 1), bits, rng), None
@@ -205,6 +206,7 @@ def main() -> None:
     """Measure, print, and rewrite the page below its marker."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a fortieth of the runs")
+    parser.add_argument("--divide", type=int, default=1, help="so many times fewer runs")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--json", type=Path, help="keep totals here, and go on from them")
     parser.add_argument("--only", default="", help="cells whose name or group has this in it")
@@ -212,7 +214,9 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="the page whose measured part is replaced")
     arguments = parser.parse_args()
     cells = [cell for cell in CELLS if arguments.only in f"{cell.group}: {cell.name}"]
-    done = measure(cells, arguments.seed, 40 if arguments.quick else 1, arguments.json, arguments.seconds)
+    done = measure(
+        cells, arguments.seed, 40 if arguments.quick else arguments.divide, arguments.json, arguments.seconds
+    )
     text = page(done)
     print(text)
     if arguments.write:

@@ -303,12 +303,13 @@ def test_bad_lists_of_candidates(listed: dict, said: str) -> None:
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("people", [0, 1, 10])
 def test_candidates_of_tiny_crowds(mechanism: str, people: int) -> None:
-    """No reports, one, ten: no crash, nothing found, and a limit that says so."""
+    """No reports, one, ten: no crash, nothing that nobody holds, and a limit that says how few they are."""
     survey = create_survey("x", Integers(8), 1, mechanism=mechanism, public_seed=public_seed(1))
     built = mechanism_for(survey)
     items = np.full((people, 1), 3, np.uint64)
     got = find_hitters(survey, rehearse(built, survey.survey_id, [items], SeededWords(2)), None, built, [3, 4])
-    assert (got.hitters, got.candidate_limit > people) == ((), True)
+    assert all(hitter.value == 3 and hitter.low <= people for hitter in got.hitters)
+    assert got.candidate_limit > people
 
 
 def test_priors_of_a_search_make_its_confidence() -> None:

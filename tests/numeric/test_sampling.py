@@ -192,15 +192,6 @@ def test_continuous_laplace_moments() -> None:
     assert kurtosis == pytest.approx(3 / 7, abs=0.06)
 
 
-@pytest.mark.parametrize("people", [1, 2, 10, 1000])
-def test_sum_threshold_holds_for_few_people(people: int) -> None:
-    """Chernoff's threshold is exceeded no more often than stated, also far from Gaussian."""
-    noise = DiscreteLaplace.with_rate(2.0)
-    sums = noise.sample_sums(people, (200_000,), np.random.default_rng(9))
-    beyond = int((sums > noise.sum_threshold(people, 1e-3)).sum())
-    assert beyond <= 200_000 * 1e-3 + 6 * math.sqrt(200)
-
-
 @pytest.mark.parametrize("rate", [0, -1, float("nan"), float("inf"), 1e-9])
 def test_impossible_noise_is_refused(rate: float) -> None:
     """Rates that are none, and scales that would not fit 32 bits."""

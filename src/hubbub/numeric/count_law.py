@@ -259,6 +259,14 @@ def _interpolated(function: Callable[[Floats, Floats], Floats], counts: Floats, 
     places = places[np.unique(counts[places], return_index=True)[1]]
     follows = np.interp(counts, counts[places], extra[places])
     if (np.abs(follows - extra) <= 1e-3 * np.maximum(extra, 1e-9)).all():
-        return np.interp(counts, counts[places], function(counts[places], extra[places]))
+        nodes = function(counts[places], extra[places])
+        found = np.interp(counts, counts[places], nodes)
+        # Where limits leave nobody or reach everybody they bend: there each is computed.
+        bends = np.flatnonzero((nodes[1:] == nodes[:-1]) != np.roll(nodes[1:] == nodes[:-1], 1))
+        for place in np.unique(np.concatenate([bends - 1, bends, bends + 1]).clip(0, len(nodes) - 2)):
+            low, high = counts[places[place]], counts[places[place + 1]]
+            inside = np.flatnonzero((counts >= low) & (counts <= high))
+            found[inside] = function(counts[inside], extra[inside])
+        return found
     parts = range(0, len(counts), 1 << 16)
     return np.concatenate([function(counts[p : p + (1 << 16)], extra[p : p + (1 << 16)]) for p in parts])

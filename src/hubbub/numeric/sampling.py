@@ -166,18 +166,6 @@ class DiscreteLaplace:
         """noisy[i, c] = answers[i, c] + a draw from words[i, c·words : (c + 1)·words]."""
         _add_noise(answers, words, np.array(self.digit_thresholds, np.uint64), noisy)
 
-    def sum_threshold(self, people: int, chance: float) -> float:
-        """A size that the sum of `people` draws exceeds with at most this chance, in one direction.
-
-        Chernoff's bound with the exact moment generating function, so it also holds for two people, where the sum
-        is far from Gaussian: T = min over t of (n·ln M(t) + ln(1/chance))/t.
-        """
-        rate = float(self.rate)
-        t = rate * np.linspace(0.001, 0.999, 999)
-        ratio = math.exp(-rate)
-        log_moment = 2 * math.log1p(-ratio) - np.log1p(-ratio * np.exp(t)) - np.log1p(-ratio * np.exp(-t))
-        return float(np.min((people * log_moment - math.log(chance)) / t))
-
     def sample_sums(self, people: int, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.int64]:
         """Sums of `people` draws each, without drawing them: a difference of two negative binomials."""
         if people == 0:
