@@ -43,7 +43,7 @@ except ModuleNotFoundError:  # run as a script, whose own folder is on the path
 Row = dict[str, Any]
 SEED = 9001  # never tune with this seed
 LOOSE = 1.15  # the stated limit may be at most this many times the true one
-WANTED = int(__import__("os").environ.get("W", "200"))  # values of a class in a cell
+WANTED = 200  # values of a class in a cell
 OTHERS = 50_000
 PEOPLE = (100, 1_000, 5_000, 20_000, 100_000, 1_000_000)
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 6.0)
@@ -151,7 +151,7 @@ def cells(quick: bool) -> list[Cell]:
     return [Cell(*each) for each in product(LENGTHS, PEOPLE, EPSILONS)]
 
 
-def runs_of(cell: Cell, done: list[Row]) -> int:
+def runs_of(done: list[Row], wanted: int) -> int:
     """How many more runs the cell needs for all of its classes to have enough values at the limit; 0 if none."""
     if not done:
         return 1
@@ -163,13 +163,13 @@ def runs_of(cell: Cell, done: list[Row]) -> int:
     if not possible:
         return 0
     fewest = min(at_limit[name] for name in possible)
-    if fewest >= WANTED:
+    if fewest >= wanted:
         return 0
     rate = max(fewest / len(done), 0.1)
-    return min(math.ceil((WANTED - fewest) / rate), 12)
+    return min(math.ceil((wanted - fewest) / rate), 12)
 
 
-def run_all(todo: list[Cell], seed: int, state: Path, workers: int, minutes: float) -> list[Row]:
+def run_all(todo: list[Cell], seed: int, state: Path, workers: int, minutes: float, wanted: int) -> list[Row]:
     """Every run that is missing, written to the state file as it ends."""
     rows = [json.loads(line) for line in state.read_text("utf-8").splitlines()] if state.exists() else []
     known: dict[Cell, list[Row]] = defaultdict(list)
@@ -181,7 +181,7 @@ def run_all(todo: list[Cell], seed: int, state: Path, workers: int, minutes: flo
             jobs = {
                 pool.submit(measure, cell, seed, len(known[cell]) + number): cell
                 for cell in todo
-                for number in range(runs_of(cell, sorted(known[cell], key=lambda row: row["run"])))
+                for number in range(runs_of(sorted(known[cell], key=lambda row: row["run"]), wanted))
             }
             if not jobs:
                 break
@@ -244,6 +244,8 @@ def page(rows: list[Row], command: str) -> str:
     runs = {(line["domain"], line["people"], line["epsilon"]): line for line in lines}.values()
     false, missed, total = (sum(line[key] for line in runs) for key in ("false_runs", "missed_runs", "runs"))
     half = norm.isf(0.005) * math.sqrt(at[0] * (at[1] - at[0]) / max(at[1], 1) ** 3)
+    tried = [line["at"][1] for line in lines if line["at"][1]]
+    fewest, most = min(tried, default=0), max(tried, default=0)
     table = [
         f"| {line['domain']} | {line['class']} | {line['people']:,} | {line['epsilon']:g} | "
         f"{'too few people' if line['limit'] is None else format(line['limit'], ',.0f')} | "
@@ -268,9 +270,10 @@ def page(rows: list[Row], command: str) -> str:
             "else holds an id of their own, or one of 50,000 long names.",
             "",
             f"- **At the limit** {share((at[0], at[1]))} are found in all, ± {half:.1%} (99 %).",
-            f"- **Cells that speak against 95 %**, at a level of 0.1 %: {len(bad)} of {sum(l['at'][1] > 0 for l in lines)}.",
-            f"- **Below the limit**, at 1/1.15 of it, {share((below[0], below[1]))} are found. Cells in which that is more",
-            f"  than 95 %, at a level of 0.1 %, so that the limit is too careful: {len(loose)}.",
+            f"- **Cells that speak against 95 %**, at a level of 0.1 %: {len(bad)} of {len(tried)}; a cell has",
+            f"  {fewest} to {most} values at the limit.",
+            f"- **Below the limit**, at 1/1.15 of it, {share((below[0], below[1]))} are found. Cells in which that is",
+            f"  more than 95 %, at a level of 0.1 %, so that the limit is too careful: {len(loose)}.",
             f"- Runs with a value that nobody holds: {false} of {total}. Runs with an interval that misses: {missed}.",
             "",
             "| domain | class | people | ε | stated limit | found at the limit | found at 1/1.15 of it |",
@@ -289,9 +292,10 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="write the page here")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=600.0, help="stop after about so long")
+    parser.add_argument("--values", type=int, default=WANTED, help="values of each class at the limit in each cell")
     parser.add_argument("--seed", type=int, default=SEED)
     args = parser.parse_args()
-    rows = run_all(cells(args.quick), args.seed, args.state, args.workers, args.minutes)
+    rows = run_all(cells(args.quick), args.seed, args.state, args.workers, args.minutes, args.values)
     text = page(rows, "python benchmarks/limits.py --state limits.jsonl --write docs/limits.md")
     if args.write:
         args.write.write_text(text, "utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -176,8 +177,9 @@ def to_json(found: Found) -> dict[str, Any]:
         "survey": json.loads(found.survey.to_json()),
         "survey_id": found.survey.survey_id.hex(),
         "reports": found.answer.reports,
-        "detection_limit": found.answer.detection_limit,
-        "candidate_limit": found.answer.candidate_limit,
+        "detection_limit": finite(found.answer.detection_limit),
+        "long_limit": finite(found.answer.long_limit),
+        "candidate_limit": finite(found.answer.candidate_limit),
         **(asdict(found.answer.intake) if found.answer.intake else {}),
         "hitters": hitters,
     }
@@ -212,16 +214,53 @@ def show(found: Found, top: int) -> None:
                 rows.append([*row, number(held.count)])
     options = " ".join(f"{key}={value}" for key, value in survey.options.items())
     title = f"{survey.mechanism} {options}: {plural(answer.reports, 'report')}, {survey.stated}"
-    limit = f"Values held by fewer than about {number(answer.detection_limit)} people may go unseen"
-    limit += f", named ones by fewer than about {number(answer.candidate_limit)}." if answer.candidate_limit else "."
     nothing = "" if answer.hitters else "Nothing stands out. "
-    caption = [f"{nothing}{limit} {found.seconds:.1f} s.", *_about_noise(answer), *_about_intake(survey.domain, answer)]
+    caption = [f"{nothing}{about_limits(survey.domain, answer)} {found.seconds:.1f} s."]
+    caption += [*_about_noise(answer), *_about_intake(survey.domain, answer)]
     print_table(title, columns, rows, caption)
+
+
+def finite(limit: float | None) -> float | None:
+    """A limit as JSON has it, which knows no infinity: null where nothing could be seen, or where there is none."""
+    return limit if limit is not None and math.isfinite(limit) else None
+
+
+def about_limits(domain: Domain, answer: Answer) -> str:
+    """What could have been seen, in a sentence or two."""
+    usual, long, named = (finite(x) for x in (answer.detection_limit, answer.long_limit, answer.candidate_limit))
+    if usual is None:
+        said = "Too few people: nothing could have been found by a search."
+        if named is not None:
+            return f"{said} Values that were named are seen from about {number(named)} people on."
+        return f"{said} More people, a larger epsilon or candidates named in advance would help."
+    said = f"Values held by fewer than about {number(usual)} people may go unseen"
+    if named is not None:
+        said += f", named ones by fewer than about {number(named)}"
+    if (example := _long_example(domain)) and answer.long_limit is not None:
+        among = "cannot be found among so few people" if long is None else f"by fewer than about {number(long)}"
+        said += f"; long ones, such as {example}, {among}"
+    return f"{said}."
+
+
+def _long_example(domain: Domain) -> str | None:
+    """A value with about as many bits as those that `long_limit` speaks of."""
+    from hubbub.model.coded_domain import CodedText
+
+    if not isinstance(domain, CodedText):
+        return None
+    return {
+        "hostnames-1": "national-gallery.org.uk",
+        "words-1": "thunderstorm",
+        "text-1": "https://example.org/articles/summer",
+    }.get(domain.normalization)
 
 
 def _about_noise(answer: Answer) -> list[str]:
     """A word on counts that no crowd can have."""
     said = []
+    if any(hitter.uneven for hitter in answer.hitters):
+        names = ", ".join(str(hitter.value) for hitter in answer.hitters if hitter.uneven)
+        said.append(f"Parts of the reports disagree about {names}: a shared sum, or forged reports.")
     if any(min(hitter.low, hitter.count) < 0 for hitter in answer.hitters):
         said.append("A count below 0 comes from the noise: read it as 0.")
     if any(hitter.share > 1 for hitter in answer.hitters):

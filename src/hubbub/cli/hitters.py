@@ -52,8 +52,7 @@ def hitters(
         document = ask_json(address.server, path, need_token(token), "POST", asked)
     found = Found(survey, read_answer(document), None, time.perf_counter() - started)
     if as_json:
-        limits = {key: document[key] for key in ("detection_limit", "candidate_limit")}
-        print_json({**to_json(found), **limits})
+        print_json(to_json(found))
     elif not found.answer.reports:
         typer.echo("No reports yet.")
     else:
@@ -70,4 +69,5 @@ def read_answer(document: Mapping[str, Any]) -> Answer:
         math.inf if limit is None else limit,
         tuple(Hitter(**hitter) for hitter in document["hitters"]),
         document["candidate_limit"],
+        document["long_limit"],
     )

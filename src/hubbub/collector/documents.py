@@ -83,14 +83,16 @@ class HitterDocument(BaseModel):
     high: float
     confidence: float
     listed: bool
+    uneven: bool
 
 
 class AnswerDocument(BaseModel):
-    """What the reports say; a limit is null where there are no reports yet."""
+    """What the reports say; a limit is null where too few reports are there to find anything."""
 
     survey_id: str
     reports: int
     detection_limit: float | None
+    long_limit: float | None
     candidate_limit: float | None
     hitters: list[HitterDocument]
 
@@ -123,6 +125,7 @@ def answer_document(stored: StoredSurvey, answer: Answer) -> AnswerDocument:
         survey_id=stored.survey.survey_id.hex(),
         reports=answer.reports,
         detection_limit=finite(answer.detection_limit),
+        long_limit=finite(answer.long_limit),
         candidate_limit=finite(answer.candidate_limit),
         hitters=[HitterDocument(**asdict(hitter)) for hitter in answer.hitters],
     )
