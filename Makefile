@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .PHONY: help demo paper test lint vectors statistical bench bench-quick bench-sparse accuracy accuracy-quick
-.PHONY: coverage coverage-quick bench-collector soak fuzz docs clean
+.PHONY: coverage coverage-quick limits limits-quick bench-collector soak fuzz docs clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -64,6 +64,12 @@ coverage: $(VENV)/.ready-dev  ## Measure how often answers are wrong, with what 
 
 coverage-quick: $(VENV)/.ready-dev  ## The same in about four minutes, printed only
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/level.py --quick
+
+limits: $(VENV)/.ready-dev  ## Are stated limits true? Goes on where it was; rewrites docs/limits.md
+	$(BIN)/python benchmarks/limits.py --state limits.jsonl --write docs/limits.md
+
+limits-quick: $(VENV)/.ready-dev  ## The same for a few cells in minutes, printed only
+	$(BIN)/python benchmarks/limits.py --quick --values 20 --state limits-quick.jsonl
 
 bench-collector: $(VENV)/.ready-dev  ## Measure the collector over HTTP; rewrites docs/collector-benchmarks.md
 	$(BIN)/python benchmarks/collector.py --write docs/collector-benchmarks.md
