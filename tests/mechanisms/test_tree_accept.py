@@ -83,20 +83,20 @@ def test_what_a_list_lets_go(searched, width: int) -> None:
 
 
 def test_doubt_is_spent_and_decides(searched) -> None:
-    """A value is accepted if what its list let go weighs little beside it, and its doubt is off the rest."""
+    """A value is accepted if what its list let go weighs little beside it, and its doubt is told."""
     tree, levels, path = searched
     walk = _Walk(tree, levels)
     size = levels.sums(tree.buckets(path))
     listed, let_go = walk.list_roots(levels, path, size)
-    found, left = accept(tree, levels, listed, let_go, Query(), 0.025)
+    found, doubts = accept(tree, levels, listed, let_go, Query(), 0.025)
     assert found.tolist() == path.tolist()
-    assert 0.024 < left <= 0.025
+    assert 0.0 <= doubts[0] < 0.001
     pull, cost = tree.odds(size / PEOPLE)
     caps = row_caps(tree, levels, pull, cost)
     own = pull * np.minimum(levels.parts(tree.buckets(path)), caps).sum() - cost * PEOPLE - 24 * math.log(2)
-    found, left = accept(tree, levels, listed, own + math.log(0.02), Query(), 0.025)
+    found, doubts = accept(tree, levels, listed, own + math.log(0.02), Query(), 0.025)
     assert len(found) == 1
-    assert left == pytest.approx(0.005, abs=1e-4)
-    found, left = accept(tree, levels, listed, own + math.log(0.03), Query(), 0.025)
+    assert doubts[0] == pytest.approx(0.02, abs=1e-4)
+    found, doubts = accept(tree, levels, listed, own + math.log(0.03), Query(), 0.025)
     assert len(found) == 0
-    assert left == 0.025
+    assert len(doubts) == 0

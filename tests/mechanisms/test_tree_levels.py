@@ -182,7 +182,7 @@ def test_a_row_that_says_too_much_is_dropped(domain) -> None:
     tree, rng = make(domain, 4), np.random.default_rng(12)
     for row in range(tree.rows):
         levels, parts = parts_of(tree, 0.2, 20_000, rng)
-        parts[row] += max(0.5 * levels.people[row], 60.0) * tree.symbols * tree.gain
+        parts[row] += max(0.5 * levels.people[row], 100.0) * tree.symbols * tree.gain
         trusted, even = trusted_rows(tree, levels, parts)
         if levels.people[row] < levels.people.sum() / 3:
             assert not trusted[row]
