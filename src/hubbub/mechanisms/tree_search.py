@@ -28,6 +28,8 @@ _PASSES = 4
 _LISTED = 64
 _MAX_ROOTS = 512  # promising roots looked into in one pass
 _HOPELESS = -10.0  # bits; a list whose best path ranks so low will not be accepted
+_LEAST_QUOTA = 16  # paths of a root in a beam that is crowded
+_ROOTS_APART = 16  # bits below the roots of texts; what is said deeper is said of few
 _LEAST_RANK = 4.0  # bits; of a hundred thousand paths in a beam some have more by chance
 _NEAR = 0.5  # a root is promising from this many standard errors below acceptance
 _SAMPLE = 1 << 16  # children looked at to see where the beam ends
@@ -80,7 +82,9 @@ class _Walk:
         self._beam_widths = beam_widths(tree.beam, self.depths.bits, self.depths.chunks, coded)
         self._quotas = root_quotas(self._beam_widths, self.depths.chunks, coded)
         self._list_widths = list_widths(self.depths.chunks)
-        # The best rank that any path of a root has had in a beam, and the count that belongs to it.
+        # For texts: depths that tell roots apart, and the best evidence from below them for each root in a beam.
+        self._above = sum(depth <= self.depths.bits[0] + _ROOTS_APART for depth in self.depths.bits)
+        self._pass = levels, np.full(tree.rows, np.inf)
         self._ranks = np.empty(0, np.float32)
         self._sizes = np.empty(0)
         # Among short codes many roots are near acceptance by chance, and each list costs.
@@ -100,6 +104,7 @@ class _Walk:
         crowding = 1.0
         self._ranks = np.full(1 << self.depths.bits[0], -np.inf, np.float32)
         self._sizes = np.zeros(len(self._ranks))
+        self._pass = levels, caps
         for number in range(1, len(self.depths.bits)):
             front, ranks, crowding = self._grow(number, levels, caps, front, crowding)
             if self.tree.code is not None:
@@ -107,16 +112,34 @@ class _Walk:
         return front.take(np.argsort(-ranks, kind="stable"))
 
     def _remember(self, number: int, front: Front, ranks: NDArray[np.float32]) -> None:
-        """Keep the best rank of each root so far: a root stands out even if its value's own path was crowded out."""
-        if not len(ranks):
+        """Keep for each root the best evidence so far of the rows well below it, and the count that they speak of.
+
+        So a root stands out even if its value's own path is crowded out later; and roots that many share who have
+        nothing else in common, such as all addresses that begin alike, do not hide the others.
+        """
+        above = self._above
+        people = self.depths.people[above : number + 1].sum()
+        if number < above or not len(ranks) or people <= 0:
             return
         roots = self._root_of(front.paths).astype(np.int64)
         order = np.lexsort((ranks, roots))
         last = order[np.flatnonzero(np.diff(roots[order], append=-1))]  # the best path of each root
-        better = last[ranks[last] > self._ranks[roots[last]]]
-        self._ranks[roots[better]] = ranks[better]
-        scale = self.depths.people.sum() / max(self.depths.people[: number + 1].sum(), 1e-9)
-        self._sizes[roots[better]] = front.scores[better] * scale
+        best, roots = front.take(last), roots[last]
+        below = best.scores - sum(self._said(row, best.paths) for row in np.concatenate(self.depths.rows[:above]))
+        errors = np.arange(len(self._evidence(1)[0])) / tree_kernels.EVIDENCE_STEPS - tree_kernels.EVIDENCE_FROM
+        spread = math.sqrt(self.depths.variance[above : number + 1].sum())
+        bits = np.interp(below / spread, errors, self.tree.evidence(float(people)))
+        depth = self.depths.bits[above - 1]
+        bits -= np.maximum(best.used - (depth - fingerprint_before(self.tree.fingerprint, depth)), 0.0)
+        better = bits > self._ranks[roots]
+        self._ranks[roots[better]] = bits[better]
+        self._sizes[roots[better]] = below[better] * self.depths.people.sum() / people
+
+    def _said(self, row: int, paths: NDArray[np.uint64]) -> NDArray[np.float64]:
+        """What a row said of some paths in this pass, each at most its cap."""
+        levels, caps = self._pass
+        said = levels.estimates[row, self.tree.row_buckets(int(row), paths).astype(np.int64)]
+        return np.asarray(np.minimum(said, caps[row]), np.float64)
 
     def near_roots(
         self, levels: TreeLevels, front: Front, query: Query
@@ -135,7 +158,7 @@ class _Walk:
         return some.paths[near], counts[near]
 
     def _outstanding_roots(self) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
-        """The roots of texts whose paths ranked highest anywhere in the beam, and their counts."""
+        """The roots of texts with the most evidence for one of their paths anywhere in the beam, and its count."""
         order = np.argsort(-self._ranks, kind="stable")[: self._roots]
         order = order[self._ranks[order] > _LEAST_RANK]
         roots = np.zeros((len(order), self.tree.path_words), np.uint64)
@@ -314,7 +337,11 @@ class _Walk:
                 step, levels.estimates, own_caps, *front, shift, quota, cut, needed, places, scores, ranks
             )
             if filled >= 0.8 * wanted or reach // every >= len(sample):
-                break
+                # Where very many roots are full (all values begin alike), each must do with less, or no other is in.
+                full = self._full_roots(front, places[:filled] >> chunk, quota) if turned_away else 0
+                if self.tree.code is None or quota <= _LEAST_QUOTA or full * quota <= wanted // 2:
+                    break
+                quota = max(_LEAST_QUOTA, wanted // (4 * full))
             reach = max(wanted + turned_away, 2 * reach)
         chosen = np.arange(filled)
         if filled > 1.2 * wanted:
@@ -323,6 +350,11 @@ class _Walk:
         grown = self._descend(number, front, scores[chosen], places[chosen])
         possible = np.flatnonzero(grown.scores > -np.inf)
         return grown.take(possible), ranks[chosen[possible]], crowding
+
+    def _full_roots(self, front: Front, parents: NDArray[np.int64], quota: int) -> int:
+        """How many roots have as many children as they may."""
+        roots = self._root_of(front.paths)[parents]
+        return int(np.count_nonzero(np.unique(roots, return_counts=True)[1] >= quota))
 
     def _descend(self, number: int, front: Front, scores: NDArray[np.float32], chosen: NDArray[np.int64]) -> Front:
         """The chosen children, with their scores."""
