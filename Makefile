@@ -62,7 +62,7 @@ accuracy-quick: $(VENV)/.ready-dev  ## The same in about four minutes, printed o
 coverage: $(VENV)/.ready-dev  ## Measure how often answers are wrong, with what is in coverage.json; rewrites docs/coverage.md
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/level.py --json coverage.json --write docs/coverage.md
 
-coverage-quick: $(VENV)/.ready-dev  ## The same in about four minutes, printed only
+coverage-quick: $(VENV)/.ready-dev  ## The same in some minutes, printed only
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/level.py --quick
 
 limits: $(VENV)/.ready-dev  ## Are stated limits true? Goes on where it was; rewrites docs/limits.md

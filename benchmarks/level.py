@@ -81,7 +81,9 @@ CELLS = [
     ),
     Cell("One row", "tree", small, "20 each", 6.0, 50, 2000),
     Cell("One row", "tree", small, "20 each", 6.0, 200, 2000),
-    Cell("One row", "tree", small, "40 each", 6.0, 1000, 2000),
+    Cell("One row", "tree", small, "25 each", 6.0, 200, 2000),
+    Cell("One row", "tree", small, "39 each", 6.0, 1000, 2000),
+    Cell("One row", "tree", small, "115 each", 4.0, 1000, 2000),
     Cell("Candidates that nobody holds", "tree", Hostnames, "hosts", 4.0, 2000, 1000, "1,000 absent"),
     Cell("Candidates that nobody holds", "tree", Words, "words", 6.0, 2000, 1000, "1,000 absent"),
     Cell("Candidates beside found values", "tree", Hostnames, "hosts", 1.0, 100_000, 200, "500 hosts"),
@@ -124,7 +126,9 @@ def draw_crowd(cell: Cell, domain: Domain, rng: np.random.Generator) -> tuple[Hi
     bits = domain.bits
     if cell.crowd.endswith(" each"):
         held = int(cell.crowd.split()[0])
-        return population.uniform(cell.people, cell.people // held, bits, rng), None
+        groups, alone = divmod(cell.people, held)
+        counts = np.array([held] * groups + [1] * alone, np.int64)
+        return Histogram(population.random_items(len(counts), bits, rng), counts), None
     if cell.crowd == "flat":
         return population.uniform(cell.people, 2**bits - 1, bits, rng), None
     return population.zipf(cell.people, 1.3, min(200, 2**bits - 1), bits, rng), None

@@ -25,6 +25,8 @@ def test_crowds_have_their_people(crowd: str) -> None:
     domain = cell.domain()
     drawn, named = level.draw_crowd(cell, domain, np.random.default_rng(1))
     assert drawn.people == cell.people
+    if crowd == "20 each":
+        assert sorted(drawn.counts.tolist()) == [1] * 10 + [20] * 2
     if "absent" in cell.candidates:
         held = {item.tobytes() for item in drawn.items}
         assert not any(item.tobytes() in held for item in domain.encode(named))

@@ -111,8 +111,8 @@ class Hitter:
         The value, or "(other)".
     count : float
         Estimated number of people who hold it. Unbiased for a value chosen in advance. Near the detection limit a
-        value is found because noise lifted it, so counts found there are too high on average, by up to 0.4 standard
-        errors; the interval takes that into account.
+        value is found because noise lifted it, so counts found there are too high on average; the interval takes
+        that into account (docs/mechanisms.md, "Level and intervals").
     share : float
         The count divided by the number of reports.
     stderr : float

@@ -248,25 +248,29 @@ def _mixed(held: Floats, people: int, own: Triple, other: Triple) -> Triple:
 
 
 def _interpolated(function: Callable[[Floats, Floats], Floats], counts: Floats, extra: Floats) -> Floats:
-    """The function of each (count, extra); of some only where there are many and `extra` follows the count."""
+    """The function of each (count, extra); where there are many and `extra` follows the count, of some only."""
     counts, extra = (np.asarray(each, np.float64) for each in np.broadcast_arrays(counts, extra))
     if len(counts) <= 4 * _NODES:
         return function(counts, extra)
     order = np.argsort(counts, kind="stable")
-    places = order[np.unique(np.linspace(0, len(order) - 1, _NODES).round().astype(np.int64))]
     ends = np.linspace(counts[order[0]], counts[order[-1]], _NODES)
-    places = np.union1d(places, order[np.searchsorted(counts[order], ends).clip(max=len(order) - 1)])
+    ranks = np.union1d(np.linspace(0, len(order) - 1, _NODES).round(), np.searchsorted(counts[order], ends))
+    # Of neighbours the one with the least extra: what shares buckets has more than others with its count.
+    near = order[(ranks[1:-1, np.newaxis].astype(np.int64) + np.arange(-2, 3)).clip(0, len(order) - 1)]
+    places = near[np.arange(len(near)), np.argmin(extra[near], axis=1)]
+    places = np.concatenate([order[:1], places, order[-1:]])
     places = places[np.unique(counts[places], return_index=True)[1]]
-    follows = np.interp(counts, counts[places], extra[places])
-    if (np.abs(follows - extra) <= 1e-3 * np.maximum(extra, 1e-9)).all():
-        nodes = function(counts[places], extra[places])
-        found = np.interp(counts, counts[places], nodes)
-        # Where limits leave nobody or reach everybody they bend: there each is computed.
-        bends = np.flatnonzero((nodes[1:] == nodes[:-1]) != np.roll(nodes[1:] == nodes[:-1], 1))
-        for place in np.unique(np.concatenate([bends - 1, bends, bends + 1]).clip(0, len(nodes) - 2)):
-            low, high = counts[places[place]], counts[places[place + 1]]
-            inside = np.flatnonzero((counts >= low) & (counts <= high))
-            found[inside] = function(counts[inside], extra[inside])
-        return found
-    parts = range(0, len(counts), 1 << 16)
-    return np.concatenate([function(counts[p : p + (1 << 16)], extra[p : p + (1 << 16)]) for p in parts])
+    knots = counts[places]
+    nodes = function(knots, extra[places])
+    found = np.interp(counts, knots, nodes)
+    alone = np.abs(np.interp(counts, knots, extra[places]) - extra) > 1e-3 * np.maximum(extra, 1e-9)
+    # Where limits leave nobody or reach everybody they bend: there, too, each is computed.
+    level = nodes[1:] == nodes[:-1]
+    bends = np.flatnonzero(level[1:] != level[:-1])
+    segments = np.searchsorted(knots, counts, side="right") - 1
+    alone |= np.isin(segments, np.concatenate([bends, bends + 1]))
+    rest = np.flatnonzero(alone)
+    for start in range(0, len(rest), 1 << 16):
+        part = rest[start : start + (1 << 16)]
+        found[part] = function(counts[part], extra[part])
+    return found
