@@ -208,7 +208,7 @@ positive.
 **Why some are missed.** *64 bits*: a count must reach a threshold that has a quarter of the level and binomial tails;
 the column "by its tails" below is the least that z95 could be. Beyond that a value may fall out of the beam or stay in
 doubt, which is what keeps false positives rare. *Hosts*: one set of shares serves codes of all lengths, and a code is
-in the beam behind 8 bits of fingerprint, which only its end confirms. *256 bits*: the beam has 2^13 paths for the sake
+in the beam with bits of a fingerprint, which only its end confirms. *256 bits*: the beam has 2^13 paths for the sake
 of time, and a value must stay in it for 31 depths. *Candidates*: the list has half of the level, and few runs stand
 behind the figure.
 

@@ -41,7 +41,7 @@ except ModuleNotFoundError:  # run as a script, whose own folder is on the path
     from names import draw_name  # type: ignore[import-not-found,no-redef]
 
 Row = dict[str, Any]
-SEED = 9001  # never tune with this seed
+SEED = 9002  # never tune with this seed
 LOOSE = 1.15  # the stated limit may be at most this many times the true one
 WANTED = 200  # values of a class in a cell
 OTHERS = 50_000

@@ -409,6 +409,7 @@ class TestTheOwner:
             "survey_id": made,
             "reports": 0,
             "detection_limit": None,
+            "long_limit": None,
             "candidate_limit": None,
             "hitters": [],
         }

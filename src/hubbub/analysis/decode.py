@@ -100,7 +100,7 @@ def find_hitters(
     law = _law(decoder, tally.count)
     if isinstance(decoder, SubtractingDecoder):
         # All that the search finds is taken away, not only what is shown.
-        found = decoder.discover(tally, replace(half, top=max(half.top, _SUBTRACTED)))
+        found = decoder.discover(tally, replace(query, top=max(query.top, _SUBTRACTED)).split(2))
         scored = decoder.estimate_beside(tally, named, found.items)
         # So are the candidates that stand out themselves: they hide and fake each other in the same way.
         more = scored.items[_stands_out(law, scored, half) & ~_contained(scored.items, found.items)]

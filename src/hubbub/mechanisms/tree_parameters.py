@@ -1,0 +1,98 @@
+"""The parameters of a tree: derived from what is asked, written into the survey as integers, and read back, checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from hubbub.errors import ParameterError
+from hubbub.mechanisms.base import Request, whole
+from hubbub.mechanisms.tree_plan import TreePlan, beam_width, masks_for, plan_text_tree, plan_tree, text_beam_width
+from hubbub.model.coded_domain import CodedText
+from hubbub.model.domain_base import Domain
+from hubbub.numeric.sampling import response_threshold
+from hubbub.numeric.tree_kernels import MASK_BITS, ROW_BITS
+
+MAX_EPSILON = 6
+_STANDARD_FROM = 300_000  # people from which a larger tally pays
+_STANDARD_VALUES = 30  # or values that could be seen at once
+_FINGERPRINT_BITS = 16
+_TYPICAL_LENGTHS = {"hostnames-1": 56, "words-1": 44, "text-1": 64}  # bits of codes that should be found best
+_STATED_LENGTHS = {"hostnames-1": (48, 76), "words-1": (30, 48), "text-1": (48, 112)}  # the middle, and one in ten
+FIELDS = {
+    *("bucket_bits", "depths", "chunks", "ends", "masks", "keep_threshold", "beam_bits", "fingerprint_bits"),
+}
+
+
+def derive(request: Request) -> dict[str, Any]:
+    """Rows, shares, masks and the threshold, as integers."""
+    if request.epsilon > MAX_EPSILON:
+        raise ParameterError(f"tree must have an epsilon of at most {MAX_EPSILON}, got epsilon={request.epsilon}")
+    if request.bits > 512:
+        raise ParameterError(f"tree must have a universe of at most 2^512 values, got 2^{request.bits}")
+    size = request.options["size"]
+    # As many values as could be seen at once decide how crowded the buckets are.
+    epsilon = float(request.epsilon)
+    spread = math.sqrt(request.expected_reports) * 2 * math.exp(epsilon / 2) / math.expm1(epsilon)
+    crowded = request.expected_reports / (11 * spread) >= _STANDARD_VALUES
+    large = crowded or request.bits >= 128 or request.expected_reports >= _STANDARD_FROM
+    standard = size == "standard" or (size == "auto" and large)
+    domain = request.domain
+    if isinstance(domain, CodedText):
+        fingerprint = _FINGERPRINT_BITS
+        standard = size == "standard" or (size == "auto" and (crowded or request.expected_reports >= _STANDARD_FROM))
+        plan = plan_text_tree(fingerprint, request.bits, _typical_length(domain), standard)
+        beam = text_beam_width(standard)
+    else:
+        fingerprint = 0
+        plan = plan_tree(request.bits, standard)
+        beam = beam_width(request.bits, standard)
+    masks = masks_for(float(request.epsilon))
+    return {
+        "bucket_bits": plan.bucket_bits,
+        "depths": list(plan.depths),
+        "chunks": list(plan.chunks),
+        "ends": list(plan.ends),
+        "masks": masks,
+        "keep_threshold": str(response_threshold(request.epsilon, 1 << masks)),
+        "beam_bits": beam.bit_length() - 1,
+        "fingerprint_bits": fingerprint,
+    }
+
+
+def read_plan(parameters: Mapping[str, Any], bits: int) -> TreePlan:
+    """The plan a survey carries, checked: it is untrusted input to kernels that index by it."""
+    bucket_bits = whole(parameters, "bucket_bits", 1, MASK_BITS)
+    lists = {}
+    for name in ("depths", "chunks", "ends"):
+        value = parameters[name]
+        if not isinstance(value, list) or not all(type(number) is int for number in value):
+            raise ParameterError(f"parameters.{name} must be a list of whole numbers, got {value!r}")
+        lists[name] = tuple(value)
+    depths, chunks, ends = lists["depths"], lists["chunks"], lists["ends"]
+    if not 1 <= len(depths) <= 200 or not len(depths) == len(chunks) == len(ends):
+        raise ParameterError(f"parameters.depths must have 1 to 200 entries like chunks and ends, got {len(depths)}")
+    rising = all(a < b for a, b in zip((0, *ends), ends, strict=False))
+    if not rising or ends[-1] != 1 << ROW_BITS:
+        raise ParameterError("parameters.ends must rise to 2^24, got another sequence")
+    for above, depth, chunk in zip((0, *depths), depths, chunks, strict=False):
+        if not (above <= depth <= bits and 0 <= chunk <= min(bucket_bits, depth)):
+            raise ParameterError(f"parameters.depths must descend to the {bits} bits of an item, got {depths}")
+    if depths[-1] != bits:
+        raise ParameterError(f"parameters.depths must end at the {bits} bits of an item, got {depths[-1]}")
+    return TreePlan(bucket_bits, depths, chunks, ends)
+
+
+def _typical_length(domain: Domain) -> int:
+    """Code bits of the values the tree is built to find best."""
+    assert isinstance(domain, CodedText)  # noqa: S101  # only text has a code
+    return min(_TYPICAL_LENGTHS[domain.normalization], domain.width)
+
+
+def stated_lengths(domain: Domain, bits: int) -> tuple[int, int]:
+    """Code bits of a usual and of a long value, for which the detection limit is stated; numbers are all alike."""
+    if not isinstance(domain, CodedText):
+        return bits, bits
+    usual, long = _STATED_LENGTHS[domain.normalization]
+    return min(usual, bits), min(long, bits)
