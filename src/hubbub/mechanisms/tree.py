@@ -274,7 +274,8 @@ class Tree:
 
         That is (e^ε + q − 1)/(e^ε − 1) if its symbol is the value's, and −1/(q − 1) times that if it is not; a trace
         more where buckets are hashed, since what an even spread would put there is taken off. It holds for `estimate`,
-        which sums over rows. What `discover` reports is scaled by the `inflation` of its `Fit`.
+        which sums over rows. In `discover` a value that shares no bucket with another is moved by at most that times
+        the `inflation` of its `Fit`; for values that share buckets no bound is proved.
         """
         spread = 1 / (1 << self.plan.bucket_bits) if self.rows > 1 else 0.0
         most, least = (self.symbols - 1) * self.gain, -self.gain
