@@ -86,6 +86,15 @@ def draw_value(kind: str, span: tuple[int, int], rng: np.random.Generator) -> tu
     return int(rng.integers(0, 2**64 - 1, dtype=np.uint64)), 64
 
 
+@cache
+def stated(cell: Cell, bits: int) -> float:
+    """The stated limit of values of so many bits, when the people of every row are as many as expected."""
+    survey = create_survey("limits", DOMAINS[cell.domain](), cell.epsilon, None, "tree", {}, cell.people)
+    tree = mechanism_for(survey)
+    assert isinstance(tree, Tree)  # noqa: S101
+    return found_from(tree, np.rint(np.diff((0, *tree.plan.ends)) / 2**24 * cell.people), bits, Query())
+
+
 def measure(cell: Cell, seed: int, run: int) -> Row:
     """One crowd: which of the values planted at the limit of their length, and below it, were found."""
     started = time.process_time()
@@ -94,18 +103,14 @@ def measure(cell: Cell, seed: int, run: int) -> Row:
     survey = create_survey("limits", domain, cell.epsilon, None, "tree", {}, cell.people, public_seed=rng.bytes(32))
     tree = mechanism_for(survey)
     assert isinstance(tree, Tree)  # noqa: S101
-    rows = np.rint(np.diff((0, *tree.plan.ends)) / 2**24 * cell.people)
-    limits: dict[int, float] = {}
     planted: dict[object, tuple[str, int, int]] = {}
     classes = list(LENGTHS[cell.domain])
     room = 0.6 * cell.people
     for number in range(24):
         name = classes[(run + number) % len(classes)]
         value, bits = draw_value(cell.domain, LENGTHS[cell.domain][name], rng)
-        if bits not in limits:
-            limits[bits] = found_from(tree, rows, bits, Query())
-        below = int(rng.integers(2))
-        count = limits[bits] / (LOOSE if below else 1.0)
+        below = int(rng.integers(4) == 0)
+        count = stated(cell, bits) / (LOOSE if below else 1.0)
         if not math.isfinite(count) or (planted and count > room):
             continue
         planted.setdefault(value, (name, below, math.ceil(count)))
@@ -133,14 +138,14 @@ def measure(cell: Cell, seed: int, run: int) -> Row:
             for value, (_, _, count) in planted.items()
             if value in found
         ),
-        "limits": {name: _limit(tree, rows, cell.domain, name) for name in classes} if run == 0 else {},
+        "limits": {name: _limit(cell, name) for name in classes} if run == 0 else {},
         "seconds": time.process_time() - started,
     }
 
 
-def _limit(tree: Tree, rows: np.ndarray, kind: str, name: str) -> float | None:
-    low, high = LENGTHS[kind][name]
-    limit = found_from(tree, rows, (low + high - 1) // 2, Query())
+def _limit(cell: Cell, name: str) -> float | None:
+    low, high = LENGTHS[cell.domain][name]
+    limit = stated(cell, (low + high - 1) // 2)
     return limit if math.isfinite(limit) else None
 
 

@@ -21,9 +21,9 @@ class TreeLevels:
     people: NDArray[np.float64]
     noise: float
 
-    def without(self, estimates: NDArray[np.float64]) -> TreeLevels:
+    def without(self, estimates: NDArray[np.float32]) -> TreeLevels:
         """The same people, with other estimates."""
-        return TreeLevels(estimates.astype(np.float32), self.people, self.noise)
+        return TreeLevels(estimates, self.people, self.noise)
 
     def parts(self, buckets: NDArray[np.uint64]) -> NDArray[np.float64]:
         """What each row says of its bucket, shape (n, rows)."""
@@ -98,7 +98,7 @@ def refit(tree: Tree, levels: TreeLevels, paths: NDArray[np.uint64]) -> Fit:
     uneven = np.array([not even for _, even in judged], bool) | ~trusted.all(axis=1)
     if not trusted.all():
         shares, inflation = _least_squares(levels.people, buckets, seen, trusted)
-    left = levels.estimates.astype(np.float64)
+    left = levels.estimates.copy()
     # What a bucket holds of them is estimated by their shares of its row and by what the bucket says, weighted by
     # their variances. Where the bucket is not trusted the rest may be another value's.
     expected = _expected(np.maximum(shares, 0.0), levels.people, buckets)

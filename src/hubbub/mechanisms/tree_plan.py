@@ -24,7 +24,6 @@ _TEXT_SHORTEST = 20  # bits of codes from which ways to go on must be told apart
 _FINGERPRINT_SAVES = 8  # bits of doubt about the rest of a code that its fingerprint settles
 _TEXT_FINE = 24  # bits beyond the typical length down to which the steps are of 4 bits
 _QUOTA = 128  # paths of the beam under one root
-_TEXT_QUOTA = 256  # more, since a root keeps paths that only their fingerprint will rule out
 LIST_WIDTH = 1024  # paths in the list of a promising root
 TEXT_BROAD = 24  # bits below the root in which the beam of a text is broad
 _TEXT_FAR = 5  # steps of 8 bits from which a narrow beam is enough
@@ -185,9 +184,12 @@ def beam_widths(beam: int, depths: Sequence[int], chunks: Sequence[int], coded: 
 
 
 def root_quotas(beams: Sequence[int], chunks: Sequence[int], coded: bool) -> list[int]:
-    """Paths of the beam under one root at each depth: without that the paths of one giant fill the beam."""
+    """Paths of the beam under one root at each depth: without that the paths of one giant fill the beam.
+
+    The roots of texts have no quota: they share the beam where it is crowded.
+    """
     if coded:
-        return [min(max(width >> 9, 16), _TEXT_QUOTA) for width in beams]
+        return [1 << 40] * len(beams)
     return [_QUOTA >> max(chunk - 4, 0) // 2 for chunk in (*chunks[1:], 0)]
 
 

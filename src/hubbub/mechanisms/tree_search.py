@@ -28,9 +28,12 @@ _PASSES = 4
 _LISTED = 64
 _MAX_ROOTS = 512  # promising roots looked into in one pass
 _HOPELESS = -10.0  # bits; a list whose best path ranks so low will not be accepted
-_LEAST_QUOTA = 16  # paths of a root in a beam that is crowded
-_ROOTS_APART = 16  # bits below the roots of texts; what is said deeper is said of few
-_LEAST_RANK = 4.0  # bits; of a hundred thousand paths in a beam some have more by chance
+_FINE_CHUNK = 4  # bits
+_ROOTS_APART = 8  # bits below the roots of texts; what is said deeper is said of few
+_BELOW = 2.0  # bits; at high evidence the tails are lighter than 2^−bits
+_ENDED = 10.0  # bits that a text has gained when it has ended, since its fingerprint is right
+_NOTICED = 20.0  # bits; of 2^18 roots hardly one has so much by chance
+_LEAST_RANK = 8.0  # bits; of a hundred thousand paths in a beam some have more by chance
 _NEAR = 0.5  # a root is promising from this many standard errors below acceptance
 _SAMPLE = 1 << 16  # children looked at to see where the beam ends
 
@@ -82,6 +85,9 @@ class _Walk:
         self._beam_widths = beam_widths(tree.beam, self.depths.bits, self.depths.chunks, coded)
         self._quotas = root_quotas(self._beam_widths, self.depths.chunks, coded)
         self._list_widths = list_widths(self.depths.chunks)
+        # Few texts go on where chunks are wide, and those that do have stood out before.
+        wide = [number for number, chunk in enumerate(self.depths.chunks) if number > 0 and chunk > _FINE_CHUNK]
+        self._beam_ends = wide[0] if coded and wide else len(self.depths.bits)
         # For texts: depths that tell roots apart, and the best evidence from below them for each root in a beam.
         self._above = sum(depth <= self.depths.bits[0] + _ROOTS_APART for depth in self.depths.bits)
         self._pass = levels, np.full(tree.rows, np.inf)
@@ -91,7 +97,7 @@ class _Walk:
         self._roots = _MAX_ROOTS if tree.code is None else _MAX_ROOTS // 4
 
     def beam(self, levels: TreeLevels, capped: bool) -> Front:
-        """The best paths of full depth, best first.
+        """The best paths, best first: of full depth, or for text as deep as roots are told apart by it.
 
         From the second pass on no row may give more than ln(buckets/32) nats: more than that is a collision more
         often than a value, once the giants are gone.
@@ -105,35 +111,54 @@ class _Walk:
         self._ranks = np.full(1 << self.depths.bits[0], -np.inf, np.float32)
         self._sizes = np.zeros(len(self._ranks))
         self._pass = levels, caps
-        for number in range(1, len(self.depths.bits)):
+        for number in range(1, self._beam_ends):
             front, ranks, crowding = self._grow(number, levels, caps, front, crowding)
             if self.tree.code is not None:
                 self._remember(number, front, ranks)
+                # A root that stands out will have a list of its own, and leaves the beam to the others.
+                noticed = self._ranks[self._root_of(front.paths).astype(np.int64)] >= _NOTICED
+                if noticed.any() and number + 1 < self._beam_ends:
+                    front = front.take(np.flatnonzero(~noticed))
+                    if not len(front.paths):
+                        break
         return front.take(np.argsort(-ranks, kind="stable"))
 
     def _remember(self, number: int, front: Front, ranks: NDArray[np.float32]) -> None:
-        """Keep for each root the best evidence so far of the rows well below it, and the count that they speak of.
+        """Keep for each root the best evidence so far, and the count that it speaks of.
 
-        So a root stands out even if its value's own path is crowded out later; and roots that many share who have
-        nothing else in common, such as all addresses that begin alike, do not hide the others.
+        Of its best path what the rows well below the root say, so that roots which many share who have nothing else
+        in common, such as all addresses that begin alike, do not hide the others; and of its best text that has ended
+        what all rows say. So a root stands out even if its value's own path is crowded out later.
         """
-        above = self._above
+        above, tree = self._above, self.tree
         people = self.depths.people[above : number + 1].sum()
-        if number < above or not len(ranks) or people <= 0:
+        if number < above or not len(ranks) or people <= 0 or tree.code is None:
             return
-        roots = self._root_of(front.paths).astype(np.int64)
-        order = np.lexsort((ranks, roots))
-        last = order[np.flatnonzero(np.diff(roots[order], append=-1))]  # the best path of each root
-        best, roots = front.take(last), roots[last]
-        below = best.scores - sum(self._said(row, best.paths) for row in np.concatenate(self.depths.rows[:above]))
+        best = self._best_of_roots(front, ranks, np.arange(len(ranks)))
+        some = front.take(best)
+        below = some.scores - sum(self._said(row, some.paths) for row in np.concatenate(self.depths.rows[:above]))
         errors = np.arange(len(self._evidence(1)[0])) / tree_kernels.EVIDENCE_STEPS - tree_kernels.EVIDENCE_FROM
         spread = math.sqrt(self.depths.variance[above : number + 1].sum())
-        bits = np.interp(below / spread, errors, self.tree.evidence(float(people)))
+        bits = np.interp(below / spread, errors, tree.evidence(float(people)))
         depth = self.depths.bits[above - 1]
-        bits -= np.maximum(best.used - (depth - fingerprint_before(self.tree.fingerprint, depth)), 0.0)
+        bits -= np.maximum(some.used - (depth - fingerprint_before(tree.fingerprint, depth)), 0.0)
+        self._note(some, bits, below / people)
+        ended = self._best_of_roots(front, ranks, np.flatnonzero(front.nodes == tree.code.done))
+        some = front.take(ended)
+        self._note(some, ranks[ended] + _ENDED, some.scores / self.depths.people[: number + 1].sum())
+
+    def _best_of_roots(self, front: Front, ranks: NDArray[np.float32], of: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Of some paths the best of each root."""
+        roots = self._root_of(front.paths[of])
+        order = np.lexsort((ranks[of], roots))
+        return np.asarray(of[order[np.flatnonzero(np.append(np.diff(roots[order]) != 0, len(of) > 0))]])
+
+    def _note(self, best: Front, bits: NDArray[np.float64], shares: NDArray[np.float64]) -> None:
+        """Keep bits and shares of the people as counts, where they are better than what is known of the root."""
+        roots = self._root_of(best.paths).astype(np.int64)
         better = bits > self._ranks[roots]
         self._ranks[roots[better]] = bits[better]
-        self._sizes[roots[better]] = below[better] * self.depths.people.sum() / people
+        self._sizes[roots[better]] = shares[better] * self.depths.people.sum()
 
     def _said(self, row: int, paths: NDArray[np.uint64]) -> NDArray[np.float64]:
         """What a row said of some paths in this pass, each at most its cap."""
@@ -159,8 +184,9 @@ class _Walk:
 
     def _outstanding_roots(self) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
         """The roots of texts with the most evidence for one of their paths anywhere in the beam, and its count."""
-        order = np.argsort(-self._ranks, kind="stable")[: self._roots]
-        order = order[self._ranks[order] > _LEAST_RANK]
+        order = np.argsort(-self._ranks, kind="stable")[:_MAX_ROOTS]
+        least = np.where(np.arange(len(order)) < self._roots, _LEAST_RANK, _NOTICED)
+        order = order[self._ranks[order] > least]
         roots = np.zeros((len(order), self.tree.path_words), np.uint64)
         roots[:, 0] = order.astype(np.uint64) << np.uint64(64 - self.depths.bits[0])
         return roots, self._sizes[order]
@@ -332,29 +358,34 @@ class _Walk:
         reach = int(wanted * crowding)
         while True:
             cut = sample[reach // every] if reach // every < len(sample) else np.float32(-np.inf)
+            cut = min(cut, self._highest_cut(number))
             needed = self._needed_scores(number, float(cut))
             filled, turned_away = tree_kernels.grow(
                 step, levels.estimates, own_caps, *front, shift, quota, cut, needed, places, scores, ranks
             )
             if filled >= 0.8 * wanted or reach // every >= len(sample):
-                # Where very many roots are full (all values begin alike), each must do with less, or no other is in.
-                full = self._full_roots(front, places[:filled] >> chunk, quota) if turned_away else 0
-                if self.tree.code is None or quota <= _LEAST_QUOTA or full * quota <= wanted // 2:
-                    break
-                quota = max(_LEAST_QUOTA, wanted // (4 * full))
+                break
             reach = max(wanted + turned_away, 2 * reach)
+        crowding = min(max(reach / max(filled, 1), 1.0), 1e6)
+        if filled > 1.2 * wanted and self.tree.code is not None:
+            # Many paths are high because of what their roots have in common: the roots share the beam.
+            filled = tree_kernels.share(self._root_of(front.paths), chunk, wanted, filled, places, scores, ranks)
         chosen = np.arange(filled)
         if filled > 1.2 * wanted:
             chosen = np.sort(np.argpartition(ranks[:filled], filled - wanted)[filled - wanted :])
-        crowding = min(max(reach / max(filled, 1), 1.0), 1e6)
         grown = self._descend(number, front, scores[chosen], places[chosen])
         possible = np.flatnonzero(grown.scores > -np.inf)
         return grown.take(possible), ranks[chosen[possible]], crowding
 
-    def _full_roots(self, front: Front, parents: NDArray[np.int64], quota: int) -> int:
-        """How many roots have as many children as they may."""
-        roots = self._root_of(front.paths)[parents]
-        return int(np.count_nonzero(np.unique(roots, return_counts=True)[1] >= quota))
+    def _highest_cut(self, number: int) -> np.float32:
+        """The highest rank, in bits, at which a beam of texts may end: where it ends if nobody holds anything.
+
+        If it would end higher, then many values begin alike, and the beam is full of their roots.
+        """
+        if self.tree.code is None:
+            return np.float32(np.inf)
+        known = fingerprint_before(self.tree.fingerprint, self.depths.bits[number])
+        return np.float32(known - math.log2(self._beam_widths[number]) - _BELOW)
 
     def _descend(self, number: int, front: Front, scores: NDArray[np.float32], chosen: NDArray[np.int64]) -> Front:
         """The chosen children, with their scores."""

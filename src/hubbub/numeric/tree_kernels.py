@@ -301,6 +301,40 @@ def _keep_best(places, scores, ranks, first, end, count):  # type: ignore[no-unt
 
 
 @njit(cache=True, nogil=True)
+def share(roots, chunk, wanted, filled, places, scores, ranks):  # type: ignore[no-untyped-def]
+    """Of the first `filled` children keep about as many as wanted, the best of each root, with one quota for all roots.
+
+    `roots` has the root of each parent; the children of one root stand side by side. Returns where they end.
+    """
+    firsts = np.empty(filled + 1, np.int64)
+    many = 0
+    for j in range(filled):
+        if j == 0 or roots[places[j] >> chunk] != roots[places[j - 1] >> chunk]:
+            firsts[many] = j
+            many += 1
+    firsts[many] = filled
+    low, high = 1, filled  # the largest quota that keeps no more than wanted
+    while low < high:
+        middle = (low + high + 1) // 2
+        total = 0
+        for k in range(many):
+            total += min(firsts[k + 1] - firsts[k], middle)
+        if total <= wanted:
+            low = middle
+        else:
+            high = middle - 1
+    kept = 0
+    for k in range(many):
+        first, end = firsts[k], firsts[k + 1]
+        if end - first > low:
+            end = _keep_best(places, scores, ranks, first, end, low)
+        for j in range(first, end):
+            places[kept], scores[kept], ranks[kept] = places[j], scores[j], ranks[j]
+            kept += 1
+    return kept
+
+
+@njit(cache=True, nogil=True)
 def with_chunk(paths, chosen, chunks, depth, chunk, out):  # type: ignore[no-untyped-def]
     """The chosen paths, each grown by a chunk that ends at `depth`."""
     for i in range(chosen.shape[0]):
