@@ -341,16 +341,22 @@ def scored(found: Sequence[object], largest: set[int]) -> Row:
     return {"reported": len(found), "right": right, "f1": 2 * right / (len(found) + len(largest))}
 
 
-def run_cells(cells: Iterable[tuple[Cell, int]], seed: int, workers: int) -> list[Row]:
-    """All runs of all cells, summed up."""
+def run_cells(cells: Iterable[tuple[Cell, int]], seed: int, workers: int, kept: Path | None) -> list[Row]:
+    """All runs of all cells, summed up; cells that are in the file `kept` are taken from there."""
+    known: dict[str, list[Row]] = json.loads(kept.read_text("utf-8")) if kept and kept.exists() else {}
     rows = []
     with ProcessPoolExecutor(max(1, workers)) as pool:
         each: Callable[..., Iterable[Row]] = pool.map if workers else map
         for cell, runs in cells:
-            start = time.perf_counter()
-            done = list(each(measure, [cell] * runs, [seed] * runs, range(runs)))
-            rows += [summary(cell, who, [row[who] for row in done], seed) for who in done[0]]
-            print(f"{cell.name}: {runs} runs, {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
+            key = f"{cell.name}, {runs} runs, seed {seed}"
+            if key not in known:
+                start = time.perf_counter()
+                done = list(each(measure, [cell] * runs, [seed] * runs, range(runs)))
+                known[key] = [summary(cell, who, [row[who] for row in done], seed) for who in done[0]]
+                print(f"{key}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
+                if kept:
+                    kept.write_text(json.dumps(known), "utf-8")
+            rows += known[key]
     return rows
 
 
@@ -384,14 +390,15 @@ def run_names(runs: int, seed: int, workers: int) -> tuple[list[Row], Row]:
 def run(given: argparse.Namespace) -> Row:
     """All numbers of a run."""
     full = given.runs or 200
+    few = min(full // 2, given.few)
     if given.quick:
         cells = [(near(1, 100_000), 24), (near(4, 100_000), 24), (near(1, MILLION), 8), (LOADS[0], 4), (PEERS[1], 4)]
     else:
-        cells = [(cell, full if cell.people < MILLION else full // 2) for cell in EPSILONS if cell not in LOADS]
-        cells += [(cell, full) for cell in LOADS] + [(cell, full // 2) for cell in (*WIDE, *PEERS)]
+        cells = [(cell, full if cell.people < MILLION else few) for cell in EPSILONS if cell not in LOADS]
+        cells += [(cell, full) for cell in LOADS] + [(cell, few) for cell in (*WIDE, *PEERS)]
     timed = [(bits, size) for bits, size in SPEEDS if not given.quick or bits == 64]
     speeds = [speed(near(1, 1 << 20, bits, planted=10), size, given.seed) for bits, size in timed]
-    found_names, candidates = run_names(2 if given.quick else full // 2, given.seed, given.workers)
+    found_names, candidates = run_names(2 if given.quick else few, given.seed, given.workers)
     packages = {"numpy": np.__version__, "scipy": scipy.__version__, "hubbub": hubbub.__version__}
     return {
         "seed": given.seed,
@@ -402,7 +409,7 @@ def run(given: argparse.Namespace) -> Row:
         "pure_ldp": "pure-ldp was left out of a quick run" if given.quick else against_pure_ldp(given.seed),
         "names": found_names,
         "candidates": candidates,
-        "cells": run_cells(cells, given.seed, given.workers),
+        "cells": run_cells(cells, given.seed, given.workers, given.kept),
     }
 
 
@@ -414,6 +421,8 @@ def main() -> None:
     parser.add_argument("--write", type=Path, metavar="FILE.md", help="write the page instead of printing it")
     parser.add_argument("--seed", type=int, default=SEED, help=f"all crowds and reports follow from it ({SEED})")
     parser.add_argument("--runs", type=int, metavar="N", help="runs of each load (200); half for other cells")
+    parser.add_argument("--few", type=int, metavar="N", default=100, help="at most so many of cells that take long")
+    parser.add_argument("--kept", type=Path, metavar="FILE", help="keep cells as they end, and go on from there")
     parser.add_argument("--workers", type=int, default=2, help="processes (2); 0 for none")
     given = parser.parse_args()
     results = run(given)

@@ -11,13 +11,11 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import sys
 import time
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,12 +34,14 @@ from hubbub.model.mechanism import Items
 from hubbub.simulation.rehearsal import rehearse
 
 try:
+    from benchmarks.kept_runs import add_options, run_all
     from benchmarks.names import draw_name
 except ModuleNotFoundError:  # run as a script, whose own folder is on the path
+    from kept_runs import add_options, run_all  # type: ignore[import-not-found,no-redef]
     from names import draw_name  # type: ignore[import-not-found,no-redef]
 
 Row = dict[str, Any]
-SEED = 9002  # never tune with this seed
+SEED = 9003  # never tune with this seed
 LOOSE = 1.15  # the stated limit may be at most this many times the true one
 WANTED = 200  # values of a class in a cell
 OTHERS = 50_000
@@ -88,14 +88,14 @@ def draw_value(kind: str, span: tuple[int, int], rng: np.random.Generator) -> tu
 
 @cache
 def stated(cell: Cell, bits: int) -> float:
-    """The stated limit of values of so many bits, when the people of every row are as many as expected."""
+    """The stated limit of values of so many bits."""
     survey = create_survey("limits", DOMAINS[cell.domain](), cell.epsilon, None, "tree", {}, cell.people)
     tree = mechanism_for(survey)
     assert isinstance(tree, Tree)  # noqa: S101
-    return found_from(tree, np.rint(np.diff((0, *tree.plan.ends)) / 2**24 * cell.people), bits, Query())
+    return found_from(tree, cell.people, bits, Query())
 
 
-def measure(cell: Cell, seed: int, run: int) -> Row:
+def measure(cell: Cell, run: int, seed: int) -> Row:
     """One crowd: which of the values planted at the limit of their length, and below it, were found."""
     started = time.process_time()
     rng = np.random.default_rng([seed, zlib.crc32(repr(cell).encode()), run])
@@ -172,37 +172,6 @@ def runs_of(done: list[Row], wanted: int) -> int:
         return 0
     rate = max(fewest / len(done), 0.1)
     return min(math.ceil((wanted - fewest) / rate), 12)
-
-
-def run_all(todo: list[Cell], seed: int, state: Path, workers: int, minutes: float, wanted: int) -> list[Row]:
-    """Every run that is missing, written to the state file as it ends."""
-    rows = [json.loads(line) for line in state.read_text("utf-8").splitlines()] if state.exists() else []
-    known: dict[Cell, list[Row]] = defaultdict(list)
-    for row in rows:
-        known[Cell(row["domain"], row["people"], row["epsilon"])].append(row)
-    end = time.monotonic() + 60 * minutes
-    with ProcessPoolExecutor(workers) as pool, state.open("a", encoding="utf-8") as file:
-        while time.monotonic() < end:
-            jobs = {
-                pool.submit(measure, cell, seed, len(known[cell]) + number): cell
-                for cell in todo
-                for number in range(runs_of(sorted(known[cell], key=lambda row: row["run"]), wanted))
-            }
-            if not jobs:
-                break
-            for job in as_completed(jobs):
-                if job.cancelled():
-                    continue
-                row = job.result()
-                known[jobs[job]].append(row)
-                file.write(json.dumps(row) + "\n")
-                file.flush()
-                if time.monotonic() > end:
-                    for other in jobs:
-                        other.cancel()
-            done = sum(len(some) for some in known.values())
-            print(f"{done} runs", file=sys.stderr, flush=True)
-    return [row for some in known.values() for row in some]
 
 
 def summary(rows: list[Row]) -> Iterator[Row]:
@@ -294,14 +263,14 @@ def main() -> None:
     """Run and print or write."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--state", type=Path, default=Path("limits.jsonl"), help="where runs are kept; goes on from it")
+    add_options(parser, Path("limits.jsonl"))
     parser.add_argument("--write", type=Path, help="write the page here")
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--minutes", type=float, default=600.0, help="stop after about so long")
     parser.add_argument("--values", type=int, default=WANTED, help="values of each class at the limit in each cell")
     parser.add_argument("--seed", type=int, default=SEED)
     args = parser.parse_args()
-    rows = run_all(cells(args.quick), args.seed, args.state, args.workers, args.minutes, args.values)
+    rows = run_all(
+        cells(args.quick), partial(measure, seed=args.seed), partial(runs_of, wanted=args.values), args.state, args
+    )
     text = page(rows, "python benchmarks/limits.py --state limits.jsonl --write docs/limits.md")
     if args.write:
         args.write.write_text(text, "utf-8")

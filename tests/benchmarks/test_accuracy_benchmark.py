@@ -18,7 +18,7 @@ def tiny() -> list[accuracy.Row]:
     cells = [(TINY, 2), (TINY._replace(load="peers", peers=True), 1)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(accuracy, "RESAMPLES", 40)
-        return list(json.loads(json.dumps(accuracy.run_cells(cells, seed=1, workers=0))))
+        return list(json.loads(json.dumps(accuracy.run_cells(cells, seed=1, workers=0, kept=None))))
 
 
 def test_a_cell_has_every_number(tiny: list[accuracy.Row]) -> None:

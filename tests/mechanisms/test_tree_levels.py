@@ -15,9 +15,11 @@ class Shared:
     """As much of a tree as `refit` asks for: values whose buckets are given, one row of numbers for each."""
 
     own_noise, symbols = 0.5, 4
+    code: str | None = None  # of numbers; texts have one
 
     def __init__(self, buckets: np.ndarray) -> None:
         self.known = buckets.astype(np.uint64)
+        self.rows = buckets.shape[1]
 
     def buckets(self, paths: np.ndarray) -> np.ndarray:
         """The buckets of the values with these numbers."""
@@ -79,6 +81,33 @@ def test_a_value_that_shares_nothing_has_the_sum_of_its_rows() -> None:
     fit = refit(tree, levels, np.zeros((1, 1), np.uint64))
     assert fit.counts[0] == pytest.approx(levels.sums(tree.known[:1])[0], rel=1e-6)
     assert fit.inflation[0] == pytest.approx(1.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_first_rows_that_an_unknown_text_shares_are_left_out(seed: int) -> None:
+    """Two texts part after some rows: alone, one is counted by the rows below; together, both by all of theirs."""
+    rng = np.random.default_rng(seed)
+    rows, parted = 12, int(rng.integers(3, 9))
+    buckets = rng.integers(0, 8, (2, rows))
+    buckets[1] = np.where(np.arange(rows) < parted, buckets[0], (buckets[0] + 1 + np.arange(rows) % 3) % 8)
+    people = rng.integers(2000, 9000, rows).astype(np.float64)
+    estimates = rng.normal(0, np.sqrt(0.4 * people)[:, np.newaxis], (rows, 8))
+    for each in buckets:
+        estimates[np.arange(rows), each] += 0.04 * people
+    levels = TreeLevels(estimates.astype(np.float32), people, 0.4)
+    tree = Shared(buckets)
+    assert refit(tree, levels, np.zeros((1, 1), np.uint64)).trusted.any(axis=1).all()
+    tree.code = "text"
+    alone = refit(tree, levels, np.zeros((1, 1), np.uint64))
+    assert alone.trusted[0].tolist() == [row >= parted for row in range(rows)]
+    held = 0.04 * people.sum()
+    assert alone.with_shared[0] > 1.05 * held  # what the rows say with the other text in them
+    below = people[parted:].sum() / people.sum()
+    assert alone.inflation[0] == pytest.approx(1 / below, rel=1e-6)
+    assert abs(alone.counts[0] - held) < 5 * np.sqrt(0.4 * people.sum() * alone.inflation[0])
+    both = refit(tree, levels, np.arange(2, dtype=np.uint64)[:, np.newaxis])
+    assert both.trusted.all()
+    assert (np.abs(both.counts - held) < 5 * np.sqrt(0.4 * people.sum() * both.inflation)).all()
 
 
 @pytest.mark.parametrize("seed", range(10))

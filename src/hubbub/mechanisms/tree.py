@@ -407,23 +407,22 @@ class Tree:
             counts,
             self._stderrs(levels, counts) * np.sqrt(fit.inflation[order]),
             threshold=-math.inf if query.best_guess else float(needed.min(initial=usual)),
-            detection_limit=found_from(self, levels.people, typical, query),
+            detection_limit=found_from(self, people, typical, query),
             log_priors=self.log_priors(paths),
             doubts=doubts[order],
-            long_limit=None if self.code is None else found_from(self, levels.people, long, query),
+            long_limit=None if self.code is None else found_from(self, people, long, query),
             uneven=fit.uneven[order],
         )
 
     def limits_for(self, tally: Tally, items: Items, query: Query) -> NDArray[np.float64]:
         """How many must hold each item for `discover` to find it with a chance of about 95 %."""
         check_tally(tally, self.survey_id, self.cells_shape)
-        people = tally.cells[self.rows << self.plan.bucket_bits :].astype(np.float64)
         lengths = np.full(len(items), self.bits)
         if self.code is not None:
             lengths = np.rint(self.code.lengths(check_items(items, self.survey.domain), self.bits)).astype(np.int64)
         if self.rows == 1:
             return np.full(len(items), self._seen_from(tally.count, query))
-        found = {length: found_from(self, people, length, query) for length in set(lengths.tolist())}
+        found = {length: found_from(self, tally.count, length, query) for length in set(lengths.tolist())}
         return np.array([found[length] for length in lengths.tolist()])
 
     def _seen_from(self, people: int, query: Query) -> float:

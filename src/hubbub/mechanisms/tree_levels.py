@@ -68,11 +68,14 @@ class Fit(NamedTuple):
     counts : float array
         People who hold each value: least squares over all rows, so that values which share buckets are told apart by
         the rows where they do not.
+    with_shared : float array
+        The same with rows that a text seems to share with another one, which are left out of `counts`.
     inflation : float array
         How many times the variance of a value that shares no bucket each count has; at least 1.
     trusted : bool array, shape (values, rows)
         The rows that were used. A row that says far more of a value than the others do is a collision with a value
-        that is not in the fit, or forged reports, and is left out.
+        that is not in the fit, or forged reports, and is left out; so are the first rows of a text if they say more
+        than the rest, since another text that begins alike shares them.
     uneven : bool array
         Values of which the rows say different things, whether or not rows were left out.
     left : TreeLevels
@@ -80,6 +83,7 @@ class Fit(NamedTuple):
     """
 
     counts: NDArray[np.float64]
+    with_shared: NDArray[np.float64]
     inflation: NDArray[np.float64]
     trusted: NDArray[np.bool_]
     uneven: NDArray[np.bool_]
@@ -98,6 +102,12 @@ def refit(tree: Tree, levels: TreeLevels, paths: NDArray[np.uint64]) -> Fit:
     uneven = np.array([not even for _, even in judged], bool) | ~trusted.all(axis=1)
     if not trusted.all():
         shares, inflation = _least_squares(levels.people, buckets, seen, trusted)
+    with_all, shared = shares, np.zeros(len(paths), np.int64)
+    if tree.code is not None:
+        shared = np.array([_rows_shared(tree, levels, *each) for each in zip(seen - others, trusted, strict=True)], int)
+    if shared.any():
+        trusted &= np.arange(tree.rows) >= shared[:, np.newaxis]
+        shares, inflation = _least_squares(levels.people, buckets, seen, trusted)
     left = levels.estimates.copy()
     # What a bucket holds of them is estimated by their shares of its row and by what the bucket says, weighted by
     # their variances. Where the bucket is not trusted the rest may be another value's.
@@ -107,7 +117,7 @@ def refit(tree: Tree, levels: TreeLevels, paths: NDArray[np.uint64]) -> Fit:
     rows = np.arange(len(levels.people))
     left[rows, buckets] = seen - held  # values that share a bucket have the same there
     people = float(levels.people.sum())
-    return Fit(shares * people, inflation, trusted, uneven, levels.without(left))
+    return Fit(shares * people, with_all * people, inflation, trusted, uneven, levels.without(left))
 
 
 def _least_squares(
@@ -144,6 +154,8 @@ def _expected(
 
 _FEW_MATCHES = 4.0  # in a pool of rows, for a normal law to be near enough
 _AT_MOST_DROPPED = 1 / 3  # of the people
+_STEP = 3.5  # standard errors between the rows above and below
+_LEAST_APART = 0.05  # of the people, in the rows below
 
 
 def trusted_rows(tree: Tree, levels: TreeLevels, parts: NDArray[np.float64]) -> tuple[NDArray[np.bool_], bool]:
@@ -172,6 +184,26 @@ def trusted_rows(tree: Tree, levels: TreeLevels, parts: NDArray[np.float64]) -> 
         if deviations[worst] < 3.0 or levels.people[rest].sum() < (1 - _AT_MOST_DROPPED) * levels.people.sum():
             return trusted, False
         trusted = rest
+
+
+def _rows_shared(tree: Tree, levels: TreeLevels, parts: NDArray[np.float64], trusted: NDArray[np.bool_]) -> int:
+    """How many of the first rows a text seems to share with another one that is not known. `parts` is what rows say.
+
+    Two texts that begin alike, with fingerprints that begin alike, share their buckets down to where they part: the
+    rows above say more than those below, and only those below speak of one text alone.
+    """
+    people = levels.people * trusted
+    before, after = np.cumsum(people)[:-1], np.cumsum(people[::-1])[::-1][1:]
+    enough = (before > 0) & (after >= _LEAST_APART * people.sum())
+    if not enough.any():
+        return 0
+    above, below = np.cumsum(parts * trusted)[:-1], np.cumsum((parts * trusted)[::-1])[::-1][1:]
+    share = np.clip(below / np.maximum(after, 1e-9), 0.0, 1.0)
+    noise = levels.noise * (1 - share) + (tree.own_noise + 1 - share) * share
+    spread = np.sqrt(noise * (1 / np.maximum(before, 1e-9) + 1 / np.maximum(after, 1e-9)))
+    steps = np.where(enough, (above / np.maximum(before, 1e-9) - below / np.maximum(after, 1e-9)) / spread, -np.inf)
+    highest = int(np.argmax(steps))
+    return highest + 1 if steps[highest] >= _STEP else 0
 
 
 def _pools(people: NDArray[np.float64], least: float) -> NDArray[np.int64]:

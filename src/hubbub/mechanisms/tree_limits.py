@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from hubbub.mechanisms.tree_plan import TEXT_BROAD, beam_widths, list_widths
 from hubbub.model.estimates import Query
 from hubbub.numeric.text_paths import fingerprint_before
+from hubbub.numeric.tree_kernels import ROW_BITS
 
 if TYPE_CHECKING:
     from hubbub.mechanisms.tree import Tree
@@ -23,36 +24,36 @@ if TYPE_CHECKING:
 _DRAWS = 2_000
 _NORMAL_FROM = 20_000  # people from which the matches of all rows together are as good as normal
 _FOUND = 0.95
-_MARGIN = 1.06  # for what is not drawn, see docs/limits.md
+_MARGIN = 1.08  # for what is not drawn, see docs/limits.md
 _LN2 = math.log(2)
 
 
-def found_from(tree: Tree, people: NDArray[np.float64], length: int, query: Query) -> float:
+def found_from(tree: Tree, people: int, length: int, query: Query) -> float:
     """The number of holders with which a value of so many code bits is found with a chance of 95 %.
 
-    `people` are the reporters of each row. Infinite if not even everybody is enough. About 20 ms.
+    `people` are all who report. Infinite if not even everybody is enough. About 20 ms.
     """
-    total = int(people.sum())
     way = _Way(tree, people, length, query)
-    low, high = 0.0, float(total)
+    low, high = 0.0, float(people)
     if way.found_chance(high) < _FOUND:
         return math.inf
     while high - low > max(0.5, 0.003 * high):
         middle = (low + high) / 2
         low, high = (low, middle) if way.found_chance(middle) >= _FOUND else (middle, high)
-    return high * _MARGIN if high * _MARGIN <= total else math.inf
+    return high * _MARGIN if high * _MARGIN <= people else math.inf
 
 
 class _Way:
     """The way of a value of so many code bits down a tree: what must be reached where."""
 
-    def __init__(self, tree: Tree, people: NDArray[np.float64], length: int, query: Query) -> None:
+    def __init__(self, tree: Tree, people: int, length: int, query: Query) -> None:
         self._tree = tree
-        self._sizes = people.astype(np.int64)
+        self._people = people
+        self._shares = np.diff((0, *tree.plan.ends)) / 2.0**ROW_BITS
         level = math.log(query.level / 4)
-        every = np.ones(len(people), bool)
+        every = np.ones(tree.rows, bool)
         # Which rows together must say at least how much. First of all, all of them.
-        needs = [(every, tree.count_threshold(int(people.sum()), level - _LN2 * length))]
+        needs = [(every, tree.count_threshold(people, level - _LN2 * length))]
         depths = np.array(tree.plan.depths)
         steps = sorted(set(tree.plan.depths))
         chunks = [tree.plan.chunks[tree.plan.depths.index(depth)] for depth in steps]
@@ -61,7 +62,8 @@ class _Way:
         lists = list_widths(chunks)
 
         def need(rows: NDArray[np.bool_], log_chance: float) -> None:
-            needs.append((rows, tree.count_threshold(int(people[rows].sum()), min(log_chance, -_LN2))))
+            reports = round(people * float(self._shares[rows].sum()))
+            needs.append((rows, tree.count_threshold(reports, min(log_chance, -_LN2))))
 
         for number, depth in enumerate(steps[:-1]):
             fingerprint = fingerprint_before(tree.fingerprint, depth)
@@ -80,17 +82,19 @@ class _Way:
         self._rows = np.array([rows for rows, _ in needs], np.float64).T
         self._least = np.array([least for _, least in needs])
         rng = np.random.default_rng(_DRAWS)
-        self._normal = rng.standard_normal((_DRAWS, len(people))) if people.sum() >= _NORMAL_FROM else None
+        self._normal = rng.standard_normal((_DRAWS, tree.rows)) if people >= _NORMAL_FROM else None
 
     def found_chance(self, held: float) -> float:
         """The chance that the search finds the value if so many hold it."""
-        tree, sizes = self._tree, self._sizes
-        share = held / max(float(sizes.sum()), 1.0)
-        chance = tree.absent + share * (tree.true - tree.absent)
+        tree, people = self._tree, self._people
+        chance = tree.absent + held / max(people, 1) * (tree.true - tree.absent)
         # The same draws every time, so that the chance rises with the holders.
         if self._normal is None:
-            matches = np.random.default_rng(_DRAWS).binomial(sizes, chance, (_DRAWS, len(sizes)))
+            rng = np.random.default_rng(_DRAWS)
+            sizes = rng.multinomial(people, self._shares, _DRAWS)  # in small crowds chance decides who speaks of what
+            matches = rng.binomial(sizes, chance)
         else:
+            sizes = people * self._shares
             matches = sizes * chance + self._normal * np.sqrt(sizes * chance * (1 - chance))
         counts = (tree.symbols * matches - sizes) * tree.gain
         return float((counts @ self._rows >= self._least).all(axis=1).mean())

@@ -64,10 +64,14 @@ def search(tree: Tree, levels: TreeLevels, query: Query) -> tuple[NDArray[np.uin
         few = 8 * np.count_nonzero(new) <= len(accepted)
         accepted, doubts = np.concatenate([accepted, fresh[new]]), np.concatenate([doubts, theirs[new]])
         fit = refit(tree, levels, accepted)
-        # A value that stood on another's collisions falls when they are taken away.
-        keep = fit.counts >= tree.acceptance_counts(accepted, people, query)
-        if not keep.all():
-            accepted, doubts = accepted[keep], doubts[keep]
+        # A value that stood on another's collisions falls when they are taken away: the worst first, since of two that
+        # share most rows each may look too small beside the other.
+        while len(accepted):
+            lead = fit.with_shared - tree.acceptance_counts(accepted, people, query)
+            worst = int(np.argmin(lead))
+            if lead[worst] >= 0:
+                break
+            accepted, doubts = np.delete(accepted, worst, axis=0), np.delete(doubts, worst)
             fit = refit(tree, levels, accepted)
         if few:  # what so few were hiding is not worth another pass
             break
