@@ -93,14 +93,14 @@ def test_first_rows_that_an_unknown_text_shares_are_left_out(seed: int) -> None:
     people = rng.integers(2000, 9000, rows).astype(np.float64)
     estimates = rng.normal(0, np.sqrt(0.4 * people)[:, np.newaxis], (rows, 8))
     for each in buckets:
-        estimates[np.arange(rows), each] += 0.04 * people
+        estimates[np.arange(rows), each] += 0.12 * people
     levels = TreeLevels(estimates.astype(np.float32), people, 0.4)
     tree = Shared(buckets)
     assert refit(tree, levels, np.zeros((1, 1), np.uint64)).trusted.any(axis=1).all()
     tree.code = "text"
     alone = refit(tree, levels, np.zeros((1, 1), np.uint64))
     assert alone.trusted[0].tolist() == [row >= parted for row in range(rows)]
-    held = 0.04 * people.sum()
+    held = 0.12 * people.sum()
     assert alone.with_shared[0] > 1.05 * held  # what the rows say with the other text in them
     below = people[parted:].sum() / people.sum()
     assert alone.inflation[0] == pytest.approx(1 / below, rel=1e-6)
