@@ -9,7 +9,6 @@ a few cells in minutes. docs/limits.md explains what it prints.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import time
 import zlib
@@ -26,7 +25,7 @@ from scipy.stats import binom, norm
 import hubbub
 from hubbub import Hostnames, Integers, Query, SeededWords, Words, create_survey, mechanism_for
 from hubbub.mechanisms.tree import Tree
-from hubbub.mechanisms.tree_limits import found_from
+from hubbub.mechanisms.tree.limits import found_from
 from hubbub.model.coded_domain import WIDTHS, CodedText
 from hubbub.model.codes import load_code
 from hubbub.model.domain_base import Domain

@@ -1,4 +1,4 @@
-"""Values that begin or end alike: is each found, and is its count right?
+"""Values that begin or end alike: how many are found, and how many counts are right.
 
     python benchmarks/siblings.py --state siblings.jsonl --write docs/siblings.md
 
@@ -27,8 +27,9 @@ from hubbub.model.coded_domain import CodedText
 from hubbub.simulation.rehearsal import rehearse
 
 try:
-    from benchmarks import limits
     from benchmarks.kept_runs import add_options, by_cell, run_all
+
+    from benchmarks import limits
 except ModuleNotFoundError:  # run as a script, whose own folder is on the path
     import limits  # type: ignore[import-not-found,no-redef]
     from kept_runs import add_options, by_cell, run_all  # type: ignore[import-not-found,no-redef]
@@ -39,10 +40,10 @@ RUNS = 5
 SIZES = (2, 5, 26, 50)
 CROWDS = ((20_000, 6.0), (300_000, 4.0), (1_000_000, 2.0))
 ABOVE = (1.0, 1.5)  # counts, as multiples of the stated limit
-_ENDINGS = (
-    "com org net de fr it es pl nl se tr br jp cn in uk ca au us ru ch at be dk no fi cz hu ro gr pt ie il mx ar cl co "
-    "za kr tw id my ph vn th ua info biz io eu"
-).split()
+_ENDINGS = tuple(
+    "com org net de fr it es pl nl se tr br jp cn in uk ca au us ru ch at be dk no fi cz hu ro gr pt ie il mx ar cl co "  # noqa: SIM905
+    "za kr tw id my ph vn th ua info biz io eu".split()
+)
 _LETTERS = [*string.ascii_lowercase, *(a + b for a, b in product("ab", string.ascii_lowercase))]
 FAMILIES: dict[str, tuple[str, Callable[[int], str]]] = {
     "last character": ("text", lambda k: f"user-account-{k // 26:02d}{string.ascii_lowercase[k % 26]}"),
@@ -136,9 +137,9 @@ def page(rows: list[Row], command: str) -> str:
             "# Siblings",
             "",
             "Values that are alike: they share the first characters, or the last ones, and so they may share many",
-            "buckets of the tree. Every value of a family is held by 1 to 1.5 times as many people as its own detection",
-            "limit says (less where the crowd has no room for that). This page counts how many are found, and how many",
-            "runs have an interval that misses the true count. Made by",
+            "buckets of the tree. Every value of a family is held by 1 to 1.5 times as many people as its own",
+            "detection limit says (less where the crowd has no room for that). This page counts how many are found,",
+            "and how many runs have an interval that misses the true count. Made by",
             f"`{command}` (seed {SEED}, which is not used to choose any parameter).",
             "",
             f"Families: {shown}.",
@@ -164,7 +165,9 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--seed", type=int, default=SEED)
     args = parser.parse_args()
-    rows = run_all(cells(), partial(measure, seed=args.seed), lambda done: min(args.runs - len(done), 4), args.state, args)
+    rows = run_all(
+        cells(), partial(measure, seed=args.seed), lambda done: min(args.runs - len(done), 4), args.state, args
+    )
     text = page(rows, "python benchmarks/siblings.py --write docs/siblings.md")
     if args.write:
         args.write.write_text(text, "utf-8")

@@ -34,7 +34,7 @@ from hubbub import (
     create_survey,
     mechanism_for,
 )
-from hubbub.mechanisms.tree_plan import plan_text_tree
+from hubbub.mechanisms.tree.plan import plan_text_tree
 from hubbub.model.coded_domain import WIDTHS
 from hubbub.model.codes import load_code
 from hubbub.wire.report_batch import encode_batch

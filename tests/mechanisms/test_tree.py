@@ -22,7 +22,7 @@ from hubbub import (
     load_survey,
     mechanism_for,
 )
-from hubbub.mechanisms.tree_plan import masks_for, plan_text_tree, plan_tree
+from hubbub.mechanisms.tree.plan import masks_for, plan_text_tree, plan_tree
 from hubbub.numeric.text_paths import path_bits
 from hubbub.simulation import population
 from hubbub.simulation.rehearsal import rehearse

@@ -10,8 +10,9 @@ from scipy.special import logsumexp
 from scipy.stats import binom
 
 from hubbub import Integers, Query, SeededWords, create_survey, mechanism_for
-from hubbub.mechanisms.tree_accept import accept, row_caps
-from hubbub.mechanisms.tree_search import _Walk
+from hubbub.mechanisms.tree.accept import accept, row_caps
+from hubbub.mechanisms.tree.lists import list_roots
+from hubbub.mechanisms.tree.walk import Walk
 from hubbub.simulation import population
 from hubbub.simulation.rehearsal import rehearse
 from hubbub.testing import public_seed
@@ -65,11 +66,11 @@ def all_below(tree, path):
 def test_what_a_list_lets_go(searched, width: int) -> None:
     """The weights of what leaves the last step of a list, by going through all paths below a root."""
     tree, levels, path = searched
-    walk = _Walk(tree, levels)
+    walk = Walk(tree, levels)
     last = len(walk.depths.bits) - 1
-    walk._list_widths[last] = width
+    walk.list_widths[last] = width
     size = levels.sums(tree.buckets(path))
-    listed, let_go = walk.list_roots(levels, path, size)
+    listed, let_go = list_roots(walk, levels, path, size)
     pulls, costs = tree.odds(size / PEOPLE)
     caps = row_caps(tree, levels, pulls, costs)
     paths = all_below(tree, path)
@@ -85,9 +86,9 @@ def test_what_a_list_lets_go(searched, width: int) -> None:
 def test_doubt_is_spent_and_decides(searched) -> None:
     """A value is accepted if what its list let go weighs little beside it, and its doubt is told."""
     tree, levels, path = searched
-    walk = _Walk(tree, levels)
+    walk = Walk(tree, levels)
     size = levels.sums(tree.buckets(path))
-    listed, let_go = walk.list_roots(levels, path, size)
+    listed, let_go = list_roots(walk, levels, path, size)
     found, doubts = accept(tree, levels, listed, let_go, Query(), 0.025)
     assert found.tolist() == path.tolist()
     assert 0.0 <= doubts[0] < 0.001

@@ -9,7 +9,7 @@ import pytest
 
 from hubbub import Hostnames, Integers, Query, SeededWords, create_survey, find_hitters, mechanism_for
 from hubbub.mechanisms.tree import Tree
-from hubbub.mechanisms.tree_levels import refit
+from hubbub.mechanisms.tree.levels import refit
 from hubbub.model.tally import Tally
 from hubbub.numeric.hashing import hash_uint64
 from hubbub.simulation.rehearsal import rehearse

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hubbub import Hostnames, Integers, create_survey, mechanism_for
-from hubbub.mechanisms import tree_levels
-from hubbub.mechanisms.tree_levels import TreeLevels, refit, trusted_rows
+from hubbub.mechanisms.tree import levels as tree_levels
+from hubbub.mechanisms.tree.levels import TreeLevels, refit, trusted_rows
 from hubbub.testing import public_seed
 
 

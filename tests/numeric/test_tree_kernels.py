@@ -11,8 +11,8 @@ from tests.reference import naive
 
 from hubbub.mechanisms.base import Request
 from hubbub.mechanisms.tree import ENTRY, Tree
-from hubbub.mechanisms.tree_levels import Front, TreeLevels
-from hubbub.mechanisms.tree_search import _Walk
+from hubbub.mechanisms.tree.levels import Front, TreeLevels
+from hubbub.mechanisms.tree.walk import Walk
 from hubbub.model.coded_domain import Words
 from hubbub.model.domain import Integers
 from hubbub.model.survey import Survey
@@ -110,7 +110,7 @@ def test_the_transform_counts_matches() -> None:
 
 
 def said_of_children(
-    tree: Tree, levels: TreeLevels, walk: _Walk, number: int, path: list[int]
+    tree: Tree, levels: TreeLevels, walk: Walk, number: int, path: list[int]
 ) -> list[dict[int, float]]:
     """What each row of a depth says of each child of a path, by the twin of buckets. The path has zeros there."""
     depth, chunk = walk.depths.bits[number], walk.depths.chunks[number]
@@ -126,17 +126,17 @@ def said_of_children(
     return said
 
 
-def check_grow(walk: _Walk, number: int, levels: TreeLevels, caps: np.ndarray, front: Front, cases) -> int:
+def check_grow(walk: Walk, number: int, levels: TreeLevels, caps: np.ndarray, front: Front, cases) -> int:
     """`grow` keeps what the twin keeps of the children that `expand` ranks. Returns how many the gaps ruled out."""
-    tree, step = walk.tree, walk._step(number)
-    scores, ranks = walk._expand(number, levels, caps, front)
-    roots = walk._root_of(front.paths).repeat(scores.shape[1])
+    tree, step = walk.tree, walk.step(number)
+    scores, ranks = walk.expand(number, levels, caps, front)
+    roots = walk.root_of(front.paths).repeat(scores.shape[1])
     children = list(zip(roots.tolist(), scores.ravel().tolist(), ranks.ravel().tolist(), strict=True))
     ruled_out = 0
     for quota, cut in cases:
         places = np.empty(ranks.size, np.int64)
         out = np.empty(ranks.size, np.float32), np.empty(ranks.size, np.float32)
-        needed = walk._needed_scores(number, cut)
+        needed = walk.needed_scores(number, cut)
         own_caps = caps[walk.depths.rows[number]].astype(np.float32)
         shift = np.uint64(64 - walk.depths.bits[0])
         filled, turned_away = tree_kernels.grow(
@@ -176,7 +176,7 @@ def test_the_steps_of_a_beam_equal_the_twins(number: int, scale: int) -> None:
     rng = np.random.default_rng(7)
     estimates = scale * rng.integers(-6, 7, (tree.rows, 1 << tree.plan.bucket_bits)).astype(np.float32)
     levels = TreeLevels(estimates, np.full(tree.rows, 50.0), tree.noise)
-    walk = _Walk(tree, levels)
+    walk = Walk(tree, levels)
     depths = walk.depths
     number %= len(depths.bits)
     above = depths.bits[number - 1]
@@ -186,7 +186,7 @@ def test_the_steps_of_a_beam_equal_the_twins(number: int, scale: int) -> None:
     scores = scale * rng.integers(-3, 4, 40).astype(np.float32)
     front = Front(paths, scores, np.zeros(40, np.int32), np.zeros(40, np.float32))
     caps = scale * rng.integers(1, 7, (2, tree.rows)).astype(np.float64)
-    seen_scores, seen_ranks = walk._expand(number, levels, caps, front)
+    seen_scores, seen_ranks = walk.expand(number, levels, caps, front)
     all_children = range(1 << depths.chunks[number])
     for i, path in enumerate(paths.tolist()):
         said = said_of_children(tree, levels, walk, number, path)
@@ -202,18 +202,18 @@ def test_the_steps_of_a_beam_equal_the_twins(number: int, scale: int) -> None:
 HELD = ("a", "at", "crowd", "hello", "help", "helping", "of", "privacy", "private", "the", "there", "zebra")
 
 
-def text_front(walk: _Walk, number: int, rng: np.random.Generator) -> Front:
+def text_front(walk: Walk, number: int, rng: np.random.Generator) -> Front:
     """Some words on their way down the tree, at one depth, with whole numbers for scores."""
     tree = walk.tree
     paths = tree.paths(tree.survey.domain.encode(HELD))
     paths = paths[np.argsort(paths[:, 0], kind="stable")]
     first = paths & tree.prefix_mask(walk.depths.bits[0])
-    front = walk._with_state(first, rng.integers(-30, 60, len(paths)).astype(np.float32))
+    front = walk.with_state(first, rng.integers(-30, 60, len(paths)).astype(np.float32))
     for step in range(1, number + 1):
         depth, chunk = walk.depths.bits[step], walk.depths.chunks[step]
         bits = ["".join(f"{word:064b}" for word in path)[depth - chunk : depth] for path in paths.tolist()]
         chosen = (np.arange(len(paths)) << chunk) + np.array([int(each, 2) for each in bits])
-        front = walk._descend(step, front, front.scores.copy(), chosen)
+        front = walk.descend(step, front, front.scores.copy(), chosen)
     return front
 
 
@@ -224,14 +224,14 @@ def test_the_steps_of_a_text_beam_equal_the_twins(number: int) -> None:
     rng = np.random.default_rng(8)
     estimates = rng.integers(-6, 25, (tree.rows, 1 << tree.plan.bucket_bits)).astype(np.float32)
     levels = TreeLevels(estimates, np.full(tree.rows, 80.0), tree.noise)
-    walk = _Walk(tree, levels)
+    walk = Walk(tree, levels)
     number %= len(walk.depths.bits)
     front = text_front(walk, number - 1, rng)
     chunk, depth = walk.depths.chunks[number], walk.depths.bits[number]
     caps = rng.integers(8, 25, (2, tree.rows)).astype(np.float64)
-    seen_scores, seen_ranks = walk._expand(number, levels, caps, front)
+    seen_scores, seen_ranks = walk.expand(number, levels, caps, front)
     after, more = tree.code.jumps(tree.is_code(depth, chunk))
-    table, per_error = walk._evidence(number)
+    table, per_error = walk.evidence(number)
     ended = 0
     for i, path in enumerate(front.paths.tolist()):
         node, used = int(front.nodes[i]), float(front.used[i])
@@ -257,7 +257,7 @@ def test_the_steps_of_a_text_beam_equal_the_twins(number: int) -> None:
 def test_an_ended_text_goes_on_alone() -> None:
     """Down to the full depth a word stays one path, that of its item, and it uses no more of its code."""
     tree = make_tree(0, "4", domain=Words())
-    walk = _Walk(tree, TreeLevels(np.zeros((tree.rows, 1 << tree.plan.bucket_bits), np.float32), np.ones(tree.rows), 1))
+    walk = Walk(tree, TreeLevels(np.zeros((tree.rows, 1 << tree.plan.bucket_bits), np.float32), np.ones(tree.rows), 1))
     front = text_front(walk, len(walk.depths.bits) - 1, np.random.default_rng(3))
     assert (front.nodes == tree.code.done).all()
     assert set(tree.survey.domain.decode(tree.items(front.paths))) == set(HELD)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from hubbub.mechanisms.tree import Tree
+from hubbub.mechanisms.tree.geometry import TreeGeometry
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class TreeLevels:
 class Depths:
     """Rows gathered by depth (the deepest may have several), with the noise of each depth."""
 
-    def __init__(self, tree: Tree, levels: TreeLevels) -> None:
+    def __init__(self, tree: TreeGeometry, levels: TreeLevels) -> None:
         self.bits = sorted(set(tree.plan.depths))
         self.rows = [np.flatnonzero(np.array(tree.plan.depths) == depth) for depth in self.bits]
         self.chunks = [tree.plan.chunks[int(rows[0])] for rows in self.rows]
@@ -90,7 +89,7 @@ class Fit(NamedTuple):
     left: TreeLevels
 
 
-def refit(tree: Tree, levels: TreeLevels, paths: NDArray[np.uint64]) -> Fit:
+def refit(tree: TreeGeometry, levels: TreeLevels, paths: NDArray[np.uint64]) -> Fit:
     """Count the values together, and take them out of the levels. Costs values²·rows."""
     buckets = tree.buckets(paths).astype(np.int64)
     seen = levels.parts(buckets.astype(np.uint64))
@@ -158,7 +157,7 @@ _STEP = 3.5  # standard errors between the rows above and below
 _LEAST_APART = 0.05  # of the people, in the rows below
 
 
-def trusted_rows(tree: Tree, levels: TreeLevels, parts: NDArray[np.float64]) -> tuple[NDArray[np.bool_], bool]:
+def trusted_rows(tree: TreeGeometry, levels: TreeLevels, parts: NDArray[np.float64]) -> tuple[NDArray[np.bool_], bool]:
     """Which rows to believe of a value, and whether those agree. `parts` is what each row says of it.
 
     By χ², after neighbouring rows with few reporters are pooled. While the rows disagree, the one that is highest
@@ -186,7 +185,7 @@ def trusted_rows(tree: Tree, levels: TreeLevels, parts: NDArray[np.float64]) -> 
         trusted = rest
 
 
-def _rows_shared(tree: Tree, levels: TreeLevels, parts: NDArray[np.float64], trusted: NDArray[np.bool_]) -> int:
+def _rows_shared(tree: TreeGeometry, levels: TreeLevels, parts: NDArray[np.float64], trusted: NDArray[np.bool_]) -> int:
     """How many of the first rows a text seems to share with another one that is not known. `parts` is what rows say.
 
     Two texts that begin alike, with fingerprints that begin alike, share their buckets down to where they part: the

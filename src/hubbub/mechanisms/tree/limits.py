@@ -8,18 +8,16 @@ binomial, so the way is drawn exactly; what other values do to it (clutter in th
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.mechanisms.tree_plan import TEXT_BROAD, beam_widths, list_widths
+from hubbub.mechanisms.tree.geometry import TreeGeometry
+from hubbub.mechanisms.tree.plan import TEXT_BROAD, beam_widths, list_widths
 from hubbub.model.estimates import Query
 from hubbub.numeric.text_paths import fingerprint_before
 from hubbub.numeric.tree_kernels import ROW_BITS
-
-if TYPE_CHECKING:
-    from hubbub.mechanisms.tree import Tree
 
 _DRAWS = 2_000
 _NORMAL_FROM = 20_000  # people from which the matches of all rows together are as good as normal
@@ -28,7 +26,7 @@ _MARGIN = 1.08  # for what is not drawn, see docs/limits.md
 _LN2 = math.log(2)
 
 
-def found_from(tree: Tree, people: int, length: int, query: Query) -> float:
+def found_from(tree: TreeGeometry, people: int, length: int, query: Query) -> float:
     """The number of holders with which a value of so many code bits is found with a chance of 95 %.
 
     `people` are all who report. Infinite if not even everybody is enough. About 20 ms.
@@ -46,7 +44,7 @@ def found_from(tree: Tree, people: int, length: int, query: Query) -> float:
 class _Way:
     """The way of a value of so many code bits down a tree: what must be reached where."""
 
-    def __init__(self, tree: Tree, people: int, length: int, query: Query) -> None:
+    def __init__(self, tree: TreeGeometry, people: int, length: int, query: Query) -> None:
         self._tree = tree
         self._people = people
         self._shares = np.diff((0, *tree.plan.ends)) / 2.0**ROW_BITS
@@ -91,10 +89,13 @@ class _Way:
         # The same draws every time, so that the chance rises with the holders.
         if self._normal is None:
             rng = np.random.default_rng(_DRAWS)
-            sizes = rng.multinomial(people, self._shares, _DRAWS)  # in small crowds chance decides who speaks of what
-            matches = rng.binomial(sizes, chance)
-        else:
-            sizes = people * self._shares
-            matches = sizes * chance + self._normal * np.sqrt(sizes * chance * (1 - chance))
-        counts = (tree.symbols * matches - sizes) * tree.gain
+            # In small crowds chance decides how many speak of which row.
+            sizes = rng.multinomial(people, self._shares, _DRAWS)
+            return self._passing(rng.binomial(sizes, chance), sizes)
+        expected = people * self._shares
+        return self._passing(expected * chance + self._normal * np.sqrt(expected * chance * (1 - chance)), expected)
+
+    def _passing(self, matches: NDArray[Any], sizes: NDArray[Any]) -> float:
+        """The share of draws in which all that is needed is there, given matches among the reports of every row."""
+        counts = (self._tree.symbols * matches - sizes) * self._tree.gain
         return float((counts @ self._rows >= self._least).all(axis=1).mean())

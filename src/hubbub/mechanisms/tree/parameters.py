@@ -8,7 +8,7 @@ from typing import Any
 
 from hubbub.errors import ParameterError
 from hubbub.mechanisms.base import Request, whole
-from hubbub.mechanisms.tree_plan import TreePlan, beam_width, masks_for, plan_text_tree, plan_tree, text_beam_width
+from hubbub.mechanisms.tree.plan import TreePlan, beam_width, masks_for, plan_text_tree, plan_tree, text_beam_width
 from hubbub.model.coded_domain import CodedText
 from hubbub.model.domain_base import Domain
 from hubbub.numeric.sampling import response_threshold

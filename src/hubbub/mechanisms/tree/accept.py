@@ -8,24 +8,21 @@ neighbour that fell out of the list. What remains of such doubt is added up over
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.mechanisms.tree_levels import Front, TreeLevels, trusted_rows
+from hubbub.mechanisms.tree.geometry import TreeGeometry
+from hubbub.mechanisms.tree.levels import Front, TreeLevels, trusted_rows
 from hubbub.model.estimates import Query
 from hubbub.numeric.text_paths import fingerprint_before
-
-if TYPE_CHECKING:
-    from hubbub.mechanisms.tree import Tree
 
 _TWIN_NATS = 40.0  # a rival that is less likely than the best by more than this is none
 _MOST_TWINS = 3
 
 
 def accept(
-    tree: Tree, levels: TreeLevels, front: Front, let_go: NDArray[np.float64], query: Query, doubt: float
+    tree: TreeGeometry, levels: TreeLevels, front: Front, let_go: NDArray[np.float64], query: Query, doubt: float
 ) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
     """The best path of each of some lists of equal length, if it is real, and its twins; and the doubt of each.
 
@@ -75,7 +72,7 @@ def accept(
 
 
 def _carried(
-    tree: Tree,
+    tree: TreeGeometry,
     levels: TreeLevels,
     path: NDArray[np.uint64],
     parts: NDArray[np.float64],
@@ -106,7 +103,7 @@ def _carried(
 
 
 def _twins(
-    tree: Tree,
+    tree: TreeGeometry,
     levels: TreeLevels,
     paths: NDArray[np.uint64],
     weights: NDArray[np.float64],
@@ -145,7 +142,7 @@ def _twins(
 
 
 def row_caps(
-    tree: Tree, levels: TreeLevels, pulls: NDArray[np.float64], costs: NDArray[np.float64]
+    tree: TreeGeometry, levels: TreeLevels, pulls: NDArray[np.float64], costs: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The most that each row may say of a value, for some values: shape (values, rows).
 
@@ -159,6 +156,6 @@ def row_caps(
     return np.asarray(caps)
 
 
-def _collision(tree: Tree, values: int) -> float:
+def _collision(tree: TreeGeometry, values: int) -> float:
     """The chance that a bucket holds another value, if so many are near acceptance and as many a little below it."""
     return min(max(2 * values, 16) / (1 << tree.plan.bucket_bits), 0.5)

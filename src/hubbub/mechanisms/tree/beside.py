@@ -8,15 +8,11 @@ certainty the more it is.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.mechanisms.tree_levels import TreeLevels, refit
-
-if TYPE_CHECKING:
-    from hubbub.mechanisms.tree import Tree
+from hubbub.mechanisms.tree.geometry import TreeGeometry
+from hubbub.mechanisms.tree.levels import TreeLevels, refit
 
 _AT_ONCE = 2048
 _LARGE = 64  # values that the search has not found and that are large enough to fake another
@@ -27,7 +23,7 @@ _APART = 0.02  # the least share of people whose reports must tell two values ap
 
 
 def beside(
-    tree: Tree, levels: TreeLevels, paths: NDArray[np.uint64], known: NDArray[np.uint64]
+    tree: TreeGeometry, levels: TreeLevels, paths: NDArray[np.uint64], known: NDArray[np.uint64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], TreeLevels]:
     """Counts of some values beside known ones, the variance that sharing adds to each, and the rows without the known.
 
@@ -65,7 +61,7 @@ def beside(
     return counts, added, left
 
 
-def sharing_tails(tree: Tree, left: TreeLevels, paths: NDArray[np.uint64]) -> NDArray[np.float64]:
+def sharing_tails(tree: TreeGeometry, left: TreeLevels, paths: NDArray[np.uint64]) -> NDArray[np.float64]:
     """The chance that an absent value comes so high because it shares buckets with a large value not yet found.
 
     Such a value may share any one hashed row with it, or the first rows, where both paths begin alike. What it adds

@@ -1,0 +1,84 @@
+"""Lists: the best paths under each promising root, and the weight of what did not fit in."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hubbub.mechanisms.tree.accept import row_caps
+from hubbub.mechanisms.tree.levels import Front, TreeLevels
+from hubbub.mechanisms.tree.plan import TEXT_BROAD
+from hubbub.mechanisms.tree.walk import Walk
+from hubbub.numeric import tree_kernels
+from hubbub.numeric.text_paths import fingerprint_before
+
+_LISTED = 64
+_HOPELESS = -10.0  # bits; a list whose best path ranks so low will not be accepted
+
+
+def list_roots(
+    walk: Walk, levels: TreeLevels, paths: NDArray[np.uint64], sizes: NDArray[np.float64], every: bool = False
+) -> tuple[Front, NDArray[np.float64]]:
+    """The best paths under the root of each given path, best first, as many for each root; and what was let go.
+
+    That is the weight of all paths that left the list on the way, each counted where it left: in nats, the
+    logarithm of the sum of prior times likelihood, for a value of the size that is given. Lists of texts with
+    nothing in them that could be accepted are left out, unless `every` one is asked for.
+    """
+    lists = len(paths)
+    mask = np.zeros(walk.tree.path_words, np.uint64)
+    mask[0] = np.uint64(((1 << walk.depths.bits[0]) - 1) << (64 - walk.depths.bits[0]))
+    roots = paths & mask
+    let_go = np.full(lists, -np.inf)
+    pulls, costs = walk.tree.odds(sizes / max(walk.depths.people.sum(), 1.0))
+    caps = row_caps(walk.tree, levels, pulls, costs)
+    said = levels.estimates[0, walk.tree.row_buckets(0, roots).astype(np.int64)]
+    front = walk.with_state(roots, np.minimum(said, caps[:, 0]).astype(np.float32))
+    if lists == 0:
+        return front, let_go
+    ranks: NDArray[np.float32] = np.zeros((lists, 1), np.float32)
+    for number in range(1, len(walk.depths.bits)):
+        scores, ranks = walk.expand(number, levels, caps, front)
+        scores, ranks = scores.reshape(lists, -1), ranks.reshape(lists, -1)
+        width = min(walk.list_widths[number], ranks.shape[1])
+        dead = np.flatnonzero(ranks == -np.inf)  # many equal values make a partition slow: tell them apart
+        ranks.ravel()[dead] = np.float32(-1e30) * (1 + dead.astype(np.float32) / ranks.size)
+        order = np.argpartition(ranks, ranks.shape[1] - width, axis=1)
+        rest, best = order[:, :-width], order[:, -width:]
+        let_go = np.logaddexp(let_go, _weight(walk, number, pulls, costs, scores, ranks, rest))
+        ranks = np.take_along_axis(ranks, best, axis=1)
+        chosen = (best + np.arange(lists)[:, np.newaxis] * scores.shape[1]).ravel()
+        front = walk.descend(number, front, scores.ravel()[chosen], chosen)
+        ranks[np.isneginf(front.scores).reshape(ranks.shape)] = -np.inf
+        if walk.tree.code is not None and not every and walk.depths.bits[number] > walk.depths.bits[0] + TEXT_BROAD:
+            alive = np.flatnonzero(ranks.max(axis=1) >= _HOPELESS)
+            if len(alive) < lists:
+                kept = (np.arange(lists * width).reshape(lists, width))[alive].ravel()
+                front, ranks, lists = front.take(kept), ranks[alive], len(alive)
+                let_go, pulls, costs, caps = let_go[alive], pulls[alive], costs[alive], caps[alive]
+                if lists == 0:
+                    return front, let_go
+    order = np.argsort(-ranks, axis=1, kind="stable")
+    scores, last = front.scores.reshape(ranks.shape), len(walk.depths.bits) - 1
+    let_go = np.logaddexp(let_go, _weight(walk, last, pulls, costs, scores, ranks, order[:, _LISTED:]))
+    return front.take((order[:, :_LISTED] + np.arange(lists)[:, np.newaxis] * ranks.shape[1]).ravel()), let_go
+
+
+def _weight(
+    walk: Walk,
+    number: int,
+    pulls: NDArray[np.float64],
+    costs: NDArray[np.float64],
+    scores: NDArray[np.float32],
+    ranks: NDArray[np.float32],
+    some: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """The logarithm of the sum of prior times likelihood of some paths in each list."""
+    coded = walk.tree.code is not None
+    # Of the ways to go on with a code few have the fingerprint that the path says.
+    depth = walk.depths.bits[number]
+    bits = float(fingerprint_before(walk.tree.fingerprint, depth) if coded else depth)
+    table, per_error = walk.evidence(number)
+    found = np.empty(len(scores))
+    tree_kernels.log_weights(scores, ranks, some, pulls, bits, per_error, table, found)
+    return np.asarray(found - costs * walk.depths.people[: number + 1].sum())

@@ -1,0 +1,71 @@
+"""The search down the tree: a beam from the root, a list inside each promising root, acceptance, subtraction, again.
+
+A path is scored by the sum of its estimates over all depths so far, so that everybody who spoke of its prefixes
+counts; paths of a text code are ranked by that evidence less the bits their code has used. What is accepted is
+subtracted, and the search repeats on what is left, where collisions with large values no longer hide or fake small
+ones.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hubbub.mechanisms.tree.accept import accept
+from hubbub.mechanisms.tree.beam import Beam
+from hubbub.mechanisms.tree.geometry import TreeGeometry
+from hubbub.mechanisms.tree.levels import Fit, TreeLevels, refit
+from hubbub.mechanisms.tree.lists import list_roots
+from hubbub.mechanisms.tree.walk import Walk
+from hubbub.model.estimates import Query
+
+_PASSES = 4
+
+
+def search(tree: TreeGeometry, levels: TreeLevels, query: Query) -> tuple[NDArray[np.uint64], Fit, NDArray[np.float64]]:
+    """Paths of the values that stand out, their counts, and the chance that each is a neighbour of the real one."""
+    walk = Walk(tree, levels)
+    people = int(levels.people.sum())
+    accepted = np.empty((0, tree.path_words), np.uint64)
+    # No path of the code leads to "(other)", which may be what most people hold: it is asked for by name.
+    other = tree.fallback_paths
+    if (levels.sums(tree.buckets(other)) >= tree.acceptance_counts(other, people, query)).any():
+        accepted = other
+    fit, doubts = refit(tree, levels, accepted), np.zeros(len(accepted))
+    doubt = query.level / 4  # as much is for values that noise alone carries, and twice as much for intervals
+    for number in range(_PASSES):
+        beam = Beam(walk, fit.left, capped=number > 0)
+        promising = beam.best_paths()
+        near, sizes = beam.near_roots(promising, query)
+        if query.best_guess:
+            first, size = near[:1], sizes[:1]
+            if tree.code is None or not len(near):
+                first = promising.paths[:1]
+                size = levels.sums(tree.buckets(first))
+            best, _ = list_roots(walk, fit.left, first, size, every=True)
+            valid = np.flatnonzero(tree.is_value(best.paths)) if len(best.paths) else np.empty(0, np.int64)
+            guess = best.paths[valid[:1]]
+            return guess, refit(tree, levels, guess), np.ones(len(guess))
+        fresh, theirs = accept(tree, fit.left, *list_roots(walk, fit.left, near, sizes), query, doubt)
+        doubt -= float(theirs.sum())
+        new = ~_contains(accepted, fresh)
+        few = 8 * np.count_nonzero(new) <= len(accepted)
+        accepted, doubts = np.concatenate([accepted, fresh[new]]), np.concatenate([doubts, theirs[new]])
+        fit = refit(tree, levels, accepted)
+        # A value that stood on another's collisions falls when they are taken away: the worst first, since of two that
+        # share most rows each may look too small beside the other.
+        while len(accepted):
+            lead = fit.with_shared - tree.acceptance_counts(accepted, people, query)
+            worst = int(np.argmin(lead))
+            if lead[worst] >= 0:
+                break
+            accepted, doubts = np.delete(accepted, worst, axis=0), np.delete(doubts, worst)
+            fit = refit(tree, levels, accepted)
+        if few:  # what so few were hiding is not worth another pass
+            break
+    return accepted, fit, doubts
+
+
+def _contains(many: NDArray[np.uint64], some: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    known = {path.tobytes() for path in many}
+    return np.array([path.tobytes() in known for path in some], bool)
