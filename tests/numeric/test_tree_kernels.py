@@ -334,3 +334,28 @@ def test_log_weights_equal_the_twin(coded: bool) -> None:
         assert out[i] == pytest.approx(naive.log_weight(paths, float(pulls[i]), 6.0), rel=1e-4)
     tree_kernels.log_weights(scores, ranks, some[:, :0], pulls, 6.0, per_error, table, out)
     assert (out == -np.inf).all()
+
+
+@pytest.mark.parametrize("wanted", [1, 5, 17, 60, 200])
+def test_crowded_roots_share_a_beam(wanted: int) -> None:
+    """Each root keeps its best children, all roots as many if they have them, and no more than wanted (or one each)."""
+    rng = np.random.default_rng(wanted)
+    roots = np.sort(rng.integers(0, 7, 30).astype(np.uint64))
+    places = np.sort(rng.choice(30 << 2, 90, replace=False)).astype(np.int64)
+    ranks = rng.integers(0, 12, 90).astype(np.float32)
+    scores = rng.normal(size=90).astype(np.float32)
+    known = {int(place): (float(score), float(rank)) for place, score, rank in zip(places, scores, ranks, strict=True)}
+    of_root: dict[int, list[int]] = {}
+    for place in places.tolist():
+        of_root.setdefault(int(roots[place >> 2]), []).append(place)
+    quotas = [q for q in range(1, 91) if sum(min(len(some), q) for some in of_root.values()) <= wanted]
+    quota = max(quotas, default=1)
+    kept = tree_kernels.share(roots, 2, wanted, 90, places, scores, ranks)
+    left = places[:kept].tolist()
+    assert left == sorted(left)
+    for root, some in of_root.items():
+        mine = [place for place in left if int(roots[place >> 2]) == root]
+        assert len(mine) == min(len(some), quota)
+        best = sorted((known[place][1] for place in some), reverse=True)[: len(mine)]
+        assert sorted((known[place][1] for place in mine), reverse=True) == best
+    assert [known[place] for place in left] == list(zip(scores[:kept].tolist(), ranks[:kept].tolist(), strict=True))
