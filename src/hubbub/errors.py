@@ -95,3 +95,13 @@ class SurveyClosed(StoreError):
 
 class ServiceError(HubbubError):
     """A collector that refuses a request, or cannot be reached."""
+
+
+def shown(value: object) -> str:
+    """How an error message quotes what it was given: its repr, cut after 80 characters.
+
+    >>> shown("x" * 1000)[-5:]
+    'xxxx…'
+    """
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:79]}…"

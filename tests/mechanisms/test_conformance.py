@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
+from hubbub import ParameterError, SeededWords, mechanism_for
 from hubbub.mechanisms.registry import REGISTRY, create_survey
 from hubbub.model.domain import Categories, Integers
 from hubbub.model.survey import Survey
-from hubbub.testing import CHECKS, MakeSurvey
+from hubbub.testing import CHECKS, MakeSurvey, public_seed
 
 
 def option_sets(name: str) -> Iterator[dict[str, str]]:
@@ -58,3 +60,21 @@ def test_there_are_cases() -> None:
 def test_conformance(name: str, options: dict[str, str], check) -> None:
     """Every registered mechanism keeps every promise of the interface."""
     check(maker(name, options))
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_sums_of_another_kind_are_refused(name: str, options: dict[str, str]) -> None:
+    """Cells of another dtype or shape raise, and nothing is added: they would overflow, round, or be cut."""
+    survey = maker(name, options)(public_seed(1))
+    mechanism = mechanism_for(survey)
+    reports = mechanism.randomize(
+        survey.domain.encode(["value 1"] * 3), SeededWords(1).draw(3, mechanism.words_per_report)
+    )
+    shape = mechanism.cells_shape
+    for dtype in ("int32", "uint64", "float64"):
+        cells = np.zeros(shape, dtype)
+        with pytest.raises(ParameterError, match=r"cells must be int64 of shape"):
+            mechanism.accumulate(cells, reports)
+        assert not cells.any()
+    with pytest.raises(ParameterError, match=r"cells must be int64 of shape"):
+        mechanism.accumulate(np.zeros((*shape, 2), np.int64), reports)

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.errors import ParameterError
+from hubbub.errors import ParameterError, shown
 from hubbub.model.domain_base import Domain
 from hubbub.model.mechanism import Items, Mechanism, Reports, Words
 from hubbub.model.survey import Survey, parse_decimal
+from hubbub.model.tally import Cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +124,9 @@ def whole_text(name: str, value: object) -> int:
 def check_fields(parameters: Mapping[str, Any], names: set[str]) -> None:
     """Exactly these parameters, no more and no fewer."""
     if unknown := sorted(set(parameters) - names):
-        raise ParameterError(f"parameters must not have other fields, got {unknown[0]!r}")
+        raise ParameterError(f"parameters must not have other fields, got {shown(unknown[0])}")
     if missing := sorted(names - set(parameters)):
-        raise ParameterError(f"parameters must have the field {missing[0]!r}, got none")
+        raise ParameterError(f"parameters must have the field {shown(missing[0])}, got none")
 
 
 def check_batch(items: object, words: object, domain: Domain, needed: int) -> tuple[Items, Words]:
@@ -177,3 +178,9 @@ def check_reports(reports: Reports, dtype: np.dtype[np.void]) -> None:
     """Reports of this mechanism's layout."""
     if reports.dtype != dtype or reports.ndim != 1:
         raise ParameterError("reports must be a vector of the mechanism's report_dtype, got another layout")
+
+
+def check_cells(cells: Cells, shape: tuple[int, ...]) -> None:
+    """Sums of this mechanism's shape, as whole numbers of 64 bits: others would overflow or round without a word."""
+    if cells.dtype != np.int64 or cells.shape != shape:
+        raise ParameterError(f"cells must be int64 of shape {shape}, got {cells.dtype} of shape {cells.shape}")

@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 
 from hubbub.errors import ParameterError
 from hubbub.mechanisms import selection
-from hubbub.mechanisms.base import About, Entry, Request, check_batch, check_fields, check_items, check_reports
+from hubbub.mechanisms.base import (
+    About,
+    Entry,
+    Request,
+    check_batch,
+    check_cells,
+    check_fields,
+    check_items,
+    check_reports,
+)
 from hubbub.mechanisms.channels import LaplaceChannel, noise_from_json, noise_to_json
 from hubbub.mechanisms.row_sketch import check_listed, check_tally
 from hubbub.model.estimates import Estimates, Query
@@ -90,6 +99,7 @@ class NaiveLaplace:
 
     def accumulate(self, cells: Cells, reports: Reports) -> None:
         """Add valid reports to the cells."""
+        check_cells(cells, self.cells_shape)
         check_reports(reports, self.report_dtype)
         self.channel.accumulate(cells, reports)
 

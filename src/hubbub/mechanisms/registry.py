@@ -12,7 +12,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Final
 
-from hubbub.errors import ParameterError, PrivacyError
+from hubbub.errors import ParameterError, PrivacyError, shown
 from hubbub.mechanisms import bucket, glps_hh, jl_hh, naive_laplace, tree
 from hubbub.mechanisms.base import Entry, Request
 from hubbub.model.domain import Domain
@@ -73,7 +73,7 @@ def create_survey(
     ('tree', {'size': 'auto'})
     """
     if not isinstance(domain, Domain):
-        raise ParameterError(f"domain must be a Domain, got domain={domain!r}")
+        raise ParameterError(f"domain must be a Domain, got domain={shown(domain)}")
     entry = find_entry(mechanism)
     resolved = resolve_options(entry, options or {})
     stated_epsilon = parse_epsilon(epsilon)
@@ -127,7 +127,7 @@ def mechanism_for(survey: Survey) -> Mechanism:
 def find_entry(name: object) -> Entry:
     """The registry's entry of this name."""
     if not isinstance(name, str) or name not in REGISTRY:
-        raise ParameterError(f"mechanism must be one of {', '.join(REGISTRY)}, got mechanism={name!r}")
+        raise ParameterError(f"mechanism must be one of {', '.join(REGISTRY)}, got mechanism={shown(name)}")
     return REGISTRY[name]
 
 
@@ -136,5 +136,5 @@ def resolve_options(entry: Entry, options: Mapping[str, object]) -> dict[str, st
     known = {option.name: option for option in entry.about.options}
     if unknown := sorted(set(options) - set(known)):
         names = ", ".join(known) or "no options"
-        raise ParameterError(f"mechanism {entry.about.name} has {names}, got option {unknown[0]!r}")
+        raise ParameterError(f"mechanism {entry.about.name} has {names}, got option {shown(unknown[0])}")
     return {name: option.resolve(options.get(name, option.default)) for name, option in known.items()}

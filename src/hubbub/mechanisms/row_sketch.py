@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.errors import ParameterError, SurveyMismatch
-from hubbub.mechanisms.base import check_batch, check_items, check_reports
+from hubbub.mechanisms.base import check_batch, check_cells, check_items, check_reports
 from hubbub.mechanisms.channels import LaplaceChannel, OneBitChannel
 from hubbub.model.estimates import Query
 from hubbub.model.mechanism import Histogram, Items, Reports, Words
@@ -66,6 +66,7 @@ class ChannelMechanism(ABC):
 
     def accumulate(self, cells: Cells, reports: Reports) -> None:
         """Add valid reports to the cells."""
+        check_cells(cells, self.cells_shape)
         check_reports(reports, self.report_dtype)
         self.channel.accumulate(cells, reports)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from hubbub.errors import ParameterError
+from hubbub.errors import ParameterError, shown
 from hubbub.model.codes import LANGUAGES, load_code
 from hubbub.model.domain_base import MAX_BITS, OTHER, Domain, as_text, check_bits, normalize_text
 from hubbub.model.text_code import MAX_BYTES, TextCode
@@ -104,7 +104,8 @@ class CodedText(Domain):
             raise ParameterError(f"code must be a TextCode, got {type(self.code).__name__}")
         if not isinstance(self.normalization, str) or self.normalization not in NORMALIZATIONS:
             raise ParameterError(
-                f"normalization must be one of {', '.join(NORMALIZATIONS)}, got normalization={self.normalization!r}"
+                f"normalization must be one of {', '.join(NORMALIZATIONS)}, "
+                f"got normalization={shown(self.normalization)}"
             )
         check_bits("width", self.width, 16, MAX_BITS)
 
@@ -217,5 +218,5 @@ class Words(CodedText):
 
     def __init__(self, language: str | None = None, width: int = WIDTHS["words-1"]) -> None:
         if language is not None and language not in LANGUAGES:
-            raise ParameterError(f"language must be one of {', '.join(LANGUAGES)}, got language={language!r}")
+            raise ParameterError(f"language must be one of {', '.join(LANGUAGES)}, got language={shown(language)}")
         super().__init__(load_code(f"words-{language}" if language else "words"), "words-1", width)

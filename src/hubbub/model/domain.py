@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hubbub.errors import ParameterError
+from hubbub.errors import ParameterError, shown
 from hubbub.model.coded_domain import CodedText
 from hubbub.model.domain_base import MAX_BITS, OTHER, Domain, as_text, check_bits, normalize_text
 from hubbub.model.text_code import TextCode
@@ -131,9 +131,9 @@ class Categories(Domain):
         positions = {name: index for index, name in enumerate(clean)}
         if len(positions) < len(clean):
             twice = next(name for index, name in enumerate(clean) if positions[name] != index)
-            raise ParameterError(f"names must be distinct, got {twice!r} twice")
+            raise ParameterError(f"names must be distinct, got {shown(twice)} twice")
         if OTHER in positions:
-            raise ParameterError(f"names must not contain the reserved name, got {OTHER!r}")
+            raise ParameterError(f"names must not contain the reserved name, got {shown(OTHER)}")
         object.__setattr__(self, "names", clean)
         object.__setattr__(self, "_positions", positions)
 
@@ -229,10 +229,10 @@ _FIELDS = {
 def domain_from_json(data: Mapping[str, Any]) -> Domain:
     """The domain that `to_json` described; anything else is a ParameterError."""
     if not isinstance(data, Mapping):
-        raise ParameterError(f"domain must be an object, got domain={data!r}")
+        raise ParameterError(f"domain must be an object, got domain={shown(data)}")
     kind = data.get("kind")
     if not isinstance(kind, str) or kind not in _FIELDS:
-        raise ParameterError(f"domain.kind must be one of {', '.join(_FIELDS)}, got domain.kind={kind!r}")
+        raise ParameterError(f"domain.kind must be one of {', '.join(_FIELDS)}, got domain.kind={shown(kind)}")
     unknown = sorted(set(data) - {"kind", *_FIELDS[kind]})
     missing = sorted(set(_FIELDS[kind]) - set(data))
     if unknown or missing:
@@ -247,7 +247,7 @@ def domain_from_json(data: Mapping[str, Any]) -> Domain:
     if kind == "coded_text":
         return CodedText(TextCode(data["code"]), data["normalization"], data["width"])
     if data["normalization"] != 1 or isinstance(data["normalization"], bool):
-        raise ParameterError(f"domain.normalization must be 1, got {data['normalization']!r}")
+        raise ParameterError(f"domain.normalization must be 1, got {shown(data['normalization'])}")
     if kind == "text":
         return Text(data["max_bytes"])
     if not isinstance(data["names"], list):

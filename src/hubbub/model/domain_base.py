@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.errors import ParameterError
+from hubbub.errors import ParameterError, shown
 
 OTHER: Final = "(other)"
 """How the reserved item is shown."""
@@ -100,7 +100,7 @@ class Domain(ABC):
 def check_bits(name: str, value: object, low: int, high: int) -> None:
     """Refuse what is not a whole number in a range."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ParameterError(f"{name} must be a whole number from {low} to {high}, got {name}={value!r}")
+        raise ParameterError(f"{name} must be a whole number from {low} to {high}, got {name}={shown(value)}")
 
 
 def normalize_text(text: str) -> str:

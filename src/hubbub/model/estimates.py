@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.errors import ParameterError
+from hubbub.errors import ParameterError, shown
 
 MIN_LEVEL: Final = 1e-100
 """The smallest level of a query. Less would be divided until no float holds it, and nobody is that sure."""
@@ -42,11 +42,11 @@ class Query:
 
     def __post_init__(self) -> None:
         if isinstance(self.top, bool) or not isinstance(self.top, int) or self.top < 1:
-            raise ParameterError(f"top must be a whole number of at least 1, got top={self.top!r}")
+            raise ParameterError(f"top must be a whole number of at least 1, got top={shown(self.top)}")
         if not (isinstance(self.level, int | float) and math.isfinite(self.level) and 0 < self.level < 1):
-            raise ParameterError(f"level must be between 0 and 1, got level={self.level!r}")
+            raise ParameterError(f"level must be between 0 and 1, got level={shown(self.level)}")
         if self.level < MIN_LEVEL:
-            raise ParameterError(f"level must be at least {MIN_LEVEL:g}, got level={self.level!r}")
+            raise ParameterError(f"level must be at least {MIN_LEVEL:g}, got level={shown(self.level)}")
 
     def split(self, parts: int) -> Query:
         """The same question with a part of the level, which may be below the smallest that can be asked for."""

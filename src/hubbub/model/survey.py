@@ -15,7 +15,7 @@ from decimal import Decimal, InvalidOperation
 from types import MappingProxyType
 from typing import Any, Final
 
-from hubbub.errors import ParameterError
+from hubbub.errors import ParameterError, shown
 from hubbub.model.domain import Domain, domain_from_json
 from hubbub.model.privacy import PrivacyGuarantee
 
@@ -66,16 +66,16 @@ class Survey:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not 1 <= len(self.name) <= _MAX_NAME:
-            raise ParameterError(f"name must be a string of 1 to {_MAX_NAME} characters, got name={self.name!r}")
+            raise ParameterError(f"name must be a string of 1 to {_MAX_NAME} characters, got name={shown(self.name)}")
         _check_unicode("name", self.name)
         if not isinstance(self.domain, Domain):
-            raise ParameterError(f"domain must be a Domain, got domain={self.domain!r}")
+            raise ParameterError(f"domain must be a Domain, got domain={shown(self.domain)}")
         object.__setattr__(self, "epsilon", parse_epsilon(self.epsilon))
         object.__setattr__(self, "delta", parse_delta(self.delta))
         if not isinstance(self.mechanism, str):
-            raise ParameterError(f"mechanism must be a string, got mechanism={self.mechanism!r}")
+            raise ParameterError(f"mechanism must be a string, got mechanism={shown(self.mechanism)}")
         if not isinstance(self.public_seed, bytes) or len(self.public_seed) != SEED_BYTES:
-            raise ParameterError(f"public_seed must be {SEED_BYTES} bytes, got {self.public_seed!r}")
+            raise ParameterError(f"public_seed must be {SEED_BYTES} bytes, got {shown(self.public_seed)}")
         parse_people("expected_reports", self.expected_reports)
         for name in ("opens", "closes"):
             object.__setattr__(self, name, _parse_time(name, getattr(self, name)))
@@ -122,11 +122,11 @@ class Survey:
         if not isinstance(data, dict):
             raise ParameterError(f"a survey must be a JSON object, got {type(data).__name__}")
         if data.get("version") != SURVEY_VERSION or isinstance(data.get("version"), bool):
-            raise ParameterError(f"version must be {SURVEY_VERSION}, got version={data.get('version')!r}")
+            raise ParameterError(f"version must be {SURVEY_VERSION}, got version={shown(data.get('version'))}")
         if unknown := sorted(set(data) - expected):
-            raise ParameterError(f"a survey has no field of this name, got {unknown[0]!r}")
+            raise ParameterError(f"a survey has no field of this name, got {shown(unknown[0])}")
         if missing := sorted(expected - set(data)):
-            raise ParameterError(f"a survey must have the field {missing[0]!r}, got none")
+            raise ParameterError(f"a survey must have the field {shown(missing[0])}, got none")
         for name in ("epsilon", "delta", "public_seed"):
             _check_type(name, data[name], str, "a string")
         for name in ("options", "parameters"):
@@ -136,7 +136,7 @@ class Survey:
         try:
             seed = bytes.fromhex(data["public_seed"])
         except ValueError:
-            raise ParameterError(f"public_seed must be hex, got {data['public_seed']!r}") from None
+            raise ParameterError(f"public_seed must be hex, got {shown(data['public_seed'])}") from None
         rest = {k: v for k, v in data.items() if k not in ("version", "domain", "public_seed")}
         survey = cls(domain=domain_from_json(data["domain"]), public_seed=seed, **rest)
         try:
@@ -181,7 +181,7 @@ def parse_delta(value: object) -> Decimal:
 def parse_people(name: str, value: object) -> int:
     """A number of people: a whole number from 1 to 10^15."""
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MAX_PEOPLE:
-        raise ParameterError(f"{name} must be a whole number from 1 to 10^15, got {name}={value!r}")
+        raise ParameterError(f"{name} must be a whole number from 1 to 10^15, got {name}={shown(value)}")
     return value
 
 
@@ -222,9 +222,9 @@ def _parse_time(name: str, value: object) -> datetime | None:
         try:
             value = datetime.fromisoformat(value)
         except ValueError:
-            raise ParameterError(f"{name} must be an RFC 3339 time, got {name}={value!r}") from None
+            raise ParameterError(f"{name} must be an RFC 3339 time, got {name}={shown(value)}") from None
     if not isinstance(value, datetime):
-        raise ParameterError(f"{name} must be a time, got {name}={value!r}")
+        raise ParameterError(f"{name} must be a time, got {name}={shown(value)}")
     if value.tzinfo is None:
         raise ParameterError(f"{name} must name its time zone, got {name}={value.isoformat()}")
     try:
@@ -239,14 +239,14 @@ def _time_text(value: datetime | None) -> str | None:
 
 def _check_type(name: str, value: object, kind: type, text: str) -> None:
     if not isinstance(value, kind):
-        raise ParameterError(f"{name} must be {text}, got {name}={value!r}")
+        raise ParameterError(f"{name} must be {text}, got {name}={shown(value)}")
 
 
 def _check_unicode(name: str, text: str) -> None:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise ParameterError(f"{name} must be valid Unicode, got {name}={text!r}") from None
+        raise ParameterError(f"{name} must be valid Unicode, got {name}={shown(text)}") from None
 
 
 def _canonical(data: dict[str, Any]) -> bytes:

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.mechanisms import selection
-from hubbub.mechanisms.base import About, Entry, Option, check_batch, check_items, check_reports
+from hubbub.mechanisms.base import About, Entry, Option, check_batch, check_cells, check_items, check_reports
 from hubbub.mechanisms.row_sketch import check_tally
 from hubbub.mechanisms.tree.beside import beside, sharing_tails
 from hubbub.mechanisms.tree.geometry import TreeGeometry
@@ -109,6 +109,7 @@ class Tree(TreeGeometry):
 
     def accumulate(self, cells: Cells, reports: Reports) -> None:
         """Add 2^s − 1 signs for each report."""
+        check_cells(cells, self.cells_shape)
         check_reports(reports, self.report_dtype)
         coins = self._keys[1]
         split = self.rows << self.plan.bucket_bits

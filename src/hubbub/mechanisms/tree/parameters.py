@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from hubbub.errors import ParameterError
+from hubbub.errors import ParameterError, shown
 from hubbub.mechanisms.base import Request, whole
 from hubbub.mechanisms.tree.plan import TreePlan, beam_width, masks_for, plan_text_tree, plan_tree, text_beam_width
 from hubbub.model.coded_domain import CodedText
@@ -68,7 +68,7 @@ def read_plan(parameters: Mapping[str, Any], bits: int) -> TreePlan:
     for name in ("depths", "chunks", "ends"):
         value = parameters[name]
         if not isinstance(value, list) or not all(type(number) is int for number in value):
-            raise ParameterError(f"parameters.{name} must be a list of whole numbers, got {value!r}")
+            raise ParameterError(f"parameters.{name} must be a list of whole numbers, got {shown(value)}")
         lists[name] = tuple(value)
     depths, chunks, ends = lists["depths"], lists["chunks"], lists["ends"]
     if not 1 <= len(depths) <= 200 or not len(depths) == len(chunks) == len(ends):
