@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .PHONY: help demo paper test lint vectors statistical bench bench-quick bench-sparse accuracy accuracy-quick
-.PHONY: coverage coverage-quick limits limits-quick bench-collector soak fuzz docs clean
+.PHONY: coverage coverage-quick limits limits-quick siblings bench-collector soak fuzz docs clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -67,6 +67,9 @@ coverage-quick: $(VENV)/.ready-dev  ## The same in some minutes, printed only
 
 limits: $(VENV)/.ready-dev  ## Are stated limits true? Goes on where it was; rewrites docs/limits.md
 	$(BIN)/python benchmarks/limits.py --state limits.jsonl --write docs/limits.md
+
+siblings: $(VENV)/.ready-dev  ## Are names that are alike told apart? Goes on where it was; rewrites docs/siblings.md
+	$(BIN)/python benchmarks/siblings.py --state siblings.jsonl --write docs/siblings.md
 
 limits-quick: $(VENV)/.ready-dev  ## The same for a few cells in minutes, printed only
 	$(BIN)/python benchmarks/limits.py --quick --values 20 --state limits-quick.jsonl
