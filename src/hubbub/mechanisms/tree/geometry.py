@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hubbub.errors import ParameterError
 from hubbub.mechanisms.base import check_fields, whole, whole_text
 from hubbub.mechanisms.tree.parameters import FIELDS, read_plan
-from hubbub.mechanisms.tree.text_walk import TextWalk
+from hubbub.mechanisms.tree.text_walk import text_walk
 from hubbub.model.coded_domain import CodedText
 from hubbub.model.estimates import Query
 from hubbub.model.mechanism import Items
@@ -42,7 +42,7 @@ class TreeGeometry:
         self.fingerprint = whole(parameters, "fingerprint_bits", 0, 20)
         if (self.fingerprint > 0) != isinstance(domain, CodedText):
             raise ParameterError(f"parameters.fingerprint_bits must be above 0 for coded text, got {self.fingerprint}")
-        self.code = TextWalk(domain.code) if isinstance(domain, CodedText) else None
+        self.code = text_walk(domain.code) if isinstance(domain, CodedText) else None
         self.path_bits = path_bits(self.fingerprint, self.bits)
         self.path_words = -(-self.path_bits // 64)
         self.plan = read_plan(parameters, self.path_bits)

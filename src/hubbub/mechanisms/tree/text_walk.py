@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -51,3 +53,9 @@ class TextWalk:
     ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         after = np.where(nodes >= 0, self._automaton.next[nodes, bits], -1).astype(np.int32)
         return after, used + ((nodes >= 0) & (nodes != self.done))
+
+
+@lru_cache(maxsize=4)  # some ten megabytes each, once its jumps are made
+def text_walk(code: TextCode) -> TextWalk:
+    """The walk of a code; surveys with equal codes share it."""
+    return TextWalk(code)
