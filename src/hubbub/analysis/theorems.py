@@ -81,6 +81,15 @@ def bucket_needed_people(share: float, rows_per_trial: float, scale: float, corr
     return high
 
 
+def bucket_operations(people: int, bits: int, trials: int) -> int:
+    """Steps of the Bucket mechanism: k₁·log N bits for each person, and k₁·log² N to solve a trial (Theorem 4.4, E20).
+
+    In all (n·log² N + log³ N)·log(1/β), up to a constant.
+    """
+    rows = bits + 4  # ⌈log₂ 12N⌉
+    return trials * (people * rows * bits + rows * bits**2)
+
+
 def bucket_estimate_error(people: int, others_norm: float, rows: int, noise_stderr: float, beta: float) -> float:
     """The pooled count of one fixed value: Gaussian in noise and collisions over all rows."""
     del people
@@ -100,6 +109,16 @@ def exponential_error(size: int, epsilon: float, beta: float) -> float:
 def glps_sparsity(people: int, size: int, epsilon: float, delta: float, beta: float) -> float:
     """The sparsity s that Theorem 4.2 balances its errors with."""
     return paper_sparsity(people, size, epsilon, delta, beta)
+
+
+def glps_paper_error(people: int, size: int, epsilon: float, delta: float, beta: float) -> tuple[float, float]:
+    """α of Theorem 4.2 without its constants, and the chance with which it may fail.
+
+    n^(5/6)·ln^(1/3)(1/β)·ln^(1/6) N·ln^(1/6)(1/δ)/ε^(1/3), which is n/√s for the sparsity s of its proof. A run keeps
+    within it with a chance of 3/4 − β, so it may fail with 1/4 + β (E21).
+    """
+    logs = math.log(1 / beta) ** (1 / 3) * (math.log(size) * math.log(1 / delta)) ** (1 / 6)
+    return people ** (5 / 6) * logs / epsilon ** (1 / 3), 0.25 + beta
 
 
 def glps_recovery_error(rest_norm: float, noise_norm: float, size: int, sparsity: int) -> float:
