@@ -68,7 +68,7 @@ def test_bounds_grow_as_they_say() -> None:
 
 
 def test_bucket_condition() -> None:
-    """§6.5: for one heavy value of half the people among 2^32, the theorem asks 7.9e7 people, corrected 4.9e7."""
+    """§6.5: for one heavy value of half the people among 2^32, the theorem asks 8.1e7 people, corrected 4.9e7."""
 
     def holds(people: float, corrected: bool) -> bool:
         alone = math.sqrt(people / 2)

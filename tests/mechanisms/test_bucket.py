@@ -132,17 +132,17 @@ def test_several_values_by_peeling() -> None:
 
 
 def test_hard_vote_at_the_theorem_s_people() -> None:
-    """Oracle 13: 2^32 values, half of 7.92e7 people on one and the rest alone: 30 of 30 by the paper's decoder."""
+    """Oracle 13: 2^32 values, half of the theorem's 8.1e7 people on one, the rest alone: 30 of 30 by the vote."""
     for seed in range(30):
         rng = np.random.default_rng(seed)
-        mechanism = bucket(seed=seed, people=79_200_000, calibration="paper", decoder="hard")
-        crowd = population.heavy(79_200_000, 0.5, None, 32, rng)
+        mechanism = bucket(seed=seed, people=81_000_000, calibration="paper", decoder="hard")
+        crowd = population.heavy(81_000_000, 0.5, None, 32, rng)
         found = mechanism.discover(mechanism.sample_tally(crowd, rng), Query(top=1, best_guess=True))
         assert np.array_equal(found.items, crowd.items)
 
 
 def test_zipf_defeats_the_paper_s_decoder_without_any_noise() -> None:
-    """Oracle 14 (E15): Zipf 1.2 over 2^64: the vote fails more than four times in ten, soft decoding never."""
+    """Oracle 14 (E15): Zipf 1.2 over 2^64: the vote fails in most runs without noise, soft decoding never."""
     runs, hard_found, soft_found = 20, 0, 0
     weights = np.arange(1, 2_000_001, dtype=np.float64) ** -1.2
     shares = weights[:200] / weights.sum()
@@ -156,7 +156,7 @@ def test_zipf_defeats_the_paper_s_decoder_without_any_noise() -> None:
             right = len(found) == 1 and np.array_equal(found.items[0], crowd.items[0])
             hard_found += right and decoder == "hard"
             soft_found += right and decoder == "soft"
-    assert hard_found / runs < 0.6
+    assert hard_found / runs < 0.5
     assert soft_found == runs
 
 

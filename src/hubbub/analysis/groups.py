@@ -1,7 +1,7 @@
 """Amplification without composition: the crowd in groups, one survey each, and one answer from all of them.
 
 The paper repeats GLPS-HH to drive its chance of failure down (section 4.1, after GLMRT10). Repeated on the same people
-that would cost each of them their epsilon again and again (erratum E24). Here everybody answers in one group only, so
+that composes, and each run gets a part of their epsilon (E24). Here everybody answers in one group only, so
 that nobody's loss grows: whoever is in a group sends one report, of that group's survey.
 
 It protects against a bad draw of the public matrix, and against nothing else. Where all people answer *one* survey,

@@ -208,8 +208,9 @@ def _bucket_success(numbers: Numbers) -> Section:
             f"found the value in {found} of {runs} runs. In fact it found it in every run from "
             f"{_always_from(_select(rows, zipf=None, decoder='hard'))} people on, and the soft decoder, which "
             f"reads the same sums, from {_always_from(_select(rows, zipf=None, decoder='soft'))}.",
-            "The paper says that the condition is satisfied with high probability if the crowd follows a Zipf law. It "
-            "is not, for any number of people: the collisions grow as fast as the count. With Zipf 1.2 and "
+            "The paper says that the condition is satisfied with high probability if the crowd follows a Zipf law. Its "
+            "rough form is, from exponent 0.87 on; the condition itself only from about 6, for any number of people, "
+            "since the collisions grow as fast as the count. With Zipf 1.2 and "
             f"{largest:,} people the vote found the value in {hard['successes']} of {hard['runs']} runs, and more "
             f"people do not help, because it is the collisions that fail it; the soft decoder found it in "
             f"{soft['successes']} of {soft['runs']}. For steeper laws the vote works, although its theorem is silent.",

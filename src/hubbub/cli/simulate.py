@@ -44,7 +44,7 @@ def simulate(
     \b
     hubbub simulate -m jl -n 1e6 --bits 16 --zipf 1.1
     hubbub simulate -m bucket -n 8000 --bits 32 --heavy 0.5 --runs 20
-    hubbub simulate -m bucket -n 7.9e7 --bits 32 --heavy 0.5 -o calibration=paper -o decoder=hard
+    hubbub simulate -m bucket -n 8.1e7 --bits 32 --heavy 0.5 -o calibration=paper -o decoder=hard
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
     from hubbub.simulation.experiment import Experiment
     from hubbub.simulation.experiment import simulate as run

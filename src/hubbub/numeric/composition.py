@@ -1,7 +1,7 @@
 """Exact composition of pure mechanisms (Kairouz, Oh, Viswanath: The Composition Theorem for Differential Privacy).
 
 The paper's Theorem 2.5 is a special case of the bound of Dwork, Rothblum and Vadhan. It is loose, and false for
-delta near 1; what runs here is the exact curve, which no composition of the same pure mechanisms can exceed.
+delta above 0.996 or so; what runs here is the exact curve, which no composition of the same pure mechanisms can exceed.
 """
 
 from __future__ import annotations
