@@ -47,6 +47,8 @@ def run_all(
             for job in as_completed(jobs):
                 if job.cancelled():
                     continue
+                if job.exception():
+                    pool.shutdown(cancel_futures=True)
                 row = job.result()
                 known[jobs[job]].append(row)
                 file.write(json.dumps(row) + "\n")
