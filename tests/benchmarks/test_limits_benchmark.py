@@ -76,3 +76,9 @@ def test_siblings_are_measured() -> None:
     assert row["false"] == row["missed"] == 0
     text = siblings.page([row], "command")
     assert "| first character | 2 | 5,000 | 6 | 1 | 2 of 2 (100.0%) | 0 | 0 |" in text
+
+
+def test_a_beam_may_end_when_every_root_stands_out() -> None:
+    """A crowd in which all roots that are left in the beam have been noticed before it ends: both values are found."""
+    row = limits.measure(limits.Cell("hosts", 1_000, 4.0), 11, seed=9003)
+    assert row["seen"] == [["long", 0, True], ["short", 0, True]]
