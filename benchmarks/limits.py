@@ -200,9 +200,27 @@ def rejects(found: int, planted: int, level: float = 0.001) -> bool:
     return planted > 0 and bool(binom.cdf(found, planted, 0.95) < level)
 
 
-def share(pair: tuple[int, int]) -> str:
+def share(pair: tuple[int, ...]) -> str:
     """Found of planted, and per cent."""
     return f"{pair[0]} of {pair[1]} ({pair[0] / pair[1]:.1%})" if pair[1] else "–"
+
+
+def pooled(lines: list[Row]) -> Iterator[str]:
+    """Rows of a table that adds cells up: by domain and class, by people, by ε."""
+    keys: tuple[tuple[str, Callable[[Row], str]], ...] = (
+        ("domain and class", lambda line: f"{line['domain']}, {line['class']}"),
+        ("people", lambda line: f"{line['people']:,}"),
+        ("ε", lambda line: f"{line['epsilon']:g}"),
+    )
+    for title, key in keys:
+        for name in dict.fromkeys(map(key, lines)):
+            some = [line for line in lines if key(line) == name]
+            found, planted, near, tried = (
+                sum(line[side][k] for line in some) for side, k in product(("at", "below"), (0, 1))
+            )
+            if planted:
+                mark = " **too few**" if rejects(found, planted) else ""
+                yield f"| {title} | {name} | {share((found, planted))}{mark} | {share((near, tried))} |"
 
 
 def page(rows: list[Row], command: str) -> str:
@@ -249,6 +267,16 @@ def page(rows: list[Row], command: str) -> str:
             f"- **Below the limit**, at 1/1.15 of it, {share((below[0], below[1]))} are found. Cells in which that is",
             f"  more than 95 %, at a level of 0.1 %, so that the limit is too careful: {len(loose)}.",
             f"- Runs with a value that nobody holds: {false} of {total}. Runs with an interval that misses: {missed}.",
+            "",
+            "## Cells added up",
+            "",
+            "A figure that speaks against 95 % at a level of 0.1 % is marked.",
+            "",
+            "| by | | found at the limit | found at 1/1.15 of it |",
+            "| --- | --- | ---: | ---: |",
+            *pooled(lines),
+            "",
+            "## Every cell",
             "",
             "| domain | class | people | ε | stated limit | found at the limit | found at 1/1.15 of it |",
             "| --- | --- | ---: | ---: | ---: | ---: | ---: |",

@@ -46,6 +46,7 @@ def test_a_run_plants_at_the_stated_limit_and_below() -> None:
     assert line["at"][1] + line["below"][1] == len(seen)
     assert line["limit"] == pytest.approx(limits.stated(SMALL, 64))
     text = limits.page(rows, "command")
+    assert f"| people | 1,000 | {limits.share(line['at'])} | {limits.share(line['below'])} |" in text
     assert f"| ids | all | 1,000 | 4 | {line['limit']:,.0f} | {limits.share(line['at'])} |" in text
 
 
