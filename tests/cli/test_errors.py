@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -430,3 +431,11 @@ class TestInterruption:
         assert "Traceback" not in stderr
         assert process.returncode in (130, -signal.SIGINT)
         assert list(temporary.iterdir()) == []
+
+
+def test_a_closed_standard_output_is_said() -> None:
+    """One sentence and code 2, no traceback."""
+    command = f"{shlex.quote(sys.executable)} -m hubbub mechanisms >&-"  # only a shell closes a stream
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "hubbub: standard output must be open, got a closed one.\n"

@@ -78,3 +78,11 @@ def test_sums_of_another_kind_are_refused(name: str, options: dict[str, str]) ->
         assert not cells.any()
     with pytest.raises(ParameterError, match=r"cells must be int64 of shape"):
         mechanism.accumulate(np.zeros((*shape, 2), np.int64), reports)
+    fixed = np.zeros(shape, np.int64)
+    fixed.setflags(write=False)
+    with pytest.raises(ParameterError, match="cells must be writable"):
+        mechanism.accumulate(fixed, reports)
+    with pytest.raises(ParameterError, match="cells must be int64"):
+        mechanism.accumulate([0], reports)
+    with pytest.raises(ParameterError, match="reports must be a vector"):
+        mechanism.accumulate(np.zeros(shape, np.int64), None)

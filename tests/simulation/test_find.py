@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import random
+import string
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +15,8 @@ import pytest
 import hubbub
 from hubbub import (
     Categories,
+    Hostnames,
+    HubbubError,
     InputError,
     Intake,
     Integers,
@@ -166,3 +171,53 @@ def test_nothing_is_reported_before_the_request_is_checked() -> None:
 def test_it_is_public() -> None:
     """`hubbub.find` is the function, although there are modules of that name."""
     assert callable(hubbub.find)
+
+
+def test_a_value_that_the_domain_does_not_have_is_never_found() -> None:
+    """Its limit is infinite, whatever it is; that of "(other)", and of values there are, is not."""
+    long = "very-long-subdomain.department.university.ac.uk"
+    answer = find([long] * 1_000, domain=Hostnames(), epsilon=4, seed=1)
+    assert [hitter.value for hitter in answer.hitters] == ["(other)"]
+    for value in (long, "not a host!!", "", None, ["a"]):
+        assert answer.limit_for(value) == math.inf
+    assert answer.limit_for("(other)") < answer.limit_for("google.com") < 1_000
+
+
+def test_a_limit_that_nobody_can_reach_is_infinite() -> None:
+    """A universe that is scored value by value says "too few people" as a searched one does."""
+    answer = find([7] * 5, domain=Integers(8), epsilon=1, seed=1, candidates=[7])
+    assert answer.detection_limit == answer.candidate_limit == answer.limit_for(7) == math.inf
+    answer = find([7] * 5_000, domain=Integers(8), epsilon=1, seed=1)
+    assert answer.detection_limit == answer.limit_for(7) < 5_000
+    assert answer.limit_for(999) == math.inf
+
+
+def test_addresses_that_begin_alike_have_whole_counts() -> None:
+    """Four addresses of 700 people among 2,500 others that begin as they do: found, with intervals that hold."""
+    rng = random.Random(4)
+
+    def host() -> str:
+        name = "".join(rng.choice(string.ascii_lowercase) for _ in range(rng.randint(5, 12)))
+        return name + rng.choice([".com", ".org", ".net", ".de", ".io"])
+
+    sites = [f"https://www.{name}.com/" for name in ("alpha", "beta", "gamma", "delta")]
+    people = [site for site in sites for _ in range(700)] + [f"https://www.{host()}" for _ in range(2_500)]
+    answer = find(people, epsilon=4, seed=124)
+    assert sorted(hitter.value for hitter in answer.hitters) == sorted(sites)
+    assert all(hitter.low <= 700 <= hitter.high and hitter.confidence > 0.99 for hitter in answer.hitters)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: find([1], domain=Integers(8), options=5),
+        lambda: find([1], domain=Integers(8), candidates=5),
+        lambda: Categories(5),
+        lambda: SeededWords(-1),
+        lambda: SeededWords(None),
+    ],
+)
+def test_wrong_kinds_of_arguments_are_refused_in_a_sentence(call: Callable[[], object]) -> None:
+    """An error of ours that says what is wanted, not one of Python's."""
+    with pytest.raises(HubbubError, match="must be a"):
+        call()

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Protocol, runtime_checkable
+from typing import Protocol, overload, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,8 +91,9 @@ def find_hitters(
             return Answer(0, math.inf, ())
         found = decoder.discover(tally, query)
         rows = _searched(survey, _law(decoder, tally.count), query, found)
-        limits = partial(_limit_for, survey, tally, query, found.detection_limit)
-        return Answer(tally.count, found.detection_limit, tuple(rows), long_limit=found.long_limit, limit_of=limits)
+        limits = partial(_limit_for, survey, decoder, tally, query, found.detection_limit)
+        usual, long = _reachable(found.detection_limit, tally), _reachable(found.long_limit, tally)
+        return Answer(tally.count, usual, tuple(rows), long_limit=long, limit_of=limits)
     named = encode_candidates(survey.domain, candidates)
     if tally.count == 0:
         return Answer(0, math.inf, (), math.inf)
@@ -112,16 +113,28 @@ def find_hitters(
     rows, limit = _listed(survey, law, half, scored, found, all_candidates)
     rows = sorted(_searched(survey, law, half, found, scored.items) + rows, key=lambda hitter: -hitter.count)
     kept = tuple(rows if all_candidates else rows[: query.top])
-    limits = partial(_limit_for, survey, tally, half, found.detection_limit)
-    return Answer(tally.count, found.detection_limit, kept, limit, found.long_limit, limits)
+    limits = partial(_limit_for, survey, decoder, tally, half, found.detection_limit)
+    usual, long = _reachable(found.detection_limit, tally), _reachable(found.long_limit, tally)
+    return Answer(tally.count, usual, kept, _reachable(limit, tally), long, limits)
 
 
-def _limit_for(survey: Survey, tally: Tally, query: Query, usual: float, value: object) -> float:
-    """How many must hold a value to be found; the usual number where the mechanism finds all values alike."""
-    decoder = mechanism_for(survey)
-    if not isinstance(decoder, UnevenDecoder):
-        return usual
-    return float(decoder.limits_for(tally, survey.domain.encode([value]), query)[0])
+def _limit_for(survey: Survey, decoder: Decoder, tally: Tally, query: Query, usual: float, value: object) -> float:
+    """How many must hold a value to be found; infinite for one that the domain does not have."""
+    item = survey.domain.encode([value])
+    if np.array_equal(item, survey.domain.encode([None])) and survey.domain.decode(item)[0] != value:
+        return math.inf
+    if isinstance(decoder, UnevenDecoder):
+        usual = float(decoder.limits_for(tally, item, query)[0])
+    return _reachable(usual, tally)
+
+
+@overload
+def _reachable(limit: float, tally: Tally) -> float: ...
+@overload
+def _reachable(limit: float | None, tally: Tally) -> float | None: ...
+def _reachable(limit: float | None, tally: Tally) -> float | None:
+    """A limit that the people of a tally can reach, or infinity."""
+    return math.inf if limit is not None and limit > tally.count else limit
 
 
 def encode_candidates(domain: Domain, candidates: Iterable[object]) -> Items:

@@ -15,6 +15,10 @@ def run() -> None:
         for stream in (sys.stdout, sys.stderr):
             if stream is not None and hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="replace")
+        if sys.stdout is None:
+            if sys.stderr is not None:
+                sys.stderr.write("hubbub: standard output must be open, got a closed one.\n")
+            sys.exit(2)
         from hubbub.cli.main import app
 
         app()

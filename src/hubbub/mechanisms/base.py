@@ -176,11 +176,15 @@ def _any_beyond(items: Items, size: int) -> bool:
 
 def check_reports(reports: Reports, dtype: np.dtype[np.void]) -> None:
     """Reports of this mechanism's layout."""
-    if reports.dtype != dtype or reports.ndim != 1:
+    if not isinstance(reports, np.ndarray) or reports.dtype != dtype or reports.ndim != 1:
         raise ParameterError("reports must be a vector of the mechanism's report_dtype, got another layout")
 
 
 def check_cells(cells: Cells, shape: tuple[int, ...]) -> None:
     """Sums of this mechanism's shape, as whole numbers of 64 bits: others would overflow or round without a word."""
+    if not isinstance(cells, np.ndarray):
+        raise ParameterError(f"cells must be int64 of shape {shape}, got {type(cells).__name__}")
     if cells.dtype != np.int64 or cells.shape != shape:
         raise ParameterError(f"cells must be int64 of shape {shape}, got {cells.dtype} of shape {cells.shape}")
+    if not cells.flags.writeable:
+        raise ParameterError("cells must be writable, got a read-only array")

@@ -75,6 +75,8 @@ def create_survey(
     if not isinstance(domain, Domain):
         raise ParameterError(f"domain must be a Domain, got domain={shown(domain)}")
     entry = find_entry(mechanism)
+    if options is not None and not isinstance(options, Mapping):
+        raise ParameterError(f"options must be a dict, got {type(options).__name__}")
     resolved = resolve_options(entry, options or {})
     stated_epsilon = parse_epsilon(epsilon)
     stated_delta = entry.default_delta(resolved) if delta is None else parse_delta(delta)

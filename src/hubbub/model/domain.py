@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from typing import Any
@@ -123,7 +123,10 @@ class Categories(Domain):
     _positions: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __init__(self, names: Sequence[str]) -> None:
-        if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        if isinstance(names, str) or not isinstance(names, Iterable):
+            raise ParameterError(f"names must be a list of strings, got {type(names).__name__}")
+        names = list(names)
+        if not all(isinstance(name, str) for name in names):
             raise ParameterError(f"names must be a list of strings, got {type(names).__name__}")
         clean = tuple(normalize_text(name) for name in names)
         if not clean:

@@ -13,7 +13,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-from hubbub.errors import ParameterError
+from hubbub.errors import ParameterError, shown
 
 
 class WordSource(Protocol):
@@ -101,6 +101,8 @@ class SeededWords:
     """Reproducible words for simulations and rehearsals only: whoever knows the seed can undo the noise."""
 
     def __init__(self, seed: int | np.random.SeedSequence) -> None:
+        if not isinstance(seed, np.random.SeedSequence) and not (isinstance(seed, int | np.integer) and seed >= 0):
+            raise ParameterError(f"seed must be a whole number of at least 0, got seed={shown(seed)}")
         self._generator = np.random.Generator(np.random.PCG64(seed))
 
     def draw(self, reports: int, words_per_report: int) -> NDArray[np.uint64]:

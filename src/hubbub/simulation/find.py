@@ -138,6 +138,8 @@ def run_survey(
         instead = f"take a random sample of at most {MAX_DRAWS // noise_draws(mechanism, 1):,} people"
     check_draws(mechanism, survey.expected_reports, instead)
     named = candidates
+    if candidates is not None and not isinstance(candidates, Iterable):
+        raise InputError(f"candidates must be a list of values, got {type(candidates).__name__}")
     if candidates is not None and not isinstance(candidates, str | bytes):
         named = tidy_candidates(survey.domain, candidates)
 

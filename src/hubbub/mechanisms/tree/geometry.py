@@ -61,6 +61,7 @@ class TreeGeometry:
         self.true = self.keep + (1 - self.keep) / self.symbols
         self.own_noise = (self.symbols * self.gain) ** 2 * self.true * (1 - self.true)
         self._thresholds: dict[tuple[int, float], float] = {}
+        self.limits: dict[tuple[int, int, float], float] = {}  # what `limits.found_from` has found, which takes a while
 
     # Public coins and buckets.
 

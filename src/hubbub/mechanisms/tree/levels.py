@@ -154,7 +154,7 @@ def _expected(
 _FEW_MATCHES = 4.0  # in a pool of rows, for a normal law to be near enough
 _AT_MOST_DROPPED = 1 / 3  # of the people
 _STEP = 3.5  # standard errors between the rows above and below
-_LEAST_APART = 0.05  # of the people, in the rows below
+_LEAST_APART = 0.1  # of the people, in the rows below
 
 
 def trusted_rows(tree: TreeGeometry, levels: TreeLevels, parts: NDArray[np.float64]) -> tuple[NDArray[np.bool_], bool]:
@@ -197,7 +197,7 @@ def _rows_shared(tree: TreeGeometry, levels: TreeLevels, parts: NDArray[np.float
     if not enough.any():
         return 0
     above, below = np.cumsum(parts * trusted)[:-1], np.cumsum((parts * trusted)[::-1])[::-1][1:]
-    share = np.clip(below / np.maximum(after, 1e-9), 0.0, 1.0)
+    share = min(max(float((parts * trusted).sum() / people.sum()), 0.0), 1.0)  # if no row is shared
     noise = levels.noise * (1 - share) + (tree.own_noise + 1 - share) * share
     spread = np.sqrt(noise * (1 / np.maximum(before, 1e-9) + 1 / np.maximum(after, 1e-9)))
     steps = np.where(enough, (above / np.maximum(before, 1e-9) - below / np.maximum(after, 1e-9)) / spread, -np.inf)

@@ -31,6 +31,13 @@ def found_from(tree: TreeGeometry, people: int, length: int, query: Query) -> fl
 
     `people` are all who report. Infinite if not even everybody is enough. About 20 ms.
     """
+    key = (people, length, query.level)
+    if key not in tree.limits:
+        tree.limits[key] = _found_from(tree, people, length, query)
+    return tree.limits[key]
+
+
+def _found_from(tree: TreeGeometry, people: int, length: int, query: Query) -> float:
     way = _Way(tree, people, length, query)
     low, high = 0.0, float(people)
     if way.found_chance(high) < _FOUND:
