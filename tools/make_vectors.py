@@ -292,6 +292,7 @@ def tree_lists() -> Iterator[tuple[str, str]]:
         "depths that end too early": {"depths": [*depths[:-1], depths[-1] - 1]},
         "depths beyond the item": {"depths": [*depths[:-1], depths[-1] + 1]},
         "a negative depth": {"depths": [-1, *depths[1:]]},
+        "a root that is too deep": {"depths": [21, *(max(depth, 21) for depth in depths[1:])]},
         "ends that stand still": {"ends": [*ends[:-2], ends[-1], ends[-1]]},
         "ends below 2^24": {"ends": [*ends[:-1], ends[-1] - 1]},
         "a chunk wider than a bucket": {"chunks": [*chunks[:-1], parameters["bucket_bits"] + 1]},

@@ -83,6 +83,7 @@ def read_tree(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
     require(len(chunks) == rows == len(ends), "depths, chunks and ends must be of one length", rows)
     require(ends == sorted(set(ends)) and ends[0] > 0 and ends[-1] == 1 << 24, "ends must rise to 2^24", ends)
     require(depths == sorted(depths) and depths[-1] == length, f"depths must descend to {length}", depths)
+    require(depths[0] <= 20, "depths must begin at 20 or less", depths[0])
     fits = all(0 <= chunk <= min(bucket_bits, depth) for chunk, depth in zip(chunks, depths, strict=True))
     require(fits, "chunks must fit into their bucket and depth", chunks)
     root, coins, buckets = (

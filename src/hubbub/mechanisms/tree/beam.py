@@ -55,7 +55,7 @@ class Beam:
     def best_paths(self) -> Front:
         """The best paths, best first: of full depth, or for text as deep as roots are told apart by it."""
         front = self._all_roots()
-        crowding = 1.0
+        ranks, crowding = front.scores, 1.0
         for number in range(1, self._ends):
             front, ranks, crowding = self._grow(number, front, crowding)
             if self.walk.tree.code is not None:
