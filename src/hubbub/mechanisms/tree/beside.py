@@ -34,7 +34,7 @@ def beside(
     theirs = tree.buckets(known).astype(np.int64)
     overlap = _overlap(theirs, theirs, shares)
     inverse = np.linalg.pinv(overlap, rcond=1e-6, hermitian=True)
-    fitted = refit(tree, levels, known).counts
+    fitted = refit(tree, levels, known).with_shared  # whatever is shared is told apart below
     estimates = levels.estimates.astype(np.float64)
     for row, share in enumerate(shares):
         np.subtract.at(estimates[row], theirs[:, row], fitted * share)
