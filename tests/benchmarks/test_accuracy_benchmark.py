@@ -139,7 +139,7 @@ def test_a_run_becomes_a_page(tiny: list[accuracy.Row], monkeypatch: pytest.Monk
     tiny_names = {"PEOPLE": 20_000, "EACH": 1, "OTHERS": 1000, "CANDIDATES": 1000, "LIST_EPSILON": 4.0}
     for name, value in {**tiny_names, "CELLS": [names.CELLS[1]]}.items():
         monkeypatch.setattr(names, name, value)
-    given = argparse.Namespace(quick=True, runs=None, seed=1, workers=0)
+    given = argparse.Namespace(quick=True, runs=None, few=100, kept=None, seed=1, workers=0)
     results = {**json.loads(json.dumps(accuracy.run(given))), "command": "the command"}
     written = accuracy_page.page(results)
     headings = ("What is measured", "Against the targets", "Names", "Against the prefix extending method", "Speed")
