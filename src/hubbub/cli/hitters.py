@@ -1,4 +1,4 @@
-"""`hubbub hitters`: what the reports to a survey say."""
+"""`hubbub hitters`: the values that stand out in the reports to a survey."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def hitters(
     address = parse_survey_url(url)
     survey = load_survey(ask(address.server, f"/v1/surveys/{address.survey_id}"))
     if survey.survey_id.hex() != address.survey_id:
-        raise ServiceError("the collector must send the survey that was asked for, got another")
+        raise ServiceError("the collector sent another survey than the one in the address")
     path = f"/v1/surveys/{address.survey_id}/hitters"
     if named is None:
         document = ask_json(address.server, f"{path}?top={top}&level={level}", need_token(token))
@@ -60,7 +60,7 @@ def hitters(
 
 
 def read_answer(document: Mapping[str, Any]) -> Answer:
-    """The answer that a collector's JSON holds."""
+    """Return the answer that is in a collector's JSON document."""
     from hubbub.model.estimates import Answer, Hitter
 
     limit = document["detection_limit"]

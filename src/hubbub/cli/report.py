@@ -71,9 +71,9 @@ def report(
     except ClientError as error:
         raise ParameterError(str(error)) from None
     if result.status == "waiting":
-        raise InputError(f"the survey must be reachable, got none ({result.detail or 'timeout'}); nothing was kept")
+        raise InputError(f"the survey could not be fetched ({result.detail or 'timeout'}); nothing was kept")
     if result.status == "refused":
-        raise InputError(f"a survey must be one that can be answered, got a refusal: {result.detail}")
+        raise InputError(f"the survey was not answered: {result.detail}")
     entry = entries[client.survey_id]
     told = Ledger.totals(entries)
     status = "already" if first.status == "already" and result.status == "sent" else result.status
@@ -102,6 +102,7 @@ def report(
 
 
 def _first_line() -> str:
+    """Return the first line of standard input without its end."""
     line = typer.get_binary_stream("stdin").readline()
     if not line:
         raise InputError("a value must be on the first line of standard input, got no line")

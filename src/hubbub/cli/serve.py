@@ -12,7 +12,7 @@ from hubbub.cli.common import command, print_json
 DEFAULT_DATABASE = "hubbub.db"
 Database = Annotated[
     str,
-    typer.Option("--db", envvar="HUBBUB_DB", metavar="URL", help="A file of SQLite, or postgresql://USER@HOST/NAME."),
+    typer.Option("--db", envvar="HUBBUB_DB", metavar="URL", help="A SQLite file, or postgresql://USER@HOST/NAME."),
 ]
 
 
@@ -36,10 +36,11 @@ def serve(
     from hubbub.collector.serving import address_of, bind
     from hubbub.collector.serving import serve as run
     from hubbub.store.store import Store
+    from hubbub.store.tokens import make_first_token
 
     with bind(host, port) as listener:  # first: a token that is made must be shown
         with Store(db) as store:
-            token = store.make_first_token()
+            token = make_first_token(store.engine)
         address = address_of(listener)
 
         def announce() -> None:

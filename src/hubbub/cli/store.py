@@ -48,7 +48,7 @@ def check(db: Database = DEFAULT_DATABASE, as_json: AsJSON = False) -> None:
         print_table(f"Store {db.rpartition('@')[2]}", [("what", "left"), ("count", "right")], rows, verdict)
     if found.problems:
         many = plural(len(found.problems), "problem")
-        raise StoreError(f"a store must be whole, got {many}; the first: {found.problems[0]}")
+        raise StoreError(f"the store is damaged: {many} found; the first: {found.problems[0]}")
 
 
 @store.command()
@@ -84,10 +84,11 @@ def token(db: Database = DEFAULT_DATABASE, as_json: AsJSON = False) -> None:
     hubbub store token --db surveys.db
     """  # noqa: D301
     from hubbub.store.store import Store
+    from hubbub.store.tokens import replace_token
 
     _must_exist(db)
     with Store(db) as opened:
-        made = opened.replace_token()
+        made = replace_token(opened.engine)
     if as_json:
         print_json({"token": made})
     else:
@@ -95,7 +96,7 @@ def token(db: Database = DEFAULT_DATABASE, as_json: AsJSON = False) -> None:
 
 
 def _must_exist(db: str) -> None:
-    """Looking after a store never makes one."""
+    """Raise unless the store exists: a mistyped name must not make a new one."""
     path = db.removeprefix("sqlite:///")
     if "://" not in path and not Path(path).exists():
-        raise StoreError(f"db must be a store that is there, got {db!r}")
+        raise StoreError(f"db must be a store that exists, got {db!r}")

@@ -129,10 +129,12 @@ def close(url: SurveyURL, token: Token = None, as_json: AsJSON = False) -> None:
 
 
 def _with_url(server: str, status: dict[str, Any]) -> dict[str, Any]:
+    """Return the status of a survey with its address."""
     return {"url": f"{server.rstrip('/')}/v1/surveys/{status['survey_id']}", **status}
 
 
 def _show(server: str, status: dict[str, Any], as_json: bool) -> None:
+    """Print the status of a survey, as a table or as JSON."""
     document = _with_url(server, status)
     if as_json:
         print_json(document)

@@ -29,7 +29,7 @@ class Refused(ClientError):
     """The collector will never take it."""
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
+class NoRedirect(urllib.request.HTTPRedirectHandler):
     """A redirect is an answer like any other: a report goes to the host that was named, or nowhere."""
 
     def redirect_request(self, *_: Any) -> None:
@@ -38,7 +38,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 @functools.cache  # made when it is needed, since it reads the certificates of the system
 def _opener() -> urllib.request.OpenerDirector:
-    return urllib.request.build_opener(_NoRedirect)
+    return urllib.request.build_opener(NoRedirect)
 
 
 def exchange(url: str, body: bytes | None, timeout: float) -> bytes:
