@@ -528,6 +528,7 @@ class TestOperations:
         assert 'hubbub_reports_total{status="duplicate"} 2.0' in lines
         assert 'hubbub_refused_uploads_total{problem="malformed-batch"} 1.0' in lines
         assert "hubbub_waiting_bytes 0.0" in lines
+        assert "_created" not in text, "the time of a first report is nobody's business"
 
     def test_an_upload_that_is_cut_off_is_no_error(
         self, service: Service, survey: Survey, caplog: pytest.LogCaptureFixture
