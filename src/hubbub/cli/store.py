@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hubbub.cli.common import AsJSON, command, number, plural, print_json, print_table
 from hubbub.cli.serve import DEFAULT_DATABASE, Database
 from hubbub.errors import StoreError
+
+if TYPE_CHECKING:
+    from hubbub.store.store import Store
 
 store = typer.Typer(
     name="store",
@@ -28,11 +31,9 @@ def check(db: Database = DEFAULT_DATABASE, as_json: AsJSON = False) -> None:
     \b
     hubbub store check --db surveys.db
     """  # noqa: D301
-    from hubbub.store.store import Store
     from hubbub.store.upkeep import check as check_store
 
-    _must_exist(db)
-    with Store(db) as opened:
+    with _existing(db) as opened:
         found = check_store(opened)
     if as_json:
         print_json(asdict(found))
@@ -63,11 +64,9 @@ def backup(
     \b
     hubbub store backup monday.db --db surveys.db
     """  # noqa: D301
-    from hubbub.store.store import Store
     from hubbub.store.upkeep import backup as back_up
 
-    _must_exist(db)
-    with Store(db) as opened:
+    with _existing(db) as opened:
         size = back_up(opened, Path(file))
     if as_json:
         print_json({"file": file, "bytes": size})
@@ -83,11 +82,9 @@ def token(db: Database = DEFAULT_DATABASE, as_json: AsJSON = False) -> None:
     \b
     hubbub store token --db surveys.db
     """  # noqa: D301
-    from hubbub.store.store import Store
     from hubbub.store.tokens import replace_token
 
-    _must_exist(db)
-    with Store(db) as opened:
+    with _existing(db) as opened:
         made = replace_token(opened.engine)
     if as_json:
         print_json({"token": made})
@@ -95,8 +92,11 @@ def token(db: Database = DEFAULT_DATABASE, as_json: AsJSON = False) -> None:
         typer.echo(f"Owner's token, shown this once: {made}")
 
 
-def _must_exist(db: str) -> None:
-    """Raise unless the store exists: a mistyped name must not make a new one."""
+def _existing(db: str) -> Store:
+    """Open a store that exists. A mistyped name must not make a new one."""
+    from hubbub.store.store import Store
+
     path = db.removeprefix("sqlite:///")
     if "://" not in path and not Path(path).exists():
         raise StoreError(f"db must be a store that exists, got {db!r}")
+    return Store(db)

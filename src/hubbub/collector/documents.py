@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from hubbub.mechanisms.registry import DEFAULT_EXPECTED_REPORTS, DEFAULT_MECHANISM
-from hubbub.model.estimates import Answer
+from hubbub.model.estimates import Answer, Hitter
 from hubbub.store.store import StoredSurvey
 
 MAX_TOP = 10_000
@@ -73,20 +72,6 @@ class SurveyList(BaseModel):
     surveys: list[SurveyStatus]
 
 
-class HitterDocument(BaseModel):
-    """One value that stands out, with its estimated count and error bars."""
-
-    value: str | int
-    count: float
-    share: float
-    stderr: float
-    low: float
-    high: float
-    confidence: float
-    listed: bool
-    uneven: bool
-
-
 class AnswerDocument(BaseModel):
     """The values that stand out. A limit is null where there are too few reports to find anything."""
 
@@ -95,7 +80,7 @@ class AnswerDocument(BaseModel):
     detection_limit: float | None
     long_limit: float | None
     candidate_limit: float | None
-    hitters: list[HitterDocument]
+    hitters: list[Hitter]
 
 
 class UploadReply(BaseModel):
@@ -137,5 +122,5 @@ def answer_document(stored: StoredSurvey, answer: Answer) -> AnswerDocument:
         detection_limit=finite(answer.detection_limit),
         long_limit=finite(answer.long_limit),
         candidate_limit=finite(answer.candidate_limit),
-        hitters=[HitterDocument(**asdict(hitter)) for hitter in answer.hitters],
+        hitters=list(answer.hitters),
     )
