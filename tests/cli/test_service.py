@@ -154,7 +154,7 @@ def test_an_epsilon_that_clients_refuse_is_warned_of(owner: Cli) -> None:
     assert owner("survey", "list").stdout.startswith("1 survey at ")
     above = owner(*new, "--epsilon", "4.5", "--json")
     assert (above.returncode, json.loads(above.stdout)["epsilon"]) == (0, "4.5")
-    said = "hubbub: clients answer surveys of at most ε = 4 unless their max_epsilon is raised, got ε = 4.5\n"
+    said = "hubbub: the survey states ε = 4.5, but clients answer up to ε = 4 unless their max_epsilon is raised\n"
     assert above.stderr == said
     assert owner("survey", "list").stdout.startswith("2 surveys at ")
 

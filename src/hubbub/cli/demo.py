@@ -111,6 +111,7 @@ def send_reports(server: str, survey: Survey, items: Iterable[Items], seed: int 
     path = f"/v1/surveys/{survey.survey_id.hex()}/reports"
 
     def send(body: bytes, reports: int) -> None:
+        """Send one batch, and raise unless the collector accepts all of it."""
         accepted = ask_json(server, path, method="POST", body=body)["accepted"]
         if accepted != reports:
             raise ServiceError(f"the collector accepted only {accepted} of {reports} reports")

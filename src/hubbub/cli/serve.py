@@ -44,6 +44,7 @@ def serve(
         address = address_of(listener)
 
         def announce() -> None:
+            """Print the address, and the token if it was made just now."""
             if as_json:
                 print_json({"url": address, "token": token})
             else:

@@ -73,8 +73,8 @@ def new(
     status = ask_json(server, "/v1/surveys", need_token(token), "POST", request)
     if Decimal(status["epsilon"]) > Decimal(DEFAULT_MAX_EPSILON):
         typer.echo(
-            f"hubbub: clients answer surveys of at most ε = {DEFAULT_MAX_EPSILON} unless their max_epsilon is raised, "
-            f"got ε = {status['epsilon']}",
+            f"hubbub: the survey states ε = {status['epsilon']}, but clients answer up to ε = {DEFAULT_MAX_EPSILON} "
+            "unless their max_epsilon is raised",
             err=True,
         )
     if as_json:

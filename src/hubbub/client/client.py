@@ -258,6 +258,7 @@ class Client:
         """Send all pending reports of the ledger, this survey's first; tell `flush` after each."""
 
         def settled() -> None:
+            """Wake those who wait in `flush`."""
             with self._background.changed:
                 self._background.changed.notify_all()
 

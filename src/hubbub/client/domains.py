@@ -126,6 +126,7 @@ def _code(table: Any) -> Callable[[bytes], tuple[int, int]]:
     longest = max(map(len, matches), default=0)
 
     def next_symbol(text: bytes, at: int) -> int:
+        """Return the number of the symbol that stands for the text from `at` on: an ending, else the longest match."""
         if at == len(text):
             return 0
         if (end := ends.get(text[at:])) is not None:
@@ -134,6 +135,7 @@ def _code(table: Any) -> Callable[[bytes], tuple[int, int]]:
         return next((matches[text[at : at + size]] for size in sizes if text[at : at + size] in matches), 1)
 
     def encode(text: bytes) -> tuple[int, int]:
+        """Return the bits of a text and their number, with a raw tail where that is shorter."""
         bits = length = state = at = 0
         tails: list[tuple[int, int, int]] = []  # bits in all, where the raw tail begins, the bits before it
         symbol = -1
@@ -209,6 +211,7 @@ def read_domain(data: Any) -> Domain:
         other = (1 << width) - 1
 
         def code_item(value: object) -> int:
+            """Return the item of a text: its code at the top of `width` bits."""
             text = normal(_text(value))
             bits, length = encode(text.encode())
             return other if text == "(other)" or length > width else bits << (width - length)

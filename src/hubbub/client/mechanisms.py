@@ -94,11 +94,13 @@ def read_tree(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
     right, left = bits - bits // 2, bits // 2
 
     def mix(step: int, number: int, size: int, wanted: int) -> int:
+        """Return so many hashed bits of a number, for one step of the bijection."""
         message = halves(number, -(-size // 64))
         hashes = (hash_words(root, (256 * step + j, *message)) << 64 * j for j in range(-(-wanted // 64)))
         return sum(hashes) & ((1 << wanted) - 1)
 
     def path_of(item: int) -> int:
+        """Return the path of an item: its code with a fingerprint, or a keyed permutation of its bits."""
         if domain.coded:
             hashed = f"{hash_words(root, halves(item, item_words)):064b}"
             marks, code = iter(hashed), iter(f"{item:0{bits}b}")
@@ -110,6 +112,7 @@ def read_tree(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
         return low << left | high
 
     def bucket_of(path: int, row: int) -> int:
+        """Return the bucket of a path in a row."""
         chunk, depth = chunks[row], depths[row]
         last = path >> (length - depth) & ((1 << chunk) - 1)
         if chunk == bucket_bits:
@@ -121,6 +124,7 @@ def read_tree(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
         return hash_words(buckets, (*message, row)) >> (64 - bucket_bits) ^ last
 
     def answer(item: int, drawn: Sequence[int]) -> int:
+        """Return the symbol to send: the true one, or with some chance a random one."""
         report_id = halves(drawn[0] | drawn[1] << 64, 2)
         first = hash_words(coins, report_id)
         more = [hash_words(coins, (*report_id, block)) for block in (1, 2)]
@@ -140,6 +144,7 @@ def one_bit(seed: bytes, data: dict[str, Any], rows: int, sign: Callable[[int, i
     truth, coins = threshold(data, "truth_threshold", 1 << 63), derive_key(seed, REPORT_ROW)
 
     def answer(item: int, drawn: Sequence[int]) -> int:
+        """Return the bit to send: the true one, or with some chance its opposite."""
         row = hash_words(coins, halves(drawn[0] | drawn[1] << 64, 2)) * rows >> 64
         return sign(item, row) ^ (drawn[2] >= truth)
 
@@ -155,6 +160,7 @@ def read_jl(seed: bytes, data: dict[str, Any], domain: Domain, dense: bool) -> R
     key = derive_key(seed, PROJECTION_SIGNS)
 
     def sign(item: int, row: int) -> int:
+        """Return the bit of the projection for an item and a row."""
         return hash_words(key, (item, 0, row >> 6)) >> (row & 63) & 1 if dense else parity(item & row)
 
     return one_bit(seed, data, rows, sign)
@@ -179,11 +185,13 @@ def read_bucket(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer
     matrix, shifts, words = derive_key(seed, BUCKET_MATRIX), derive_key(seed, BUCKET_SHIFT), -(-bits // 64)
 
     def draw(trial: int, attempt: int) -> Iterator[int]:
+        """Yield the rows of one attempt to draw the matrix of a trial."""
         for row in range(per_trial):
             drawn = (hash_words(matrix, (trial, attempt, row, word)) << 64 * word for word in range(words))
             yield sum(drawn) & ((1 << bits) - 1)
 
     def rows_of(trial: int) -> list[int]:
+        """Return the rows of the matrix of a trial: the first attempt of full rank without a zero row."""
         for attempt in count():
             rows = list(takewhile(bool, draw(trial, attempt)))  # a zero row ends the attempt
             if len(rows) == per_trial and full_rank(rows, bits):
@@ -191,6 +199,7 @@ def read_bucket(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer
         raise AssertionError("the attempts do not end")
 
     def sign(item: int, row: int) -> int:
+        """Return the true bit of an item in a row."""
         return parity(rows_of(row // per_trial)[row % per_trial] & item) ^ hash_words(shifts, (row,)) & 1
 
     return one_bit(seed, data, per_trial * whole(data, "trials", 1, 1 << 10), sign)

@@ -85,7 +85,7 @@ def read_survey(document: bytes | str) -> DeviceSurvey:
     domain = read_domain(data["domain"])
     randomizer = _randomizer(data, bytes.fromhex(seed), domain)
     if randomizer.loss > epsilon:
-        raise SurveyError(f"a survey must execute no more than ε = {epsilon}, got {randomizer.loss:.6g}")
+        raise SurveyError(f"a survey must keep the ε = {epsilon} that it states, got ε = {randomizer.loss:.6g}")
     return DeviceSurvey(hashlib.sha256(canonical).digest(), name, epsilon, delta, domain, randomizer)
 
 
@@ -131,10 +131,12 @@ def _parse(document: bytes | str) -> Any:
     """Return the JSON of a document. Fields that come twice and numbers with a fraction are refused."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        """Return an object, unless a field comes twice."""
         require(len(dict(pairs)) == len(pairs), "a survey must name each field once", "a field twice")
         return dict(pairs)
 
     def no_fraction(text: str) -> Any:
+        """Refuse a number that is not whole."""
         raise SurveyError(f"numbers in a survey must be whole, got {text[:40]}")
 
     try:

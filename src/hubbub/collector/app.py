@@ -31,6 +31,7 @@ def create_app(collector: Collector) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        """Start the collector with the server, and stop it with the server."""
         collector.start()
         try:
             yield

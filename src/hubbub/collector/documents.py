@@ -114,6 +114,7 @@ def answer_document(stored: StoredSurvey, answer: Answer) -> AnswerDocument:
     """Return an answer as a JSON document. JSON has no infinity: an infinite limit becomes null."""
 
     def finite(limit: float | None) -> float | None:
+        """Return the limit, or None if it is infinite."""
         return limit if limit is not None and math.isfinite(limit) else None
 
     return AnswerDocument(

@@ -40,11 +40,13 @@ class OwnerRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def check_and_handle(request: Request) -> Response:
+            """Check the token and then handle the request, whose body is counted."""
             collector: Collector = request.app.state.collector
             await asyncio.to_thread(_check_owner, collector, request.headers.get("authorization"))
             with collector.budget.room() as taken:
 
                 async def receive() -> Message:
+                    """Return the next part of the body, unless it is too much."""
                     message = await request.receive()
                     collector.budget.take(taken, len(message.get("body", b"")))
                     if sum(taken) > MAX_DOCUMENT_BYTES:
@@ -173,6 +175,7 @@ async def _answer(
     stored = await owner.find(survey_id)
 
     def work() -> AnswerDocument:
+        """Fold, search and convert the answer; takes about a second of a core."""
         sums = owner.store.tally(stored.survey_id)
         found = find_hitters(stored.survey, sums, question, stored.mechanism, candidates, everyone)
         return documents.answer_document(stored, found)

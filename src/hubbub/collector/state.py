@@ -144,6 +144,7 @@ class Collector:
         """Close all surveys whose last moment is over."""
 
         def close(stored: StoredSurvey) -> None:
+            """Close a survey if its time is over."""
             if not stored.closed and stored.state(datetime.now(UTC)) == "closed":
                 with suppress(UnknownSurvey):  # deleted a moment ago
                     close_survey(self.store, stored.survey_id)

@@ -143,7 +143,7 @@ class Store:
         """
         document, survey_id = survey.to_json(), survey.survey_id
         if Survey.from_json(document) != survey:  # one that cannot be read again would fail in every later call
-            raise ParameterError(f"a survey must be read as it is written, got another for {survey.name!r}")
+            raise ParameterError(f"a survey must be readable from its own JSON, got one that is not: {survey.name!r}")
         empty = Tally(survey_id, 0, np.zeros(self.build(survey).cells_shape, np.int64))
         row = {"survey_id": survey_id, "document": document, "origins": json.dumps(list(origins))}
         try:
