@@ -136,6 +136,21 @@ class TestHappyPath:
         reply = service.upload(survey.survey_id, batch(survey, []))
         assert (reply.status, reply.json["statuses"]) == (200, [])
 
+    def test_an_upload_does_not_write_the_survey_again(
+        self, service: Service, survey: Survey, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A survey may have a hundred thousand names: its id is computed when it is read, not for each upload."""
+        assert service.upload(survey.survey_id, batch(survey, [1])).status == 200
+        path, body = f"/v1/surveys/{survey.survey_id.hex()}/reports", batch(survey, [2], seed=2)
+
+        def fail(_: Survey) -> bytes:
+            raise AssertionError("the survey was written again")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Survey, "to_json", fail)
+            assert service.ask("POST", path, body).status == 200
+        assert counted(service, survey) == [1, 2]
+
     def test_folding_goes_on_by_itself(self, service: Service, survey: Survey) -> None:
         """Nobody asks, and still the reports leave the pending table."""
         from sqlalchemy import func, select

@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -357,6 +358,16 @@ class TestSurveys:
         assert (purge(store, 0), count(store, report_ids)) == (False, 1)
         assert (purge(store, 0), count(store, report_ids)) == (False, 0)
         assert purge(store, 0)
+
+    def test_the_state_follows_the_clock(self, store: Store) -> None:
+        """A survey opens and closes at the second that it names, and a close by hand is final."""
+        opens, closes = (datetime(2030, 1, day, tzinfo=UTC) for day in (1, 2))
+        stored = store.add_survey(own_cell_survey(CELLS, opens=opens, closes=closes))
+        second = timedelta(seconds=1)
+        times = (opens - second, opens, closes - second, closes)
+        assert [stored.state(now) for now in times] == ["not yet open", "open", "open", "closed"]
+        close_survey(store, stored.survey_id)
+        assert {store.survey(stored.survey_id).state(now) for now in times} == {"closed"}
 
     def test_a_survey_is_added_once(self, store: Store, stored: StoredSurvey) -> None:
         """The same survey again is refused in one sentence."""
