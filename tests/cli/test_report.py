@@ -133,7 +133,7 @@ NOBODY = f"http://127.0.0.1:1/v1/surveys/{'0' * 64}"
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([SECRET, "8", "--survey", "URL"], "one value must be given, in quotes if it has blanks, got 2"),
+        ([SECRET, "8", "--survey", "URL"], "one value must be given, in quotes if it has spaces, got 2"),
         (
             [SECRET, "--survey", SECRET],
             "a survey's address must be http(s)://…/v1/surveys/<64 hex digits>, got something",

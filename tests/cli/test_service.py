@@ -128,7 +128,7 @@ def test_a_survey_from_start_to_end(served: Served, owner: Cli, tmp_path: Path, 
     assert (listed["url"], listed["state"], listed["reports"]) == (url, "open", 5000)
     assert url in owner("survey", "list").stdout
 
-    assert "Everything is whole." in hubbub_cli("store", "check", "--db", served.database).stdout
+    assert "No damage was found." in hubbub_cli("store", "check", "--db", served.database).stdout
     copy = tmp_path / "copy.db"
     assert hubbub_cli("store", "backup", copy, "--db", served.database).returncode == 0
     found = json.loads(hubbub_cli("store", "check", "--db", copy, "--json").stdout)

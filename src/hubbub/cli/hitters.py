@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 def hitters(
     url: SurveyURL,
     candidates: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Values named in advance, one a line: seen from a smaller count.")
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Values named in advance, one a line: they stand out from a smaller count on."
+        ),
     ] = None,
     all_candidates: AllCandidates = False,
     top: Annotated[int, typer.Option(help="At most this many values.", min=1, max=10_000)] = 20,
@@ -30,7 +33,7 @@ def hitters(
     token: Token = None,
     as_json: AsJSON = False,
 ) -> None:
-    """Ask a collector which values many people hold, from all reports it has acknowledged.
+    """Ask a collector which values many people hold. The answer is from all reports that it has acknowledged.
 
     \b
     hubbub hitters --survey http://127.0.0.1:8000/v1/surveys/ID

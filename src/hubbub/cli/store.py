@@ -1,4 +1,4 @@
-"""`hubbub store`: look after a collector's database."""
+"""`hubbub store`: check and copy a collector's database, and replace the owner's token."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 store = typer.Typer(
     name="store",
-    help="Look after a collector's database, where it is: check it, copy it, replace the owner's token.",
+    help="Check or copy a collector's database, or replace the owner's token, on the machine that has the database.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -26,7 +26,7 @@ store = typer.Typer(
 @store.command()
 @command
 def check(db: Database = DEFAULT_DATABASE, as_json: AsJSON = False) -> None:
-    """Read everything and verify it: checksums, ids, and that each report was counted once. A collector may run on.
+    """Look for damage: wrong checksums or ids, and reports that were not counted once. A collector may run meanwhile.
 
     \b
     hubbub store check --db surveys.db
@@ -41,11 +41,11 @@ def check(db: Database = DEFAULT_DATABASE, as_json: AsJSON = False) -> None:
         names = {
             "surveys": "surveys",
             "reports": "reports in tallies",
-            "pending": "reports to be folded",
-            "ids": "ids kept",
+            "pending": "reports not yet in a tally",
+            "ids": "report ids",
         }
         rows = [[name, number(getattr(found, field))] for field, name in names.items()]
-        verdict = found.problems or ["Everything is whole."]
+        verdict = found.problems or ["No damage was found."]
         print_table(f"Store {db.rpartition('@')[2]}", [("what", "left"), ("count", "right")], rows, verdict)
     if found.problems:
         many = plural(len(found.problems), "problem")
@@ -59,7 +59,7 @@ def backup(
     db: Database = DEFAULT_DATABASE,
     as_json: AsJSON = False,
 ) -> None:
-    """Copy a store to a new SQLite file, while a collector may run on. From PostgreSQL, too.
+    """Copy a store, also one in PostgreSQL, to a new SQLite file. A collector may run meanwhile.
 
     \b
     hubbub store backup monday.db --db surveys.db
@@ -77,7 +77,7 @@ def backup(
 @store.command()
 @command
 def token(db: Database = DEFAULT_DATABASE, as_json: AsJSON = False) -> None:
-    """Make a new token for the owner and show it once; the old one is worth nothing from then on.
+    """Make a new token for the owner and show it once. The old one is invalid from then on.
 
     \b
     hubbub store token --db surveys.db
