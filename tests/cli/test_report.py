@@ -103,7 +103,7 @@ def test_an_empty_ledger(hubbub_cli, peer: Peer, tmp_path: Path) -> None:
 def test_the_value_from_standard_input(hubbub_cli, given: str, peer: Peer, survey: Survey, monkeypatch) -> None:
     """`-` reads the first line, without its end."""
     seen: list[object] = []
-    monkeypatch.setattr("hubbub.client.delivery.encode_report", lambda _, value, __: seen.append(value) or bytes(17))
+    monkeypatch.setattr("hubbub.client.client.encode_report", lambda _, value, __: seen.append(value) or bytes(17))
     assert hubbub_cli("report", "-", "--survey", peer.url(survey), stdin=given).returncode == 0
     assert seen == [SECRET]
 
@@ -126,14 +126,14 @@ def test_a_queued_report(hubbub_cli, peer: Peer, survey: Survey, tmp_path: Path)
     assert states == ["sent", "sent"]
 
 
-REFUSED = "a survey must be one that can be answered, got a refusal: "
+REFUSED = "the survey was not answered: "
 NOBODY = f"http://127.0.0.1:1/v1/surveys/{'0' * 64}"
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([SECRET, "8", "--survey", "URL"], "one value must be given, in quotes if it has blanks, got 2"),
+        ([SECRET, "8", "--survey", "URL"], "one value must be given, in quotes if it has spaces, got 2"),
         (
             [SECRET, "--survey", SECRET],
             "a survey's address must be http(s)://…/v1/surveys/<64 hex digits>, got something",
@@ -150,7 +150,7 @@ NOBODY = f"http://127.0.0.1:1/v1/surveys/{'0' * 64}"
             [SECRET, "--survey", "URL", "--lifetime-epsilon", "0.5"],
             REFUSED + "ε of all surveys together must be at most 0.5, got 0 and 1 more",
         ),
-        ([SECRET, "--survey", NOBODY, "--timeout", "0"], "the survey must be reachable, got none ("),
+        ([SECRET, "--survey", NOBODY, "--timeout", "0"], "the survey could not be fetched ("),
         (["-", "--survey", "URL"], "a value must be on the first line of standard input, got no line"),
     ],
 )
@@ -179,5 +179,5 @@ def test_a_corrupted_ledger(hubbub_cli, peer: Peer, survey: Survey, tmp_path: Pa
     for words in (["ledger", "show"], ["report", SECRET, "--survey", peer.url(survey)]):
         result = hubbub_cli(*words, "--ledger", ledger)
         assert result.returncode == 2
-        assert "the ledger must be what a client wrote" in result.stderr
+        assert "is damaged or another kind of file, and is left as it is" in result.stderr
     assert ledger.read_text() == "{"

@@ -15,7 +15,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pytest
+from prometheus_client.multiprocess import MultiProcessCollector
 from tests.collector.own_cell import some_reports
 
 from hubbub import SeededWords, load_survey, mechanism_for
@@ -58,6 +60,13 @@ def post(url: str, path: str, body: bytes, **headers: str) -> tuple[int, bytes]:
     answer = reply.status, reply.read()
     connection.close()
     return answer
+
+
+def one_symbol_reports(count: int, seed: int = 1) -> np.ndarray:
+    """Reports of the default mechanism, with ids of their own and symbol 0."""
+    reports = np.zeros(count, np.dtype([("id", "<u8", (2,)), ("symbol", "u1")]))
+    reports["id"] = some_reports([0] * count, seed)["id"]
+    return reports
 
 
 @pytest.fixture
@@ -119,7 +128,7 @@ def test_a_survey_from_start_to_end(served: Served, owner: Cli, tmp_path: Path, 
     assert (listed["url"], listed["state"], listed["reports"]) == (url, "open", 5000)
     assert url in owner("survey", "list").stdout
 
-    assert "Everything is whole." in hubbub_cli("store", "check", "--db", served.database).stdout
+    assert "No damage was found." in hubbub_cli("store", "check", "--db", served.database).stdout
     copy = tmp_path / "copy.db"
     assert hubbub_cli("store", "backup", copy, "--db", served.database).returncode == 0
     found = json.loads(hubbub_cli("store", "check", "--db", copy, "--json").stdout)
@@ -145,7 +154,7 @@ def test_an_epsilon_that_clients_refuse_is_warned_of(owner: Cli) -> None:
     assert owner("survey", "list").stdout.startswith("1 survey at ")
     above = owner(*new, "--epsilon", "4.5", "--json")
     assert (above.returncode, json.loads(above.stdout)["epsilon"]) == (0, "4.5")
-    said = "hubbub: clients answer surveys of at most ε = 4 unless their max_epsilon is raised, got ε = 4.5\n"
+    said = "hubbub: the survey states ε = 4.5, but clients answer up to ε = 4 unless their max_epsilon is raised\n"
     assert above.stderr == said
     assert owner("survey", "list").stdout.startswith("2 surveys at ")
 
@@ -155,8 +164,7 @@ def test_it_ends_politely(served: Served, owner: Cli, number: signal.Signals) ->
     """However it is told to end, what was acknowledged is there and folded, and the next start shows no token."""
     url = owner("survey", "new", "ids", "--domain", "integers:16", "--json")
     survey_id = json.loads(url.stdout)["survey_id"]
-    reports = some_reports([0] * 10)
-    body = bytes([1]) + bytes.fromhex(survey_id) + b"".join(r.tobytes()[:16] + b"\0" for r in reports)
+    body = encode_batch(bytes.fromhex(survey_id), one_symbol_reports(10))
     status, said = post(served.url, f"/v1/surveys/{survey_id}/reports", body)
     assert (status, json.loads(said)["accepted"]) == (200, 10)
     code, stdout, stderr = end(served, number)
@@ -181,7 +189,7 @@ def test_the_token_is_shown_once(start_hubbub: Start, tmp_path: Path, hubbub_cli
     new = json.loads(hubbub_cli("store", "token", "--db", database, "--json").stdout)["token"]
     refused = hubbub_cli("survey", "list", env=environment)
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert refused.stderr.startswith("hubbub: the collector refuses (401): ")
+    assert refused.stderr.startswith("hubbub: the collector refused (401): ")
     assert hubbub_cli("survey", "list", env={**environment, "HUBBUB_TOKEN": new}).returncode == 0
     first.send_signal(signal.SIGTERM)
     first.communicate(timeout=60)
@@ -189,8 +197,17 @@ def test_the_token_is_shown_once(start_hubbub: Start, tmp_path: Path, hubbub_cli
     assert second.token is None
 
 
-def test_two_workers(start_hubbub: Start, tmp_path: Path, hubbub_cli: Cli) -> None:
-    """Several processes serve one store, and end together."""
+def metrics_of(url: str) -> dict[str, float]:
+    """The samples that the collector shows to Prometheus."""
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
+    connection.request("GET", "/metrics")
+    lines = connection.getresponse().read().decode().splitlines()
+    connection.close()
+    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if line[0] != "#")}
+
+
+def test_two_workers(start_hubbub: Start, tmp_path: Path, hubbub_cli: Cli, temporary: Path) -> None:
+    """Several processes serve one store, their metrics are sums over all of them, and they end together."""
     served = serve(start_hubbub, tmp_path / "a.db", "--workers", "2")
     environment = {"HUBBUB_SERVER": served.url, "HUBBUB_TOKEN": served.token}
     for _ in range(200):  # the address is told before the workers listen
@@ -199,25 +216,50 @@ def test_two_workers(start_hubbub: Start, tmp_path: Path, hubbub_cli: Cli) -> No
             break
         select.select([], [], [], 0.2)
     assert json.loads(listed.stdout) == {"surveys": []}
+    new = hubbub_cli("survey", "new", "ids", "--domain", "integers:16", "--json", env=environment)
+    survey_id = json.loads(new.stdout)["survey_id"]
+
+    def counted(file: Path) -> float:
+        """The reports that one worker has accepted, from the file it writes."""
+        merged = MultiProcessCollector.merge([str(file)])
+        return sum(sample.value for metric in merged for sample in metric.samples if "status" in sample.labels)
+
+    sent, each = 0, []
+    while sent < 2000 and not (len(each) == 2 and all(each)):  # until both workers had some
+        body = encode_batch(bytes.fromhex(survey_id), one_symbol_reports(1, seed=sent))
+        assert post(served.url, f"/v1/surveys/{survey_id}/reports", body)[0] == 200
+        sent += 1
+        each = [counted(file) for file in temporary.glob("hubbub-metrics-*/counter_*.db")]
+    assert len(each) == 2
+    assert all(each)
+    assert sum(each) == sent
+    for _ in range(20):  # whichever worker answers
+        shown = metrics_of(served.url)
+        assert shown['hubbub_reports_total{status="accepted"}'] == sent
+        assert shown["hubbub_waiting_bytes"] == 0
     code, _, stderr = end(served, signal.SIGTERM)
     assert code in (0, 143)
     assert "Traceback" not in stderr
+    assert list(temporary.iterdir()) == []
 
 
 @pytest.mark.parametrize(
     ("command", "complaint"),
     [
         (["survey", "list", "--server", "ftp://x"], "server must be an address"),
-        (["survey", "list", "--server", "http://127.0.0.1:1"], "the collector must be reachable"),
+        (
+            ["survey", "list", "--server", "http://127.0.0.1:1"],
+            "the collector at 'http://127.0.0.1:1' could",
+        ),
         (["survey", "show", "--survey", "http://127.0.0.1:1/v1/surveys/1"], "survey must be an address"),
         (["hitters", "--survey", "nothing"], "survey must be an address"),
         (["survey", "new", "x", "--domain", "nothing"], "domain must be"),
         (["survey", "new", "x", "--domain", "ipv4", "--people", "none"], "people must be a number"),
-        (["store", "check", "--db", "no-such-file.db"], "db must be a store that is there"),
-        (["store", "backup", "x.db", "--db", "sqlite:///no-such-file.db"], "db must be a store that is there"),
+        (["store", "check", "--db", "no-such-file.db"], "db must be a store that exists"),
+        (["store", "backup", "x.db", "--db", "sqlite:///no-such-file.db"], "db must be a store that exists"),
         (["store", "token", "--db", "mysql://x/y"], "db must be SQLite or PostgreSQL"),
         (["serve", "--db", "mysql://x/y"], "db must be SQLite or PostgreSQL"),
-        (["serve", "--db", "/no/such/folder/a.db"], "the database must be there"),
+        (["serve", "--db", "/no/such/folder/a.db"], "the database cannot be used now"),
         (["serve", "--db", "a.db", "--host", "203.0.113.1"], "host and port must be free to listen on"),
         (["serve", "--db", "a.db", "--host", "no host"], "host and port must be free to listen on"),
     ],

@@ -111,7 +111,7 @@ def test_a_refusal_is_final(fault: str, peer: Peer, survey: Survey, ledger: Path
         client.report(SECRET)
         result = client.flush(WAIT)
         assert client.report(SECRET) == Result("already")
-    assert result == Result("refused", f"the collector refused it: No[31m thanks ({fault.split()[1]})")
+    assert result == Result("refused", f"the collector refused the request: No[31m thanks ({fault.split()[1]})")
     assert len(peer.posted) == 1
     entry = Ledger(ledger).read()[survey.survey_id.hex()]
     assert (entry["state"], entry["report"], entry["epsilon"]) == ("refused", "", "1")
@@ -131,7 +131,7 @@ def test_a_survey_that_is_gone_is_a_refusal(peer: Peer, survey: Survey, ledger: 
     peer.surveys.clear()
     with Client(peer.url(survey), ledger=ledger, **FAST) as client:
         client.report(SECRET)
-        assert client.flush(WAIT) == Result("refused", "the collector refused it: No such survey (404)")
+        assert client.flush(WAIT) == Result("refused", "the collector refused the request: No such survey (404)")
         assert client.report(SECRET).status == "refused"
     assert not ledger.exists()
 
@@ -256,7 +256,7 @@ def test_a_new_report_is_retried_soon(
             return super().wait(0 if len(waits) < 8 else WAIT)
 
     names = SimpleNamespace(Condition=Recording, Thread=threading.Thread)
-    monkeypatch.setattr("hubbub.client.delivery.threading", names)
+    monkeypatch.setattr("hubbub.client.background.threading", names)
     peer.faults = ["drop"] * 100
     with Client(peer.url(survey), ledger=ledger) as client:
         while len(waits) < 8:
@@ -306,7 +306,7 @@ def test_clients_that_race_answer_once(
     peer: Peer, survey: Survey, ledger: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of eight clients that answer one survey at once, with one ledger, one makes the report."""
-    monkeypatch.setattr("hubbub.client.ledger._LOCK_SECONDS", WAIT)
+    monkeypatch.setattr("hubbub.client.ledger.LOCK_SECONDS", WAIT)
     start, statuses = threading.Barrier(8), []
 
     def race(number: int) -> None:
@@ -356,7 +356,7 @@ def test_a_defect_of_ours_stays_inside(
     def fail(_: object, value: object, __: object) -> bytes:
         raise RuntimeError(value)
 
-    monkeypatch.setattr("hubbub.client.delivery.encode_report", fail)
+    monkeypatch.setattr("hubbub.client.client.encode_report", fail)
     with Client(survey.to_json(), url=peer.url(survey), ledger=ledger, **FAST) as client:
         assert client.report(SECRET) == Result("refused", "the client failed (RuntimeError)")
     with Client(peer.url(survey), ledger=ledger, **FAST) as client:
@@ -401,12 +401,13 @@ def test_a_forked_child_closes(peer: Peer, survey: Survey, ledger: Path) -> None
     client = Client(survey.to_json(), url=peer.url(survey), ledger=ledger, **FAST)
     taken, done = threading.Event(), threading.Event()
 
-    def hold() -> None:
-        with client._changed:
+    class Slow(str):
+        def encode(self, *_: object) -> bytes:  # is called while the client has its lock
             taken.set()
             done.wait()
+            return b""
 
-    holder = threading.Thread(target=hold)
+    holder = threading.Thread(target=client.report, args=(Slow(SECRET),))
     holder.start()
     taken.wait()
     child = os.fork()

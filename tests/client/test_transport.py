@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from tests.client.peer import Peer
 
 from hubbub import Survey
-from hubbub.client import Client
 from hubbub.client.transport import Refused, TryLater, exchange
 
 
@@ -57,29 +54,3 @@ def test_nothing_identifying_is_sent(peer: Peer, survey: Survey) -> None:
         "Accept": "application/json",
         "Connection": "close",
     }
-
-
-def test_waits_double_up_to_the_last(survey: Survey, ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retries come after 1, 2, 4, 8, 8, … seconds, each half to one and a half times, never before Retry-After."""
-    waits: list[float] = []
-
-    class Stopped(Client):
-        """Runs in this thread, with no clock and no network."""
-
-        def _wake(self) -> None:
-            pass
-
-        def _try_everything(self) -> float | None:
-            return 20.0 if len(waits) == 5 else 0.0
-
-    def recorded(seconds: float) -> None:
-        waits.append(seconds)
-        client._closed = len(waits) == 6
-
-    url = f"http://127.0.0.1:1/v1/surveys/{survey.survey_id.hex()}"
-    client = Stopped(survey.to_json(), url=url, ledger=ledger, first_retry=1, last_retry=8)
-    monkeypatch.setattr(client._changed, "wait", recorded)
-    client._run()
-    *backed_off, told = waits
-    assert all(0.5 * delay <= wait <= 1.5 * delay for wait, delay in zip(backed_off, (1, 2, 4, 8, 8), strict=True))
-    assert told == 20.0

@@ -14,6 +14,7 @@ from hubbub.collector.limits import Budget
 from hubbub.collector.serving import serving
 from hubbub.collector.state import Collector
 from hubbub.store.store import Store
+from hubbub.store.tokens import replace_token
 
 
 class Reply(NamedTuple):
@@ -68,7 +69,7 @@ class Service:
 def running(database: str, budget: Budget | None = None, fold_seconds: float = 0.2) -> Iterator[Service]:
     """A collector on a database."""
     with Store(database, build) as store:
-        token = store.replace_token()
+        token = replace_token(store.engine)
         collector = Collector(store, budget, fold_seconds)
         with serving(collector) as url:
             yield Service(url, store, collector, token)

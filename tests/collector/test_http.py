@@ -136,6 +136,21 @@ class TestHappyPath:
         reply = service.upload(survey.survey_id, batch(survey, []))
         assert (reply.status, reply.json["statuses"]) == (200, [])
 
+    def test_an_upload_does_not_write_the_survey_again(
+        self, service: Service, survey: Survey, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A survey may have a hundred thousand names: its id is computed when it is read, not for each upload."""
+        assert service.upload(survey.survey_id, batch(survey, [1])).status == 200
+        path, body = f"/v1/surveys/{survey.survey_id.hex()}/reports", batch(survey, [2], seed=2)
+
+        def fail(_: Survey) -> bytes:
+            raise AssertionError("the survey was written again")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Survey, "to_json", fail)
+            assert service.ask("POST", path, body).status == 200
+        assert counted(service, survey) == [1, 2]
+
     def test_folding_goes_on_by_itself(self, service: Service, survey: Survey) -> None:
         """Nobody asks, and still the reports leave the pending table."""
         from sqlalchemy import func, select
@@ -244,12 +259,13 @@ class TestRefusals:
         """What a collector remembers of a survey does not make it take reports after the close."""
         from tests.collector.own_cell import build
 
+        from hubbub.store.life_cycle import close_survey, purge
         from hubbub.store.store import Store
 
         assert service.upload(survey.survey_id, batch(survey, [1])).status == 200
         with Store(database, build) as other:
-            other.close_survey(survey.survey_id)
-            other.tidy()
+            close_survey(other, survey.survey_id)
+            purge(other)
         assert service.upload(survey.survey_id, batch(survey, [1])).kind == "closed"
         assert service.upload(survey.survey_id, batch(survey, [2], seed=2)).kind == "closed"
         assert counted(service, survey) == [1]
@@ -523,10 +539,11 @@ class TestOperations:
         sample = re.compile(r'[a-z_]+(\{[a-z]+="[a-z-]+"\})? [0-9.e+-]+')
         assert all(line.startswith("# ") or sample.fullmatch(line) for line in text.splitlines())
         lines = text.splitlines()
-        assert 'hubbub_reports_total{status="accepted"} 2' in lines
-        assert 'hubbub_reports_total{status="duplicate"} 2' in lines
-        assert 'hubbub_refused_uploads_total{problem="malformed-batch"} 1' in lines
-        assert "hubbub_waiting_bytes 0" in lines
+        assert 'hubbub_reports_total{status="accepted"} 2.0' in lines
+        assert 'hubbub_reports_total{status="duplicate"} 2.0' in lines
+        assert 'hubbub_refused_uploads_total{problem="malformed-batch"} 1.0' in lines
+        assert "hubbub_waiting_bytes 0.0" in lines
+        assert "_created" not in text, "the time of a first report is nobody's business"
 
     def test_an_upload_that_is_cut_off_is_no_error(
         self, service: Service, survey: Survey, caplog: pytest.LogCaptureFixture
@@ -537,7 +554,7 @@ class TestOperations:
         try:
             half_an_upload(service, survey, 50).close()
             patience = time.monotonic() + 60
-            counter = 'hubbub_refused_uploads_total{problem="cut-off"} 1'
+            counter = 'hubbub_refused_uploads_total{problem="cut-off"} 1.0'
             while counter not in service.ask("GET", "/metrics").body.decode().splitlines():
                 assert time.monotonic() < patience
                 assert caplog.records == []

@@ -15,8 +15,10 @@ import threading
 import time
 
 import uvicorn
+from sqlalchemy import Engine
 from tests.collector.own_cell import build
 
+from hubbub.collector import state
 from hubbub.collector.app import create_app
 from hubbub.collector.serving import bind
 from hubbub.collector.state import Collector
@@ -31,20 +33,20 @@ def run_collector(database: str, listener: socket.socket, mutant: str | None) ->
     """Serve until killed."""
     store = Store(database, build)
     if mutant == "forgets ids":
-        reports._insert_new_sqlite = lambda _connection, _survey, ids, _look_up: ids
+        reports.insert_new_sqlite = lambda _connection, _survey, ids, _look_up: ids
     collector = Collector(store, fold_seconds=FOLD_SECONDS)
     if mutant == "answers too early":
-        collector._append = lambda batches: _append_later(store, batches)
+        state.append = _append_later
     app = create_app(collector)
     uvicorn.Server(uvicorn.Config(app, access_log=False, log_level="critical", lifespan="on")).run([listener])
 
 
-def _append_later(store: Store, batches: list[Batch]) -> list[object]:
+def _append_later(engine: Engine, batches: list[Batch]) -> list[object]:
     import numpy as np
 
     def later() -> None:
         time.sleep(60)
-        store.append(batches)
+        reports.append(engine, batches)
 
     threading.Thread(target=later, daemon=True).start()
     return [np.ones(len(batch.reports), bool) for batch in batches]

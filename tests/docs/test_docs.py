@@ -34,8 +34,9 @@ from hubbub.mechanisms.registry import REGISTRY
 from hubbub.numeric.hashing import Purpose, derive_key, hash_uint64
 from hubbub.numeric.text_paths import path_bits, text_paths
 from hubbub.simulation.paper.run import STUDIES
-from hubbub.store.reports import Batch
+from hubbub.store.reports import Batch, append
 from hubbub.store.store import Store
+from hubbub.store.tokens import replace_token
 from hubbub.wire.report_batch import encode_batch
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -180,8 +181,8 @@ def collector(samples: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with Store(database) as store:
         stored = store.add_survey(survey)
         items = survey.domain.encode((samples / "referrers.txt").read_text().splitlines())
-        store.append([Batch(stored.key, stored.mechanism.randomize(items, SeededWords(1).draw(len(items), 4)))])
-        monkeypatch.setenv("HUBBUB_TOKEN", store.replace_token())
+        append(store.engine, [Batch(stored.key, stored.mechanism.randomize(items, SeededWords(1).draw(len(items), 4)))])
+        monkeypatch.setenv("HUBBUB_TOKEN", replace_token(store.engine))
         monkeypatch.setenv("HUBBUB_DB", database)
         with serving(Collector(store)) as url:
             monkeypatch.setenv("HUBBUB_SERVER", url)

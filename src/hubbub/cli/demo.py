@@ -1,10 +1,8 @@
-"""`hubbub demo`: the whole thing on a crowd made for the purpose, with a real collector and real HTTP."""
+"""`hubbub demo`: a made-up crowd reports to a real collector over HTTP, and its answer is shown beside the truth."""
 
 from __future__ import annotations
 
-import http.client
 import tempfile
-import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -50,6 +48,7 @@ def demo(
     from hubbub.model.survey import parse_epsilon
     from hubbub.simulation.visitors import SITES, write_visitors
     from hubbub.store.store import Store
+    from hubbub.store.tokens import replace_token
 
     visitors = parse_count("people", people)
     parse_epsilon(epsilon)
@@ -63,7 +62,7 @@ def demo(
         typer.echo(f"{come} to a site. Each knows where she came from; nobody else may.")
         write_visitors(file, visitors, seed)
         with Store(str(Path(folder) / "collector.db")) as store:
-            token = store.replace_token()
+            token = replace_token(store.engine)
             with serving(Collector(store)) as server:
                 typer.echo("A collector was started for them: their reports come over HTTP, and it keeps sums.")
                 for label, domain in jobs:
@@ -79,7 +78,7 @@ def demo(
 
 
 def ask_crowd(server: str, token: str, crowd: People, domain: Domain, epsilon: str, seed: int | None) -> Found:
-    """A survey of the crowd: created, reported to and answered over HTTP, beside the truth."""
+    """Create a survey, send the crowd's reports and ask for the answer, all over HTTP; return it with the truth."""
     from hubbub.inputs.encoding import Encoder
     from hubbub.mechanisms.registry import load_survey
     from hubbub.simulation.rehearsal import seeded_public_seed
@@ -103,24 +102,19 @@ def ask_crowd(server: str, token: str, crowd: People, domain: Domain, epsilon: s
 
 
 def send_reports(server: str, survey: Survey, items: Iterable[Items], seed: int | None) -> None:
-    """Everybody's report, made as on a device and sent in batches over a few connections that stay open."""
+    """Make one report for each person, as a device does, and send them in batches, a few at the same time."""
     from hubbub.mechanisms.registry import mechanism_for
     from hubbub.simulation.find import words_for
     from hubbub.wire.report_batch import encode_batch
 
     mechanism, words = mechanism_for(survey), words_for(seed)
     path = f"/v1/surveys/{survey.survey_id.hex()}/reports"
-    kept = threading.local()
-    connections: list[http.client.HTTPConnection] = []
 
     def send(body: bytes, reports: int) -> None:
-        if not hasattr(kept, "connection"):
-            kept.connection = http.client.HTTPConnection(server.removeprefix("http://"), timeout=60)
-            connections.append(kept.connection)
-        kept.connection.request("POST", path, body)
-        reply = kept.connection.getresponse()
-        if b'"accepted":%d,' % reports not in reply.read()[:40]:
-            raise ServiceError(f"the collector must accept every report, got a reply {reply.status}")
+        """Send one batch, and raise unless the collector accepts all of it."""
+        accepted = ask_json(server, path, method="POST", body=body)["accepted"]
+        if accepted != reports:
+            raise ServiceError(f"the collector accepted only {accepted} of {reports} reports")
 
     with ThreadPoolExecutor(_CONNECTIONS) as pool:
         under_way: list[Future[None]] = []
@@ -133,5 +127,3 @@ def send_reports(server: str, survey: Survey, items: Iterable[Items], seed: int 
                     under_way.pop(0).result()
         for future in under_way:
             future.result()
-    for connection in connections:
-        connection.close()

@@ -1,4 +1,4 @@
-"""`hubbub hitters`: what the reports to a survey say."""
+"""`hubbub hitters`: the values that stand out in the reports to a survey."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 def hitters(
     url: SurveyURL,
     candidates: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Values named in advance, one a line: seen from a smaller count.")
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Values named in advance, one a line: they stand out from a smaller count on."
+        ),
     ] = None,
     all_candidates: AllCandidates = False,
     top: Annotated[int, typer.Option(help="At most this many values.", min=1, max=10_000)] = 20,
@@ -30,7 +33,7 @@ def hitters(
     token: Token = None,
     as_json: AsJSON = False,
 ) -> None:
-    """Ask a collector which values many people hold, from all reports it has acknowledged.
+    """Ask a collector which values many people hold. The answer is from all reports that it has acknowledged.
 
     \b
     hubbub hitters --survey http://127.0.0.1:8000/v1/surveys/ID
@@ -43,7 +46,7 @@ def hitters(
     address = parse_survey_url(url)
     survey = load_survey(ask(address.server, f"/v1/surveys/{address.survey_id}"))
     if survey.survey_id.hex() != address.survey_id:
-        raise ServiceError("the collector must send the survey that was asked for, got another")
+        raise ServiceError("the collector sent another survey than the one in the address")
     path = f"/v1/surveys/{address.survey_id}/hitters"
     if named is None:
         document = ask_json(address.server, f"{path}?top={top}&level={level}", need_token(token))
@@ -60,7 +63,7 @@ def hitters(
 
 
 def read_answer(document: Mapping[str, Any]) -> Answer:
-    """The answer that a collector's JSON holds."""
+    """Return the answer that is in a collector's JSON document."""
     from hubbub.model.estimates import Answer, Hitter
 
     limit = document["detection_limit"]

@@ -12,11 +12,11 @@ from hubbub.errors import InputError, ParameterError
 
 EXIT_QUEUED = 3
 
-# An unknown option is taken for a value, so that -5 can be one and no error repeats what may be private.
+# An unknown option is taken as the value: -5 may be one, and an error message would repeat what may be private.
 CONTEXT = {"ignore_unknown_options": True}
 
 LedgerFile = Annotated[
-    str | None, typer.Option("--ledger", metavar="FILE", help="Where the ledger is, if not at its usual place.")
+    str | None, typer.Option("--ledger", metavar="FILE", help="The file of the ledger, if it is not the default one.")
 ]
 
 
@@ -25,7 +25,7 @@ def report(
     values: Annotated[
         list[str],
         typer.Argument(
-            metavar="VALUE", help="The value; - reads a line of standard input and leaves no trace in a shell."
+            metavar="VALUE", help="The value. With - it is read from standard input, and is not in the shell's history."
         ),
     ],
     survey: Annotated[
@@ -43,19 +43,19 @@ def report(
     ] = 10.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a sentence.")] = False,
 ) -> None:
-    """Answer a survey once: the value is randomised here, written to the ledger, and only the report is sent.
+    """Answer a survey once. The value is randomised on this device; only the random report is written down and sent.
 
     \b
     hubbub report news.example --survey https://collector.example/v1/surveys/<id>
     hubbub report - --survey "$SURVEY" < value.txt
 
-    Exit codes: 0 the collector has it (also from an earlier time), 3 it is in the ledger and not delivered yet (the
-    next report from this ledger takes it along), 2 nothing was or will be sent.
+    Exit codes: 0 the collector has the report, now or from an earlier time; 3 it is in the ledger and will be sent
+    together with the next report; 2 nothing was or will be sent.
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
     from hubbub.client import Client, ClientError, Ledger
 
     if len(values) != 1:
-        raise ParameterError(f"one value must be given, in quotes if it has blanks, got {len(values)}")
+        raise ParameterError(f"one value must be given, in quotes if it has spaces, got {len(values)}")
     value = _first_line() if values[0] == "-" else values[0]
     try:
         with Client(
@@ -71,9 +71,9 @@ def report(
     except ClientError as error:
         raise ParameterError(str(error)) from None
     if result.status == "waiting":
-        raise InputError(f"the survey must be reachable, got none ({result.detail or 'timeout'}); nothing was kept")
+        raise InputError(f"the survey could not be fetched ({result.detail or 'timeout'}); nothing was kept")
     if result.status == "refused":
-        raise InputError(f"a survey must be one that can be answered, got a refusal: {result.detail}")
+        raise InputError(f"the survey was not answered: {result.detail}")
     entry = entries[client.survey_id]
     told = Ledger.totals(entries)
     status = "already" if first.status == "already" and result.status == "sent" else result.status
@@ -102,6 +102,7 @@ def report(
 
 
 def _first_line() -> str:
+    """Return the first line of standard input without its end."""
     line = typer.get_binary_stream("stdin").readline()
     if not line:
         raise InputError("a value must be on the first line of standard input, got no line")

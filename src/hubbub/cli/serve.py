@@ -12,7 +12,7 @@ from hubbub.cli.common import command, print_json
 DEFAULT_DATABASE = "hubbub.db"
 Database = Annotated[
     str,
-    typer.Option("--db", envvar="HUBBUB_DB", metavar="URL", help="A file of SQLite, or postgresql://USER@HOST/NAME."),
+    typer.Option("--db", envvar="HUBBUB_DB", metavar="URL", help="A SQLite file, or postgresql://USER@HOST/NAME."),
 ]
 
 
@@ -20,14 +20,14 @@ Database = Annotated[
 def serve(
     db: Database = DEFAULT_DATABASE,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 is all of them.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 is any that is free.", min=0, max=65535)] = 8000,
-    workers: Annotated[int, typer.Option(help="Processes.", min=1, max=64)] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object when it listens.")] = False,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 is any free port.", min=0, max=65535)] = 8000,
+    workers: Annotated[int, typer.Option(help="Number of processes.", min=1, max=64)] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object when it listens.")] = False,
 ) -> None:
     """Run a collector: it takes reports over HTTP, keeps sums, and answers its owner.
 
-    The first start makes the owner's token and shows it once. Ctrl-C or SIGTERM ends it; whatever it has acknowledged
-    is on the disk.
+    The first start makes the owner's token and shows it once. Ctrl-C or SIGTERM ends it; all acknowledged reports are
+    on the disk.
 
     \b
     hubbub serve --db surveys.db
@@ -36,13 +36,15 @@ def serve(
     from hubbub.collector.serving import address_of, bind
     from hubbub.collector.serving import serve as run
     from hubbub.store.store import Store
+    from hubbub.store.tokens import make_first_token
 
-    with bind(host, port) as listener:  # first: a token that is made must be shown
+    with bind(host, port) as listener:  # before the token is made: if this failed, the token would never be shown
         with Store(db) as store:
-            token = store.make_first_token()
+            token = make_first_token(store.engine)
         address = address_of(listener)
 
         def announce() -> None:
+            """Print the address, and the token if it was made just now."""
             if as_json:
                 print_json({"url": address, "token": token})
             else:

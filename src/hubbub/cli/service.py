@@ -1,4 +1,4 @@
-"""Talking to a collector from the command line: one request at a time, errors in one sentence."""
+"""The HTTP client of the command line: one request to a collector, and its errors in one sentence."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
+from hubbub.client.transport import NoRedirect
 from hubbub.errors import ParameterError, ServiceError
 
 _SURVEY_URL: Final = re.compile(r"(https?://[^/?#]+(?:/[^?#]*)?)/v1/surveys/([0-9a-f]{64})/?")
@@ -26,14 +27,14 @@ SurveyURL = Annotated[
 
 
 class SurveyAddress(NamedTuple):
-    """A survey's address, in its two parts."""
+    """The two parts of a survey's address: the URL of the collector, and the id in hex."""
 
     server: str
     survey_id: str
 
 
 def parse_survey_url(url: str) -> SurveyAddress:
-    """The collector and the id that a survey's address names."""
+    """Split a survey's address into the collector and the id."""
     match = _SURVEY_URL.fullmatch(url.strip())
     if match is None:
         raise ParameterError(f"survey must be an address such as https://HOST/v1/surveys/ID, got survey={url!r}")
@@ -41,50 +42,64 @@ def parse_survey_url(url: str) -> SurveyAddress:
 
 
 def ask(server: str, path: str, token: str | None = None, method: str = "GET", body: object = None) -> bytes:
-    """The reply of a collector, or a ServiceError that says what it said."""
+    """Send one request to a collector and return the bytes of its reply.
+
+    Parameters
+    ----------
+    server : str
+        The collector, http(s)://….
+    path : str
+        The route, from /v1 on.
+    token : str, optional
+        The owner's token.
+    method : str
+        The HTTP method.
+    body : bytes or object, optional
+        Bytes are sent as they are, anything else as JSON.
+
+    Raises
+    ------
+    ServiceError
+        The collector refused, and why; or it could not be reached within 120 seconds.
+    """
     if not server.startswith(("http://", "https://")):
         raise ParameterError(f"server must be an address such as https://HOST, got server={server!r}")
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    data = None
-    if body is not None:
-        data = json.dumps(body, allow_nan=False).encode()
-        headers["Content-Type"] = "application/json"
+    data = body if body is None or isinstance(body, bytes) else json.dumps(body, allow_nan=False).encode()
+    if data is not None:
+        headers["Content-Type"] = "application/octet-stream" if data is body else "application/json"
     try:
         request = urllib.request.Request(server.rstrip("/") + path, data, headers, method=method)  # noqa: S310  # http only
         with _opener(request.host).open(request, timeout=_SECONDS) as reply:
             answer: bytes = reply.read()
             return answer
     except urllib.error.HTTPError as error:
-        raise ServiceError(f"the collector refuses ({error.code}): {_detail(error.read())}") from None
+        raise ServiceError(f"the collector refused ({error.code}): {_detail(error.read())}") from None
     except (OSError, http.client.HTTPException, ValueError) as error:
         reason = getattr(error, "reason", error)
-        raise ServiceError(f"the collector must be reachable, got {server!r} ({reason})") from None
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """The owner's token goes to the host that was named, or nowhere."""
-
-    def redirect_request(self, *_: Any) -> None:
-        """None: do not follow."""
+        raise ServiceError(f"the collector at {server!r} could not be reached ({reason})") from None
 
 
 def _opener(host: str | None) -> urllib.request.OpenerDirector:
-    """Through the proxy that the environment names, but not to this machine itself."""
+    """Return what opens a URL: with the proxy of the environment, unless the host is this machine; no redirects.
+
+    A redirect is not followed, so that the owner's token goes to the host that was named, or nowhere.
+    """
     here = re.match(r"(localhost|127\.[0-9.]+|\[::1\])(:|$)", host or "") is not None
-    return urllib.request.build_opener(_NoRedirect, *([urllib.request.ProxyHandler({})] if here else []))
+    return urllib.request.build_opener(NoRedirect, *([urllib.request.ProxyHandler({})] if here else []))
 
 
 def ask_json(server: str, path: str, token: str | None = None, method: str = "GET", body: object = None) -> Any:
-    """The reply of a collector as JSON."""
+    """Send one request as `ask` does, and return the JSON of the reply."""
     reply = ask(server, path, token, method, body)
     try:
         return json.loads(reply)
     except ValueError:
-        raise ServiceError(f"the server must be a hubbub collector, got another at {server!r}") from None
+        raise ServiceError(f"the server at {server!r} is not a hubbub collector: its reply is not JSON") from None
 
 
 def need_token(token: str | None) -> str:
-    """The owner's token, which must be there."""
+    """Return the owner's token. Raises ParameterError if there is none."""
     if not token:
         raise ParameterError("the owner's token must be in HUBBUB_TOKEN or --token, got none")
     if not token.isascii() or not token.isprintable():
@@ -93,6 +108,7 @@ def need_token(token: str | None) -> str:
 
 
 def _detail(body: bytes) -> str:
+    """Return the sentence of a problem document."""
     try:
         return str(json.loads(body)["detail"])
     except (ValueError, KeyError, TypeError):

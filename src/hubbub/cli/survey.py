@@ -34,7 +34,7 @@ survey = typer.Typer(
 @survey.command()
 @command
 def new(
-    name: Annotated[str, typer.Argument(help="For people.")],
+    name: Annotated[str, typer.Argument(help="A name for people to read.")],
     domain: Annotated[
         str, typer.Option(help="hostnames, words, text, text:BYTES, integers:BITS, ipv4, categories:FILE or code:FILE.")
     ],
@@ -43,7 +43,9 @@ def new(
     mechanism: Annotated[
         str | None, typer.Option("--mechanism", "-m", help="A name of `hubbub mechanisms`; default: tree.")
     ] = None,
-    option: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="KEY=VALUE", help="Repeatable.")] = None,
+    option: Annotated[
+        list[str] | None, typer.Option("--option", "-o", metavar="KEY=VALUE", help="Of the mechanism; repeatable.")
+    ] = None,
     people: Annotated[str, typer.Option("--people", "-n", help="Reports to expect; any number may come.")] = "100k",
     opens: Annotated[str | None, typer.Option(metavar="TIME", help="RFC 3339, such as 2030-01-31T00:00:00Z.")] = None,
     closes: Annotated[str | None, typer.Option(metavar="TIME", help="RFC 3339; default: when you close it.")] = None,
@@ -55,7 +57,7 @@ def new(
     token: Token = None,
     as_json: AsJSON = False,
 ) -> None:
-    """Create a survey and print its address, which is what devices need.
+    """Create a survey and print its address, which devices need to answer it.
 
     \b
     hubbub survey new referrers --domain hostnames --epsilon 1
@@ -73,8 +75,8 @@ def new(
     status = ask_json(server, "/v1/surveys", need_token(token), "POST", request)
     if Decimal(status["epsilon"]) > Decimal(DEFAULT_MAX_EPSILON):
         typer.echo(
-            f"hubbub: clients answer surveys of at most ε = {DEFAULT_MAX_EPSILON} unless their max_epsilon is raised, "
-            f"got ε = {status['epsilon']}",
+            f"hubbub: the survey states ε = {status['epsilon']}, but clients answer up to ε = {DEFAULT_MAX_EPSILON} "
+            "unless their max_epsilon is raised",
             err=True,
         )
     if as_json:
@@ -118,7 +120,7 @@ def show(url: SurveyURL, token: Token = None, as_json: AsJSON = False) -> None:
 @survey.command()
 @command
 def close(url: SurveyURL, token: Token = None, as_json: AsJSON = False) -> None:
-    """Close a survey: no more reports, and the ids of its reports are dropped. Its answer stays.
+    """Close a survey: it takes no more reports, and its report ids are deleted. It can still be asked for its answer.
 
     \b
     hubbub survey close --survey http://127.0.0.1:8000/v1/surveys/ID
@@ -129,10 +131,12 @@ def close(url: SurveyURL, token: Token = None, as_json: AsJSON = False) -> None:
 
 
 def _with_url(server: str, status: dict[str, Any]) -> dict[str, Any]:
+    """Return the status of a survey with its address."""
     return {"url": f"{server.rstrip('/')}/v1/surveys/{status['survey_id']}", **status}
 
 
 def _show(server: str, status: dict[str, Any], as_json: bool) -> None:
+    """Print the status of a survey, as a table or as JSON."""
     document = _with_url(server, status)
     if as_json:
         print_json(document)

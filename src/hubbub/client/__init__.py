@@ -3,15 +3,15 @@
     client = Client("https://collector.example/v1/surveys/<id>")
     client.report("news.example")
 
-Standard library only, and nothing of the rest of hubbub: the folder is also shipped alone, as the wheel
-`hubbub-client`, hence its relative imports. It is a second implementation of the randomisers that devices run, held to
-the bulk one byte for byte by `tests/vectors`. What is promised, and what is not, is in docs/client.md.
+It uses the standard library only, and nothing of the rest of hubbub: the folder is also shipped alone, as the wheel
+`hubbub-client`, and therefore its imports are relative. It implements the randomisers of devices a second time;
+`tests/vectors` show that both implementations make the same bytes. docs/client.md says what is promised.
 """
 
 from __future__ import annotations
 
 from .checks import BudgetError, ClientError, LedgerError, SurveyError
-from .delivery import DEFAULT_MAX_EPSILON, Client, Result
+from .client import DEFAULT_MAX_EPSILON, Client, Result
 from .ledger import Ledger, default_ledger
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""What the client raises, and the checks of a survey that comes from a stranger."""
+"""The exceptions of the client, and checks for surveys, which come from strangers."""
 
 from __future__ import annotations
 
@@ -8,43 +8,43 @@ from typing import Any
 
 
 class ClientError(Exception):
-    """What the client refuses to do; never holds a private value."""
+    """The root of the client's exceptions. No message ever holds a private value."""
 
 
 class SurveyError(ClientError):
-    """A survey that is none, that this client cannot answer, or that would cost more privacy than allowed."""
+    """A document that is not a survey, or a survey that this client cannot or may not answer."""
 
 
 class LedgerError(ClientError):
-    """A ledger that cannot be read or written; it is left as it is."""
+    """A ledger that cannot be read or written. It is left as it is."""
 
 
 class BudgetError(ClientError):
-    """A report that would take the sums of the ledger above the cap."""
+    """A report that would make the sum of ε or δ in the ledger larger than allowed."""
 
 
 def require(holds: bool, rule: str, got: object) -> None:
-    """One sentence about what is wrong with a survey. Surveys are public, so it may show what it got."""
+    """Raise SurveyError unless a rule holds. The message may show what it got, since surveys are public."""
     if not holds:
         raise SurveyError(f"{rule}, got {str(got)[:60]!r}")
 
 
 def fields(data: Any, where: str, names: Sequence[str]) -> None:
-    """An object with exactly these fields."""
+    """Raise SurveyError unless the data is an object with exactly these fields."""
     require(isinstance(data, dict), f"{where} must be an object", type(data).__name__)
     odd = sorted(set(data) ^ set(names))
     require(not odd, f"{where} must have the fields {', '.join(names)} and no other", (odd or [""])[0])
 
 
 def whole(data: dict[str, Any], name: str, low: int, high: int) -> int:
-    """A whole number in a range; JSON's true is none."""
+    """Return a field that must be a whole number from `low` to `high`. JSON's true is not a number."""
     value = data[name]
     require(type(value) is int and low <= value <= high, f"{name} must be a whole number, {low} to {high}", value)
     return int(value)
 
 
 def threshold(data: dict[str, Any], name: str, low: int) -> int:
-    """A 64-bit integer above a limit, as the decimal string that a survey carries."""
+    """Return a field that must be a whole number above `low` and below 2^64, written as a decimal string."""
     text = data[name]
     fits = isinstance(text, str) and re.fullmatch(r"[1-9][0-9]{0,19}", text, re.ASCII)
     require(bool(fits and low < int(text) < 1 << 64), f"{name} must be above {low} and below 2^64, in a string", text)

@@ -1,4 +1,4 @@
-"""Domains: total maps from values to items, as docs/wire-format.md and docs/text-codes.md have them."""
+"""Domains map every value to an item, as docs/wire-format.md and docs/text-codes.md describe."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from .checks import fields, require, whole
 
 
 def _is_numpy(value: object, name: str) -> bool:
+    """Return whether this is an object of a class of numpy, without importing numpy."""
     return any(base.__module__ == "numpy" and base.__name__ == name for base in type(value).__mro__)
 
 
 def _text(value: object) -> str:
-    """Text of a string, of UTF-8 bytes or of a number, normalised: surrogates joined or U+FFFD, then NFC."""
+    """Return the text of a string, of UTF-8 bytes or of a number: surrogates joined or replaced by U+FFFD, then NFC."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     elif isinstance(value, int | float) or _is_numpy(value, "number"):
@@ -30,10 +31,12 @@ def _text(value: object) -> str:
 
 
 def _cut(text: str, size: int) -> bytes:
+    """Return at most so many bytes of a text in UTF-8, cut between characters."""
     return text.encode()[:size].decode("utf-8", "ignore").encode()
 
 
 def _integer(value: object) -> int:
+    """Return the item of an integer; -1 or a TypeError for anything else."""
     if isinstance(value, str):
         digits = re.fullmatch(r"[0-9]{1,155}", value.strip(), re.ASCII)
         return int(digits.group()) if digits else -1
@@ -43,6 +46,7 @@ def _integer(value: object) -> int:
 
 
 def _address(value: object) -> int:
+    """Return the item of an IPv4 address; -1, a ValueError or a TypeError for anything else."""
     if isinstance(value, bytes | str):
         parts = _text(value).strip().split(".")
         fits = len(parts) == 4 and all(re.fullmatch(r"0|[1-9][0-9]{0,2}", part, re.ASCII) for part in parts)
@@ -56,10 +60,12 @@ _LOWER: Final = {upper: upper + 32 for upper in range(65, 91)}
 
 
 def _text_1(text: str) -> str:
+    """Normalise a text by the rules text-1."""
     return _cut(unicodedata.normalize("NFC", text.lower()), 64).decode()
 
 
 def _hostname_1(text: str) -> str:
+    """Return the host name in a text or a URL, by the rules hostnames-1. Raises ValueError if there is none."""
     text = re.sub(r"\A(?:[A-Za-z][A-Za-z0-9+.-]*:)?//", "", text.strip(_SPACES))
     text = re.split(r"[/\\?#]", text, maxsplit=1)[0].rpartition("@")[2]
     host = unicodedata.normalize("NFC", text.translate(_LOWER))
@@ -82,6 +88,7 @@ _RULES: Final[dict[str, Callable[[str], str]]] = {
 
 
 def _canonical_words(lengths: str) -> list[tuple[int, int]]:
+    """Return the code words (bits, length) of a canonical code, from their lengths in hex digits."""
     words, word, before = [(0, 0)] * len(lengths), 0, 0
     for length, index in sorted((int(digit, 16), index) for index, digit in enumerate(lengths)):
         word <<= length - before
@@ -91,7 +98,7 @@ def _canonical_words(lengths: str) -> list[tuple[int, int]]:
 
 
 def _code(table: Any) -> Callable[[bytes], tuple[int, int]]:
-    """The encoder of a text code (docs/text-codes.md): at most 64 bytes to (bits, how many)."""
+    """Return the encoder of a text code: it maps at most 64 bytes to (bits, number of bits). See docs/text-codes.md."""
     fields(table, "code", ("bytes", "tokens", "ends", "class", "lengths"))
     for name, kind in (("bytes", str), ("class", str), ("tokens", list), ("ends", list), ("lengths", list)):
         strings = isinstance(table[name], kind) and all(isinstance(text, str) for text in table[name])
@@ -119,6 +126,7 @@ def _code(table: Any) -> Callable[[bytes], tuple[int, int]]:
     longest = max(map(len, matches), default=0)
 
     def next_symbol(text: bytes, at: int) -> int:
+        """Return the number of the symbol that stands for the text from `at` on: an ending, else the longest match."""
         if at == len(text):
             return 0
         if (end := ends.get(text[at:])) is not None:
@@ -127,6 +135,7 @@ def _code(table: Any) -> Callable[[bytes], tuple[int, int]]:
         return next((matches[text[at : at + size]] for size in sizes if text[at : at + size] in matches), 1)
 
     def encode(text: bytes) -> tuple[int, int]:
+        """Return the bits of a text and their number, with a raw tail where that is shorter."""
         bits = length = state = at = 0
         tails: list[tuple[int, int, int]] = []  # bits in all, where the raw tail begins, the bits before it
         symbol = -1
@@ -150,7 +159,19 @@ def _code(table: Any) -> Callable[[bytes], tuple[int, int]]:
 
 
 class Domain(NamedTuple):
-    """How many items there are, the item of what does not fit, and the item of a value (an exception: does not)."""
+    """A map from values to items.
+
+    Attributes
+    ----------
+    size : int
+        The number of items.
+    fallback : int
+        The item of all values that do not fit.
+    look_up : callable
+        Maps a value to its item. Any exception, and any item out of range, means that the value does not fit.
+    coded : bool
+        Whether items are the bits of a text code.
+    """
 
     size: int
     fallback: int
@@ -158,10 +179,10 @@ class Domain(NamedTuple):
     coded: bool = False
 
     def item(self, value: object) -> int:
-        """The item of any value. Total."""
+        """Return the item of any value. Never raises."""
         try:
             item = self.look_up(value)
-        except Exception:  # whatever a foreign object does when it is looked at: an error would tell of the value
+        except Exception:  # foreign objects may raise anything, and an error would tell something about the value
             return self.fallback
         return item if 0 <= item < self.size else self.fallback
 
@@ -176,7 +197,7 @@ _DOMAINS: Final = {
 
 
 def read_domain(data: Any) -> Domain:
-    """The domain of a survey."""
+    """Return the domain that a survey describes."""
     kind = data.get("kind") if isinstance(data, dict) else None
     require(isinstance(kind, str) and kind in _DOMAINS, f"domain.kind must be one of {', '.join(_DOMAINS)}", kind)
     fields(data, "domain", ("kind", *_DOMAINS[str(kind)]))
@@ -190,6 +211,7 @@ def read_domain(data: Any) -> Domain:
         other = (1 << width) - 1
 
         def code_item(value: object) -> int:
+            """Return the item of a text: its code at the top of `width` bits."""
             text = normal(_text(value))
             bits, length = encode(text.encode())
             return other if text == "(other)" or length > width else bits << (width - length)

@@ -20,6 +20,7 @@ _MASK32: Final = 0xFFFFFFFF
 
 
 def _rounds(state: list[int], times: int) -> None:
+    """Mix the state in place, so many times."""
     a, b, c, d = state
     for _ in range(times):
         a = (a + b) & _MASK32
@@ -36,7 +37,7 @@ def _rounds(state: list[int], times: int) -> None:
 
 
 def hash_words(key: int, words: Sequence[int]) -> int:
-    """The 64-bit hash of some 32-bit words; the key is a number of 64 bits."""
+    """Return the 64-bit hash of some 32-bit words. The key is a 64-bit number."""
     low, high = key & _MASK32, key >> 32
     state = [low, high ^ 0xEE, low ^ 0x6C796765, high ^ 0x74656462]
     for word in (*words, (4 * len(words) & 0xFF) << 24):
@@ -52,10 +53,10 @@ def hash_words(key: int, words: Sequence[int]) -> int:
 
 
 def derive_key(seed: bytes, purpose: int) -> int:
-    """The key that a survey's seed gives for a purpose."""
+    """Return the key that is derived from a survey's seed for one purpose."""
     return hash_words(int.from_bytes(seed[:8], "little"), (purpose, *struct.unpack("<6I", seed[8:])))
 
 
 def halves(number: int, words: int) -> tuple[int, ...]:
-    """A number of so many 64-bit words as 32-bit words, the least significant first."""
+    """Return a number of so many 64-bit words as 32-bit words, the least significant first."""
     return struct.unpack(f"<{2 * words}I", number.to_bytes(8 * words, "little"))

@@ -1,10 +1,11 @@
-"""The ledger: what this device has told, survey by survey. A small JSON file that a person can read.
+"""The ledger: the surveys that this device has answered. It is a small JSON file that a person can read.
 
     {"version": 1, "surveys": {"<survey id>": {"name": …, "url": …, "epsilon": …, "delta": …, "answered": …,
                                                "state": "pending", "report": "<hex of what is sent>", "detail": ""}}}
 
-An entry is written before its report is sent and is never taken away, so a survey is answered once, a retry sends the
-same bytes, and the sums only grow. There is no value in it. Once a report is delivered its bytes go too.
+An entry is written before its report is sent, and it is never removed. So a survey is answered once, a retry sends the
+same bytes, and the sums of ε and δ only grow. No value is in the ledger. The bytes of a report are removed when it is
+delivered.
 """
 
 from __future__ import annotations
@@ -42,14 +43,16 @@ _ENTRY: Final = {
     "report": re.compile(r"([0-9a-f]{2})*"),
     "detail": re.compile(r"(?s).*"),
 }
-_LOCK_SECONDS: Final = 5.0
-_EXACT: Final = Context(prec=200, rounding=ROUND_CEILING)  # sums of what is told are never rounded down
+LOCK_SECONDS = 5.0
+"""How long a process waits for another that is writing the ledger."""
+
+_EXACT: Final = Context(prec=200, rounding=ROUND_CEILING)  # sums of privacy losses are never rounded down
 
 Entry = dict[str, str]
 
 
 def default_ledger() -> str:
-    """Where a person's ledger is unless a path is given: one for all programs, since the sums are one person's."""
+    """Return the path of a person's ledger: one for all programs, since the privacy losses of a person add up."""
     home = os.path.expanduser("~")
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
@@ -61,43 +64,45 @@ def default_ledger() -> str:
 
 
 class Ledger:
-    """The ledger in a file; a file that is not there is empty.
+    """The ledger in a file. A file that does not exist is an empty ledger.
 
     Parameters
     ----------
     path : str or path, optional
-        The file; `default_ledger()` without it.
+        The file; by default `default_ledger()`.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self.path = os.path.realpath(default_ledger() if path is None else path)
 
     def read(self) -> dict[str, Entry]:
-        """All entries by survey id, in the order they were made; a LedgerError if the file is something else."""
+        """Return all entries by survey id, the oldest first. Raises LedgerError if the file is not a ledger."""
         try:
             with open(self.path, "rb") as file:
                 data = json.loads(file.read())
         except FileNotFoundError:
             return {}
         except OSError as error:
-            raise LedgerError(f"the ledger must be readable, got {self.path!r} ({error.strerror})") from None
+            raise LedgerError(f"the ledger {self.path!r} cannot be read ({error.strerror})") from None
         except (ValueError, RecursionError):
             data = None
         version = data.get("version") if isinstance(data, dict) else None
         version = version if type(version) is int else 0
         if version > LEDGER_VERSION:
-            raise LedgerError(f"the ledger must be of version {LEDGER_VERSION}, got {version} in {self.path!r}")
+            raise LedgerError(
+                f"the ledger {self.path!r} is of version {version}, which a newer client wrote: use that client"
+            )
         if version < 1 or set(data) != {"version", "surveys"} or not _are_entries(data["surveys"]):
             raise LedgerError(
-                f"the ledger must be what a client wrote, got another file in {self.path!r}; it is left as it is: "
-                "mend it, or move it away and begin at zero"
+                f"the ledger {self.path!r} is damaged or another kind of file, and is left as it is: "
+                "repair it, or move it away to begin an empty ledger"
             )
         entries: dict[str, Entry] = data["surveys"]
         return entries
 
     @staticmethod
     def totals(entries: dict[str, Entry]) -> tuple[Decimal, Decimal]:
-        """ε and δ told so far: privacy losses of one person's reports add up, whichever survey they are for."""
+        """Return the sums of ε and of δ over all entries. The privacy losses of all surveys of a person add up."""
         with localcontext(_EXACT):
             spent = [
                 sum((Decimal(entry[name]) for entry in entries.values()), Decimal(0)) for name in ("epsilon", "delta")
@@ -105,14 +110,14 @@ class Ledger:
             return spent[0], spent[1]
 
     def add(self, survey: DeviceSurvey, url: str, batch: bytes, cap: tuple[Decimal, Decimal]) -> bool:
-        """Write a report down, durably, unless the survey was answered before; whether it was written.
+        """Write a report to the ledger, durably, unless the survey was answered before. Returns whether it was written.
 
         Raises
         ------
         BudgetError
-            The sums would go above the cap; nothing is written.
+            A sum would be larger than its part of `cap`; nothing is written.
         """
-        with self._changing() as entries:
+        with self.changing() as entries:
             if survey.survey_id.hex() in entries:
                 return False
             with localcontext(_EXACT):
@@ -136,14 +141,14 @@ class Ledger:
         return True
 
     def settle(self, survey_id: str, state: str, detail: str) -> None:
-        """A report was delivered or refused for good: keep the entry, drop the bytes. The first to say so is right."""
-        with self._changing() as entries:
+        """Note that a report was sent or refused, and remove its bytes. Only the first note counts."""
+        with self.changing() as entries:
             if survey_id in entries and entries[survey_id]["state"] == "pending":
                 entries[survey_id] |= {"state": state, "report": "", "detail": detail}
 
     @contextlib.contextmanager
-    def _changing(self) -> Iterator[dict[str, Entry]]:
-        """The entries, alone with them; what became of them is on the disk when this ends."""
+    def changing(self) -> Iterator[dict[str, Entry]]:
+        """Yield the entries under a lock. What the caller changes in them is on the disk when this ends."""
         try:
             os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
             lock = os.open(self.path + ".lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -155,13 +160,15 @@ class Ledger:
                 if entries != before:
                     self._write(entries)
             finally:
-                if sys.platform != "win32":  # a child forked meanwhile has the file open too, and would keep the lock
+                # A child that was forked meanwhile has the file open, too, and would keep the lock.
+                if sys.platform != "win32":
                     fcntl.flock(lock, fcntl.LOCK_UN)
                 os.close(lock)
         except OSError as error:
-            raise LedgerError(f"the ledger must be writable, got {self.path!r} ({error.strerror})") from None
+            raise LedgerError(f"the ledger {self.path!r} cannot be written ({error.strerror})") from None
 
     def _write(self, entries: dict[str, Entry]) -> None:
+        """Replace the file, durably: after a crash it is either the old or the new one."""
         text = json.dumps({"version": LEDGER_VERSION, "surveys": entries}, ensure_ascii=False, indent=1)
         new = self.path + ".new"  # one name is enough under the lock, and a crash leaves at most one file behind
         with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
@@ -170,9 +177,8 @@ class Ledger:
             os.fsync(file.fileno())
         os.replace(new, self.path)
         if sys.platform != "win32":
-            with contextlib.suppress(
-                OSError
-            ):  # the entry is in the ledger and will be sent: no reason to say it is not
+            # If this fails, the entry is in the ledger all the same, and will be sent.
+            with contextlib.suppress(OSError):
                 folder = os.open(os.path.dirname(self.path), os.O_RDONLY)
                 try:
                     os.fsync(folder)
@@ -181,6 +187,7 @@ class Ledger:
 
 
 def _are_entries(data: object) -> bool:
+    """Return whether this is a dictionary of well-formed entries by survey id."""
     if not isinstance(data, dict) or not all(isinstance(entry, dict) for entry in data.values()):
         return False
     return all(
@@ -192,7 +199,8 @@ def _are_entries(data: object) -> bool:
 
 
 def _take_lock(file: int) -> None:
-    deadline = time.monotonic() + _LOCK_SECONDS
+    """Lock a file. Raises LedgerError if another process keeps it locked for too long."""
+    deadline = time.monotonic() + LOCK_SECONDS
     while True:
         try:
             if sys.platform == "win32":
@@ -202,5 +210,5 @@ def _take_lock(file: int) -> None:
             return
         except OSError:
             if time.monotonic() > deadline:
-                raise LedgerError(f"the ledger must be free within {_LOCK_SECONDS:g} seconds, got a lock") from None
+                raise LedgerError(f"timed out after {LOCK_SECONDS:g} s waiting for the ledger's lock") from None
             time.sleep(0.01)

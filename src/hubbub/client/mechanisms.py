@@ -1,6 +1,6 @@
 """The randomisers that ship to devices: `tree`, and `jl` and `bucket` with one bit.
 
-Each reader of parameters gives the words a report takes, the privacy loss of its thresholds, and the answer to an item.
+Each `read_…` function checks the parameters of a survey and returns its randomizer.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from .hashing import (
 
 
 class Randomizer(NamedTuple):
-    """What a mechanism is to a device.
+    """How a device makes reports for a survey.
 
     Attributes
     ----------
     words : int
-        64-bit words of randomness that a report takes.
+        The number of random 64-bit words that a report takes.
     loss : Decimal
-        The ε that the integer thresholds execute, rounded up.
-    answer : function of an item and words
-        The byte after the report's id.
+        The ε that follows from the integer thresholds, rounded up.
+    answer : callable
+        Maps an item and the words to the byte after the report's id.
     """
 
     words: int
@@ -46,25 +46,25 @@ class Randomizer(NamedTuple):
 
 
 def log_ratio(numerator: int, denominator: int) -> Decimal:
-    """The logarithm of a ratio of chances, rounded up."""
+    """Return the logarithm of a ratio of probabilities, rounded up."""
     with localcontext(Context(prec=80, rounding=ROUND_CEILING)):
         return (Decimal(numerator) / Decimal(denominator)).ln() * (1 + Decimal(10) ** -40)
 
 
 def parity(number: int) -> int:
-    """Whether a number has an odd number of ones."""
+    """Return 1 if a number has an odd number of ones in binary, else 0."""
     return number.bit_count() & 1
 
 
 def text_layout(fingerprint: int, bits: int) -> list[bool]:
-    """For each bit of a path of coded text, whether it is one of the fingerprint; it ends with the last code bit."""
+    """Return, for each bit of a path of coded text, whether it is of the fingerprint. The last bit is of the code."""
     marks = {*range(min(fingerprint, 8)), *range(24, 24 + 8 * (fingerprint - 8), 8)}
     code = [place for place in range(bits + fingerprint) if place not in marks][:bits]
     return [place in marks for place in range(code[-1] + 1)] if code else []
 
 
 def read_tree(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
-    """Tree-coded linear local hashing, from its parameters."""
+    """Return the randomizer of `tree`, tree-coded linear local hashing."""
     names = ("bucket_bits", "depths", "chunks", "ends", "masks", "keep_threshold", "beam_bits", "fingerprint_bits")
     fields(data, "parameters", names)
     bits = (domain.size - 1).bit_length()
@@ -94,11 +94,13 @@ def read_tree(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
     right, left = bits - bits // 2, bits // 2
 
     def mix(step: int, number: int, size: int, wanted: int) -> int:
+        """Return so many hashed bits of a number, for one step of the bijection."""
         message = halves(number, -(-size // 64))
         hashes = (hash_words(root, (256 * step + j, *message)) << 64 * j for j in range(-(-wanted // 64)))
         return sum(hashes) & ((1 << wanted) - 1)
 
     def path_of(item: int) -> int:
+        """Return the path of an item: its code with a fingerprint, or a keyed permutation of its bits."""
         if domain.coded:
             hashed = f"{hash_words(root, halves(item, item_words)):064b}"
             marks, code = iter(hashed), iter(f"{item:0{bits}b}")
@@ -110,6 +112,7 @@ def read_tree(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
         return low << left | high
 
     def bucket_of(path: int, row: int) -> int:
+        """Return the bucket of a path in a row."""
         chunk, depth = chunks[row], depths[row]
         last = path >> (length - depth) & ((1 << chunk) - 1)
         if chunk == bucket_bits:
@@ -121,6 +124,7 @@ def read_tree(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
         return hash_words(buckets, (*message, row)) >> (64 - bucket_bits) ^ last
 
     def answer(item: int, drawn: Sequence[int]) -> int:
+        """Return the symbol to send: the true one, or with some chance a random one."""
         report_id = halves(drawn[0] | drawn[1] << 64, 2)
         first = hash_words(coins, report_id)
         more = [hash_words(coins, (*report_id, block)) for block in (1, 2)]
@@ -134,12 +138,13 @@ def read_tree(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
 
 
 def one_bit(seed: bytes, data: dict[str, Any], rows: int, sign: Callable[[int, int], int]) -> Randomizer:
-    """One bit about one row, which is a public coin of the report's id."""
+    """Return a randomizer that reports one bit about one row. The row follows from the report's id."""
     fits = rows <= 1 << 21 or (rows <= 1 << 24 and rows.bit_count() == 1)
     require(fits, "rows must be at most 2^21, or a power of two up to 2^24", rows)
     truth, coins = threshold(data, "truth_threshold", 1 << 63), derive_key(seed, REPORT_ROW)
 
     def answer(item: int, drawn: Sequence[int]) -> int:
+        """Return the bit to send: the true one, or with some chance its opposite."""
         row = hash_words(coins, halves(drawn[0] | drawn[1] << 64, 2)) * rows >> 64
         return sign(item, row) ^ (drawn[2] >= truth)
 
@@ -147,7 +152,7 @@ def one_bit(seed: bytes, data: dict[str, Any], rows: int, sign: Callable[[int, i
 
 
 def read_jl(seed: bytes, data: dict[str, Any], domain: Domain, dense: bool) -> Randomizer:
-    """JL-HH with one bit, from its parameters."""
+    """Return the randomizer of `jl` with one bit."""
     fields(data, "parameters", ("rows", "truth_threshold"))
     bits, rows = (domain.size - 1).bit_length(), whole(data, "rows", 1, 1 << 24)
     require(bits <= 24, "jl must have at most 2^24 values", f"2^{bits}")
@@ -155,13 +160,14 @@ def read_jl(seed: bytes, data: dict[str, Any], domain: Domain, dense: bool) -> R
     key = derive_key(seed, PROJECTION_SIGNS)
 
     def sign(item: int, row: int) -> int:
+        """Return the bit of the projection for an item and a row."""
         return hash_words(key, (item, 0, row >> 6)) >> (row & 63) & 1 if dense else parity(item & row)
 
     return one_bit(seed, data, rows, sign)
 
 
 def full_rank(rows: Sequence[int], bits: int) -> bool:
-    """Whether these rows of bits over GF(2) determine a number of so many bits."""
+    """Return whether these rows of bits over GF(2) determine a number of so many bits."""
     basis: dict[int, int] = {}
     for row in rows:
         while row and row.bit_length() in basis:
@@ -171,19 +177,21 @@ def full_rank(rows: Sequence[int], bits: int) -> bool:
 
 
 def read_bucket(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
-    """The Bucket mechanism with one bit, from its parameters."""
+    """Return the randomizer of `bucket` with one bit."""
     fields(data, "parameters", ("rows_per_trial", "trials", "truth_threshold"))
     bits, per_trial = (domain.size - 1).bit_length(), whole(data, "rows_per_trial", 1, 1 << 12)
-    # With more rows than that a trial without a zero row is hardly ever drawn, and the search below would not end.
+    # With more rows, nearly every trial has a zero row, and the search below would hardly ever end.
     require(bits < per_trial <= 4 << bits, f"rows_per_trial must be from {bits + 1} to {4 << bits}", per_trial)
     matrix, shifts, words = derive_key(seed, BUCKET_MATRIX), derive_key(seed, BUCKET_SHIFT), -(-bits // 64)
 
     def draw(trial: int, attempt: int) -> Iterator[int]:
+        """Yield the rows of one attempt to draw the matrix of a trial."""
         for row in range(per_trial):
             drawn = (hash_words(matrix, (trial, attempt, row, word)) << 64 * word for word in range(words))
             yield sum(drawn) & ((1 << bits) - 1)
 
     def rows_of(trial: int) -> list[int]:
+        """Return the rows of the matrix of a trial: the first attempt of full rank without a zero row."""
         for attempt in count():
             rows = list(takewhile(bool, draw(trial, attempt)))  # a zero row ends the attempt
             if len(rows) == per_trial and full_rank(rows, bits):
@@ -191,6 +199,7 @@ def read_bucket(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer
         raise AssertionError("the attempts do not end")
 
     def sign(item: int, row: int) -> int:
+        """Return the true bit of an item in a row."""
         return parity(rows_of(row // per_trial)[row % per_trial] & item) ^ hash_words(shifts, (row,)) & 1
 
     return one_bit(seed, data, per_trial * whole(data, "trials", 1, 1 << 10), sign)

@@ -1,4 +1,4 @@
-"""A survey as a device sees it: read from its JSON, with nothing in it trusted."""
+"""A survey as a device sees it. It is read from JSON, and nothing in it is trusted."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class DeviceSurvey(NamedTuple):
 
 
 def encode_report(survey: DeviceSurvey, value: object, words: Sequence[int]) -> bytes:
-    """The report of a value: a pure function, total in the value, whose length is that of every other report.
+    """Return the report of a value: a pure function of its arguments. Every value has a report of the same length.
 
-    Words are whole numbers below 2^64, as many as the randomizer takes. Others would be no noise, and are refused.
+    Words are random whole numbers below 2^64, as many as the randomizer takes; anything else is refused.
     """
     needed = survey.randomizer.words
     if len(words) != needed or not all(type(word) is int and 0 <= word < 1 << 64 for word in words):
@@ -52,17 +52,17 @@ def encode_report(survey: DeviceSurvey, value: object, words: Sequence[int]) -> 
 
 
 def encode_batch(survey: DeviceSurvey, report: bytes) -> bytes:
-    """The bytes that are sent: version ‖ survey id ‖ report."""
+    """Return the bytes that are sent: version ‖ survey id ‖ report."""
     return bytes([BATCH_VERSION]) + survey.survey_id + report
 
 
 def read_survey(document: bytes | str) -> DeviceSurvey:
-    """Read a survey, recompute its privacy loss, and refuse it where the loss is above what it states.
+    """Read a survey and recompute its privacy loss. Refuse it if the loss is larger than the ε it states.
 
     Raises
     ------
     SurveyError
-        No survey of version 1 in canonical spelling, a mechanism that devices do not have, or a loss above the claim.
+        It is not a survey of version 1 in canonical form, its mechanism is not for devices, or its loss is too large.
     """
     data = _parse(document)
     fields(data, "a survey", _FIELDS)
@@ -85,11 +85,12 @@ def read_survey(document: bytes | str) -> DeviceSurvey:
     domain = read_domain(data["domain"])
     randomizer = _randomizer(data, bytes.fromhex(seed), domain)
     if randomizer.loss > epsilon:
-        raise SurveyError(f"a survey must execute no more than ε = {epsilon}, got {randomizer.loss:.6g}")
+        raise SurveyError(f"a survey must keep the ε = {epsilon} that it states, got ε = {randomizer.loss:.6g}")
     return DeviceSurvey(hashlib.sha256(canonical).digest(), name, epsilon, delta, domain, randomizer)
 
 
 def _randomizer(data: dict[str, Any], seed: bytes, domain: Domain) -> Randomizer:
+    """Return the randomizer of a survey, after checks of its mechanism and options."""
     mechanism, options, parameters = data["mechanism"], data["options"], data["parameters"]
     require(isinstance(options, dict), "options must be an object", type(options).__name__)
     known = isinstance(mechanism, str) and mechanism in _OPTIONS
@@ -107,6 +108,7 @@ def _randomizer(data: dict[str, Any], seed: bytes, domain: Domain) -> Randomizer
 
 
 def _decimal(name: str, text: Any, low: Decimal, high: Decimal) -> Decimal:
+    """Return a field that must be a decimal number in canonical form, from `low` to `high`."""
     spelled = isinstance(text, str) and len(text) <= 200 and _DECIMAL.fullmatch(text)
     fits = spelled and len(Decimal(text).as_tuple().digits) <= 60 and low <= Decimal(text) <= high
     require(bool(fits), f"{name} must be a decimal from {low} to {high:.3g} in a string", text)
@@ -114,6 +116,7 @@ def _decimal(name: str, text: Any, low: Decimal, high: Decimal) -> Decimal:
 
 
 def _time(name: str, text: Any) -> str:
+    """Return a field that must be a time in UTC or null; null becomes an empty string."""
     if text is None:
         return ""
     fits = isinstance(text, str) and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", text, re.ASCII)
@@ -125,11 +128,15 @@ def _time(name: str, text: Any) -> str:
 
 
 def _parse(document: bytes | str) -> Any:
+    """Return the JSON of a document. Fields that come twice and numbers with a fraction are refused."""
+
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        """Return an object, unless a field comes twice."""
         require(len(dict(pairs)) == len(pairs), "a survey must name each field once", "a field twice")
         return dict(pairs)
 
     def no_fraction(text: str) -> Any:
+        """Refuse a number that is not whole."""
         raise SurveyError(f"numbers in a survey must be whole, got {text[:40]}")
 
     try:

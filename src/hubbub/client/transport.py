@@ -1,4 +1,4 @@
-"""One exchange with a collector: bounded in size, given up in silence, to the address it was meant for and no other."""
+"""One exchange with a collector over HTTP: bounded in size and time, and without redirects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LATER: Final = (408, 425, 429)
 
 
 class TryLater(Exception):
-    """Nothing was decided: the same bytes may be sent again, after so many seconds at least."""
+    """The exchange failed, and the same bytes may be sent again after `seconds` at least."""
 
     def __init__(self, reason: str, seconds: float = 0.0) -> None:
         super().__init__(reason)
@@ -26,31 +26,34 @@ class TryLater(Exception):
 
 
 class Refused(ClientError):
-    """The collector will never take it."""
+    """The collector refused, and will not accept the same bytes later either."""
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect is an answer like any other: a report goes to the host that was named, or nowhere."""
+class NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Treats a redirect as an error: a request goes to the host that was named, or nowhere."""
 
     def redirect_request(self, *_: Any) -> None:
-        """None: do not follow."""
+        """Return None, which means: do not follow."""
 
 
-@functools.cache  # made when it is needed, since it reads the certificates of the system
+@functools.cache  # made at the first use, since it reads the certificates of the system
 def _opener() -> urllib.request.OpenerDirector:
-    return urllib.request.build_opener(_NoRedirect)
+    """Return what opens a URL: with the proxy of the environment, and without redirects."""
+    return urllib.request.build_opener(NoRedirect)
 
 
 def exchange(url: str, body: bytes | None, timeout: float) -> bytes:
-    """GET, or POST where there is a body; the bytes of a reply of 200.
+    """Send a GET, or a POST if there is a body, and return the body of a reply with status 200.
+
+    Gives up when nothing arrives for `timeout` seconds, or when the body takes longer than that.
 
     Raises
     ------
     TryLater
-        No reply, half a reply, a redirect, a server's error, a reply with Retry-After, or one that no collector wrote
-        (the page of a hotel's network says nothing about the survey).
+        No reply, half a reply, a redirect, an error of the server, a reply with Retry-After, or one that does not come
+        from a collector, such as the sign-in page of a network.
     Refused
-        A 4xx problem document.
+        The reply is a problem document with a status of 4xx.
     """
     headers = {"User-Agent": "hubbub-client", "Accept": "application/json"}
     if body is not None:
@@ -69,28 +72,30 @@ def exchange(url: str, body: bytes | None, timeout: float) -> bytes:
 
 
 def _read(reply: Any, timeout: float) -> bytes:
+    """Return the body of a reply. Raises TryLater if it is longer than 4 MiB, too slow or incomplete."""
     deadline, data = time.monotonic() + timeout, b""
     while part := reply.read1(1 << 16):
         data += part
         if len(data) > _MAX_REPLY or time.monotonic() > deadline:
             raise TryLater("the collector's reply was too long or too slow")
-    if reply.length:  # read1 does not say that the connection broke
+    if reply.length:  # read1 does not tell that the connection broke
         raise TryLater("the collector's reply was cut short")
     return data
 
 
 def _judge(error: urllib.error.HTTPError, timeout: float) -> Exception:
+    """Return what a reply with an error status means: Refused if it is final, else TryLater."""
     wait = error.headers.get("Retry-After")
     is_problem = error.headers.get_content_type() == "application/problem+json"
-    answered = f"{_title(error, timeout) if is_problem else 'no collector wrote it'} ({error.code})"
+    answered = f"{_title(error, timeout) if is_problem else 'not from a collector'} ({error.code})"
     if wait is None and is_problem and 400 <= error.code < 500 and error.code not in _LATER:
-        return Refused(f"the collector refused it: {answered}")
+        return Refused(f"the collector refused the request: {answered}")
     seconds = float(wait) if wait and wait.isascii() and wait.isdigit() and len(wait) < 10 else 0.0
     return TryLater(f"the collector answered: {answered}", min(seconds, _MAX_RETRY_AFTER))
 
 
 def _title(error: urllib.error.HTTPError, timeout: float) -> str:
-    """What a problem document says, fit to be shown."""
+    """Return the title of a problem document, without characters that could disturb a terminal."""
     try:
         title = json.loads(_read(error, timeout))["title"]
     except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError, RecursionError, TryLater):

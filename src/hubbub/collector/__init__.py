@@ -1,5 +1,5 @@
-"""The collector: reports over HTTP, sums in the store, answers for the owner.
+"""The collector: takes reports over HTTP, keeps sums in the store, and answers its owner.
 
-`create_app` in `app.py` puts it together; `serving.py` runs it. No address, no user agent and no time of a report is
-stored or logged anywhere in this package.
+`create_app` in `app.py` builds the application; `serving.py` runs it. No address, no user agent and no time of a report
+is stored or logged anywhere in this package.
 """

@@ -1,15 +1,15 @@
-"""The JSON documents of the owner's routes."""
+"""The JSON documents of the routes."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
-from typing import Annotated, Any
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from hubbub.mechanisms.registry import DEFAULT_EXPECTED_REPORTS, DEFAULT_MECHANISM
-from hubbub.model.estimates import Answer
+from hubbub.model.estimates import Answer, Hitter
 from hubbub.store.store import StoredSurvey
 
 MAX_TOP = 10_000
@@ -18,13 +18,13 @@ Origin = Annotated[str, Field(pattern=r"^(\*|https?://[A-Za-z0-9.:\[\]-]{1,260})
 
 
 class Strict(BaseModel):
-    """No field that is not known, and no number in the guise of another type."""
+    """Refuses unknown fields, and numbers that come as another type."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class NewSurvey(Strict):
-    """What a survey is made of; everything else is derived."""
+    """What the owner says about a new survey. Everything else is derived from it."""
 
     name: str = Field(examples=["referrers"])
     domain: dict[str, Any] = Field(examples=[{"kind": "integers", "bits": 32}], description="As in a survey document.")
@@ -42,7 +42,7 @@ class NewSurvey(Strict):
 
 
 class Candidates(Strict):
-    """A question about values named in advance."""
+    """A question about candidates: values that are named in advance."""
 
     candidates: list[str | int] = Field(min_length=1, max_length=100_000)
     all_candidates: bool = False
@@ -67,43 +67,38 @@ class SurveyStatus(BaseModel):
 
 
 class SurveyList(BaseModel):
-    """All surveys."""
+    """All surveys of a collector."""
 
     surveys: list[SurveyStatus]
 
 
-class HitterDocument(BaseModel):
-    """One value that stands out."""
-
-    value: str | int
-    count: float
-    share: float
-    stderr: float
-    low: float
-    high: float
-    confidence: float
-    listed: bool
-    uneven: bool
-
-
 class AnswerDocument(BaseModel):
-    """What the reports say; a limit is null where too few reports are there to find anything."""
+    """The values that stand out. A limit is null where there are too few reports to find anything."""
 
     survey_id: str
     reports: int
     detection_limit: float | None
     long_limit: float | None
     candidate_limit: float | None
-    hitters: list[HitterDocument]
+    hitters: list[Hitter]
 
 
-def status_document(stored: StoredSurvey, state: str, reports: int) -> SurveyStatus:
-    """A survey as its owner sees it."""
+class UploadReply(BaseModel):
+    """What became of an upload: numbers of reports, and a status for each report in order."""
+
+    accepted: int = Field(ge=0)
+    duplicate: int = Field(ge=0)
+    invalid: int = Field(ge=0)
+    statuses: list[Literal["accepted", "duplicate", "invalid"]]
+
+
+def status_document(stored: StoredSurvey, reports: int) -> SurveyStatus:
+    """Return a survey as its owner sees it now, with its number of reports."""
     survey = stored.survey
     return SurveyStatus(
-        survey_id=survey.survey_id.hex(),
+        survey_id=stored.survey_id.hex(),
         name=survey.name,
-        state=state,
+        state=stored.state(datetime.now(UTC)),
         mechanism=survey.mechanism,
         epsilon=format(survey.epsilon, "f"),
         delta=format(survey.delta, "f"),
@@ -116,16 +111,17 @@ def status_document(stored: StoredSurvey, state: str, reports: int) -> SurveySta
 
 
 def answer_document(stored: StoredSurvey, answer: Answer) -> AnswerDocument:
-    """An answer as JSON, which has no infinity."""
+    """Return an answer as a JSON document. JSON has no infinity: an infinite limit becomes null."""
 
     def finite(limit: float | None) -> float | None:
+        """Return the limit, or None if it is infinite."""
         return limit if limit is not None and math.isfinite(limit) else None
 
     return AnswerDocument(
-        survey_id=stored.survey.survey_id.hex(),
+        survey_id=stored.survey_id.hex(),
         reports=answer.reports,
         detection_limit=finite(answer.detection_limit),
         long_limit=finite(answer.long_limit),
         candidate_limit=finite(answer.candidate_limit),
-        hitters=[HitterDocument(**asdict(hitter)) for hitter in answer.hitters],
+        hitters=list(answer.hitters),
     )

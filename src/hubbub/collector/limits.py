@@ -1,121 +1,86 @@
-"""How much a collector takes in: bytes of one request, and bytes of all requests at once."""
+"""How much a collector takes in: the bytes of one request, and the bytes of all requests together."""
 
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
-from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hubbub.collector.problems import Problem, problem_of, respond
-from hubbub.errors import HubbubError
-from hubbub.store.store import Store
+from hubbub.collector.problems import Problem
 
 MAX_BATCH_BYTES: Final = 1 << 20
 MAX_DOCUMENT_BYTES: Final = 8 << 20
 MAX_WAITING_BYTES: Final = 64 << 20
 UPLOAD_SECONDS: Final = 30.0
-_DOCUMENT_ROUTES: Final = re.compile(r"/v1/surveys(/[^/]+/hitters)?")
 
 
 class Budget:
-    """The bounded queue: bytes of uploads that are read or wait to be durable, of all connections together."""
+    """Bounds the bytes of all requests that are being read or are not yet durable.
+
+    Parameters
+    ----------
+    limit : int
+        The most bytes, over all connections.
+    seconds : float
+        How long a single upload may take to arrive.
+
+    Attributes
+    ----------
+    waiting : int
+        The bytes in use now.
+    on_change : callable
+        Is called with `waiting` whenever it has changed.
+    """
 
     def __init__(self, limit: int = MAX_WAITING_BYTES, seconds: float = UPLOAD_SECONDS) -> None:
         self.limit = limit
         self.seconds = seconds
         self.waiting = 0
+        self.on_change: Callable[[float], None] = lambda _: None
 
     @contextmanager
     def room(self) -> Iterator[list[int]]:
-        """Room for one upload; what is appended to the list is counted until the upload is done."""
+        """Yield an empty list, in which `take` notes what one request uses. At the end these bytes are free again."""
         taken: list[int] = []
         try:
             yield taken
         finally:
             self.waiting -= sum(taken)
+            self.on_change(self.waiting)
 
     def take(self, taken: list[int], size: int) -> None:
-        """Count some more bytes, or refuse."""
+        """Use `size` more bytes and note them in `taken`. Raises Problem if that is above the limit."""
         if self.waiting + size > self.limit:
-            raise Problem("busy", f"at most {self.limit} bytes may wait, got more")
+            raise Problem("busy", f"more than {self.limit} bytes of uploads are waiting; send this again later")
         self.waiting += size
         taken.append(size)
+        self.on_change(self.waiting)
 
 
-async def read_batch(request: Request, budget: Budget, taken: list[int], limit: int = MAX_BATCH_BYTES) -> bytes:
-    """The body of an upload, refused as soon as it is too large or too slow: what it takes is not there for others."""
+async def read_batch(request: Request, budget: Budget, taken: list[int]) -> bytes:
+    """Return the body of an upload. Raises Problem as soon as it is too large or too slow."""
+    declared = request.headers.get("content-length", "")
+    if declared.isdigit() and int(declared[:20]) > MAX_BATCH_BYTES:
+        raise too_large(MAX_BATCH_BYTES)
+    parts, size = [], 0
     try:
         async with asyncio.timeout(budget.seconds):
-            return await _read(request, budget, taken, limit)
-    except TimeoutError:
-        sentence = f"an upload must arrive within {budget.seconds:g} s, got one that took longer"
+            async for part in request.stream():
+                size += len(part)
+                if size > MAX_BATCH_BYTES:
+                    raise too_large(MAX_BATCH_BYTES)
+                if part:
+                    budget.take(taken, len(part))
+                    parts.append(part)
+    except TimeoutError:  # a slow upload takes room from others
+        sentence = f"the upload did not arrive within {budget.seconds:g} s; send it again"
         raise Problem("too-slow", sentence, {"Connection": "close"}) from None
-
-
-async def _read(request: Request, budget: Budget, taken: list[int], limit: int) -> bytes:
-    declared = request.headers.get("content-length", "")
-    if declared.isdigit() and int(declared[:20]) > limit:
-        raise _too_large(limit)
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > limit:
-            raise _too_large(limit)
-        budget.take(taken, len(part))
-        parts.append(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-class LimitDocuments:
-    """Refuse documents of strangers and those that are too large, before anybody reads them."""
-
-    def __init__(self, app: ASGIApp, limit: int = MAX_DOCUMENT_BYTES) -> None:
-        self.app = app
-        self.limit = limit
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Count what is received; the framework would read and parse a document before it asks who sent it."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        collector: Any = scope["app"].state.collector
-        is_document = scope["method"] == "POST" and _DOCUMENT_ROUTES.fullmatch(scope["path"]) is not None
-        if is_document:
-            try:
-                await asyncio.to_thread(check_owner, collector.store, Headers(scope=scope).get("authorization"))
-            except (HubbubError, Problem) as error:
-                await respond(problem_of(error))(scope, receive, send)
-                return
-        size = 0
-
-        async def counted() -> Message:
-            nonlocal size
-            message = await receive()
-            size += len(message.get("body", b""))
-            if size > self.limit:
-                raise _too_large(self.limit)
-            if is_document:
-                collector.budget.take(taken, len(message.get("body", b"")))
-            return message
-
-        with collector.budget.room() as taken:
-            await self.app(scope, counted, send)
-
-
-def check_owner(store: Store, authorization: str | None) -> None:
-    """Raise unless the header holds the owner's token."""
-    scheme, _, token = (authorization or "").partition(" ")
-    if scheme.lower() != "bearer" or not store.is_owner(token.strip()):
-        raise Problem(
-            "unauthorized", "the owner's token must be given, got none or another", {"WWW-Authenticate": "Bearer"}
-        )
-
-
-def _too_large(limit: int) -> Problem:
+def too_large(limit: int) -> Problem:
+    """Return the problem that a body has more bytes than `limit`."""
     return Problem("too-large", f"a body must have at most {limit} bytes, got more")

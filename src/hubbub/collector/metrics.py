@@ -1,52 +1,73 @@
-"""Counters in the text format of Prometheus. They are sums over everybody: nothing in them is about one report."""
+"""Counters for Prometheus. They are sums over all devices: nothing in them is about a single report.
+
+Several workers share a directory with a file for each of them, and each worker answers with the sums over all files.
+"""
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
-from collections.abc import Callable
+import os
+from pathlib import Path
 from typing import Final
 
-CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    disable_created_metrics,
+    generate_latest,
+)
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
-_HELP: Final = {
-    "hubbub_reports_total": ("counter", "Reports by what became of them."),
-    "hubbub_refused_uploads_total": ("counter", "Uploads refused, by the kind of problem."),
-    "hubbub_commits_total": ("counter", "Group commits."),
-    "hubbub_commit_seconds_total": ("counter", "Time spent in group commits."),
-    "hubbub_commit_failures_total": ("counter", "Group commits that failed; their uploads got 503."),
-    "hubbub_folds_total": ("counter", "Times that pending reports were folded into tallies."),
-    "hubbub_fold_failures_total": ("counter", "Times that folding failed and is tried again."),
-    "hubbub_answers_total": ("counter", "Answers computed for the owner."),
-    "hubbub_waiting_bytes": ("gauge", "Bytes of uploads that are not yet durable."),
-}
+CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
+DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
+"""The variable with the directory that workers share. prometheus_client reads it when it is imported."""
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # they would tell the time of a first report
 
 
 class Metrics:
-    """The counters of one process."""
+    """The metrics of one collector. Each worker process has one of these."""
 
     def __init__(self) -> None:
-        self._values: Counter[tuple[str, str]] = Counter()
-        self._gauges: dict[str, Callable[[], float]] = {}
-        self._lock = threading.Lock()
+        self._registry = registry = CollectorRegistry()
+        self.reports = Counter("hubbub_reports", "Reports by what became of them.", ["status"], registry=registry)
+        self.refused = Counter(
+            "hubbub_refused_uploads", "Uploads refused, by the kind of problem.", ["problem"], registry=registry
+        )
+        self.commits = Counter("hubbub_commits", "Group commits.", registry=registry)
+        self.commit_seconds = Counter("hubbub_commit_seconds", "Time spent in group commits.", registry=registry)
+        self.commit_failures = Counter(
+            "hubbub_commit_failures", "Group commits that failed; their uploads got 503.", registry=registry
+        )
+        self.folds = Counter("hubbub_folds", "Times that pending reports were folded into tallies.", registry=registry)
+        self.fold_failures = Counter(
+            "hubbub_fold_failures", "Times that folding failed and will be tried again.", registry=registry
+        )
+        self.answers = Counter("hubbub_answers", "Answers computed for the owner.", registry=registry)
+        self.waiting_bytes = Gauge(
+            "hubbub_waiting_bytes",
+            "Bytes of uploads that are not yet durable.",
+            registry=registry,
+            multiprocess_mode="livesum",
+        )
 
-    def add(self, name: str, amount: float = 1, label: str = "") -> None:
-        """Count; `label` is written as in the format, for example `status="accepted"`."""
-        with self._lock:
-            self._values[name, label] += amount  # type: ignore[assignment]  # a Counter of floats adds just as well
+    def render(self) -> bytes:
+        """Return all metrics in the text format of Prometheus: of this process, or of all workers together."""
+        registry = self._registry
+        if DIRECTORY in os.environ:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return generate_latest(registry)
 
-    def gauge(self, name: str, read: Callable[[], float]) -> None:
-        """Show what `read` says at the moment of asking."""
-        self._gauges[name] = read
 
-    def render(self) -> str:
-        """All of them, for a scrape."""
-        with self._lock:
-            values = dict(self._values)
-        values.update({(name, ""): read() for name, read in self._gauges.items()})  # type: ignore[misc]
-        lines = []
-        for name, (kind, text) in _HELP.items():
-            lines += [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]
-            mine = sorted((label, value) for (metric, label), value in values.items() if metric == name)
-            lines += [f"{name}{{{label}}} {value:.10g}" if label else f"{name} {value:.10g}" for label, value in mine]
-        return "\n".join(lines) + "\n"
+def forget_dead_workers(directory: str) -> None:
+    """Remove the gauges of workers that were killed. Otherwise the uploads they had would be shown for ever."""
+    for file in Path(directory).glob("gauge_live*.db"):
+        pid = int(file.stem.rpartition("_")[2])
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            mark_process_dead(pid, directory)  # type: ignore[no-untyped-call]
+        except PermissionError:  # the number belongs to a process of somebody else now
+            pass

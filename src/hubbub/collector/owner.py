@@ -1,55 +1,91 @@
-"""What the owner may do: create, list, show, close and delete surveys, and ask what the reports say."""
+"""The routes for the owner: create, list, show, close and delete surveys, and ask which values stand out."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
+from starlette.types import Message
 
 from hubbub.analysis.decode import find_hitters
 from hubbub.collector import documents
 from hubbub.collector.documents import AnswerDocument, Candidates, NewSurvey, SurveyList, SurveyStatus
-from hubbub.collector.limits import MAX_BATCH_BYTES, check_owner
-from hubbub.collector.state import Collector, collector_of, parse_id
+from hubbub.collector.limits import MAX_BATCH_BYTES, MAX_DOCUMENT_BYTES, too_large
+from hubbub.collector.problems import Problem, refusals
+from hubbub.collector.state import Collector, parse_id
 from hubbub.errors import ParameterError, UnknownSurvey
 from hubbub.mechanisms.registry import create_survey, mechanism_for
 from hubbub.model.domain import domain_from_json
 from hubbub.model.estimates import Query as Question
 from hubbub.model.survey import Survey
+from hubbub.store.life_cycle import close_survey, delete_survey
 from hubbub.store.store import StoredSurvey
+from hubbub.store.tokens import is_owner
 from hubbub.wire.report_batch import HEADER_BYTES
 from hubbub.wire.tally_file import encode_tally
 
-_PROBLEM: Final[dict[str, Any]] = {"content": {"application/problem+json": {}}}
-REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
-    400: {"description": "The request cannot be read.", **_PROBLEM},
-    401: {"description": "The owner's token is needed.", **_PROBLEM},
-    413: {"description": "The request is too large.", **_PROBLEM},
-    422: {"description": "The request cannot be met.", **_PROBLEM},
-    503: {"description": "The store cannot be reached.", **_PROBLEM},
-}
-UNKNOWN: Final[dict[int | str, dict[str, Any]]] = {404: {"description": "There is no such survey.", **_PROBLEM}}
-
-_bearer = HTTPBearer(auto_error=False, description="The token that the collector showed when it first started.")
+UNKNOWN: Final = refusals({404: "There is no such survey."})
 
 
-def require_owner(
-    request: Request, _documented: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
-) -> Collector:
-    """The collector, for its owner only."""
-    collector = collector_of(request)
-    check_owner(collector.store, request.headers.get("authorization"))
+class OwnerRoute(APIRoute):
+    """A route for the owner. Strangers are refused before their request is read, and large requests while they are."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the framework's handler behind a check of the token and of the request's size."""
+        handle = super().get_route_handler()
+
+        async def check_and_handle(request: Request) -> Response:
+            """Check the token and then handle the request, whose body is counted."""
+            collector: Collector = request.app.state.collector
+            await asyncio.to_thread(_check_owner, collector, request.headers.get("authorization"))
+            with collector.budget.room() as taken:
+
+                async def receive() -> Message:
+                    """Return the next part of the body, unless it is too much."""
+                    message = await request.receive()
+                    collector.budget.take(taken, len(message.get("body", b"")))
+                    if sum(taken) > MAX_DOCUMENT_BYTES:
+                        raise too_large(MAX_DOCUMENT_BYTES)
+                    return message
+
+                return await handle(Request(request.scope, receive))
+
+        return check_and_handle
+
+
+async def collector_of(request: Request) -> Collector:
+    """Return the collector that a request came to."""
+    collector: Collector = request.app.state.collector
     return collector
 
 
-Owner = Annotated[Collector, Depends(require_owner)]
+Owner = Annotated[Collector, Depends(collector_of)]
 Top = Annotated[int, Query(ge=1, le=documents.MAX_TOP, description="At most this many values.")]
 Level = Annotated[float, Query(description="The chance, at most, that anything in the answer is wrong.")]
 
-router = APIRouter(prefix="/v1", tags=["owner"], responses=REFUSALS)
+router = APIRouter(
+    prefix="/v1",
+    tags=["owner"],
+    route_class=OwnerRoute,
+    # For the documentation only: OwnerRoute checks the token.
+    dependencies=[
+        Depends(HTTPBearer(auto_error=False, description="The token that the collector showed when it first started."))
+    ],
+    responses=refusals(
+        {
+            400: "The request cannot be read.",
+            401: "The owner's token is needed.",
+            413: "The request is too large.",
+            422: "The request cannot be met.",
+            503: "The store cannot be reached.",
+        }
+    ),
+)
 
 
 @router.post("/surveys", status_code=201)
@@ -69,13 +105,13 @@ def create(new: NewSurvey, owner: Owner, response: Response) -> SurveyStatus:
     )
     _check_report_size(survey)
     stored = owner.store.add_survey(survey, new.origins)
-    response.headers["Location"] = f"/v1/surveys/{survey.survey_id.hex()}"
+    response.headers["Location"] = f"/v1/surveys/{stored.survey_id.hex()}"
     return _status(owner, stored)
 
 
 @router.get("/surveys")
 def list_surveys(owner: Owner) -> SurveyList:
-    """All surveys, the oldest first."""
+    """List all surveys, the oldest first."""
     found = []
     for stored in owner.store.all_surveys():
         with suppress(UnknownSurvey):  # deleted a moment ago
@@ -85,38 +121,37 @@ def list_surveys(owner: Owner) -> SurveyList:
 
 @router.get("/surveys/{survey_id}/status", responses=UNKNOWN)
 async def show(survey_id: str, owner: Owner) -> SurveyStatus:
-    """One survey, with the number of its reports."""
+    """Show one survey, with the number of its reports."""
     stored = await owner.find(survey_id)
     return await owner.compute(lambda: _status(owner, stored))
 
 
 @router.post("/surveys/{survey_id}/close", responses=UNKNOWN)
 async def close(survey_id: str, owner: Owner) -> SurveyStatus:
-    """Take no more reports. The ids of its reports are dropped; the tally stays."""
-    stored = await owner.find(survey_id)
-    raw = stored.survey.survey_id
-    await owner.compute(lambda: owner.store.close_survey(raw))
-    owner.tidy_soon()
+    """Take no more reports for a survey. Its report ids are deleted; its tally stays."""
+    raw = parse_id(survey_id)
+    await owner.compute(lambda: close_survey(owner.store, raw))
+    owner.purge_soon()
     return await owner.compute(lambda: _status(owner, owner.store.survey(raw)))
 
 
 @router.delete("/surveys/{survey_id}", status_code=204, responses=UNKNOWN)
 async def delete(survey_id: str, owner: Owner) -> None:
-    """Forget a survey with everything that belongs to it."""
+    """Delete a survey with everything that belongs to it."""
     raw = parse_id(survey_id)
-    await owner.compute(lambda: owner.store.delete_survey(raw))
-    owner.tidy_soon()
+    await owner.compute(lambda: delete_survey(owner.store, raw))
+    owner.purge_soon()
 
 
 @router.get("/surveys/{survey_id}/hitters", responses=UNKNOWN)
 async def hitters(survey_id: str, owner: Owner, top: Top = 20, level: Level = 0.05) -> AnswerDocument:
-    """The values that stand out, with error bars, from every report that was durable when this was asked."""
+    """Return the values that stand out, with error bars, from all reports that were durable when this was asked."""
     return await _answer(owner, survey_id, Question(top=top, level=level), None, False)
 
 
 @router.post("/surveys/{survey_id}/hitters", responses=UNKNOWN)
 async def hitters_among(survey_id: str, owner: Owner, asked: Candidates) -> AnswerDocument:
-    """The same with candidates: values named before anybody looked, which are seen from a smaller count on."""
+    """Do the same with candidates: values that were named in advance stand out from a smaller count on."""
     question = Question(top=asked.top, level=asked.level)
     return await _answer(owner, survey_id, question, asked.candidates, asked.all_candidates)
 
@@ -127,19 +162,21 @@ async def hitters_among(survey_id: str, owner: Owner, asked: Candidates) -> Answ
     responses={200: {"content": {"application/octet-stream": {}}}, **UNKNOWN},
 )
 async def tally(survey_id: str, owner: Owner) -> Response:
-    """The sums, as bytes with a checksum; see the wire format."""
+    """Return the sums, as bytes with a checksum; see the page about the wire format."""
     stored = await owner.find(survey_id)
-    data = await owner.compute(lambda: encode_tally(owner.store.tally(stored.survey.survey_id)))
+    data = await owner.compute(lambda: encode_tally(owner.store.tally(stored.survey_id)))
     return Response(data, media_type="application/octet-stream")
 
 
 async def _answer(
     owner: Collector, survey_id: str, question: Question, candidates: list[str | int] | None, everyone: bool
 ) -> AnswerDocument:
+    """Compute an answer in the thread for answers; return it as a JSON document."""
     stored = await owner.find(survey_id)
 
     def work() -> AnswerDocument:
-        sums = owner.store.tally(stored.survey.survey_id)
+        """Fold, search and convert the answer; takes about a second of a core."""
+        sums = owner.store.tally(stored.survey_id)
         found = find_hitters(stored.survey, sums, question, stored.mechanism, candidates, everyone)
         return documents.answer_document(stored, found)
 
@@ -147,15 +184,20 @@ async def _answer(
 
 
 def _status(owner: Collector, stored: StoredSurvey) -> SurveyStatus:
-    survey, now = stored.survey, datetime.now(UTC)
-    if stored.closed or (survey.closes and survey.closes <= now):
-        state = "closed"
-    else:
-        state = "not yet open" if survey.opens and now < survey.opens else "open"
-    return documents.status_document(stored, state, owner.store.tally(survey.survey_id).count)
+    """Fold a survey's pending reports, and return the survey as its owner sees it."""
+    return documents.status_document(stored, owner.store.tally(stored.survey_id).count)
+
+
+def _check_owner(collector: Collector, authorization: str | None) -> None:
+    """Raise Problem unless the header holds the owner's token."""
+    scheme, _, token = (authorization or "").partition(" ")
+    if scheme.lower() != "bearer" or not is_owner(collector.store.engine, token.strip()):
+        sentence = "the request must have the owner's token, got none or another"
+        raise Problem("unauthorized", sentence, {"WWW-Authenticate": "Bearer"})
 
 
 def _check_report_size(survey: Survey) -> None:
+    """Raise ParameterError if one report of the survey is too large for an upload."""
     size = mechanism_for(survey).report_dtype.itemsize
     if HEADER_BYTES + size > MAX_BATCH_BYTES:
         raise ParameterError(f"a report must have less than {MAX_BATCH_BYTES} bytes to be sent, got {size} bytes")

@@ -1,8 +1,9 @@
-"""Errors as RFC 9457 problem documents: one shape for everything that can go wrong."""
+"""Errors as RFC 9457 problem documents: all errors have the same shape."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, Final
 
 from starlette.exceptions import HTTPException
@@ -41,40 +42,48 @@ TITLES: Final = {
     "busy": (503, "The collector is busy"),
     "unavailable": (503, "Nothing can be stored now"),
 }
-"""Every kind of problem, with its status and what it means."""
+"""Every kind of problem, with its HTTP status and its title."""
 
 
 class Problem(HTTPException):
-    """A refusal: its kind, and one sentence about this case."""
+    """A request that is refused.
 
-    def __init__(self, kind: str, detail: str, headers: dict[str, str] | None = None, **more: Any) -> None:
+    Parameters
+    ----------
+    kind : str
+        A key of `TITLES`.
+    detail : str
+        One sentence about this case.
+    headers : dict, optional
+        Headers for the reply. Retry-After is added to every 503.
+    """
+
+    def __init__(self, kind: str, detail: str, headers: dict[str, str] | None = None) -> None:
         status, self.title = TITLES[kind]
         retry = {"Retry-After": str(RETRY_SECONDS)} if status == 503 else {}
         super().__init__(status, detail, {**retry, **(headers or {})})
         self.kind = kind
-        self.more = more
 
 
 def respond(problem: Problem) -> Response:
-    """The problem as a reply."""
+    """Return the problem as an HTTP reply."""
     document = {
         "type": f"urn:hubbub:problem:{problem.kind}",
         "title": problem.title,
         "status": problem.status_code,
         "detail": problem.detail,
-        **problem.more,
     }
     body = json.dumps(document, ensure_ascii=True).encode("ascii")
     return Response(body, problem.status_code, problem.headers, "application/problem+json")
 
 
 def problem_of(error: Exception) -> Problem:
-    """The problem that an exception of ours, or of the framework, is to a caller."""
+    """Return the problem that tells a caller about an exception of ours or of the framework."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, StoreUnavailable):
-        # What a database says is for the operator's log, not for strangers.
-        return Problem("unavailable", "the store must be there and writable, got one that is not: try again later")
+        # The words of the database are for the operator's log, not for strangers.
+        return Problem("unavailable", "nothing can be stored now; send this again later")
     if isinstance(error, UnknownSurvey):
         return Problem("unknown-survey", str(error))
     if isinstance(error, SurveyClosed):
@@ -90,16 +99,22 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, HTTPException):
         kind = {404: "not-found", 405: "method-not-allowed"}.get(error.status_code, "bad-request")
         return Problem(kind, str(error.detail), dict(error.headers or {}))
-    return Problem("internal", "the collector must answer, got an error that is in its log")
+    return Problem("internal", "the collector failed; its log says where")
+
+
+def refusals(descriptions: Mapping[int, str]) -> dict[int | str, dict[str, Any]]:
+    """Return the `responses` of a route, for its documentation: a problem document for each of these statuses."""
+    content: dict[str, Any] = {"application/problem+json": {}}
+    return {status: {"description": text, "content": content} for status, text in descriptions.items()}
 
 
 async def handle(_request: Request, error: Exception) -> Response:
-    """An exception handler for all of them."""
+    """Turn an exception into a reply; the handler for all exceptions but RequestValidationError."""
     return respond(problem_of(error))
 
 
 async def handle_invalid(_request: Request, error: Exception) -> Response:
-    """What pydantic says of a request, as one sentence; the first of its complaints."""
+    """Turn the first complaint of pydantic about a request into a reply of one sentence."""
     first: dict[str, Any] = next(iter(error.errors()), {})  # type: ignore[attr-defined]  # RequestValidationError
     place = ".".join(str(part) for part in first.get("loc", ()) if part != "body") or "the body"
     return respond(Problem("invalid-request", f"{place}: {first.get('msg', 'invalid')}"[:300]))

@@ -1,9 +1,10 @@
-"""Running a collector: one process or several, until it is told to stop."""
+"""Running a collector in one process or several, until it is told to stop."""
 
 from __future__ import annotations
 
 import os
 import socket
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Thread
@@ -13,13 +14,14 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from hubbub.collector.app import create_app
+from hubbub.collector.metrics import DIRECTORY, forget_dead_workers
 from hubbub.collector.state import Collector
 from hubbub.errors import ParameterError, ServiceError
 from hubbub.store.store import Store
 
 _DATABASE: Final = "HUBBUB_DB"
 _QUIET: Final[dict[str, Any]] = {
-    "access_log": False,  # it would hold addresses and times
+    "access_log": False,  # it would hold the addresses and times of reports
     "log_level": "warning",
     "proxy_headers": False,
     "server_header": False,
@@ -29,7 +31,7 @@ _QUIET: Final[dict[str, Any]] = {
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 is any that is free."""
+    """Return a listening socket. Port 0 means any free port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -44,10 +46,18 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def serve(database: str, listener: socket.socket, workers: int, announce: Callable[[], None]) -> None:
-    """Announce it, and serve until SIGTERM or SIGINT; then finish what was begun, make it durable, and fold it.
+    """Serve until SIGTERM or SIGINT, then finish all requests that have begun and fold their reports.
 
-    A signal that comes at once after the announcement is not lost: the server is listening to signals by then. (One
-    that raised an exception instead, while modules load, could meet code that drops exceptions.)
+    Parameters
+    ----------
+    database : str
+        The database, as for `Store`.
+    listener : socket
+        Where to listen; see `bind`.
+    workers : int
+        The number of processes.
+    announce : callable
+        Is called when the server handles signals: one that comes right after the announcement is not lost.
     """
     if workers == 1:
         with Store(database) as store:
@@ -57,21 +67,25 @@ def serve(database: str, listener: socket.socket, workers: int, announce: Callab
                 server.run([listener])
         return
     announce()
-    os.environ[_DATABASE] = database  # a worker is a new process, which is told nothing else
     host, port = listener.getsockname()[:2]
-    listener.close()  # the framework opens its own, which its workers share
+    listener.close()  # uvicorn opens another one, which its workers share
     name = "hubbub.collector.serving:app_of_environment"
-    uvicorn.run(name, host=host, port=port, factory=True, workers=workers, **_QUIET)
+    with tempfile.TemporaryDirectory(prefix="hubbub-metrics-") as directory:
+        # The workers are new processes, which learn this from their environment.
+        os.environ.update({_DATABASE: database, DIRECTORY: directory})
+        uvicorn.run(name, host=host, port=port, factory=True, workers=workers, **_QUIET)
 
 
 def app_of_environment() -> ASGIApp:
-    """The application of a worker."""
+    """Return the application of one of several workers."""
+    if os.name == "posix":  # elsewhere there is no harmless way to ask whether a process lives
+        forget_dead_workers(os.environ[DIRECTORY])
     return create_app(Collector(Store(os.environ[_DATABASE])))
 
 
 @contextmanager
 def serving(collector: Collector, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
-    """A collector in a thread of this process, on a port that is free; its address."""
+    """Run a collector in a thread of this process, on a free port; yield its address."""
     listener = bind(host, port)
     server = uvicorn.Server(_config(create_app(collector)))
     thread = Thread(target=server.run, args=([listener],), name="hubbub-server", daemon=True)
@@ -80,7 +94,7 @@ def serving(collector: Collector, host: str = "127.0.0.1", port: int = 0) -> Ite
         while not server.started:
             thread.join(0.005)
             if not thread.is_alive():
-                raise ServiceError("the collector must start, got one that ended; see what it printed")
+                raise ServiceError("the collector ended before it could start; its log says why")
         yield address_of(listener)
     finally:
         server.should_exit = True
@@ -89,10 +103,11 @@ def serving(collector: Collector, host: str = "127.0.0.1", port: int = 0) -> Ite
 
 
 def address_of(listener: socket.socket) -> str:
-    """The address to give to others."""
+    """Return the URL of a listening socket, for clients."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _config(app: ASGIApp) -> uvicorn.Config:
+    """Return the settings of the server for an application."""
     return uvicorn.Config(app, **_QUIET)

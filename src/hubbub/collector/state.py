@@ -1,4 +1,4 @@
-"""What the routes share: the store, the writer, the folder, and the clock."""
+"""What the routes share: the store, the writer, the folding thread and the thread for answers."""
 
 from __future__ import annotations
 
@@ -8,34 +8,44 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final, TypeVar
-
-from starlette.requests import Request
 
 from hubbub.collector.limits import Budget
 from hubbub.collector.metrics import Metrics
 from hubbub.errors import HubbubError, UnknownSurvey
 from hubbub.store.group_commit import GroupCommit
-from hubbub.store.reports import Batch, Outcome
-from hubbub.store.store import Store, StoredSurvey
+from hubbub.store.life_cycle import close_survey, purge
+from hubbub.store.reports import Batch, Outcome, append
+from hubbub.store.store import Store, StoredSurvey, for_each
 
 FOLD_SECONDS: Final = 5.0
 _READY_SECONDS: Final = 1.0
-_TIDY_SECONDS: Final = 1.0
+_PURGE_SECONDS: Final = 1.0
 
 log = logging.getLogger("hubbub.collector")
 T = TypeVar("T")
 
 
 class Collector:
-    """One process of a collector: started and stopped with the application."""
+    """One process of a collector. The application starts and stops it.
+
+    Parameters
+    ----------
+    store : Store
+        What it keeps. The caller closes it.
+    budget : Budget, optional
+        How much it takes in at once.
+    fold_seconds : float
+        Seconds between two folds.
+    """
 
     def __init__(self, store: Store, budget: Budget | None = None, fold_seconds: float = FOLD_SECONDS) -> None:
         self.store = store
         self.budget = budget or Budget()
         self.metrics = Metrics()
-        self.metrics.gauge("hubbub_waiting_bytes", lambda: self.budget.waiting)
+        self.budget.on_change = self.metrics.waiting_bytes.set
         self._fold_seconds = fold_seconds
         self._stopping = threading.Event()
         self._wake = threading.Event()
@@ -45,13 +55,13 @@ class Collector:
     def start(self) -> None:
         """Start the threads."""
         self.writer = GroupCommit(self._append)
-        # One at a time: an answer takes about a second of a core, and uploads need theirs.
+        # One answer at a time: it takes about a second of a core, and uploads need theirs.
         self._answers = ThreadPoolExecutor(1, "hubbub-answers")
         self._folder = threading.Thread(target=self._fold_forever, name="hubbub-folder", daemon=True)
         self._folder.start()
 
     def stop(self) -> None:
-        """Make everything that was submitted durable, fold it, and end the threads."""
+        """Make all submitted reports durable, fold them, and end the threads."""
         self.writer.close()
         self._stopping.set()
         self._wake.set()
@@ -60,18 +70,18 @@ class Collector:
         self._fold()
 
     async def find(self, survey_id: str) -> StoredSurvey:
-        """The survey that a URL names."""
+        """Return the survey that a URL names. Asks the database every 5 seconds at most, in a thread."""
         raw = parse_id(survey_id)
         recent = self.store.remembered(raw)
         return await asyncio.to_thread(self.store.survey, raw) if recent is None else recent
 
     async def compute(self, work: Callable[[], T]) -> T:
-        """Run something long in the thread for answers."""
-        self.metrics.add("hubbub_answers_total")
+        """Run something long in the thread for answers; return its result."""
+        self.metrics.answers.inc()
         return await asyncio.get_running_loop().run_in_executor(self._answers, work)
 
     def check_ready(self) -> None:
-        """Raise unless something can be made durable now; asks the store at most once a second."""
+        """Raise unless something can be made durable now. Asks the store once a second at most."""
         with self._ready_lock:
             checked, error = self._ready
             if time.monotonic() - checked > _READY_SECONDS:
@@ -85,64 +95,65 @@ class Collector:
         if error is not None:
             raise error
 
-    def tidy_soon(self) -> None:
-        """Let the folder run now."""
+    def purge_soon(self) -> None:
+        """Wake the folding thread, which also purges closed and deleted surveys."""
         self._wake.set()
 
     def _append(self, batches: list[Batch]) -> list[Outcome]:
+        """Write batches and count the commit."""
         started = time.perf_counter()
         try:
-            outcomes = self.store.append(batches)
+            outcomes = append(self.store.engine, batches)
         except Exception:
-            self.metrics.add("hubbub_commit_failures_total")
+            self.metrics.commit_failures.inc()
             raise
-        self.metrics.add("hubbub_commits_total")
-        self.metrics.add("hubbub_commit_seconds_total", time.perf_counter() - started)
+        self.metrics.commits.inc()
+        self.metrics.commit_seconds.inc(time.perf_counter() - started)
         return outcomes
 
     def _fold_forever(self) -> None:
+        """Fold every few seconds until `stop`; the body of the folding thread."""
         while not self._stopping.is_set():
             self._fold()
             self._wake.wait(self._fold_seconds)
             self._wake.clear()
 
     def _fold(self) -> None:
-        """Fold, close what has run out, go on with what is being closed. A failure is tried again next time."""
-        for step in (self._fold_pending, self._close_what_has_run_out, self._tidy):
+        """Fold pending reports, close surveys whose time is over, purge. What fails is tried again the next time."""
+        for step in (self._fold_pending, self._close_by_the_clock, self._purge):
             try:
                 step()
             except HubbubError as error:
-                self.metrics.add("hubbub_fold_failures_total")
-                log.warning("folding failed and is tried again: %s", error)
+                self.metrics.fold_failures.inc()
+                log.warning("folding failed and will be tried again: %s", error)
             except Exception:
-                self.metrics.add("hubbub_fold_failures_total")
-                log.exception("folding failed and is tried again")
+                self.metrics.fold_failures.inc()
+                log.exception("folding failed and will be tried again")
 
     def _fold_pending(self) -> None:
+        """Fold all pending reports, and count it if there were some."""
         if self.store.fold_all():
-            self.metrics.add("hubbub_folds_total")
+            self.metrics.folds.inc()
 
-    def _tidy(self) -> None:
-        if not self.store.tidy(_TIDY_SECONDS):
-            self.tidy_soon()  # after pending reports had their turn
+    def _purge(self) -> None:
+        """Purge for about a second. If something is left, fold first and then go on."""
+        if not purge(self.store, _PURGE_SECONDS):
+            self.purge_soon()
 
-    def _close_what_has_run_out(self) -> None:
-        failure: HubbubError | None = None
-        for stored in self.store.all_surveys():
-            closes = stored.survey.closes
-            if closes is not None and not stored.closed and closes <= datetime.now(UTC):
-                try:
-                    self.store.close_survey(stored.survey.survey_id)
-                except UnknownSurvey:
-                    pass  # deleted a moment ago
-                except HubbubError as error:
-                    failure = failure or error
-        if failure is not None:
-            raise failure
+    def _close_by_the_clock(self) -> None:
+        """Close all surveys whose last moment is over."""
+
+        def close(stored: StoredSurvey) -> None:
+            """Close a survey if its time is over."""
+            if not stored.closed and stored.state(datetime.now(UTC)) == "closed":
+                with suppress(UnknownSurvey):  # deleted a moment ago
+                    close_survey(self.store, stored.survey_id)
+
+        for_each(close, self.store.all_surveys())
 
 
 def parse_id(survey_id: str) -> bytes:
-    """The id that a URL names."""
+    """Return the survey id that a URL names in hex."""
     try:
         raw = bytes.fromhex(survey_id)
     except ValueError:
@@ -150,9 +161,3 @@ def parse_id(survey_id: str) -> bytes:
     if len(raw) != 32 or raw.hex() != survey_id:
         raise UnknownSurvey("a survey id must be 64 hex digits, got something else")
     return raw
-
-
-def collector_of(request: Request) -> Collector:
-    """The collector that a request came to."""
-    collector: Collector = request.app.state.collector
-    return collector

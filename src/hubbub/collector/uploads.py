@@ -1,20 +1,22 @@
-"""What everybody may do: read a survey, and report to it. Plain routes, because uploads are many."""
+"""The routes for everybody: read a survey, and report to it."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from fastapi.routing import APIRoute
 from numpy.typing import NDArray
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route
 
+from hubbub.collector.documents import UploadReply
 from hubbub.collector.limits import read_batch
-from hubbub.collector.problems import Problem, problem_of, respond
-from hubbub.collector.state import collector_of
+from hubbub.collector.problems import Problem, problem_of, refusals, respond
+from hubbub.collector.state import Collector
 from hubbub.errors import HubbubError, SurveyClosed, UnknownSurvey
 from hubbub.store.reports import Batch
 from hubbub.store.store import StoredSurvey
@@ -26,10 +28,20 @@ _CACHE: Final = "public, max-age=300"
 _EXPOSED: Final = {"Access-Control-Expose-Headers": "Retry-After"}
 
 
+class PlainRoute(APIRoute):
+    """A route whose function gets the request itself. Uploads are many, and the framework's parsing takes time."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the function of the route as it is."""
+        handler: Callable[[Request], Coroutine[Any, Any, Response]] = self.endpoint
+        return handler
+
+
 async def get_survey(request: Request) -> Response:
-    """The canonical JSON of a survey. It never changes, so it may be kept."""
-    stored = await collector_of(request).find(request.path_params["survey_id"])
-    tag = f'"{stored.survey.survey_id.hex()}"'
+    """Return the canonical JSON of a survey. It never changes, so it may be cached."""
+    collector: Collector = request.app.state.collector
+    stored = await collector.find(request.path_params["survey_id"])
+    tag = f'"{stored.survey_id.hex()}"'
     headers = {"ETag": tag, "Cache-Control": _CACHE, **_cors_headers(request, stored)}
     if tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
@@ -37,8 +49,9 @@ async def get_survey(request: Request) -> Response:
 
 
 async def preflight(request: Request) -> Response:
-    """What a browser asks before a request that is not simple."""
-    stored = await collector_of(request).find(request.path_params["survey_id"])
+    """Answer the question that a browser asks before a request that is not simple."""
+    collector: Collector = request.app.state.collector
+    stored = await collector.find(request.path_params["survey_id"])
     headers = {
         **_cors_headers(request, stored),
         "Access-Control-Allow-Methods": "GET, POST",
@@ -49,53 +62,53 @@ async def preflight(request: Request) -> Response:
 
 
 async def post_reports(request: Request) -> Response:
-    """Reports, answered when they are durable."""
-    collector = collector_of(request)
+    """Take a batch of reports. The reply comes when they are durable."""
+    collector: Collector = request.app.state.collector
     headers: dict[str, str] = {}
     try:
         stored = await collector.find(request.path_params["survey_id"])
         headers = _cors_headers(request, stored)
+        now = datetime.now(UTC)
+        if stored.state(now) != "open":
+            raise _not_open(stored, now)
         with collector.budget.room() as taken:
-            return await _take(request, stored, taken, headers)
+            data = await read_batch(request, collector.budget, taken)
+            reply = await _store_batch(collector, stored, data)
+        return Response(reply, media_type="application/json", headers=headers)
     except (HubbubError, Problem) as error:
         problem = problem_of(error)
         problem.headers = {**(problem.headers or {}), **headers}
-        collector.metrics.add("hubbub_refused_uploads_total", 1, f'problem="{problem.kind}"')
+        collector.metrics.refused.labels(problem.kind).inc()
         return respond(problem)
-    except ClientDisconnect:  # every day, and nobody is there to be told
-        collector.metrics.add("hubbub_refused_uploads_total", 1, 'problem="cut-off"')
+    except ClientDisconnect:  # this is common, and nobody is left to be told
+        collector.metrics.refused.labels("cut-off").inc()
         return Response(status_code=400)
 
 
-async def _take(request: Request, stored: StoredSurvey, taken: list[int], headers: dict[str, str]) -> Response:
-    collector = collector_of(request)
-    _check_open(stored)
-    data = await read_batch(request, collector.budget, taken)
-    mechanism = stored.mechanism
-    reports = parse_batch(data, stored.survey.survey_id, mechanism.report_dtype)
-    valid = mechanism.validate(reports)
+async def _store_batch(collector: Collector, stored: StoredSurvey, data: bytes) -> bytes:
+    """Check the reports of a batch, wait until the valid ones are durable, and return the reply as JSON."""
+    reports = parse_batch(data, stored.survey_id, stored.mechanism.report_dtype)
+    valid = stored.mechanism.validate(reports)
     statuses = np.where(valid, _ACCEPTED, _INVALID)
     if valid.any():
         kept = reports if valid.all() else reports[valid]
         try:
             new = await asyncio.wrap_future(collector.writer.submit(Batch(stored.key, kept)))
         except (UnknownSurvey, SurveyClosed):
-            collector.store.forget_state(stored.survey.survey_id)
+            collector.store.forget_state(stored.survey_id)
             raise
         statuses[valid] = np.where(new, _ACCEPTED, _DUPLICATE)
-    counts = [int(count) for count in np.bincount(statuses, minlength=3)]
+    counts = np.bincount(statuses, minlength=3).tolist()
     for name, count in zip(("accepted", "duplicate", "invalid"), counts, strict=True):
         if count:
-            collector.metrics.add("hubbub_reports_total", count, f'status="{name}"')
+            collector.metrics.reports.labels(name).inc(count)
     if len(reports) and counts[_INVALID] == len(reports):
-        raise Problem(
-            "invalid-reports", f"a report must be one that a device can send, got {len(reports)} that are not"
-        )
-    return Response(_reply(counts, statuses), media_type="application/json", headers=headers)
+        raise Problem("invalid-reports", f"none of the {len(reports)} reports is one that a device can send")
+    return _reply(counts, statuses)
 
 
 def _reply(counts: list[int], statuses: NDArray[np.int64]) -> bytes:
-    """JSON by hand: nearly always it is the same word a thousand times."""
+    """Return the reply as JSON. It is written by hand, since it nearly always repeats a word a thousand times."""
     if counts[_ACCEPTED] == len(statuses):
         each = b",".join([b'"accepted"'] * len(statuses))
     else:
@@ -104,30 +117,69 @@ def _reply(counts: list[int], statuses: NDArray[np.int64]) -> bytes:
     return b'{"accepted":%d,"duplicate":%d,"invalid":%d,"statuses":[%b]}' % (accepted, duplicate, invalid, each)
 
 
-def _check_open(stored: StoredSurvey) -> None:
-    survey, now = stored.survey, datetime.now(UTC)
-    if stored.closed or (survey.closes is not None and survey.closes <= now):
-        raise Problem("closed", "a survey must be open to be reported to, got one that is closed")
-    if survey.opens is not None and now < survey.opens:
-        wait = str(int((survey.opens - now).total_seconds()) + 1)
-        raise Problem("not-yet-open", f"the survey must be open, got one that opens in {wait} s", {"Retry-After": wait})
+def _not_open(stored: StoredSurvey, now: datetime) -> Problem:
+    """Return the problem that a survey takes no reports now."""
+    opens = stored.survey.opens
+    if stored.state(now) == "closed" or opens is None:
+        return Problem("closed", "the survey is closed and takes no more reports")
+    wait = str(int((opens - now).total_seconds()) + 1)
+    return Problem("not-yet-open", f"the survey opens in {wait} s; send the reports then", {"Retry-After": wait})
 
 
 def _cors_headers(request: Request, stored: StoredSurvey) -> dict[str, str]:
-    """Let pages of the survey's origins read the reply, and refuse those of others. Programs send no origin."""
+    """Return headers that let pages of the survey's origins read the reply. Raises Problem for pages of others.
+
+    Programs send no origin and are always let through.
+    """
     origin = request.headers.get("origin")
     if origin is None or "*" in stored.origins:
         return {"Access-Control-Allow-Origin": "*", **_EXPOSED} if "*" in stored.origins else {"Vary": "Origin"}
     if origin not in stored.origins:
-        raise Problem(
-            "origin-not-allowed", "the page must be of an origin of the survey, got another", {"Vary": "Origin"}
-        )
+        raise Problem("origin-not-allowed", "pages of this origin may not report to the survey", {"Vary": "Origin"})
     return {"Access-Control-Allow-Origin": origin, "Vary": "Origin", **_EXPOSED}
 
 
+_SURVEY: Final = "/v1/surveys/{survey_id}"
+_PLACE: Final = {"name": "survey_id", "in": "path", "required": True, "schema": {"type": "string"}}
+_BINARY: Final = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+_UNREADABLE: Final = {
+    403: "Pages of this origin may not report.",
+    404: "There is no such survey.",
+    503: "Nothing can be stored now: try again after Retry-After seconds.",
+}
 ROUTES: Final = [
-    Route("/v1/surveys/{survey_id}", get_survey, methods=["GET"]),
-    Route("/v1/surveys/{survey_id}", preflight, methods=["OPTIONS"]),
-    Route("/v1/surveys/{survey_id}/reports", post_reports, methods=["POST"]),
-    Route("/v1/surveys/{survey_id}/reports", preflight, methods=["OPTIONS"]),
+    PlainRoute(
+        _SURVEY,
+        get_survey,
+        methods=["GET"],
+        tags=["everybody"],
+        summary="Read the canonical JSON of a survey",
+        response_description="The survey; its id is the SHA-256 of these bytes.",
+        responses=refusals(_UNREADABLE),
+        openapi_extra={"parameters": [_PLACE]},
+    ),
+    PlainRoute(
+        f"{_SURVEY}/reports",
+        post_reports,
+        methods=["POST"],
+        tags=["everybody"],
+        summary="Send reports; the reply comes when they are durable",
+        response_model=UploadReply,
+        response_description="A status for each report.",
+        responses=refusals(
+            {
+                **_UNREADABLE,
+                400: "The batch cannot be read.",
+                408: "The batch took too long to arrive.",
+                409: "The survey is not yet open.",
+                410: "The survey is closed.",
+                413: "The batch is too large.",
+                422: "The batch is for another survey, or no report in it is valid.",
+            }
+        ),
+        openapi_extra={"parameters": [_PLACE], "requestBody": {"required": True, "content": _BINARY}},
+    ),
+    PlainRoute(_SURVEY, get_survey, methods=["HEAD"], include_in_schema=False),
+    PlainRoute(_SURVEY, preflight, methods=["OPTIONS"], include_in_schema=False),
+    PlainRoute(f"{_SURVEY}/reports", preflight, methods=["OPTIONS"], include_in_schema=False),
 ]

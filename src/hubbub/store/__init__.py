@@ -1,5 +1,7 @@
-"""What a collector keeps: surveys, sums, report ids, and for a few seconds the reports themselves.
+"""What a collector keeps: surveys, sums, report ids and, for a few seconds, the reports themselves.
 
-`Store` is the way in. One transaction appends reports to a pending table; a folder adds them to the tally and erases
-them in one transaction. A report is never counted twice, because its id is kept until its survey closes.
+Start with `Store`. `reports.append` writes reports to a pending table in one transaction. `folding.fold` adds them to
+the tally and erases them, also in one transaction. A report is never counted twice, because its id is kept until its
+survey is closed. `tokens` has the owner's token, `life_cycle` closes and deletes surveys, `upkeep` checks and copies a
+whole store.
 """

@@ -1,7 +1,7 @@
 """Folding: pending reports are added to their tally and erased, in one transaction.
 
-Nothing is locked while the sums are computed. Whoever folds first raises the version of the tally; whoever comes
-second finds that version gone, throws its work away and starts over. So any number of collectors may fold at once.
+Nothing is locked while the sums are computed. Each fold raises the version of the tally. A fold that finds a newer
+version than it started from discards its work and starts over. So any number of collectors may fold at the same time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from sqlalchemy import Connection, Engine, Table, delete, func, select, text, update
 
-from hubbub.errors import HubbubError, StoreError, StoreUnavailable, UnknownSurvey
+from hubbub.errors import HubbubError, StoreError, StoreUnavailable
 from hubbub.model.mechanism import Accumulator
 from hubbub.model.tally import Tally
 from hubbub.store.schema import (
@@ -23,6 +23,7 @@ from hubbub.store.schema import (
     report_ids,
     surveys,
     tallies,
+    unknown_survey,
     writing,
 )
 from hubbub.wire.tally_file import encode_tally, parse_tally
@@ -34,14 +35,25 @@ _CHECKPOINT_MILLISECONDS: Final = 100
 
 
 def fold(engine: Engine, survey: int, survey_id: bytes, accumulator: Accumulator) -> tuple[Tally, bool]:
-    """Add to the tally every report that was durable when this was called, and erase it.
+    """Add all reports that were durable when this was called to the tally, and erase them.
+
+    Parameters
+    ----------
+    engine : Engine
+        The database.
+    survey : int
+        The survey's key in the database.
+    survey_id : bytes
+        The survey's id, which is part of the tally.
+    accumulator : Accumulator
+        The survey's mechanism.
 
     Returns
     -------
     Tally
-        The new one.
+        The new tally.
     bool
-        Whether anything was erased, so that `forget` has something to do.
+        Whether reports were erased, so that `remove_erased` has something to do.
     """
     last: int | None = None
     conflicts, erased = 0, False
@@ -49,8 +61,8 @@ def fold(engine: Engine, survey: int, survey_id: bytes, accumulator: Accumulator
         with reading(engine) as connection:
             row = connection.execute(select(tallies).where(tallies.c.survey == survey)).one_or_none()
             if row is None:
-                raise UnknownSurvey(f"no survey of this id is here, got {survey_id.hex()[:8]}")
-            # In the same snapshot as the tally: a report is in exactly one of the two.
+                raise unknown_survey(survey_id)
+            # Read in the same snapshot as the tally, so that a report is in exactly one of the two.
             if last is None:
                 last = connection.scalar(select(func.max(pending.c.key)).where(pending.c.survey == survey)) or 0
             keys = _next_keys(connection, survey, last)
@@ -58,23 +70,23 @@ def fold(engine: Engine, survey: int, survey_id: bytes, accumulator: Accumulator
         try:
             tally = parse_tally(row.tally, survey_id, accumulator.cells_shape)
         except HubbubError as error:
-            raise StoreError(f"a stored tally must be whole, got a damaged one: {error}") from None
+            raise StoreError(f"the stored tally of survey {survey_id.hex()[:8]} is damaged: {error}") from None
         if not keys:
             return tally, erased
         if any(len(part) % accumulator.report_dtype.itemsize for part in parts):
-            raise StoreError("pending reports must be whole, got some that were cut short")
+            raise StoreError(f"the pending reports of survey {survey_id.hex()[:8]} are damaged: some are cut short")
         reports = np.frombuffer(b"".join(parts), accumulator.report_dtype)
         accumulator.accumulate(tally.cells, reports)
         folded = Tally(survey_id, tally.count + len(reports), tally.cells)
-        if len(parts) == len(keys) and _replace(engine, survey, row.version, folded, keys):
+        if len(parts) == len(keys) and replace_tally(engine, survey, row.version, folded, keys):
             erased = True
         else:
             conflicts += 1
-    raise StoreUnavailable(f"a fold must succeed in {_CONFLICTS} tries, got as many folds by others in between")
+    raise StoreUnavailable(f"folding failed {_CONFLICTS} times, because other collectors folded at the same moment")
 
 
 def _next_keys(connection: Connection, survey: int, last: int) -> list[int]:
-    """The next rows to fold: a few, and not more bytes than fit in memory with ease."""
+    """Return the keys of the next rows to fold: at most 500 rows, and about 32 MiB of reports."""
     query = select(pending.c.key, func.length(pending.c.reports)).order_by(pending.c.key).limit(_ROWS_AT_ONCE)
     keys: list[int] = []
     size = 0
@@ -86,8 +98,8 @@ def _next_keys(connection: Connection, survey: int, last: int) -> list[int]:
     return keys
 
 
-def _replace(engine: Engine, survey: int, version: int, tally: Tally, folded: list[int]) -> bool:
-    """Write the tally and erase what was folded, unless somebody else has folded since."""
+def replace_tally(engine: Engine, survey: int, version: int, tally: Tally, folded: list[int]) -> bool:
+    """Write the tally and erase the folded rows. Returns False, and changes nothing, if `version` is not the newest."""
     with writing(engine) as connection:
         changed = connection.execute(
             update(tallies)
@@ -98,15 +110,20 @@ def _replace(engine: Engine, survey: int, version: int, tally: Tally, folded: li
             return False
         erased = connection.execute(delete(pending).where(pending.c.key.in_(folded))).rowcount
         if erased != len(folded):
-            raise StoreUnavailable(f"a fold must erase the {len(folded)} rows it added, got {erased}")
+            raise StoreUnavailable(f"a fold was undone: it added {len(folded)} rows, but only {erased} could be erased")
     return True
 
 
-def forget(engine: Engine) -> bool:
-    """Take away the copies of erased reports that a database keeps outside of its tables; whether that is done.
+def remove_erased(engine: Engine) -> bool:
+    """Remove the copies of erased rows that the database keeps outside its tables.
 
-    SQLite: the write-ahead log is emptied, unless somebody reads from it just now. PostgreSQL: the space of erased rows
-    is given back.
+    SQLite: the write-ahead log is emptied, unless somebody is reading from it. PostgreSQL: the pending table is
+    vacuumed.
+
+    Returns
+    -------
+    bool
+        False if it could not be done now, and should be tried again.
     """
     with available():
         if not is_sqlite(engine):
@@ -115,7 +132,7 @@ def forget(engine: Engine) -> bool:
         connection = engine.raw_connection()
         try:
             cursor = connection.cursor()
-            # While this waits for a reader nobody can write, so it must not wait for long; it is tried again.
+            # Nobody can write while this waits for a reader, so it waits for 0.1 s only and is tried again later.
             cursor.execute(f"PRAGMA busy_timeout = {_CHECKPOINT_MILLISECONDS}")
             cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             busy = cursor.fetchone()
@@ -127,20 +144,21 @@ def forget(engine: Engine) -> bool:
                 connection.close()
 
 
-def forget_ids(engine: Engine) -> None:
-    """Give back the space of ids that were dropped; for SQLite `forget` does it."""
+def vacuum_ids(engine: Engine) -> None:
+    """Remove deleted report ids from the files of PostgreSQL. For SQLite `remove_erased` does so."""
     if not is_sqlite(engine):
         with available():
             _vacuum(engine, report_ids)
 
 
 def _vacuum(engine: Engine, table: Table) -> None:
+    """Vacuum one table of PostgreSQL, which works outside a transaction only."""
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as plain:
         plain.execute(text(f"VACUUM {table.name}"))
 
 
 def surveys_with_pending(engine: Engine) -> list[bytes]:
-    """The ids of surveys whose reports wait to be folded."""
+    """Return the ids of surveys that have pending reports."""
     waiting = surveys.c.key.in_(select(pending.c.survey))
     with reading(engine) as connection:
         return [bytes(survey_id) for survey_id in connection.scalars(select(surveys.c.survey_id).where(waiting))]

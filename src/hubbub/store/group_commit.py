@@ -1,6 +1,6 @@
-"""Group commit: one thread writes whatever has come in while the last commit was under way.
+"""Group commit: one thread writes all batches that arrived during the commit before.
 
-A commit costs milliseconds of waiting for the disk, however much it writes. So reports that arrive together share one.
+A commit waits milliseconds for the disk, however much it writes. So batches that arrive together share a commit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,13 @@ Waiting = tuple[Batch, "Future[NDArray[np.bool_]]"]
 
 
 class GroupCommit:
-    """The one writer of a process. Every future it gives out is resolved: durable, refused or unavailable."""
+    """The only writer of reports in a process.
+
+    Parameters
+    ----------
+    append : callable
+        Writes batches in one transaction and returns the outcome of each, as `hubbub.store.reports.append` does.
+    """
 
     def __init__(self, append: Callable[[list[Batch]], list[Outcome]]) -> None:
         self._append = append
@@ -38,23 +44,31 @@ class GroupCommit:
         self._thread.start()
 
     def submit(self, batch: Batch) -> Future[NDArray[np.bool_]]:
-        """Which reports are new, once all of them are durable."""
+        """Queue a batch to be written. Returns at once.
+
+        Returns
+        -------
+        Future
+            When all reports are durable, it says which of them are new. It raises StoreUnavailable if the commit
+            failed, UnknownSurvey or SurveyClosed if the survey takes no reports. It is always resolved.
+        """
         future: Future[NDArray[np.bool_]] = Future()
         with self._lock:
             if self._open:
                 self._queue.put((batch, future))
             else:
-                future.set_exception(StoreUnavailable("the collector must be running, got one that is stopping"))
+                future.set_exception(StoreUnavailable("the collector is stopping; send the reports again later"))
         return future
 
     def close(self) -> None:
-        """Write what was submitted, then stop."""
+        """Write all queued batches, then stop the thread. Batches submitted later are refused."""
         with self._lock:
             self._open = False
             self._queue.put(None)
         self._thread.join()
 
     def _run(self) -> None:
+        """Write one group of batches after the other until `close`."""
         going = True
         while going:
             group, going = self._next_group()
@@ -62,7 +76,7 @@ class GroupCommit:
                 self._write(group)
 
     def _next_group(self) -> tuple[list[Waiting], bool]:
-        """Wait for something to write, then take all there is."""
+        """Wait for a batch; return all queued ones, up to about 50,000 reports, and False after `close`."""
         group: list[Waiting] = []
         size = 0
         try:
@@ -70,7 +84,7 @@ class GroupCommit:
                 waiting = self._queue.get(block=not group)
                 if waiting is None:
                     return group, False
-                # From here on it cannot be cancelled; whoever has gone before is not written at all.
+                # From here on the batch cannot be cancelled. One that was cancelled before is not written.
                 if waiting[1].set_running_or_notify_cancel():
                     group.append(waiting)
                     size += len(waiting[0].reports)
@@ -79,12 +93,13 @@ class GroupCommit:
         return group, True
 
     def _write(self, group: list[Waiting]) -> None:
+        """Write a group of batches in one transaction, and resolve their futures."""
         try:
             outcomes = self._append([batch for batch, _ in group])
-        except Exception as error:  # whatever it is, nobody may wait for ever
+        except Exception as error:  # whatever it is, every future must be resolved
             if isinstance(error, StoreError):
                 log.warning("a commit failed: %s", error)
-            else:  # where it happened, but not its message, which could hold what was sent
+            else:  # log where it happened, but not the message, which could hold reports
                 trace = "".join(traceback.format_tb(error.__traceback__))
                 log.error("a commit failed with %s\n%s", type(error).__name__, trace)
                 error = StoreUnavailable("a commit failed")

@@ -1,4 +1,4 @@
-"""Appending reports: durable when it returns, and each id once."""
+"""Appending reports: when it returns they are durable, and each id is taken once."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ _SERIALIZATION_FAILURES: Final = ("40001", "40P01")  # PostgreSQL: try the trans
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Valid reports to one survey, which is given by its key."""
+    """Valid reports to one survey, which is given by its key in the database."""
 
     survey: int
     reports: Reports
 
 
 class _SomeAreKnown(Exception):
-    """An id that was taken for new is not; nothing of the transaction is kept."""
+    """An id that was taken for new is in the store already. The transaction is rolled back and starts over."""
 
 
 Outcome: TypeAlias = NDArray[np.bool_] | StoreError
-"""Which reports of a batch are new (the others were there already), or why none of them was taken."""
+"""Which reports of a batch are new (the others were stored before), or why none of them was taken."""
 
 
 def append(engine: Engine, batches: Sequence[Batch]) -> list[Outcome]:
-    """Write the reports of all batches in one transaction; the outcome of each batch.
+    """Write the reports of all batches in one transaction; return the outcome of each batch.
 
-    Guarantees (tests/store, tests/collector/test_exactly_once.py): when it returns, every report that is marked as
-    new is on the disk and will be counted once; when it raises StoreUnavailable, none of them is acknowledged, and
-    trying again is safe. Cost: one commit, and an index entry for each report.
+    When this returns, each report that is marked as new is on the disk and will be counted once. When it raises
+    StoreUnavailable, no report was acknowledged, and trying again is safe. tests/store and
+    tests/collector/test_exactly_once.py hold it to this. Cost: one commit, and one index entry for each report.
     """
     look_up = False
     for attempt in range(_TRIES):
@@ -55,19 +55,24 @@ def append(engine: Engine, batches: Sequence[Batch]) -> list[Outcome]:
         except StoreUnavailable as error:
             if attempt == _TRIES - 1 or not _try_again(error):
                 raise
-    raise StoreUnavailable(f"a commit must succeed in {_TRIES} tries, got as many conflicts with others")
+    raise StoreUnavailable(f"a commit failed {_TRIES} times, because other collectors wrote the same ids")
 
 
 def _append(connection: Connection, batches: Sequence[Batch], look_up: bool) -> list[Outcome]:
+    """Do the work of `append` inside its transaction. With `look_up`, look for known ids before inserting any."""
     outcomes: dict[int, Outcome] = {}
     members: dict[int, list[int]] = defaultdict(list)
     for number, batch in enumerate(batches):
         members[batch.survey].append(number)
-    states = _lock_states(connection, sorted(members))
-    for survey in sorted(members):  # always in this order, so that two collectors cannot wait for each other
+    keys = sorted(members)  # always in this order, so that two collectors cannot wait for each other
+    query = select(surveys.c.key, surveys.c.state).where(surveys.c.key.in_(keys)).order_by(surveys.c.key)
+    if not is_sqlite(connection):  # keep the states as they are until the end; SQLite has one writer at a time anyway
+        query = query.with_for_update(read=True)
+    states = {row.key: row.state for row in connection.execute(query)}
+    for survey in keys:
         if (state := states.get(survey)) != "open":
             gone = state in (None, "deleting")
-            refusal = UnknownSurvey("no survey of this id is here") if gone else SurveyClosed("the survey is closed")
+            refusal = UnknownSurvey("the survey was deleted") if gone else SurveyClosed("the survey is closed")
             outcomes.update(dict.fromkeys(members[survey], refusal))
             continue
         together = [batches[number].reports for number in members[survey]]
@@ -77,43 +82,34 @@ def _append(connection: Connection, batches: Sequence[Batch], look_up: bool) -> 
     return [outcomes[number] for number in range(len(batches))]
 
 
-def _lock_states(connection: Connection, keys: list[int]) -> dict[int, str]:
-    """The states of surveys, which then cannot change before the transaction ends."""
-    query = select(surveys.c.key, surveys.c.state).where(surveys.c.key.in_(keys)).order_by(surveys.c.key)
-    if not is_sqlite(connection):  # SQLite has one writer at a time
-        query = query.with_for_update(read=True)
-    return {row.key: row.state for row in connection.execute(query)}
-
-
 def _append_to_survey(connection: Connection, survey: int, together: list[Reports], look_up: bool) -> NDArray[np.bool_]:
+    """Write the reports of all batches to one survey; return which of them are new."""
     raw = b"".join(reports.tobytes() for reports in together)
     size = together[0].dtype.itemsize
     ids = [raw[start : start + ID_BYTES] for start in range(0, len(raw), size)]
     unique = sorted(set(ids))
-    if is_sqlite(connection):
-        fresh = _insert_new_sqlite(connection, survey, unique, look_up)
-    else:
-        fresh = _insert_new_postgresql(connection, survey, unique)
-    if len(fresh) == len(ids):
-        new = np.ones(len(ids), np.bool_)
-    else:
+    fresh = (
+        insert_new_sqlite(connection, survey, unique, look_up)
+        if is_sqlite(connection)
+        else insert_new_postgresql(connection, survey, unique)
+    )
+    new = np.ones(len(ids), np.bool_)
+    if len(fresh) < len(ids):
         left = set(fresh)
-        new = np.zeros(len(ids), np.bool_)
         for number, report_id in enumerate(ids):
-            if report_id in left:  # of an id that comes twice, the first counts
-                left.discard(report_id)
-                new[number] = True
+            new[number] = report_id in left
+            left.discard(report_id)  # of reports with the same id, the first one counts
         raw = b"".join(raw[number * size : (number + 1) * size] for number in np.flatnonzero(new))
     if raw:
         connection.execute(insert(pending).values(survey=survey, reports=raw))
     return new
 
 
-def _insert_new_sqlite(connection: Connection, survey: int, ids: list[bytes], look_up: bool) -> list[bytes]:
-    """Insert ids and return those that were not there.
+def insert_new_sqlite(connection: Connection, survey: int, ids: list[bytes], look_up: bool) -> list[bytes]:
+    """Insert ids, and return those that were not in the store before.
 
-    Nearly always all are new, and counting the rows inserted is enough. Otherwise the transaction starts over and looks
-    them up first: a savepoint instead would copy every page it touches, at the expense of all that are new.
+    Nearly always all ids are new, and it is enough to count the inserted rows. Otherwise the transaction starts over
+    with `look_up`. A savepoint would copy every page it touches, also for transactions in which all ids are new.
     """
     if look_up:
         known: set[bytes] = set()
@@ -128,8 +124,8 @@ def _insert_new_sqlite(connection: Connection, survey: int, ids: list[bytes], lo
     return ids
 
 
-def _insert_new_postgresql(connection: Connection, survey: int, ids: list[bytes]) -> list[bytes]:
-    """Insert ids and return those that were not there; waits for another collector that is writing the same ones."""
+def insert_new_postgresql(connection: Connection, survey: int, ids: list[bytes]) -> list[bytes]:
+    """Insert ids, and return those that were not in the store before. Waits for collectors that insert the same ids."""
     statement = (
         f"INSERT INTO {report_ids.name} (survey, id) SELECT %s, unnest(%s::bytea[]) "  # our own name
         "ON CONFLICT DO NOTHING RETURNING id"
@@ -138,5 +134,6 @@ def _insert_new_postgresql(connection: Connection, survey: int, ids: list[bytes]
 
 
 def _try_again(error: StoreUnavailable) -> bool:
+    """Return whether PostgreSQL gave up because of a conflict with another transaction."""
     cause = error.__cause__
     return isinstance(cause, DBAPIError) and getattr(cause.orig, "sqlstate", None) in _SERIALIZATION_FAILURES

@@ -1,4 +1,4 @@
-"""The tables, their version, and the engine that reaches them: SQLite by default, PostgreSQL by URL."""
+"""The tables, their version, and the connections to the database: SQLite by default, PostgreSQL by URL."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from sqlalchemy import (
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
-from hubbub.errors import StoreError, StoreUnavailable
+from hubbub.errors import StoreError, StoreUnavailable, UnknownSurvey
 
 SCHEMA_VERSION: Final = 1
 BUSY_MILLISECONDS: Final = 10_000
-_CREATION_LOCK: Final = 0x68756262  # an arbitrary number: two collectors must not create the tables at once
+_CREATION_LOCK: Final = 0x68756262  # any number will do: two collectors must not create the tables at the same time
 _WRITES: Final = {"hubbub_writes": True}
 
 metadata = MetaData()
@@ -48,11 +48,11 @@ meta = Table(
 surveys = Table(
     "hubbub_surveys",
     metadata,
-    Column("key", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),  # small, and never used again
+    Column("key", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),  # small, never used again
     Column("survey_id", LargeBinary, nullable=False, unique=True),  # SHA-256 of the document
     Column("document", LargeBinary, nullable=False),  # the canonical JSON; immutable
     Column("origins", Text, nullable=False),  # web origins that may report, as a JSON list
-    Column("state", Text, nullable=False),  # open, closing (ids still there), closed, deleting
+    Column("state", Text, nullable=False),  # open, closing (its ids are still there), closed or deleting
     sqlite_autoincrement=True,
 )
 
@@ -60,7 +60,7 @@ tallies = Table(
     "hubbub_tallies",
     metadata,
     Column("survey", BigInteger, primary_key=True, autoincrement=False),
-    Column("version", BigInteger, nullable=False),  # goes up with every fold: who folds on an old one has to start over
+    Column("version", BigInteger, nullable=False),  # goes up with each fold, so that conflicts are noticed
     Column("tally", LargeBinary, nullable=False),  # hubbub.wire.tally_file, with its checksum
 )
 
@@ -83,10 +83,10 @@ pending = Table(
 
 
 def open_engine(database: str) -> Engine:
-    """The engine of a database given as a URL, or as the path of an SQLite file."""
+    """Return the engine for a database, which is given as a URL or as the path of a SQLite file."""
     url = _parse_database(database)
     if url.get_backend_name() == "sqlite":
-        # The connection used last comes first: its cache is warm, and the others stay small.
+        # The connection that was used last is used again: its cache is warm, and the others stay small.
         engine = create_engine(url, hide_parameters=True, pool_use_lifo=True)
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
@@ -94,10 +94,11 @@ def open_engine(database: str) -> Engine:
     try:
         return create_engine(url, hide_parameters=True, pool_pre_ping=True)
     except ModuleNotFoundError:
-        raise StoreError("PostgreSQL needs a driver that is not installed: pip install 'hubbub[postgres]'") from None
+        raise StoreError("PostgreSQL needs a driver; install it with: pip install 'hubbub[postgres]'") from None
 
 
 def _parse_database(database: str) -> URL:
+    """Return the URL of a database; refuse what is neither SQLite nor PostgreSQL. Errors never show a password."""
     if "://" not in database:
         return URL.create("sqlite", database=str(Path(database)))
     try:
@@ -111,33 +112,35 @@ def _parse_database(database: str) -> URL:
     if url.drivername not in ("sqlite", "postgresql+psycopg"):
         raise StoreError(f"db must be SQLite or PostgreSQL, got {url.drivername!r}")
     if url.drivername == "sqlite" and url.database in (None, "", ":memory:"):
-        raise StoreError("db must be a file, so that what is acknowledged is kept, got a database in memory")
+        raise StoreError("db must be a file, so that what is acknowledged is kept, got one in memory")
     return url
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
-    connection.isolation_level = None  # transactions begin where `_begin_sqlite` says
+    """Set up a new connection to SQLite: durable commits, and deleted data overwritten."""
+    connection.isolation_level = None  # `_begin_sqlite` begins the transactions
     connection.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
     tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if not tables or meta.name in tables:  # it changes the file, and somebody else's is left as it is
+    if not tables or meta.name in tables:  # this changes the file, and the file of another program must not change
         connection.execute("PRAGMA journal_mode = WAL")
     for pragma in (
         "synchronous = FULL",  # a commit is on the disk when it returns
         "secure_delete = ON",  # what is deleted is overwritten with zeros
         "cache_size = -16384",  # 16 MiB for each connection
-        "wal_autocheckpoint = 20000",  # the folder empties the log every few seconds; pages are written once until then
+        "wal_autocheckpoint = 20000",  # the folding thread empties the log every few seconds, so SQLite rarely has to
     ):
         connection.execute(f"PRAGMA {pragma}")
 
 
 def _begin_sqlite(connection: Connection) -> None:
+    """Begin a transaction. One that writes takes the lock at once, so that it cannot fail half-way."""
     writes = connection.get_execution_options().get("hubbub_writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """A transaction that only reads, all of it from one snapshot."""
+    """Open a transaction that only reads. All its reads see the same snapshot."""
     options = {} if is_sqlite(engine) else {"isolation_level": "REPEATABLE READ"}
     with available(), engine.connect().execution_options(**options) as connection, connection.begin():
         yield connection
@@ -145,32 +148,37 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
-    """A transaction that writes: all of it is durable at the end, or nothing of it happened."""
+    """Open a transaction that writes. At the end all of it is durable, or none of it happened."""
     with available(), engine.connect().execution_options(**_WRITES) as connection, connection.begin():
         yield connection
 
 
 @contextmanager
 def available() -> Iterator[None]:
-    """Turn whatever a database can suffer from into one sentence, without a parameter of any statement."""
+    """Turn every error of the database into a StoreUnavailable of one sentence, without any stored or sent data."""
     try:
         yield
     except DBAPIError as error:
         reason = (str(error.orig).splitlines() or [""])[0][:200]
-        raise StoreUnavailable(f"the database must be there and writable, got {reason!r}") from error
+        raise StoreUnavailable(f"the database cannot be used now: {reason}") from error
     except sqlite3.Error as error:  # from a connection that is used directly
-        raise StoreUnavailable(f"the database must be there and writable, got {str(error)[:200]!r}") from error
+        raise StoreUnavailable(f"the database cannot be used now: {str(error)[:200]}") from error
     except SQLAlchemyError as error:
-        raise StoreUnavailable(f"the database must be there and writable, got {type(error).__name__}") from error
+        raise StoreUnavailable(f"the database cannot be used now: {type(error).__name__}") from error
 
 
 def is_sqlite(connection_or_engine: Connection | Engine) -> bool:
-    """Whether this is SQLite, else it is PostgreSQL."""
+    """Return True for SQLite and False for PostgreSQL."""
     return connection_or_engine.dialect.name == "sqlite"
 
 
+def unknown_survey(survey_id: bytes) -> UnknownSurvey:
+    """Return the error to raise when there is no survey of this id."""
+    return UnknownSurvey(f"there is no survey with the id {survey_id.hex()[:8]}…")
+
+
 def prepare_schema(engine: Engine) -> None:
-    """Make the tables in an empty database; refuse one that is newer, or somebody else's."""
+    """Create the tables in an empty database. Refuse one of a newer version, or one of another program."""
     if (version := _stored_version(engine)) is None:
         with writing(engine) as connection:
             if not is_sqlite(connection):
@@ -184,6 +192,7 @@ def prepare_schema(engine: Engine) -> None:
 
 
 def _stored_version(engine: Engine) -> str | None:
+    """Return the version of the tables, or None if the database is empty."""
     with reading(engine) as connection:
         names = inspect(connection).get_table_names()
         if meta.name not in names:

@@ -1,4 +1,4 @@
-"""Looking after a store: is everything in it whole, and a copy of it while it is in use."""
+"""Checking a store for damage, and copying it while it is in use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 from sqlalchemy import Connection, Row, func, insert, select
 
 from hubbub.errors import HubbubError, ParameterError, StoreError
-from hubbub.model.survey import Survey
 from hubbub.store.schema import available, is_sqlite, metadata, pending, reading, report_ids, surveys, tallies, writing
 from hubbub.store.store import Store
 from hubbub.wire.tally_file import parse_tally
@@ -21,14 +20,14 @@ _ROWS_AT_ONCE = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What a check saw.
+    """What a check found.
 
     Attributes
     ----------
     surveys, reports, pending, ids : int
-        Surveys; reports in their tallies; reports that wait to be folded; ids that are kept.
+        Numbers of surveys, of reports in their tallies, of reports to be folded, and of report ids.
     problems : tuple of str
-        What is wrong, a sentence each; empty means that the store is whole.
+        What is wrong, one sentence for each; empty if the store is not damaged.
     """
 
     surveys: int
@@ -39,10 +38,14 @@ class Findings:
 
 
 def check(store: Store) -> Findings:
-    """Read everything: checksums, ids of surveys, and that every id of an open survey was counted exactly once."""
+    """Read the whole store and look for damage. Collectors may run meanwhile.
+
+    Checks the checksums, the ids of surveys, and that each report of an open survey was counted exactly once. Reads
+    every row once.
+    """
     problems: list[str] = []
     totals = (0, 0, 0)
-    with reading(store.engine) as connection:  # one snapshot, so that collectors may go on meanwhile
+    with reading(store.engine) as connection:  # one snapshot, so that what collectors change meanwhile does not matter
         if is_sqlite(connection):
             found = [row[0] for row in connection.exec_driver_sql("PRAGMA integrity_check(10)")]
             problems += [f"SQLite says: {line}" for line in found if line != "ok"]
@@ -60,30 +63,29 @@ def check(store: Store) -> Findings:
 def _check_survey(
     store: Store, connection: Connection, row: Row[tuple[int, bytes, bytes, str, str]]
 ) -> tuple[int, int, int]:
-    survey = Survey.from_json(bytes(row.document))
-    if survey.survey_id != bytes(row.survey_id):
-        raise StoreError("a survey must match its id, got a document that was changed")
-    mechanism = store.build(survey)
+    """Return how many reports of a survey are in its tally, how many are pending, and how many ids there are."""
+    survey_id = bytes(row.survey_id)
+    _, mechanism = store.load(survey_id, row.document)
     blob = connection.scalar(select(tallies.c.tally).where(tallies.c.survey == row.key))
     if blob is None:
-        raise StoreError("a survey must have a tally, got none")
-    tally = parse_tally(bytes(blob), survey.survey_id, mechanism.cells_shape)
+        raise StoreError("its tally is missing")
+    tally = parse_tally(bytes(blob), survey_id, mechanism.cells_shape)
     length = select(func.coalesce(func.sum(func.length(pending.c.reports)), 0)).where(pending.c.survey == row.key)
     waiting, left_over = divmod(int(connection.scalar(length) or 0), mechanism.report_dtype.itemsize)
     if left_over:
-        raise StoreError(f"pending reports must be whole, got {left_over} bytes more")
+        raise StoreError(f"its pending reports are cut short: {left_over} bytes are left over")
     count_ids = select(func.count()).select_from(report_ids).where(report_ids.c.survey == row.key)
     ids = int(connection.scalar(count_ids) or 0)
     if row.state == "open" and ids != tally.count + waiting:
-        raise StoreError(f"there must be an id for each report, got {ids} for {tally.count} + {waiting} reports")
+        raise StoreError(f"it has {ids} report ids, but {tally.count} counted and {waiting} pending reports")
     return tally.count, waiting, ids
 
 
 def backup(store: Store, target: Path) -> int:
-    """Copy the store to a new SQLite file while it is in use; its size. The copy can be served as it is."""
+    """Copy the store to a new SQLite file, which can be served as it is. Returns its size in bytes."""
     if target.exists():
-        raise ParameterError(f"a backup must be a new file, got {str(target)!r}, which is there")
-    store.fold_all()  # a copy should hold sums, not reports
+        raise ParameterError(f"a backup must be a new file, got {str(target)!r}, which exists")
+    store.fold_all()  # so that the copy holds sums instead of reports
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:
@@ -97,7 +99,7 @@ def backup(store: Store, target: Path) -> int:
             _copy_rows(store, name)
         with open(name, "rb") as file:
             os.fsync(file.fileno())
-        os.link(name, target)  # unlike a rename it never replaces a file
+        os.link(name, target)  # unlike a rename, this never replaces a file
         return target.stat().st_size
     except (OSError, sqlite3.Error) as error:
         raise ParameterError(f"a backup must be a file that can be written, got {error}") from None
@@ -107,18 +109,20 @@ def backup(store: Store, target: Path) -> int:
 
 
 def _copy_sqlite(store: Store, name: str) -> None:
+    """Copy a SQLite store with SQLite's own backup."""
     with available():
         source = store.engine.raw_connection()
         copy = sqlite3.connect(name)
         try:
             source.driver_connection.backup(copy)  # type: ignore[union-attr]  # sqlite3's own
-            copy.execute("PRAGMA journal_mode = DELETE")  # one file, until somebody opens it
+            copy.execute("PRAGMA journal_mode = DELETE")  # so that the copy is a single file
         finally:
             copy.close()
             source.close()
 
 
 def _copy_rows(store: Store, name: str) -> None:
+    """Copy a PostgreSQL store to a new SQLite file, row by row."""
     with Store(name, store.build) as copy:
         with reading(store.engine) as source, writing(copy.engine) as target:
             for table in metadata.sorted_tables:

@@ -1,0 +1,285 @@
+"""The client: answers one survey, once, and delivers the answer in the background."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import struct
+import time
+from decimal import Decimal, InvalidOperation
+from typing import Final, NamedTuple
+
+from .background import Background
+from .checks import ClientError, LedgerError, SurveyError
+from .delivery import Delivery
+from .ledger import SURVEY_URL, Ledger
+from .survey import DeviceSurvey, encode_batch, encode_report, read_survey
+from .transport import TryLater
+
+Number = Decimal | float | str
+DEFAULT_MAX_EPSILON: Final = "4"
+"""The largest ε of a survey that a client answers unless it is told otherwise."""
+
+_MOST_SECONDS: Final = 1e6  # the longest wait that works on every system
+
+
+class Result(NamedTuple):
+    """What has become of a report.
+
+    Attributes
+    ----------
+    status : str
+        sent: the collector has it. queued: it is in the ledger and will be sent. waiting: the survey was not fetched
+        yet, and the value is in memory only. already: this survey was answered before, and nothing new was made.
+        refused: nothing was or will be sent. none: nothing was reported.
+    detail : str
+        The reason in one sentence, or nothing.
+    """
+
+    status: str
+    detail: str = ""
+
+
+class Client:
+    """Answers one survey, once.
+
+    The constructor raises ClientError for wrong arguments. No method raises: a Result says what went wrong.
+
+    Parameters
+    ----------
+    survey : str or bytes
+        The survey's address, http(s)://…/v1/surveys/<id>; or its JSON, with the address in `url`. Only the document
+        whose SHA-256 is the id in the address is answered.
+    url : str, optional
+        The survey's address, if `survey` is its JSON. Then a report can be made while the device is offline.
+    max_epsilon : number
+        The largest ε that one survey may state.
+    lifetime_epsilon, lifetime_delta : number
+        The largest sums of ε and of δ over all surveys in the ledger.
+    ledger : path, optional
+        The file of the ledger; by default `default_ledger()`.
+    timeout : float
+        Seconds that the collector may be silent in an exchange, and seconds for the body of its reply.
+    first_retry, last_retry : float
+        Seconds before the first retry; twice as many before each next one, up to the last. Each wait is half to one
+        and a half times as long, at random.
+    """
+
+    _id = ""
+
+    def __init__(
+        self,
+        survey: str | bytes,
+        *,
+        url: str | None = None,
+        max_epsilon: Number = DEFAULT_MAX_EPSILON,
+        lifetime_epsilon: Number = "10",
+        lifetime_delta: Number = "1e-6",
+        ledger: str | os.PathLike[str] | None = None,
+        timeout: float = 10.0,
+        first_retry: float = 1.0,
+        last_retry: float = 3600.0,
+    ) -> None:
+        self._max_epsilon = _limit("max_epsilon", max_epsilon)
+        self._cap = _limit("lifetime_epsilon", lifetime_epsilon), _limit("lifetime_delta", lifetime_delta)
+        timeout = _seconds("timeout", timeout)
+        retries = _seconds("first_retry", first_retry), _seconds("last_retry", last_retry)
+        document = None if url is None else survey
+        address = SURVEY_URL.fullmatch(str(survey if url is None else url))
+        if not address:
+            # It is not shown: on a command line it may be a private value in the wrong place.
+            raise ClientError("a survey's address must be http(s)://…/v1/surveys/<64 hex digits>, got something else")
+        self._url, self._id = address[0], address[1]
+        self._survey = None if document is None else self._checked(document)
+        self._ledger = Ledger(ledger)
+        self._delivery = Delivery(self._ledger, timeout)
+        self._held: list[object] = []  # at most one value, until the survey is here
+        self._refusal = ""  # why the survey will not be answered
+        self._trouble = ""  # why the last try did not deliver everything
+        self._background = Background(self._try_everything, *retries)
+        self._background.wake()
+
+    def __repr__(self) -> str:
+        return f"Client(survey {self._id[:8]}…)"
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def survey_id(self) -> str:
+        """The id of the survey, in hex."""
+        return self._id
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger that this client uses."""
+        return self._ledger
+
+    def report(self, value: object) -> Result:
+        """Answer the survey with this value, unless it was answered before. Does not wait for the network.
+
+        If the survey is here, the report is made and written to the ledger before this returns. It is sent in the
+        background as soon as the collector can be reached, by this process or by a later one.
+        """
+        self._mend_after_fork()
+        with self._background.changed:
+            result = self._take(value)
+            if result.status in ("queued", "waiting"):
+                self._background.wake()
+            return result
+
+    def flush(self, timeout: float = 10.0) -> Result:
+        """Wait until the survey's report is delivered or refused, for at most `timeout` seconds; return its state.
+
+        Reports that earlier processes left in the ledger are tried once before this returns.
+        """
+        self._mend_after_fork()
+        deadline = time.monotonic() + timeout
+        with self._background.changed:
+            while (result := self._state()).status in ("queued", "waiting") or self._background.busy:
+                left = deadline - time.monotonic()
+                if left <= 0 or self._background.closed:
+                    break
+                self._background.changed.wait(min(left, 0.5))  # another process may deliver it without telling us
+            return result
+
+    def close(self) -> None:
+        """Stop sending. Queued reports stay in the ledger for a later client; a value that waits is forgotten."""
+        self._background.mend_after_fork()
+        with self._background.changed:
+            self._held.clear()
+            self._background.close()
+
+    # The answer.
+
+    def _checked(self, document: str | bytes) -> DeviceSurvey:
+        """Read a survey; refuse it if it is not the one of the address, or states too large an ε."""
+        survey = read_survey(document)
+        if survey.survey_id.hex() != self._id:  # or a survey in two spellings would be answered twice
+            raise SurveyError(
+                f"the survey must be {self._id[:8]}… as its address says, got {survey.survey_id.hex()[:8]}…"
+            )
+        if survey.epsilon > self._max_epsilon:
+            raise SurveyError(
+                f"a survey must state at most ε = {self._max_epsilon}, got ε = {survey.epsilon}; "
+                "max_epsilon sets this limit, --max-epsilon on the command line"
+            )
+        return survey
+
+    def _take(self, value: object) -> Result:
+        """Answer with this value, or hold it until the survey is here. The caller has the lock."""
+        if self._background.closed:
+            return Result("refused", "the client is closed")
+        if self._refusal:
+            return Result("refused", self._refusal)
+        try:
+            if self._survey is not None:
+                return self._answer(self._survey, value)
+            if self._held or self._id in self._ledger.read():
+                return Result("already")
+        except ClientError as error:
+            return Result("refused", str(error))
+        except Exception as error:  # as in _try_everything
+            return Result("refused", f"the client failed ({type(error).__name__})")
+        self._held.append(value)
+        return Result("waiting")
+
+    def _answer(self, survey: DeviceSurvey, value: object) -> Result:
+        """Randomise a value and write the report to the ledger, unless the survey was answered before."""
+        count = survey.randomizer.words
+        words = struct.unpack(f"<{count}Q", secrets.token_bytes(8 * count))
+        batch = encode_batch(survey, encode_report(survey, value, words))
+        written = self._ledger.add(survey, self._url, batch, self._cap)
+        return Result("queued" if written else "already")
+
+    def _state(self) -> Result:
+        """Return what has become of the survey's report so far."""
+        try:
+            entry = self._ledger.read().get(self._id)
+        except LedgerError as error:
+            return Result("refused", str(error))
+        if entry is not None and entry["state"] == "pending":
+            return Result("queued", self._trouble)
+        if entry is not None:
+            return Result(entry["state"], entry["detail"])
+        if self._refusal:
+            return Result("refused", self._refusal)
+        return Result("waiting", self._trouble) if self._held else Result("none")
+
+    # The background.
+
+    def _mend_after_fork(self) -> None:
+        """In a forked child, start a sending thread of its own."""
+        if self._background.mend_after_fork():
+            self._trouble = ""
+            self._background.wake()
+
+    def _try_everything(self) -> float | None:
+        """Fetch the survey if it is not here, and send what is pending.
+
+        Returns
+        -------
+        float or None
+            The least number of seconds before the next try, None if nothing is left to do.
+        """
+        troubles: list[tuple[str, float]] = []
+        for step in (self._fetch, self._send_pending):
+            try:
+                step()
+            except TryLater as error:
+                troubles.append((str(error), error.seconds))
+            except LedgerError as error:
+                troubles.append((str(error), 0.0))
+            except Exception as error:  # a defect of ours must not reach the host program; its text might tell a value
+                troubles.append((f"the client failed ({type(error).__name__})", 0.0))
+        self._trouble = troubles[0][0] if troubles else ""
+        return min((seconds for _, seconds in troubles), default=None)
+
+    def _fetch(self) -> None:
+        """Fetch the survey unless it is here or was answered before, and answer it if a value waits for it."""
+        try:
+            if self._survey is None and not self._refusal and self._id not in self._ledger.read():
+                self._survey = self._checked(self._delivery.fetch(self._url, self._id))
+            with self._background.changed:
+                if self._held and self._survey is not None:
+                    self._answer(self._survey, self._held[0])
+                self._held.clear()  # answered, or another client was quicker
+        except LedgerError:
+            raise
+        except ClientError as error:
+            with self._background.changed:
+                self._refusal = str(error)
+                self._held.clear()
+
+    def _send_pending(self) -> None:
+        """Send all pending reports of the ledger, this survey's first; tell `flush` after each."""
+
+        def settled() -> None:
+            """Wake those who wait in `flush`."""
+            with self._background.changed:
+                self._background.changed.notify_all()
+
+        self._delivery.send_pending(self._id, settled)
+
+
+def _seconds(name: str, value: float) -> float:
+    """Return a time in seconds, if it is one that a thread can wait for."""
+    if not (isinstance(value, int | float) and 0 < value <= _MOST_SECONDS):
+        raise ClientError(
+            f"{name} must be above 0 and at most {_MOST_SECONDS:g} seconds, got {name}={str(value)[:40]!r}"
+        )
+    return value
+
+
+def _limit(name: str, value: Number) -> Decimal:
+    """Return a limit of ε or δ as an exact number."""
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation:
+        number = Decimal("NaN")
+    if not (number.is_finite() and number >= 0):
+        raise ClientError(f"{name} must be a number from 0 up, got {name}={str(value)[:40]!r}")
+    return number

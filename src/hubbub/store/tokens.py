@@ -1,0 +1,61 @@
+"""The owner's token: made once, shown once, stored as a hash."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+
+from sqlalchemy import Connection, Engine, delete, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from hubbub.errors import StoreUnavailable
+from hubbub.store.schema import meta, reading, writing
+
+_ROW = meta.c.name == "owner_token"
+
+
+def make_first_token(engine: Engine) -> str | None:
+    """Make the owner's token, unless the store has one already.
+
+    Returns
+    -------
+    str or None
+        The new token, or None if there was one before. A token cannot be read again: only its hash is stored.
+    """
+    with reading(engine) as connection:
+        if connection.scalar(select(meta.c.value).where(_ROW)) is not None:
+            return None
+    try:
+        with writing(engine) as connection:
+            return _insert_token(connection)
+    except StoreUnavailable as error:
+        if isinstance(error.__cause__, IntegrityError):  # another collector has just made one
+            return None
+        raise
+
+
+def replace_token(engine: Engine) -> str:
+    """Make and return a new token for the owner. The old one is invalid from now on."""
+    with writing(engine) as connection:
+        connection.execute(delete(meta).where(_ROW))
+        return _insert_token(connection)
+
+
+def is_owner(engine: Engine, token: str) -> bool:
+    """Return whether this is the owner's token. Costs one short read of the database."""
+    with reading(engine) as connection:
+        stored = connection.scalar(select(meta.c.value).where(_ROW))
+    return stored is not None and hmac.compare_digest(stored, _hash(token))
+
+
+def _insert_token(connection: Connection) -> str:
+    """Store the hash of a new random token; return the token."""
+    token = secrets.token_urlsafe(32)
+    connection.execute(insert(meta).values(name="owner_token", value=_hash(token)))
+    return token
+
+
+def _hash(token: str) -> str:
+    """Return the SHA-256 of a token in hex. One pass is enough, since a token has 256 random bits."""
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
