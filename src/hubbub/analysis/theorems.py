@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from hubbub.mechanisms.glps_plan import paper_sparsity
+from hubbub.numeric.bisection import bisect
 from hubbub.numeric.tails import normal_tail
 
 
@@ -72,13 +73,12 @@ def bucket_needed_people(share: float, rows_per_trial: float, scale: float, corr
 
     Both sides of the condition n·share ≥ needed(n) grow, the right one like √n, so they cross once.
     """
-    low, high = 1.0, 1e30
-    while high / low > 1 + 1e-12:
-        people = math.sqrt(low * high)
+
+    def is_enough(people: float) -> bool:
         alone = math.sqrt(people * (1 - share))
-        needed = bucket_needed_count(people, alone, rows_per_trial, scale, corrected)
-        low, high = (low, people) if share * people >= needed else (people, high)
-    return high
+        return share * people >= bucket_needed_count(people, alone, rows_per_trial, scale, corrected)
+
+    return bisect(is_enough, 1.0, 1e30)[1]
 
 
 def bucket_operations(people: int, bits: int, trials: int) -> int:
@@ -158,11 +158,7 @@ def randomized_response_rmse(epsilon: float) -> float:
 
 def lower_bound_regret(beta: float, epsilon: float, delta: float = 0.0) -> float:
     """The c for which any local mechanism errs by more than c·√n with chance β: `lower_bound_failure`, inverted."""
-    low, high = 0.0, 50.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if lower_bound_failure(middle, epsilon, delta) > beta else (low, middle)
-    return low
+    return bisect(lambda regret: lower_bound_failure(regret, epsilon, delta) <= beta, 0.0, 50.0, 60)[0]
 
 
 def lower_bound_failure(regret: float, epsilon: float, delta: float = 0.0) -> float:

@@ -42,6 +42,7 @@ from hubbub.model.mechanism import Histogram, Items
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
 from hubbub.numeric import gf2, ordered_statistics
+from hubbub.numeric.bisection import bisect
 from hubbub.numeric.hashing import Purpose, derive_key, hash_words
 from hubbub.numeric.tails import normal_tail
 
@@ -229,11 +230,8 @@ class Bucket(RowSketch):
     def decodable_z(self) -> float:
         """Standard errors of a count that the decoder finds with a chance of 95 %, in a Gaussian model of the rows."""
         found = self._soft_success if self.soft else self._vote_success
-        low, high = 0.0, math.sqrt(self.rows) * 10
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (low, middle) if found(middle / math.sqrt(self.rows)) >= 0.95 else (middle, high)
-        return high
+        root = math.sqrt(self.rows)
+        return bisect(lambda z: found(z / root) >= 0.95, 0.0, root * 10, 60)[1]
 
     def _soft_success(self, signal: float) -> float:
         return ordered_statistics.success_chance(signal, self.rows, self.bits, self.order)

@@ -34,6 +34,7 @@ from hubbub.model.mechanism import Histogram, Items, Reports, Words
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
 from hubbub.numeric import gf2, ordered_statistics, sparse_recovery
+from hubbub.numeric.bisection import bisect
 from hubbub.numeric.hadamard import sample_signed_characters, transform_rows
 from hubbub.numeric.sparse_operator import Operator
 from hubbub.numeric.tails import normal_quantile_log, normal_tail
@@ -191,11 +192,7 @@ class GLPSHeavyHitters(ChannelMechanism):
     @cached_property
     def decodable_z(self) -> float:
         """Standard errors of a count that the decoder finds with a chance of 95 %, in a Gaussian model of the rows."""
-        low, high = 0.0, math.sqrt(self.operator.slots) * 40
-        for _ in range(40):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self._found_chance(middle) >= 0.95 else (middle, high)
-        return high
+        return bisect(lambda z: self._found_chance(z) >= 0.95, 0.0, math.sqrt(self.operator.slots) * 40, 40)[1]
 
     def _found_chance(self, z: float) -> float:
         """The chance that a value with a count of z standard errors is identified in a stage, and kept."""

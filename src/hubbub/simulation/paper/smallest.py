@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from hubbub.numeric.bisection import first_whole
 from hubbub.simulation import population
 from hubbub.simulation.paper.study import (
     BUCKET,
@@ -60,9 +61,7 @@ class SmallestCrowd:
         low, high = 0, 2 * _STEPS
         while high < _LAST and not found(high):
             low, high = high, min(high + 2 * _STEPS, _LAST)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if found(middle) else (middle, high)
+        high = first_whole(found, low, high)
         return {
             "mechanism": self.contender.mechanism,
             "label": self.contender.label,
