@@ -24,9 +24,7 @@ from numpy.typing import NDArray
 
 import hubbub
 from hubbub import BulkWords, Histogram, Integers, Mechanism, Query, Survey, Tally, create_survey, mechanism_for
-from hubbub.mechanisms.channels import LaplaceChannel
-from hubbub.mechanisms.jl_hh import HadamardJLHeavyHitters
-from hubbub.model.mechanism import Items, TallySampler
+from hubbub.model.mechanism import Items
 from hubbub.numeric.hadamard import transform
 from hubbub.simulation import population
 from hubbub.simulation.rehearsal import seeded_public_seed
@@ -163,8 +161,8 @@ def measure(kind: str, bits: int, people: int) -> Row:
     spent, tally = run_reports(survey, mechanism, stream(crowd, people, batch))
     times["encode"], times["tally"] = np.min([spent, *passes], axis=0)
     sizes = {"reports_peak_mib": peak_mib()}
-    laplace = isinstance(getattr(mechanism, "channel", None), LaplaceChannel)
-    if laplace and isinstance(mechanism, TallySampler):
+    laplace = "answers" in (mechanism.report_dtype.names or ())
+    if laplace and mechanism.samples_at_once:
         tally = mechanism.sample_tally(crowd, np.random.default_rng(SEED))
     times["decode"] = best(lambda: mechanism.discover(tally, Query(top=20)))
     sizes["decode_peak_mib"] = peak_mib()
@@ -179,7 +177,7 @@ def measure(kind: str, bits: int, people: int) -> Row:
     else:
         rows = np.random.default_rng(SEED).integers(0, cells, people)
         times["numpy"] = best(lambda: np.bincount(rows, minlength=cells))
-    if isinstance(mechanism, HadamardJLHeavyHitters):
+    if "hadamard" in kind:
         spectrum = np.random.default_rng(SEED).integers(-1000, 1000, 2**bits)
         times["transform"] = best(lambda: transform(spectrum))
 

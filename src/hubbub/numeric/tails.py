@@ -34,6 +34,11 @@ def normal_tail_log(z: NDArray[np.float64] | float) -> NDArray[np.float64]:
     return np.asarray(log_ndtr(-np.asarray(z, np.float64)))
 
 
+def normal_error(stderr: float, beta: float) -> float:
+    """What a Gaussian error exceeds in size with a chance of at most β: √(2·ln(2/β)) standard errors."""
+    return math.sqrt(2 * math.log(2 / beta)) * stderr
+
+
 def binomial_threshold(trials: int, chance: float, log_level: float) -> int:
     """The least k with ln P[Bin(trials, chance) ≥ k] ≤ log_level; trials + 1 if there is none."""
 

@@ -20,7 +20,7 @@ from sqlalchemy.exc import IntegrityError
 
 from hubbub.errors import HubbubError, ParameterError, StoreError, StoreUnavailable, UnknownSurvey
 from hubbub.mechanisms.registry import mechanism_for
-from hubbub.model.mechanism import Mechanism
+from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
 from hubbub.store import folding, reports
@@ -48,7 +48,7 @@ _PROBE: Final = text(  # one statement, because other collectors write the same 
     "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 )
 
-Build: TypeAlias = Callable[[Survey], Mechanism]
+Build: TypeAlias = Callable[[Survey], SurveyMechanism]
 """How a survey becomes its mechanism: the closed registry, but for tests of the store itself."""
 
 
@@ -64,7 +64,7 @@ class StoredSurvey:
         The public facts.
     document : bytes
         Its canonical JSON.
-    mechanism : Mechanism
+    mechanism : SurveyMechanism
         Its mechanism, built and checked.
     origins : tuple of str
         Web origins whose pages may report; "*" is any.
@@ -75,7 +75,7 @@ class StoredSurvey:
     key: int
     survey: Survey
     document: bytes
-    mechanism: Mechanism
+    mechanism: SurveyMechanism
     origins: tuple[str, ...]
     closed: bool
 

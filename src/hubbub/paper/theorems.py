@@ -1,6 +1,8 @@
 """The paper's theorems as numbers, with their constants corrected; docs/glossary.md has the symbols.
 
-Every bound is for replacement neighbours and holds with chance 1 − beta, unless its docstring says otherwise.
+What a theorem says about one mechanism is beside that mechanism, as its `error_bound` and the functions that it calls.
+Here is the rest. Every bound is for replacement neighbours and holds with chance 1 − beta, unless its docstring says
+otherwise.
 """
 
 from __future__ import annotations
@@ -10,37 +12,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from hubbub.mechanisms.glps_plan import paper_sparsity
+from hubbub.mechanisms import bucket
 from hubbub.numeric.bisection import bisect
 from hubbub.numeric.tails import normal_tail
-
-
-def naive_error(people: int, size: int, epsilon: float, beta: float) -> float:
-    """Naive baseline: no count is off by more than (4/ε)·√(n·ln(2N/β)), for noise of scale 2/ε."""
-    return 4 / epsilon * math.sqrt(people * math.log(2 * size / beta))
-
-
-def jl_laplace_error(
-    people: int, size: int, norm: float, rows: int, scale: float, beta: float, hadamard: bool
-) -> float:
-    """Theorem 3.2 with the constants and the rows that run: distortion plus noise, over all values at once.
-
-    ‖v‖₂·√(2 ln(2N/β)/m) + 2b·√(n·ln(2N/β)), where b is the scale for entries ±1/√m (the noise term in its Gaussian
-    form). Hadamard rows have a Bernstein instead of a sub-Gaussian tail and add 2n·ln(2N/β)/(3m); all of them
-    together (m ≥ N) do not distort at all.
-    """
-    log = math.log(2 * size / beta)
-    noise = 2 * scale * math.sqrt(people * log)
-    if hadamard and rows >= size:
-        return noise
-    distortion = norm * math.sqrt(2 * log / rows)
-    return noise + distortion + (2 * people * log / (3 * rows) if hadamard else 0.0)
-
-
-def jl_one_bit_error(people: int, size: int, norm: float, rows: int, gain: float, beta: float, dense: bool) -> float:
-    """One-bit JL-HH: C_ε·√(2n·ln(2N/β)) by Hoeffding's bound, plus the distortion of a dense projection."""
-    log = math.log(2 * size / beta)
-    return gain * math.sqrt(2 * people * log) + (norm * math.sqrt(2 * log / rows) if dense else 0.0)
 
 
 def jl_paper_rows(people: int, size: int, beta: float) -> float:
@@ -53,21 +27,6 @@ def laplace_scale(epsilon: float, delta: float, times: float = 1) -> float:
     return math.sqrt(8 * times * math.log(1 / delta)) / epsilon
 
 
-def bucket_needed_count(
-    people: float, others_norm: float, rows_per_trial: float, scale: float, corrected: bool = True, beta: float = 0.25
-) -> float:
-    """The count with which a heavy hitter wins each trial with chance 3/4 (Lemma 4.6, Theorem 4.8).
-
-    As printed, 8·√(2c·k₁) + b·√(6n)·ln(24 k₁). Corrected (E10–E14): Chebyshev's √(12 k₁ c) and twice the noise in
-    its √ln form, √(12 k₁ c) + 2b·√(6n·ln(24 k₁)), valid where 6·ln(24 k₁) ≤ n.
-    """
-    rows = rows_per_trial
-    log = math.log(6 * rows / beta)
-    if corrected:
-        return math.sqrt(3 * rows / beta) * others_norm + 2 * scale * math.sqrt(6 * people * log)
-    return 8 * math.sqrt(2 * rows) * others_norm + scale * math.sqrt(6 * people) * log
-
-
 def bucket_needed_people(share: float, rows_per_trial: float, scale: float, corrected: bool = True) -> float:
     """The n of Theorem 4.8: the least crowd in which a share of people is count enough, if all others are alone.
 
@@ -76,7 +35,7 @@ def bucket_needed_people(share: float, rows_per_trial: float, scale: float, corr
 
     def is_enough(people: float) -> bool:
         alone = math.sqrt(people * (1 - share))
-        return share * people >= bucket_needed_count(people, alone, rows_per_trial, scale, corrected)
+        return share * people >= bucket.needed_count(people, alone, rows_per_trial, scale, corrected)
 
     return bisect(is_enough, 1.0, 1e30)[1]
 
@@ -90,27 +49,6 @@ def bucket_operations(people: int, bits: int, trials: int) -> int:
     return trials * (people * rows * bits + rows * bits**2)
 
 
-def bucket_estimate_error(people: int, others_norm: float, rows: int, noise_stderr: float, beta: float) -> float:
-    """The pooled count of one fixed value: Gaussian in noise and collisions over all rows."""
-    del people
-    return normal_error(math.hypot(noise_stderr, others_norm / math.sqrt(rows)), beta)
-
-
-def normal_error(stderr: float, beta: float) -> float:
-    """A Gaussian error is within √(2·ln(2/β)) standard errors with chance 1 − β."""
-    return math.sqrt(2 * math.log(2 / beta)) * stderr
-
-
-def exponential_error(size: int, epsilon: float, beta: float) -> float:
-    """The centralised exponential mechanism: (2/ε)·ln(N/β), whatever the number of people."""
-    return 2 / epsilon * math.log(size / beta)
-
-
-def glps_sparsity(people: int, size: int, epsilon: float, delta: float, beta: float) -> float:
-    """The sparsity s that Theorem 4.2 balances its errors with."""
-    return paper_sparsity(people, size, epsilon, delta, beta)
-
-
 def glps_paper_error(people: int, size: int, epsilon: float, delta: float, beta: float) -> tuple[float, float]:
     """α of Theorem 4.2 without its constants, and the chance with which it may fail.
 
@@ -119,15 +57,6 @@ def glps_paper_error(people: int, size: int, epsilon: float, delta: float, beta:
     """
     logs = math.log(1 / beta) ** (1 / 3) * (math.log(size) * math.log(1 / delta)) ** (1 / 6)
     return people ** (5 / 6) * logs / epsilon ** (1 / 3), 0.25 + beta
-
-
-def glps_recovery_error(rest_norm: float, noise_norm: float, size: int, sparsity: int) -> float:
-    """The guarantee of sparse recovery behind Theorem 4.2: C₁·‖v − v_s‖₂ + C₂·‖z‖₂/√log₂(N/s), for every count at once.
-
-    With C₁ = 1.3 and C₂ = 0.5, which are not the paper's: hubbub's operator is measured to keep within them
-    (tests/numeric/test_sparse_recovery.py), nobody has proved it.
-    """
-    return 1.3 * rest_norm + 0.5 * noise_norm / math.sqrt(math.log2(size / sparsity))
 
 
 def moment_constant(k: int) -> float:
