@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 import hubbub
 from hubbub import BulkWords, Histogram, Integers, Mechanism, Query, Survey, Tally, create_survey, mechanism_for
+from hubbub.mechanisms.registry import REGISTRY
 from hubbub.model.mechanism import Items
 from hubbub.numeric.hadamard import transform
 from hubbub.simulation import population
@@ -37,12 +38,6 @@ MILLION = 1_000_000
 ACCURACY_BITS, EPSILONS, CROWDS = 12, ("0.5", "1", "2", "4"), (100_000, MILLION)
 ACCURACY_KINDS = ("jl onebit hadamard", "jl tight hadamard", "jl paper hadamard", "naive-laplace")
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-OPTIONS = {
-    "naive-laplace": (),
-    "jl": ("calibration", "projection"),
-    "bucket": ("calibration", "decoder"),
-    "tree": ("size",),
-}
 
 Row = dict[str, Any]
 
@@ -78,7 +73,8 @@ WARM_UP = {kind: {"bucket": 32, "tree": 24}.get(kind.split()[0], 8) for kind, _,
 def build(kind: str, bits: int, epsilon: str = EPSILON, reports: int = EXPECTED_REPORTS, seed: int = SEED) -> Survey:
     """The survey of a case, the same each time."""
     name, *values = kind.split()
-    options, public_seed = dict(zip(OPTIONS[name], values, strict=True)), seeded_public_seed(seed)
+    names = [option.name for option in REGISTRY[name].about.options]  # a case gives the first of them
+    options, public_seed = dict(zip(names, values, strict=False)), seeded_public_seed(seed)
     return create_survey(kind, Integers(bits), epsilon, None, name, options, reports, public_seed=public_seed)
 
 

@@ -37,9 +37,9 @@ def simulate(
 ) -> None:
     """Simulate a mechanism on a crowd, exactly, and compare with the truth and the theorem.
 
-    Where the sums of all reports can be drawn at once, a billion people take seconds. For `tree` and for
-    `jl -o projection=dense` they are drawn person by person, for at most 200 million draws of noise. Without a
-    crowd option: --zipf 1.2. Success is finding a value that none is held more often than.
+    Where the sums of all reports can be drawn at once, a billion people take seconds. Elsewhere, as for `tree`,
+    they are drawn person by person, for at most 200 million draws of noise. Without a crowd option: --zipf 1.2.
+    Success is finding a value that none is held more often than.
 
     \b
     hubbub simulate -m jl -n 1e6 --bits 16 --zipf 1.1
