@@ -151,6 +151,7 @@ def _move(partial: Path, out: Path, files: Sequence[str]) -> None:
 
 
 def _show(out: Path, run: Run) -> None:
+    """A table of the figures and what they took, and where the report is."""
     rows = [[each.name, str(each.points), f"{each.cpu_seconds:.1f} s"] for each in run.figures]
     columns = [("figure", "left"), ("points", "right"), ("processor time", "right")]
     caption = f"{run.seconds:.0f} s in all, seed {run.seed}. Report: {out / 'report.html'}"

@@ -66,6 +66,7 @@ def simulate(
 def _crowd(
     people: int, bits: int, zipf: float | None, heavy: float | None, tail: str | None, uniform: bool, values: str | None
 ) -> tuple[str, Crowd]:
+    """What the options say about the crowd: its name, and what draws it."""
     from hubbub.simulation import population
 
     if (zipf is not None) + (heavy is not None) + uniform > 1:
@@ -102,6 +103,7 @@ def _errors(result: Simulated, what: str) -> list[list[str]]:
 
 
 def _show(crowd: str, result: Simulated) -> None:
+    """The result as a table, a fact a line."""
     options = " ".join(f"{key}={value}" for key, value in result.options.items())
     title = f"{result.mechanism} {options}" + ("" if result.local else "  (NOT local: it sees every value)")
     what = "of every value" if result.of_every_value else _OF_THE_FOUND

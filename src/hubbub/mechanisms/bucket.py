@@ -94,6 +94,7 @@ class Bucket(RowSketch):
         return np.concatenate([self._draw_trial(key, trial) for trial in range(self.trials)])
 
     def _draw_trial(self, key: Any, trial: int) -> NDArray[np.uint64]:
+        """The rows of one trial, drawn again until they have full rank and none is zero."""
         top = np.uint64((1 << (self.bits - 64 * (self.item_words - 1))) - 1)
         attempt = 0
         while True:
@@ -139,6 +140,7 @@ class Bucket(RowSketch):
         return tally.count - 2 * cells
 
     def _signs(self, items: Items) -> NDArray[np.float64]:
+        """Every sign of the items, ±1, shape (n, rows)."""
         return np.asarray(1.0 - 2.0 * self.sign_bits(items), np.float64)
 
     def estimate(self, tally: Tally, items: Items) -> Estimates:
@@ -197,11 +199,13 @@ class Bucket(RowSketch):
         return Estimates(items, counts[order], np.full(len(found), stderr), threshold, limit)
 
     def _decode_soft(self, sums: NDArray[np.float64]) -> NDArray[np.uint64] | None:
+        """The value whose signs agree best with the sums, or None if it is outside the universe."""
         soft = sums * (1.0 - 2.0 * self.shifts)
         item, _ = ordered_statistics.decode(self.matrix, self.bits, soft, self.order)
         return item if self._in_universe(item) else None
 
     def _decode_vote(self, sums: NDArray[np.float64]) -> NDArray[np.uint64] | None:
+        """The value that most trials solve to, or None if no trial has a solution in the universe."""
         # u > n/2, which is a negative sum of signs, means bit 1 (Algorithm 3); then the shift is undone.
         bits = (sums < 0).astype(np.uint8) ^ self.shifts
         votes: Counter[bytes] = Counter()
@@ -217,6 +221,7 @@ class Bucket(RowSketch):
         return np.asarray(tied[int(np.argmax(self._signs(tied) @ sums))])  # a tie goes to the larger estimate (E19)
 
     def _in_universe(self, item: NDArray[np.uint64]) -> bool:
+        """Whether the item, as a number, is below the size of the universe."""
         return int.from_bytes(item.astype("<u8").tobytes(), "little") < self.size
 
     @cached_property
@@ -227,6 +232,7 @@ class Bucket(RowSketch):
         return bisect(lambda z: found(z / root) >= 0.95, 0.0, root * 10, 60)[1]
 
     def _soft_success(self, signal: float) -> float:
+        """How often soft decoding finds a value whose rows have this signal, in standard deviations of a row."""
         return ordered_statistics.success_chance(signal, self.rows, self.bits, self.order)
 
     def _vote_success(self, signal: float) -> float:
@@ -293,6 +299,7 @@ class Bucket(RowSketch):
         return zeros, ones
 
     def _parts(self, histogram: Histogram) -> list[slice]:
+        """The items of a crowd in parts that fit in memory."""
         chunk = max(1, _SAMPLE_CHUNK // self.rows)
         return [slice(start, start + chunk) for start in range(0, len(histogram.items), chunk)]
 

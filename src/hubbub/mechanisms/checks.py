@@ -62,6 +62,7 @@ def check_items(items: object, domain: Domain) -> Items:
 
 
 def _check_uint64(name: str, array: object) -> NDArray[np.uint64]:
+    """An array of uint64, row after row in memory; a ParameterError for any other type."""
     if not isinstance(array, np.ndarray):
         raise ParameterError(f"{name} must be an array of uint64, got {type(array).__name__}")
     if array.dtype != np.uint64:

@@ -83,6 +83,7 @@ class JLHeavyHitters(RowSketch):
 
     @property
     def _padded(self) -> int:
+        """2^L: the values of the smallest group that holds the universe."""
         return 1 << self.bits
 
     @property
@@ -100,6 +101,7 @@ class JLHeavyHitters(RowSketch):
 
     @cached_property
     def _sign_key(self) -> HashKey:
+        """The key of the signs of a dense projection."""
         return derive_key(self.survey.public_seed, Purpose.PROJECTION_SIGNS)
 
     def sign_bits(self, items: Items) -> NDArray[np.uint8]:
@@ -139,6 +141,7 @@ class JLHeavyHitters(RowSketch):
         return everything if items is None else everything[items[:, 0].astype(np.int64)]
 
     def _stderrs(self, tally: Tally, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Standard errors of counts: noise alone where nothing collides, else what the rows show."""
         if self._complete:  # nothing collides: only noise
             noise = self.noise_stderr(tally.count) ** 2
             # A one-bit report agrees with its sender's own value more often than not, and so varies less.
@@ -216,6 +219,7 @@ class JLHeavyHitters(RowSketch):
         return sample_characters(self._counts(histogram), rng)
 
     def _counts(self, histogram: Histogram) -> NDArray[np.int64]:
+        """How many hold each value of the padded universe."""
         counts = np.zeros(self._padded, np.int64)
         np.add.at(counts, histogram.items[:, 0].astype(np.int64), histogram.counts)
         return counts
@@ -271,6 +275,7 @@ def parity_bits(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
 
 
 def _limit_rows(wanted: float, request: Request) -> int:
+    """κ times the rows wanted: at most all of them for hadamard rows; for dense ones an error where they are too many."""
     rows = max(_MIN_ROWS, math.ceil(_DISTORTION_SHARE * wanted))
     if request.options["projection"] == "hadamard":
         return min(rows, 1 << request.bits)

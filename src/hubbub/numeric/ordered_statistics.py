@@ -101,6 +101,7 @@ def success_chance(signal: float, rows: int, columns: int, order: int) -> float:
 
 
 def _times(matrix: NDArray[np.uint64], bits: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """A packed matrix times a vector of bits, packed."""
     product = gf2.parity_pairs(matrix, gf2.pack(bits[np.newaxis]))
     return gf2.pack(product[np.newaxis]).reshape(-1)
 

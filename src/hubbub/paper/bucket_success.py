@@ -75,6 +75,7 @@ class BucketSuccess:
         return Successes(self.decoder, self.zipf, self.bits, self.people, successes, self.runs)
 
     def _crowd(self, rng: np.random.Generator) -> Histogram:
+        """A crowd of the theorem's kind, or a Zipf crowd."""
         if self.zipf is None:
             return population.heavy(self.people, SHARE, None, self.bits, rng)
         return population.zipf(self.people, self.zipf, ZIPF_VALUES, self.bits, rng)
@@ -93,6 +94,7 @@ def theorem_people(corrected: bool) -> float:
 
 
 def _cells(quick: bool) -> list[BucketSuccess]:
+    """The theorem's crowd in multiples of its people, and Zipf crowds, for both decoders."""
     multiples = _MULTIPLES[::2] if quick else _MULTIPLES
     grid = decades(5, 11, 2)[:: 4 if quick else 1]
     cells = []
@@ -105,6 +107,7 @@ def _cells(quick: bool) -> list[BucketSuccess]:
 
 
 def _setting(quick: bool) -> Setting:
+    """The setting, the same for a quick run."""
     del quick
     return Setting(
         EPSILON,

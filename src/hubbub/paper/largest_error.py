@@ -120,6 +120,7 @@ class LargestError:
 
 
 def _people_cells(quick: bool) -> list[LargestError]:
+    """Every mechanism and calibration, for crowds of a thousand to a billion."""
     grid, runs = (decades(3, 9, 1)[::2], 2) if quick else (decades(3, 9, 2), 10)
     contenders = [NAIVE, *JL.values(), *BUCKET.values(), *GLPS.values()]
     cells = [LargestError(contender, people, BITS, runs) for contender in contenders for people in grid]
@@ -129,6 +130,7 @@ def _people_cells(quick: bool) -> list[LargestError]:
 
 
 def _people_setting(quick: bool) -> Setting:
+    """The setting, the same for a quick run."""
     del quick
     return Setting(
         EPSILON,
@@ -174,6 +176,7 @@ class CentralRegret:
 
 
 def _universe_cells(quick: bool) -> list[LargestError | CentralRegret]:
+    """Every mechanism, and the centralised one, for universes of up to 2^20 values."""
     grid, runs = ((4, 9, 14), 2) if quick else ((2, 4, 6, 8, 10, 12, 14, 16, 18, 20), 10)
     small = [b for b in grid if 2**b <= _MOST_VALUES_SCORED_ONE_BY_ONE]
     cells: list[LargestError | CentralRegret] = []
@@ -185,6 +188,7 @@ def _universe_cells(quick: bool) -> list[LargestError | CentralRegret]:
 
 
 def _universe_setting(quick: bool) -> UniverseSetting:
+    """The setting against the people, with one crowd."""
     return UniverseSetting(**vars(_people_setting(quick)), people=PEOPLE)
 
 

@@ -68,6 +68,7 @@ def write_report(measured: Sequence[Measured[Any, Any]], run: Run, folder: Path)
 
 
 def _to_markdown(report: Report) -> str:
+    """The report as Markdown, which refers to the figures beside it."""
     parts = [f"# {_TITLE}", *report.opening]
     for section in report.sections:
         parts += [f"## {section.title}", *section.paragraphs, f"![{section.title}]({section.figure}.svg)"]
@@ -76,11 +77,13 @@ def _to_markdown(report: Report) -> str:
 
 
 def _markdown_table(table: Table) -> str:
+    """A table as Markdown."""
     lines = [table.headings, tuple("---" for _ in table.headings), *table.rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 
 
 def _to_html(report: Report, folder: Path) -> str:
+    """The report as one web page that holds its figures."""
     body = [f"<h1>{_TITLE}</h1>", *map(_paragraph, report.opening)]
     for section in report.sections:
         picture = base64.b64encode((folder / f"{section.figure}.svg").read_bytes()).decode("ascii")
@@ -95,10 +98,13 @@ def _to_html(report: Report, folder: Path) -> str:
 
 
 def _paragraph(text: str) -> str:
+    """A paragraph as HTML."""
     return f"<p>{html.escape(text)}</p>"
 
 
 def _html_table(table: Table) -> str:
+    """A table as HTML, with a head if it has headings."""
+
     def line(cells: tuple[str, ...], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 

@@ -117,6 +117,7 @@ Result = tuple[str, int, object, float]
 
 
 def _run_cell(job: Job) -> Result:
+    """Run one cell, in any process; its study and place, its row, and seconds of processor time."""
     seed, study, index, cell = job
     started = time.process_time()
     row = cell.run(cell_generator(seed, study, cell))

@@ -53,6 +53,7 @@ def _always_from(rows: Sequence[Successes]) -> str:
 
 
 def _separation(measured: Measured[separation.Setting, Misses | Failures]) -> Section:
+    """The lower bound, who attains it, and the centralised mechanism."""
     setting, rows = measured.setting, measured.rows
     errors = of_type(rows, Misses)
     table = []
@@ -92,6 +93,7 @@ def _separation(measured: Measured[separation.Setting, Misses | Failures]) -> Se
 
 
 def _error_against_people(measured: Measured[largest_error.Setting, Errors]) -> Section:
+    """How the largest error grows with the people."""
     setting, rows = measured.setting, measured.rows
     table = []
     for label, calibration in dict.fromkeys((row.label, row.calibration) for row in rows):
@@ -122,6 +124,7 @@ def _error_against_people(measured: Measured[largest_error.Setting, Errors]) -> 
 
 
 def _error_against_universe(measured: Measured[largest_error.UniverseSetting, Errors | Regret]) -> Section:
+    """How the largest error grows with the universe."""
     setting, rows = measured.setting, measured.rows
     root = setting.people**0.5
     table = []
@@ -147,6 +150,7 @@ def _error_against_universe(measured: Measured[largest_error.UniverseSetting, Er
 
 
 def _smallest_crowd(measured: Measured[smallest_crowd.Setting, Crowd]) -> Section:
+    """The people it takes, and how many fewer one bit takes."""
     setting, rows = measured.setting, measured.rows
     shares = sorted({row.share for row in rows}, reverse=True)
     table, slopes = [], []
@@ -184,6 +188,7 @@ def _smallest_crowd(measured: Measured[smallest_crowd.Setting, Crowd]) -> Sectio
 
 
 def _bucket_success(measured: Measured[bucket_success.Setting, Successes]) -> Section:
+    """Where the Bucket theorem reaches, and where it does not."""
     setting, rows = measured.setting, measured.rows
     table = []
     for exponent in dict.fromkeys(row.zipf for row in rows):

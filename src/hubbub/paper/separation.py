@@ -154,6 +154,7 @@ class Central:
 def _misses(
     label: str, people: int, errors: NDArray[np.float64], regrets: NDArray[np.int64], local: bool = True
 ) -> Misses:
+    """The row of errors and regrets of many runs."""
     return Misses(
         label,
         local,
@@ -192,6 +193,7 @@ class Failure:
 
 
 def _cells(quick: bool) -> list[BestLocal | OfTwo | Central | Failure]:
+    """Everybody who estimates or chooses, for crowds of a hundred to a billion, and the chances of failure."""
     grid = decades(2, 9, 1)[1 if quick else 0 :: 2 if quick else 1]
     cells: list[BestLocal | OfTwo | Central | Failure] = []
     cells += [BestLocal(people, 10_000 if quick else 200_000) for people in grid]
@@ -203,6 +205,7 @@ def _cells(quick: bool) -> list[BestLocal | OfTwo | Central | Failure]:
 
 
 def _setting(quick: bool) -> Setting:
+    """The setting, the same for a quick run."""
     del quick
     fine = tuple(k / 20 for k in range(51))
     return Setting(

@@ -114,6 +114,7 @@ def crowd_size(step: int) -> int:
 
 
 def _cells(quick: bool) -> list[SmallestCrowd]:
+    """Every mechanism, calibration and share."""
     shares, runs = ((0.5, 0.2), 5) if quick else ((0.5, 0.3, 0.2, 0.1, 0.05), 30)
     pairs = [(contender, JL_BITS) for contender in JL.values()]
     pairs += [(c, BITS) for group in (BUCKET, BUCKET_HARD, GLPS_LEAN, GLPS_STAGED) for c in group.values()]
@@ -121,6 +122,7 @@ def _cells(quick: bool) -> list[SmallestCrowd]:
 
 
 def _setting(quick: bool) -> Setting:
+    """The setting, the same for a quick run."""
     del quick
     crowd = f"one value held by the share, all others different; JL-HH: the rest over {JL_TAIL} values"
     return Setting(EPSILON, DELTA, WANTED, crowd)

@@ -159,6 +159,7 @@ def simulate(experiment: Experiment, progress: Callable[[], None] = lambda: None
 
 
 def _run(experiment: Experiment, mechanism: SurveyMechanism, rng: np.random.Generator) -> Outcome:
+    """One run: a crowd, its tally, what is found in it, and how far off that is."""
     if not mechanism.samples_at_once:
         _check_people(experiment, mechanism)
     crowd = experiment.crowd(rng)
@@ -192,6 +193,7 @@ def _check_people(experiment: Experiment, mechanism: SurveyMechanism) -> None:
 
 
 def _run_exponential(experiment: Experiment, rng: np.random.Generator) -> Outcome:
+    """One run of the centralised baseline, which sees every value."""
     if experiment.options:
         raise ParameterError(f"exponential has no options, got option {next(iter(experiment.options))!r}")
     if experiment.delta is not None:
@@ -205,5 +207,6 @@ def _run_exponential(experiment: Experiment, rng: np.random.Generator) -> Outcom
 
 
 def _peak_memory_mb() -> float:
+    """The most memory that this process has had, in MiB."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1 << 20) if sys.platform == "darwin" else peak / (1 << 10)

@@ -255,6 +255,7 @@ class GLPSHeavyHitters(ChannelMechanism):
         return np.concatenate(zeros) + alone - lone_ones, np.concatenate(ones) + lone_ones
 
     def _parts(self, count: int) -> list[slice]:
+        """So many items in parts whose columns fit in memory."""
         chunk = max(1, _AT_ONCE // self.operator.slots)
         return [slice(start, start + chunk) for start in range(0, count, chunk)]
 

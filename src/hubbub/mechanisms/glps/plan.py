@@ -91,6 +91,7 @@ def derive(request: Request) -> dict[str, Any]:
 
 
 def _choose_layout(request: Request) -> Layout:
+    """The sizes of the operator, for the sparsity that was chosen or the paper's."""
     option = request.options["sparsity"]
     if option == "paper":
         delta = float(request.delta) or _ONE_BIT_DELTA

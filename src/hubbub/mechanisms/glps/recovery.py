@@ -66,6 +66,7 @@ def error_bound(rest_norm: float, noise_norm: float, size: int, sparsity: int) -
 
 
 def _recover_faithful(operator: Operator, measured: NDArray[np.float64], size: int) -> Found:
+    """Stage after stage: identify, estimate by medians, keep the largest, subtract."""
     left = measured
     sparsity = operator.layout.sparsity
     found = np.empty((0, operator.sign_rows.shape[1]), np.uint64)
@@ -83,6 +84,7 @@ def _recover_faithful(operator: Operator, measured: NDArray[np.float64], size: i
 
 
 def _recover_refit(operator: Operator, measured: NDArray[np.float64], size: int) -> Found:
+    """Stage after stage: identify, fit all again, keep the largest 2s."""
     left = measured
     found = np.empty((0, operator.sign_rows.shape[1]), np.uint64)
     values: NDArray[np.float64] = np.empty(0)
@@ -105,6 +107,7 @@ def identify(operator: Operator, stage: int, left: NDArray[np.float64], size: in
 
 
 def _identify_in(bits: int, block: Block, left: NDArray[np.float64]) -> NDArray[np.uint64]:
+    """The coordinate that each bucket of one block speaks of, by decoding the signs of its slots."""
     assert block.code is not None  # noqa: S101  # for the type checker
     assert block.inverse is not None  # noqa: S101
     message_bits = bits - block.bucket_bits
