@@ -275,7 +275,7 @@ def parity_bits(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
 
 
 def _limit_rows(wanted: float, request: Request) -> int:
-    """κ times the rows wanted: at most all of them for hadamard rows; for dense ones an error where they are too many."""
+    """κ times the rows wanted; at most all of them for hadamard rows, and an error for dense rows that are too many."""
     rows = max(_MIN_ROWS, math.ceil(_DISTORTION_SHARE * wanted))
     if request.options["projection"] == "hadamard":
         return min(rows, 1 << request.bits)
