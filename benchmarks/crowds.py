@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hubbub.paper.study import CALIBRATIONS, Contender, finds_first
 from hubbub.simulation import population
-from hubbub.simulation.paper.study import CALIBRATIONS, Contender
 
 SEED, WANTED, TAIL = 2010, 0.9, 200
 SHARES = (0.5, 0.2, 0.1)
@@ -85,9 +85,9 @@ class Case:
     def _found(self, people: int, runs: int, rng: np.random.Generator) -> Iterator[bool]:
         """Of each run, whether the answer is the value."""
         contender = Contender("", "glps", {**LAYOUTS[self.layout], "calibration": self.calibration})
-        for survey in islice(contender.surveys(people, self.bits, rng), runs):
+        for mechanism in islice(contender.mechanisms(people, self.bits, rng), runs):
             crowd = population.heavy(people, self.share, TAIL, self.bits, rng)
-            yield survey.finds_first(crowd, rng)
+            yield finds_first(mechanism, crowd, rng)
 
 
 def people_for(trials: Trials, chance: float) -> float:

@@ -30,7 +30,6 @@ from hubbub import (
     find_hitters,
     mechanism_for,
 )
-from hubbub.model.mechanism import TallySampler
 from hubbub.simulation import population
 from hubbub.simulation.rehearsal import rehearse
 
@@ -143,7 +142,7 @@ def run(cell: Cell, number: int, seed: int) -> Row:
         "x", domain, cell.epsilon, None, cell.mechanism, dict(cell.options), cell.people, public_seed=rng.bytes(32)
     )
     built = mechanism_for(survey)
-    if isinstance(built, TallySampler):
+    if built.samples_at_once:
         tally = built.sample_tally(crowd, rng)
     else:
         words = SeededWords(int(rng.integers(2**62)))

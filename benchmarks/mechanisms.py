@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 
 import hubbub
 from hubbub import BulkWords, Histogram, Integers, Mechanism, Query, Survey, Tally, create_survey, mechanism_for
-from hubbub.mechanisms.channels import LaplaceChannel
-from hubbub.mechanisms.jl_hh import HadamardJLHeavyHitters
-from hubbub.model.mechanism import Items, TallySampler
+from hubbub.mechanisms.registry import REGISTRY
+from hubbub.model.mechanism import Items
 from hubbub.numeric.hadamard import transform
 from hubbub.simulation import population
 from hubbub.simulation.rehearsal import seeded_public_seed
@@ -39,12 +38,6 @@ MILLION = 1_000_000
 ACCURACY_BITS, EPSILONS, CROWDS = 12, ("0.5", "1", "2", "4"), (100_000, MILLION)
 ACCURACY_KINDS = ("jl onebit hadamard", "jl tight hadamard", "jl paper hadamard", "naive-laplace")
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-OPTIONS = {
-    "naive-laplace": (),
-    "jl": ("calibration", "projection"),
-    "bucket": ("calibration", "decoder"),
-    "tree": ("size",),
-}
 
 Row = dict[str, Any]
 
@@ -80,7 +73,8 @@ WARM_UP = {kind: {"bucket": 32, "tree": 24}.get(kind.split()[0], 8) for kind, _,
 def build(kind: str, bits: int, epsilon: str = EPSILON, reports: int = EXPECTED_REPORTS, seed: int = SEED) -> Survey:
     """The survey of a case, the same each time."""
     name, *values = kind.split()
-    options, public_seed = dict(zip(OPTIONS[name], values, strict=True)), seeded_public_seed(seed)
+    names = [option.name for option in REGISTRY[name].about.options]  # a case gives the first of them
+    options, public_seed = dict(zip(names, values, strict=False)), seeded_public_seed(seed)
     return create_survey(kind, Integers(bits), epsilon, None, name, options, reports, public_seed=public_seed)
 
 
@@ -163,8 +157,8 @@ def measure(kind: str, bits: int, people: int) -> Row:
     spent, tally = run_reports(survey, mechanism, stream(crowd, people, batch))
     times["encode"], times["tally"] = np.min([spent, *passes], axis=0)
     sizes = {"reports_peak_mib": peak_mib()}
-    laplace = isinstance(getattr(mechanism, "channel", None), LaplaceChannel)
-    if laplace and isinstance(mechanism, TallySampler):
+    laplace = "answers" in (mechanism.report_dtype.names or ())
+    if laplace and mechanism.samples_at_once:
         tally = mechanism.sample_tally(crowd, np.random.default_rng(SEED))
     times["decode"] = best(lambda: mechanism.discover(tally, Query(top=20)))
     sizes["decode_peak_mib"] = peak_mib()
@@ -179,7 +173,7 @@ def measure(kind: str, bits: int, people: int) -> Row:
     else:
         rows = np.random.default_rng(SEED).integers(0, cells, people)
         times["numpy"] = best(lambda: np.bincount(rows, minlength=cells))
-    if isinstance(mechanism, HadamardJLHeavyHitters):
+    if "hadamard" in kind:
         spectrum = np.random.default_rng(SEED).integers(-1000, 1000, 2**bits)
         times["transform"] = best(lambda: transform(spectrum))
 

@@ -16,7 +16,7 @@ from scipy import stats
 from hubbub.errors import LeftOverBytes, ParameterError
 from hubbub.mechanisms.registry import load_survey, mechanism_for
 from hubbub.model.estimates import MIN_LEVEL, Query
-from hubbub.model.mechanism import Histogram, Items, Mechanism, TallySampler, run_protocol
+from hubbub.model.mechanism import Histogram, Items, Mechanism, run_protocol
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
 from hubbub.numeric.randomness import SeededWords
@@ -190,8 +190,7 @@ def check_items_outside_are_refused(make_survey: MakeSurvey) -> None:
             (mechanism.randomize, outside, words),
             (mechanism.estimate, tally, outside),
         ]
-        if isinstance(mechanism, TallySampler):
-            calls.append((mechanism.sample_tally, crowd, np.random.default_rng(1)))
+        calls.append((mechanism.sample_tally, crowd, np.random.default_rng(1)))
         for call, *arguments in calls:
             message = _assert_refused("an item outside the domain", call, *arguments)
             assert beyond == survey.domain.size or str(beyond) not in message, "an item must not be quoted"
@@ -349,10 +348,10 @@ def check_nothing_to_find(make_survey: MakeSurvey) -> None:
 
 
 def check_sampler_has_the_law(make_survey: MakeSurvey) -> None:
-    """Where there is a `sample_tally`, its cells have the law of the per-person path, singly and together."""
+    """Where tallies are sampled at once, their cells have the law of the per-person path, singly and together."""
     survey = make_survey(public_seed(6))
     mechanism = mechanism_for(survey)
-    if not isinstance(mechanism, TallySampler):
+    if not mechanism.samples_at_once:
         return
     counts = [9, 5, 2, 1]
     items = crowd_items(survey, counts)

@@ -312,13 +312,18 @@ def test_candidates_of_tiny_crowds(mechanism: str, people: int) -> None:
     assert got.candidate_limit > people
 
 
+def finds(found: Estimates) -> SimpleNamespace:
+    """A mechanism that finds this, with Gaussian counts."""
+    return SimpleNamespace(discover=lambda *_: found, count_law=gaussian_law)
+
+
 def test_priors_of_a_search_make_its_confidence() -> None:
     """Where a search says how likely each value was beforehand, the doubt is its tail over that and not over N."""
     survey = create_survey("x", Integers(40), 1)
     found = Estimates(np.array([[7]], np.uint64), np.array([500.0]), np.array([100.0]), 400.0, 600.0)
     priors = np.log([0.01])
     tally = Tally(survey.survey_id, 10_000, np.zeros(1, np.int64))
-    decoders = (SimpleNamespace(discover=lambda *_, e=each: e) for each in (found, replace(found, log_priors=priors)))
+    decoders = (finds(each) for each in (found, replace(found, log_priors=priors)))
     plain, likely = (find_hitters(survey, tally, Query(), decoder).hitters[0] for decoder in decoders)
     assert plain.confidence == 0
     assert likely.confidence == pytest.approx(1 - float(normal_tail(5.0)) / 0.01)
@@ -331,5 +336,5 @@ def test_doubts_of_a_search_are_in_its_confidence() -> None:
     tally = Tally(survey.survey_id, 10_000, np.zeros(1, np.int64))
     for doubt, confidence in ((None, 1.0), (0.003, 0.997), (2.0, 0.0)):
         found = replace(sure, doubts=None if doubt is None else np.array([doubt]))
-        (hitter,) = find_hitters(survey, tally, Query(), SimpleNamespace(discover=lambda *_, e=found: e)).hitters
+        (hitter,) = find_hitters(survey, tally, Query(), finds(found)).hitters
         assert hitter.confidence == pytest.approx(confidence)

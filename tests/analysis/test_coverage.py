@@ -185,7 +185,8 @@ def test_what_is_found_beyond_the_rows_shown_is_taken_away_too() -> None:
 
         def __init__(self, built) -> None:
             self.built = built
-            self.estimate_beside, self.count_law, self.estimate = built.estimate_beside, built.count_law, built.estimate
+            self.estimate_beside, self.count_law = built.estimate_beside, built.count_law
+            self.most_subtracted = built.most_subtracted
 
         def discover(self, tally: Tally, query: Query) -> Estimates:
             """As the mechanism does."""

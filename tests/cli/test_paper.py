@@ -17,7 +17,7 @@ from matplotlib.image import imread
 from typer.testing import CliRunner
 
 from hubbub.cli.main import app
-from hubbub.simulation.paper.run import STUDIES
+from hubbub.paper.run import STUDIES
 
 
 def run(*arguments: str):

@@ -33,7 +33,7 @@ from hubbub.collector.state import Collector
 from hubbub.mechanisms.registry import REGISTRY
 from hubbub.numeric.hashing import Purpose, derive_key, hash_uint64
 from hubbub.numeric.text_paths import path_bits, text_paths
-from hubbub.simulation.paper.run import STUDIES
+from hubbub.paper.run import STUDIES
 from hubbub.store.reports import Batch, append
 from hubbub.store.store import Store
 from hubbub.store.tokens import replace_token

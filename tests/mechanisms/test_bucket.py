@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from hubbub import Categories, Histogram, Integers, Query, Text, create_survey, mechanism_for
-from hubbub.analysis import theorems
 from hubbub.model.tally import Tally
 from hubbub.numeric import gf2
+from hubbub.paper import theorems
 from hubbub.simulation import population
 from hubbub.testing import public_seed
 

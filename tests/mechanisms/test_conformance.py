@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
-from hubbub import ParameterError, SeededWords, mechanism_for
+from hubbub import Histogram, ParameterError, SeededWords, mechanism_for, run_protocol
 from hubbub.mechanisms.registry import REGISTRY, create_survey
 from hubbub.model.domain import Categories, Integers
 from hubbub.model.survey import Survey
+from hubbub.model.tally import Tally
 from hubbub.testing import CHECKS, MakeSurvey, public_seed
 
 
@@ -60,6 +62,64 @@ def test_there_are_cases() -> None:
 def test_conformance(name: str, options: dict[str, str], check) -> None:
     """Every registered mechanism keeps every promise of the interface."""
     check(maker(name, options))
+
+
+def forgeries(mechanism, items: np.ndarray) -> Iterator[np.ndarray]:
+    """Valid reports, one at a time, of somebody who does not keep to the protocol but for the id."""
+    report = mechanism.randomize(items[:1], SeededWords(2).draw(1, mechanism.words_per_report))
+    field = mechanism.report_dtype.names[1]
+    contents: list = list(range(256))
+    if field == "answers":
+        patterns = mechanism.answers(items).astype(np.int64)
+        extremes = [np.sign(2 * pattern - (pattern.min() >= 0)) * mechanism.channel.largest for pattern in patterns]
+        contents = [sign * extreme for extreme in extremes for sign in (1, -1)]
+    for content in contents:
+        report[field] = content
+        if mechanism.validate(report).all():
+            yield report
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_one_report_moves_a_count_by_its_influence_at_most(name: str, options: dict[str, str]) -> None:
+    """However a report is forged, no count moves by more than `influence`; the worst come within 2 % of it."""
+    survey = maker(name, options)(public_seed(1))
+    mechanism = mechanism_for(survey)
+    items = survey.domain.encode([f"value {number}" for number in range(8)])
+    tally = run_protocol(mechanism, items, SeededWords(3).draw(8, mechanism.words_per_report), survey.survey_id)
+    before = mechanism.estimate(tally, items).counts
+    moved = []
+    for report in forgeries(mechanism, items):
+        cells = tally.cells.copy()
+        mechanism.accumulate(cells, report)
+        moved.append(mechanism.estimate(Tally(survey.survey_id, 9, cells), items).counts - before)
+    most, least = mechanism.influence
+    assert 0.98 * most <= np.max(moved) <= most * (1 + 1e-5)
+    assert 0.98 * least >= np.min(moved) >= least * (1 + 1e-5)
+
+
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_the_facts_fit_together(name: str, options: dict[str, str]) -> None:
+    """A bound is above the noise and grows with the people; the law of a count has the noise's variance."""
+    survey = maker(name, options)(public_seed(1))
+    mechanism = mechanism_for(survey)
+    crowd = Histogram(survey.domain.encode(["value 1", "value 2"]), np.array([900, 100]))
+    assert mechanism.error_bound(1000, crowd.norm, 0.05) > 1.9 * mechanism.noise_stderr(1000)
+    assert mechanism.largest_error_bound(crowd, 0.05) > mechanism.noise_stderr(1000)
+    assert mechanism.noise_stderr(4000) == pytest.approx(2 * mechanism.noise_stderr(1000))
+    law = mechanism.count_law(1000)
+    assert math.sqrt(law.variance(np.zeros(1))[0]) == pytest.approx(mechanism.noise_stderr(1000), rel=1e-3)
+    assert mechanism.noise_draws <= mechanism.words_per_report
+    tally = mechanism.sample_tally(crowd, np.random.default_rng(1))
+    assert tally.count == 1000
+    counts = mechanism.counts_of_all(tally)
+    assert counts.shape == (survey.domain.size,)
+    if mechanism.bounds_every_count:
+        assert counts == pytest.approx(mechanism.estimate(tally, every_item(survey)).counts)
+
+
+def every_item(survey: Survey) -> np.ndarray:
+    """All items of a small universe."""
+    return np.arange(survey.domain.size, dtype=np.uint64)[:, np.newaxis]
 
 
 @pytest.mark.parametrize(("name", "options"), CASES)

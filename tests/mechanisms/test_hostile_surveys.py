@@ -22,11 +22,10 @@ NUMBERS = [
     *("1_0", " 1", "1e3", "٣", "0x1", "9" * 100_000, "0." + "3" * 100_000, "1E+400", "1E-400", "1E+99", "1E-99", "\0"),
 ]
 CASES = {
-    **{f"jl {calibration}": ("jl", {"calibration": calibration}) for calibration in ("onebit", "paper", "tight")},
-    **{f"bucket {calibration}": ("bucket", {"calibration": calibration}) for calibration in ("onebit", "tight")},
-    **{f"glps {calibration}": ("glps", {"calibration": calibration}) for calibration in ("onebit", "tight")},
-    "naive-laplace": ("naive-laplace", {}),
-    "tree": ("tree", {}),
+    " ".join([name, *options.values()]): (name, options)
+    for name, entry in REGISTRY.items()
+    for choices in [next((option.choices for option in entry.about.options if option.name == "calibration"), ())]
+    for options in [{"calibration": choice} for choice in choices] or [{}]
 }
 
 

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from hubbub import Categories, Histogram, Integers, ParameterError, Query, create_survey, mechanism_for
-from hubbub.analysis import theorems
 from hubbub.model.tally import Tally
+from hubbub.paper import theorems
 from hubbub.simulation import population
 from hubbub.testing import public_seed
 
@@ -96,7 +96,7 @@ def test_noise_and_distortion(projection: str) -> None:
         sums = ((1 - 2 * bits) * counts[:, np.newaxis]).sum(axis=0)
         clean = Tally(mechanism.survey_id, people, sums)
         distortion.append(mechanism.estimate(clean, absent).counts)
-        noisy = Tally(mechanism.survey_id, people, mechanism.channel.sample(np.zeros_like(sums), people, rng))
+        noisy = Tally(mechanism.survey_id, people, mechanism.channel.noise.sample_sums(people, sums.shape, rng))
         noise.append(mechanism.estimate(noisy, absent).counts)
     scale = theorems.laplace_scale(1, 1e-6)
     assert np.std(noise) / (scale * math.sqrt(2 * people)) == pytest.approx(1, abs=0.1)
@@ -136,8 +136,9 @@ def test_items_beyond_the_universe_are_never_found() -> None:
 
 
 def test_a_dense_projection_has_no_shortcut() -> None:
-    """Only hadamard rows offer sample_tally; unlisted people are refused by it."""
-    assert not hasattr(jl(8, 1000, projection="dense"), "sample_tally")
+    """Only hadamard rows are sampled at once; unlisted people are refused either way."""
+    assert not jl(8, 1000, projection="dense").samples_at_once
+    assert jl(8, 1000).samples_at_once
     crowd = Histogram(np.array([[1]], np.uint64), np.array([5]), singletons=3)
     with pytest.raises(ParameterError, match="3 singletons"):
         jl(8).sample_tally(crowd, np.random.default_rng(1))

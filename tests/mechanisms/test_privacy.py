@@ -205,7 +205,7 @@ def test_two_values_differ_as_the_channel_says(name: str, step: int) -> None:
     """No two items' answers differ by more than `step` in a row, or in more rows than `changed`."""
     mechanism = mechanism_for(survey_of(name, {"calibration": "tight"}, bits=6))
     items = some_items(mechanism, mechanism.survey, 64)
-    answers = mechanism.answers(mechanism.sign_bits(items)).astype(int)
+    answers = mechanism.answers(items).astype(int)
     apart = np.abs(answers[:, np.newaxis] - answers[np.newaxis])
     assert apart.max() == step == mechanism.channel.step
     assert (apart > 0).sum(axis=2).max() <= mechanism.channel.changed == mechanism.rows

@@ -13,17 +13,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from scipy.special import zeta
-from tests.mechanisms import test_bucket, test_glps_hh, test_privacy
+from tests.mechanisms import test_bucket, test_glps, test_privacy
 
 from hubbub import Histogram, Integers, Query, create_survey, mechanism_for
-from hubbub.analysis import groups, theorems
+from hubbub.analysis import groups
 from hubbub.errors import HubbubError
-from hubbub.mechanisms import bucket, channels, glps_plan, jl_hh, naive_laplace
+from hubbub.mechanisms import bucket, calibration, channels, jl_hh, naive_laplace
 from hubbub.mechanisms.bucket import Bucket
+from hubbub.mechanisms.glps import plan, recovery
+from hubbub.mechanisms.glps.operator import Layout
 from hubbub.model.domain import Categories
 from hubbub.numeric import composition
 from hubbub.numeric.sampling import DiscreteLaplace
-from hubbub.numeric.sparse_operator import Layout
+from hubbub.paper import theorems
 from hubbub.simulation import population
 from hubbub.testing import public_seed
 
@@ -110,8 +112,8 @@ def e9() -> None:
     people, size = 10**6, 2**16
     for delta, ratio in ((1e-6, 5.2565), (1e-3, 3.7170)):
         scale = theorems.laplace_scale(1, delta)
-        error = theorems.jl_laplace_error(people, size, 1e6, size, scale, 0.05, hadamard=True)
-        assert error / theorems.naive_error(people, size, 1, 0.05) == pytest.approx(ratio, rel=1e-4)
+        error = jl_hh.laplace_error(people, size, 1e6, size, scale, 0.05, hadamard=True)
+        assert error / naive_laplace.largest_error(people, size, 1, 0.05) == pytest.approx(ratio, rel=1e-4)
 
 
 def e10() -> None:
@@ -120,7 +122,7 @@ def e10() -> None:
     assert math.exp(-math.sqrt(6 * math.log(2 / beta))) > beta  # P(|X| > b·√(6·ln(2/β))) for one term
     assert math.exp(-math.sqrt(6) * math.log(2 / beta)) <= beta  # and T_β as printed holds
     assert 6 * math.log(24 * 36) <= 1000
-    noise = theorems.bucket_needed_count(1000, 0.0, 36, 1.0)
+    noise = bucket.needed_count(1000, 0.0, 36, 1.0)
     assert noise == pytest.approx(2 * math.sqrt(6 * 1000 * math.log(24 * 36)))
 
 
@@ -134,25 +136,25 @@ def e11() -> None:
 def e12() -> None:
     """Chebyshev: variance c/4 leaves β/3k₁ beyond half of √(3·k₁·c/β); the printed t is four times that."""
     rows, norm = 36, 7.0
-    assert theorems.bucket_needed_count(1000, norm, rows, 0.0) == pytest.approx(math.sqrt(432) * norm)
-    half = theorems.bucket_needed_count(1000, norm, rows, 0.0) / 2
+    assert bucket.needed_count(1000, norm, rows, 0.0) == pytest.approx(math.sqrt(432) * norm)
+    half = bucket.needed_count(1000, norm, rows, 0.0) / 2
     assert norm**2 / 4 / half**2 == pytest.approx(0.25 / (3 * rows))
     assert 2 * math.sqrt(12 * rows / 0.25) * norm == pytest.approx(4 * 2 * half)
 
 
 def e13() -> None:
     """The noise counts twice; the lemma holds as printed, since 2√x ≤ x for x = ln(24·k₁) from k₁ = 3 on."""
-    assert theorems.bucket_needed_count(10**6, 0.0, 36, SCALE) == pytest.approx(
+    assert bucket.needed_count(10**6, 0.0, 36, SCALE) == pytest.approx(
         2 * SCALE * math.sqrt(6 * 10**6 * math.log(24 * 36))
     )
     for rows in range(3, 600):
-        printed = theorems.bucket_needed_count(10**6, 50.0, rows, SCALE, corrected=False)
-        assert theorems.bucket_needed_count(10**6, 50.0, rows, SCALE) <= printed
+        printed = bucket.needed_count(10**6, 50.0, rows, SCALE, corrected=False)
+        assert bucket.needed_count(10**6, 50.0, rows, SCALE) <= printed
 
 
 def e14() -> None:
     """As printed 8√2; Lemma 4.6 at β = 1/4 says 2√48; Chebyshev's √12 is below both, so the theorem holds."""
-    printed, proved = (theorems.bucket_needed_count(1, 1.0, 1, 0.0, corrected=c) for c in (False, True))
+    printed, proved = (bucket.needed_count(1, 1.0, 1, 0.0, corrected=c) for c in (False, True))
     assert printed == pytest.approx(8 * math.sqrt(2))
     assert proved == pytest.approx(math.sqrt(12))
     assert proved < printed < 2 * math.sqrt(48)
@@ -182,7 +184,7 @@ def e15() -> None:
     for exponent, holds in ((0.86, False), (0.87, True)):  # v₁ at least the norm of the others
         assert (zeta(2 * exponent) - 1 <= 1) == holds
     for exponent, holds in ((6.0, False), (6.1, True)):  # and 8·√(2·log₂ 12N) times that, at 2^32
-        alone = theorems.bucket_needed_count(1, math.sqrt(zeta(2 * exponent) - 1), math.log2(12 * 2**32), 0.0, False)
+        alone = bucket.needed_count(1, math.sqrt(zeta(2 * exponent) - 1), math.log2(12 * 2**32), 0.0, False)
         assert (alone <= 1) == holds
 
 
@@ -225,7 +227,7 @@ def e21() -> None:
     """α of Theorem 4.2 is n/√s for its s, grows like n^(5/6), and holds but for a chance of 1/4 + β."""
     given = (2**32, 1, 1e-6, 0.1)
     error, failure = theorems.glps_paper_error(10**6, *given)
-    assert error == pytest.approx(10**6 / math.sqrt(theorems.glps_sparsity(10**6, *given)))
+    assert error == pytest.approx(10**6 / math.sqrt(plan.paper_sparsity(10**6, *given)))
     assert theorems.glps_paper_error(64 * 10**6, *given)[0] == pytest.approx(32 * error)
     assert failure == pytest.approx(0.35)
 
@@ -242,7 +244,7 @@ def e22() -> None:
 
 def e23() -> None:
     """Noise counted by slots is far less than for all rows."""
-    test_glps_hh.test_scales()
+    test_glps.test_scales()
 
 
 def e24() -> None:
@@ -291,7 +293,7 @@ def e29() -> None:
     terms = []
     for epsilon in (1.0, 0.1):
         scale = theorems.laplace_scale(epsilon, 1e-6, 684)
-        both, noise = (theorems.bucket_needed_count(10**6, norm, 36, scale) for norm in (50.0, 0.0))
+        both, noise = (bucket.needed_count(10**6, norm, 36, scale) for norm in (50.0, 0.0))
         terms.append((both - noise, noise))
     assert terms[0][0] == pytest.approx(terms[1][0])
     assert terms[1][1] == pytest.approx(10 * terms[0][1])
@@ -300,7 +302,7 @@ def e29() -> None:
 def e30() -> None:
     """The noise of `paper` is for the rows there are, which are many times s·log₂(N/s)."""
     for layout in ("staged", "lean"):
-        mechanism = test_glps_hh.glps(calibration="paper", sparsity=4, layout=layout)
+        mechanism = test_glps.glps(calibration="paper", sparsity=4, layout=layout)
         rows = mechanism.layout.cells
         assert rows > 10 * 4 * math.log2(mechanism.survey.domain.size / 4)
         assert 1 / float(mechanism.channel.noise.rate) == pytest.approx(math.sqrt(8 * rows * math.log(1e6)), rel=1e-9)
@@ -308,7 +310,7 @@ def e30() -> None:
 
 def e31() -> None:
     """Noise is divided by κ, which grows with log(N/s): it must be at least, not at most, of that order."""
-    errors = [theorems.glps_recovery_error(0.0, 100.0, 2**bits, 4) for bits in (10, 20, 60)]
+    errors = [recovery.error_bound(0.0, 100.0, 2**bits, 4) for bits in (10, 20, 60)]
     assert errors == sorted(errors, reverse=True)
     assert errors[0] > errors[-1]
 
@@ -338,9 +340,9 @@ class Mutant(NamedTuple):
 
 
 REAL = SimpleNamespace(
-    needed=theorems.bucket_needed_count,
+    needed=bucket.needed_count,
     failure=theorems.lower_bound_failure,
-    calibrate=channels.calibrate_noise,
+    calibrate=calibration.calibrate_noise,
     each=composition.theorem_each,
     limit_rows=jl_hh._limit_rows,
     constant=theorems.moment_constant,
@@ -370,7 +372,7 @@ def collisions_by_epsilon(people, norm, rows, scale, corrected=True, beta=0.25):
 
 
 MUTANTS = [
-    Mutant(e1, jl_hh, "LaplaceChannel", lambda *a, **k: channels.LaplaceChannel(*a, **{**k, "step": 1})),
+    Mutant(e1, calibration, "LaplaceChannel", lambda *a, **k: channels.LaplaceChannel(*a, **{**k, "step": 1})),
     Mutant(e2, composition, "theorem_each", lambda *a: 3 * REAL.each(*a)),
     Mutant(e3, jl_hh, "_limit_rows", lambda wanted, request: 1 << request.bits),
     Mutant(e4, theorems, "jl_paper_rows", lambda n, size, beta: math.log(size + 1) * math.log(2 / beta) * n**2),
@@ -385,13 +387,15 @@ MUTANTS = [
         "DiscreteLaplace",
         SimpleNamespace(with_rate=lambda rate: DiscreteLaplace.with_rate(2 * rate)),
     ),
-    Mutant(e9, theorems, "naive_error", lambda n, size, epsilon, beta: 2 * math.sqrt(n * math.log(2 * size / beta))),
+    Mutant(
+        e9, naive_laplace, "largest_error", lambda n, size, epsilon, beta: 2 * math.sqrt(n * math.log(2 * size / beta))
+    ),
     Mutant(e9, theorems, "laplace_scale", lambda epsilon, delta, times=1: math.sqrt(8 * times) / epsilon),
-    Mutant(e10, theorems, "bucket_needed_count", with_ln),
+    Mutant(e10, bucket, "needed_count", with_ln),
     Mutant(e11, theorems, "moment_constant", lambda k: 2 * math.sqrt(math.pi * k) * math.exp(k / 2 - 1 / (6 * k))),
-    Mutant(e12, theorems, "bucket_needed_count", without_collisions),
-    Mutant(e13, theorems, "bucket_needed_count", noise_once),
-    Mutant(e14, theorems, "bucket_needed_count", without_collisions),
+    Mutant(e12, bucket, "needed_count", without_collisions),
+    Mutant(e13, bucket, "needed_count", noise_once),
+    Mutant(e14, bucket, "needed_count", without_collisions),
     Mutant(e15, Bucket, "_decode_vote", Bucket._decode_soft),
     Mutant(e16, bucket, "calibrate_noise", lambda *a, changed, **k: REAL.calibrate(*a, changed=changed - 1, **k)),
     Mutant(e17, theorems, "rank_deficiency_chance", lambda rows, columns: 0.0),
@@ -399,7 +403,7 @@ MUTANTS = [
     Mutant(e19, Bucket, "_in_universe", lambda self, item: True),
     Mutant(e20, theorems, "bucket_operations", lambda people, bits, trials: people * trials * bits**3),
     Mutant(e21, theorems, "glps_paper_error", lambda n, *rest: (math.sqrt(n), 0.35)),
-    Mutant(e21, theorems, "glps_sparsity", lambda *rest: 1.0),
+    Mutant(e21, plan, "paper_sparsity", lambda *rest: 1.0),
     Mutant(e23, Layout, "slots", property(lambda self: self.cells)),
     Mutant(e24, groups, "group_surveys", lambda survey, count: [survey] * count),
     Mutant(
@@ -408,10 +412,10 @@ MUTANTS = [
     Mutant(e25, theorems, "lower_bound_failure", lambda regret, epsilon, delta=0.0: REAL.failure(regret, epsilon)),
     Mutant(e26, theorems, "lower_bound_rmse", lambda epsilon, delta=0.0: math.exp(epsilon) / 2),
     Mutant(e27, theorems, "lower_bound_failure", lambda regret, epsilon, delta=0.0: 0.05 * math.log2(10**6)),
-    Mutant(e28, theorems, "bucket_needed_count", without_collisions),
-    Mutant(e29, theorems, "bucket_needed_count", collisions_by_epsilon),
-    Mutant(e30, glps_plan, "calibrate_noise", lambda *a, queries, **k: REAL.calibrate(*a, queries=64, **k)),
-    Mutant(e31, theorems, "glps_recovery_error", lambda rest, noise, size, s: noise * math.log2(size / s)),
+    Mutant(e28, bucket, "needed_count", without_collisions),
+    Mutant(e29, bucket, "needed_count", collisions_by_epsilon),
+    Mutant(e30, plan, "calibrate_noise", lambda *a, queries, **k: REAL.calibrate(*a, queries=64, **k)),
+    Mutant(e31, recovery, "error_bound", lambda rest, noise, size, s: noise * math.log2(size / s)),
     Mutant(e32, theorems, "moment_constant", lambda k: REAL.constant(k) / max(k / 2 - 1, 0.5)),
     Mutant(e33, composition, "theorem_each", lambda *a: REAL.each(*a) / 2),
 ]

@@ -10,7 +10,7 @@ import pytest
 from hubbub import Histogram, Integers, ParameterError, SeededWords, create_survey, mechanism_for
 from hubbub.simulation import exponential, population
 from hubbub.simulation.experiment import Experiment, simulate
-from hubbub.simulation.rehearsal import check_draws, noise_draws, rehearse
+from hubbub.simulation.rehearsal import check_draws, rehearse
 from hubbub.testing import assert_binomial
 
 
@@ -79,9 +79,9 @@ def test_noise_draws_are_counted_and_limited() -> None:
     """One per coordinate for Laplace noise, one per person for a bit; too many are refused with a way out."""
     survey = create_survey("x", Integers(32), 1, None, "bucket", {"calibration": "paper"}, 1000)
     mechanism = mechanism_for(survey)
-    assert noise_draws(mechanism, 10) == 6840
+    assert mechanism.noise_draws == 684
     one_bit = mechanism_for(create_survey("x", Integers(32), 1, None, "bucket"))
-    assert noise_draws(one_bit, 10) == 10
+    assert one_bit.noise_draws == 1
     check_draws(mechanism, 292_397, "use simulate")
     with pytest.raises(ParameterError, match="use simulate"):
         check_draws(mechanism, 292_398, "use simulate")
@@ -105,7 +105,7 @@ def test_experiments_repeat_from_their_seed() -> None:
 
     def run(seed: int) -> dict:
         crowd = lambda rng: population.zipf(20_000, 1.2, 100, 10, rng)  # noqa: E731
-        result = simulate(Experiment("jl", 20_000, crowd, 10, runs=3, seed=seed))
+        result = simulate(Experiment("jl", 20_000, crowd, 10, runs=3, seed=seed)).to_json()
         return {key: value for key, value in result.items() if key not in ("seconds", "peak_memory_mb")}
 
     assert run(1) == run(1)
@@ -116,8 +116,26 @@ def test_dense_experiments_go_person_by_person() -> None:
     """No shortcut for a dense projection: it runs within its limit and refuses beyond."""
     crowd = lambda rng: population.heavy(20_000, 0.5, 5, 8, rng)  # noqa: E731
     result = simulate(Experiment("jl", 20_000, crowd, 8, options={"projection": "dense"}, runs=2, seed=1))
-    assert result["success_rate"] == 1
-    assert result["max_error"] <= result["bound"]
+    assert result.success_rate == 1
+    assert result.max_error <= result.bound
     huge = Experiment("jl", 300_000_000, crowd, 1, epsilon="0.01", options={"projection": "dense"})
     with pytest.raises(ParameterError):
         simulate(huge)
+
+
+def test_everybody_reports_where_sums_cannot_be_drawn_at_once() -> None:
+    """People who are alone with their value are listed for `tree`, with values of their own, and so none is lost."""
+    rng = np.random.default_rng(4)
+    alone = population.heavy(3000, 0.3, None, 40, rng)
+    crowd = population.listed(alone, 40, rng)
+    assert (crowd.people, crowd.singletons, len(crowd.items)) == (3000, 0, 2101)
+    assert len(np.unique(crowd.items, axis=0)) == 2101
+    assert np.array_equal(crowd.items[0], alone.items[0])
+    assert crowd.norm == pytest.approx(alone.norm)
+    assert population.listed(crowd, 40, rng) is crowd
+    result = simulate(Experiment("tree", 3000, lambda rng: population.heavy(3000, 0.5, None, 40, rng), 40, seed=1))
+    assert result.success_rate == 1
+    assert result.max_error > 5  # the noise of 3,000 reports; with the others lost, nothing would be left of it
+    tree = mechanism_for(create_survey("x", Integers(40), 1))
+    with pytest.raises(ParameterError, match="all listed, got 2100 singletons"):
+        tree.sample_tally(alone, rng)

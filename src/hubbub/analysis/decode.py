@@ -3,7 +3,7 @@
 Candidates are values named in advance, in public. There are few of them beside the universe, so a smaller count is
 enough to see one: the search and the list each get half of the level, and the list divides its half by its own length.
 
-Tails are those of the law that the mechanism states for its counts. Of a decoder that states none they are Gaussian.
+Tails are those of the law that the mechanism states for its counts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Protocol, overload, runtime_checkable
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,46 +21,21 @@ from hubbub.analysis.intervals import simultaneous_width
 from hubbub.errors import ParameterError
 from hubbub.mechanisms.registry import mechanism_for
 from hubbub.mechanisms.selection import FOUND_95
+from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.domain import OTHER, Domain
 from hubbub.model.estimates import Answer, Estimates, Hitter, Query
-from hubbub.model.mechanism import Decoder, Items
+from hubbub.model.mechanism import Items
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
 from hubbub.numeric.bulk_items import encode_items
-from hubbub.numeric.count_law import CountLaw, gaussian_law
-
-_SUBTRACTED = 4096  # known values that are taken away, at most
-
-
-@runtime_checkable
-class SubtractingDecoder(Protocol):
-    """What a mechanism offers where values already found can be taken out of the sums before others are counted."""
-
-    def estimate_beside(self, tally: Tally, items: Items, found: Items) -> Estimates:
-        """Counts of the items in what is left when the values already found are taken away, and of those found."""
-
-
-@runtime_checkable
-class UnevenDecoder(Protocol):
-    """What a mechanism offers that finds some values more easily than others."""
-
-    def limits_for(self, tally: Tally, items: Items, query: Query) -> NDArray[np.float64]:
-        """How many must hold each item for `discover` to find it with a chance of about 95 %."""
-
-
-@runtime_checkable
-class LawfulDecoder(Protocol):
-    """What a mechanism offers that knows the law of its counts."""
-
-    def count_law(self, people: int) -> CountLaw:
-        """The law of a count, but for the collisions that its standard error holds as well."""
+from hubbub.numeric.count_law import CountLaw
 
 
 def find_hitters(
     survey: Survey,
     tally: Tally,
     query: Query | None = None,
-    decoder: Decoder | None = None,
+    decoder: SurveyMechanism | None = None,
     candidates: Iterable[object] | None = None,
     all_candidates: bool = False,
 ) -> Answer:
@@ -74,7 +49,7 @@ def find_hitters(
         The sums of its reports.
     query : Query, optional
         How many values, and how sure.
-    decoder : Decoder, optional
+    decoder : SurveyMechanism, optional
         The survey's mechanism, where the caller has built it already.
     candidates : iterable of values, optional
         Values named before anybody looked at the tally; those outside the domain are left out. They are seen from a
@@ -90,7 +65,7 @@ def find_hitters(
         if tally.count == 0:
             return Answer(0, math.inf, ())
         found = decoder.discover(tally, query)
-        rows = _searched(survey, _law(decoder, tally.count), query, found)
+        rows = _searched(survey, decoder.count_law(tally.count), query, found)
         limits = partial(_limit_for, survey, decoder, tally, query, found.detection_limit)
         usual, long = _reachable(found.detection_limit, tally), _reachable(found.long_limit, tally)
         return Answer(tally.count, usual, tuple(rows), long_limit=long, limit_of=limits)
@@ -98,18 +73,15 @@ def find_hitters(
     if tally.count == 0:
         return Answer(0, math.inf, (), math.inf)
     half = query.split(2)
-    law = _law(decoder, tally.count)
-    if isinstance(decoder, SubtractingDecoder):
-        # All that the search finds is taken away, not only what is shown.
-        found = decoder.discover(tally, replace(query, top=max(query.top, _SUBTRACTED)).split(2))
-        scored = decoder.estimate_beside(tally, named, found.items)
-        # So are the candidates that stand out themselves: they hide and fake each other in the same way.
-        more = scored.items[_stands_out(law, scored, half) & ~_contained(scored.items, found.items)]
-        if len(more):
-            scored = decoder.estimate_beside(tally, named, np.concatenate([found.items, more[:_SUBTRACTED]]))
-    else:
-        found = decoder.discover(tally, half)
-        scored = decoder.estimate(tally, named)
+    law = decoder.count_law(tally.count)
+    # All that the search finds is taken away where it can be, not only what is shown.
+    most = decoder.most_subtracted
+    found = decoder.discover(tally, replace(query, top=max(query.top, most)).split(2))
+    scored = decoder.estimate_beside(tally, named, found.items)
+    # So are the candidates that stand out themselves: they hide and fake each other in the same way.
+    more = scored.items[_stands_out(law, scored, half) & ~_contained(scored.items, found.items)][:most]
+    if len(more):
+        scored = decoder.estimate_beside(tally, named, np.concatenate([found.items, more]))
     rows, limit = _listed(survey, law, half, scored, found, all_candidates)
     rows = sorted(_searched(survey, law, half, found, scored.items) + rows, key=lambda hitter: -hitter.count)
     kept = tuple(rows if all_candidates else rows[: query.top])
@@ -118,14 +90,14 @@ def find_hitters(
     return Answer(tally.count, usual, kept, _reachable(limit, tally), long, limits)
 
 
-def _limit_for(survey: Survey, decoder: Decoder, tally: Tally, query: Query, usual: float, value: object) -> float:
+def _limit_for(
+    survey: Survey, decoder: SurveyMechanism, tally: Tally, query: Query, usual: float, value: object
+) -> float:
     """How many must hold a value to be found; infinite for one that the domain does not have."""
     item = survey.domain.encode([value])
     if np.array_equal(item, survey.domain.encode([None])) and survey.domain.decode(item)[0] != value:
         return math.inf
-    if isinstance(decoder, UnevenDecoder):
-        usual = float(decoder.limits_for(tally, item, query)[0])
-    return _reachable(usual, tally)
+    return _reachable(float(decoder.limits_for(tally, item, query, usual)[0]), tally)
 
 
 @overload
@@ -149,10 +121,6 @@ def encode_candidates(domain: Domain, candidates: Iterable[object]) -> Items:
         raise ParameterError("candidates must name at least one value of the domain, got none")
     _, first = np.unique(encoded, axis=0, return_index=True)
     return encoded[np.sort(first)]
-
-
-def _law(decoder: Decoder, people: int) -> CountLaw:
-    return decoder.count_law(people) if isinstance(decoder, LawfulDecoder) else gaussian_law(people)
 
 
 def _searched(

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from hubbub.numeric.bisection import bisect
 from hubbub.numeric.count_law import UNDERSTATED, CountLaw
 from hubbub.numeric.tails import normal_quantile_log
 
@@ -51,18 +52,14 @@ def simultaneous_width(law: CountLaw, size: int, threshold: float, extra: float,
     passing = np.exp(law.log_above(threshold, held, extra))
     failing = np.exp(law.log_below(threshold, held, extra))
 
-    def within(log_chance: float) -> bool:
+    def is_too_much(log_chance: float) -> bool:
         chance = math.exp(log_chance)
-        return (
-            _worst_crowd(np.minimum(chance, passing) + np.maximum(0.0, chance - failing), held, law.people, size)
-            <= level
-        )
+        misses = np.minimum(chance, passing) + np.maximum(0.0, chance - failing)
+        return _worst_crowd(misses, held, law.people, size) > level
 
     low, high = math.log(level / 2) - math.log(size), math.log(level)
     low = max(low, math.log(level / 2) - math.log(law.people))  # no more values than people are held
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if within(middle) else (low, middle)
+    low, _ = bisect(is_too_much, low, high, _HALVINGS)
     return normal_quantile_log(low - slack)
 
 

@@ -7,15 +7,19 @@ import os
 import secrets
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hubbub.cli.common import AsJSON, command, print_json, print_table, progress
 from hubbub.errors import ParameterError
+
+if TYPE_CHECKING:
+    from hubbub.paper.run import AnyMeasured, Run
 
 _RUN = "run.json"
 _MADE_BY = "hubbub paper"
@@ -46,7 +50,7 @@ def paper(
     hubbub paper --out report --seed 1
     hubbub paper --only separation --only bucket-success
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
-    from hubbub.simulation.paper.run import count_cells, environment, find_studies, run_studies, usable_cores
+    from hubbub.paper.run import Run, costs, count_cells, environment, find_studies, run_studies, usable_cores
 
     studies = find_studies(only or [])
     used_seed = secrets.randbits(32) if seed is None else seed
@@ -54,42 +58,47 @@ def paper(
     started = time.perf_counter()
     with _folder(out) as partial:
         with progress("Measuring", count_cells(studies, quick), "points") as advance:
-            numbers = run_studies(studies, quick, used_seed, processes, lambda: advance(1))
-        run: dict[str, Any] = {
-            "made_by": _MADE_BY,
-            "quick": quick,
-            "seed": used_seed,
-            "jobs": processes,
-            "versions": environment(),
-            "figures": [
-                {"name": name, "points": len(each["rows"]), "cpu_seconds": round(each["cpu_seconds"], 3)}
-                for name, each in numbers.items()
-            ],
-            "cpu_seconds": round(sum(each["cpu_seconds"] for each in numbers.values()), 3),
-        }
-        _write(numbers, run, started, partial)
-        _move(partial, out, run["files"])
-    result = {"out": str(out), **run}
+            measured = run_studies(studies, quick, used_seed, processes, lambda: advance(1))
+        files = _draw(measured, partial)
+        run = Run(
+            _MADE_BY,
+            quick,
+            used_seed,
+            processes,
+            environment(),
+            figures=costs(measured),
+            cpu_seconds=round(sum(each.cpu_seconds for each in measured), 3),
+            seconds=round(time.perf_counter() - started, 3),
+        )
+        run = _write(measured, run, files, partial)
+        _move(partial, out, run.files)
     if as_json:
-        print_json(result)
+        print_json({"out": str(out), **asdict(run)})
     else:
-        _show(result)
+        _show(out, run)
 
 
-def _write(numbers: dict[str, Any], run: dict[str, Any], started: float, folder: Path) -> None:
-    """Everything into one folder; what the report needs is written before it."""
-    from hubbub.analysis.paper_report import write_report
-    from hubbub.analysis.plots import save_figure
+def _draw(measured: list[AnyMeasured], folder: Path) -> list[str]:
+    """Every figure and its numbers into one folder; the names of the files."""
+    from hubbub.paper.figures import save_figure
 
     files = []
-    with progress("Drawing", len(numbers), "figures") as advance:
-        for name, each in numbers.items():
-            (folder / f"{name}.json").write_text(json.dumps(each, indent=1, allow_nan=False), encoding="utf-8")
-            files += [*save_figure(each, folder), f"{name}.json"]
+    with progress("Drawing", len(measured), "figures") as advance:
+        for each in measured:
+            numbers = json.dumps(each.to_json(), indent=1, allow_nan=False)
+            (folder / f"{each.figure}.json").write_text(numbers, encoding="utf-8")
+            files += [*save_figure(each, folder), f"{each.figure}.json"]
             advance(1)
-    run["seconds"] = round(time.perf_counter() - started, 3)
-    run["files"] = [_RUN, *files, *write_report(numbers, run, folder)]
-    (folder / _RUN).write_text(json.dumps(run, indent=1, allow_nan=False), encoding="utf-8")
+    return files
+
+
+def _write(measured: list[AnyMeasured], run: Run, files: list[str], folder: Path) -> Run:
+    """The report beside its figures, and run.json; the run with the names of all files."""
+    from hubbub.paper.report import write_report
+
+    run = replace(run, files=(_RUN, *files, *write_report(measured, run, folder)))
+    (folder / _RUN).write_text(json.dumps(asdict(run), indent=1, allow_nan=False), encoding="utf-8")
+    return run
 
 
 @contextmanager
@@ -113,7 +122,7 @@ def _folder(out: Path) -> Iterator[Path]:
 
 def _check_ours(out: Path) -> None:
     """Refuse to write over files that this command did not write."""
-    from hubbub.simulation.paper.run import STUDIES
+    from hubbub.paper.run import STUDIES
 
     names = [f"{name}.{kind}" for name in STUDIES for kind in ("png", "svg", "json")]
     taken = [name for name in (*names, "report.md", "report.html", _RUN) if (out / name).exists()]
@@ -133,7 +142,7 @@ def _earlier_files(out: Path) -> list[str]:
         return []
 
 
-def _move(partial: Path, out: Path, files: list[str]) -> None:
+def _move(partial: Path, out: Path, files: Sequence[str]) -> None:
     """Into place, the report last: a report that is there speaks of the figures that are there."""
     for name in reversed(_earlier_files(out)):
         (out / name).unlink(missing_ok=True)  # the report first, run.json last: the folder stays ours to the end
@@ -141,8 +150,9 @@ def _move(partial: Path, out: Path, files: list[str]) -> None:
         os.replace(partial / name, out / name)
 
 
-def _show(result: dict[str, Any]) -> None:
-    rows = [[each["name"], str(each["points"]), f"{each['cpu_seconds']:.1f} s"] for each in result["figures"]]
+def _show(out: Path, run: Run) -> None:
+    """A table of the figures and what they took, and where the report is."""
+    rows = [[each.name, str(each.points), f"{each.cpu_seconds:.1f} s"] for each in run.figures]
     columns = [("figure", "left"), ("points", "right"), ("processor time", "right")]
-    caption = f"{result['seconds']:.0f} s in all, seed {result['seed']}. Report: {Path(result['out']) / 'report.html'}"
+    caption = f"{run.seconds:.0f} s in all, seed {run.seed}. Report: {out / 'report.html'}"
     print_table("The paper, measured", columns, rows, [caption])

@@ -1,9 +1,9 @@
-"""`hubbub simulate`: what would I see with n people at this epsilon?."""
+"""`hubbub simulate`: what one would see with n people at this epsilon."""
 
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,7 +11,7 @@ from hubbub.cli.common import command, number, parse_count, parse_options, plura
 from hubbub.errors import ParameterError
 
 if TYPE_CHECKING:
-    from hubbub.simulation.experiment import Crowd
+    from hubbub.simulation.experiment import Crowd, Simulated
 
 _OF_THE_FOUND = "of the found value"
 
@@ -37,9 +37,9 @@ def simulate(
 ) -> None:
     """Simulate a mechanism on a crowd, exactly, and compare with the truth and the theorem.
 
-    Where the sums of all reports can be drawn at once, a billion people take seconds. For `tree` and for
-    `jl -o projection=dense` they are drawn person by person, for at most 200 million draws of noise. Without a
-    crowd option: --zipf 1.2. Success is finding a value that none is held more often than.
+    Where the sums of all reports can be drawn at once, a billion people take seconds. Elsewhere, as for `tree`,
+    they are drawn person by person, for at most 200 million draws of noise. Without a crowd option: --zipf 1.2.
+    Success is finding a value that none is held more often than.
 
     \b
     hubbub simulate -m jl -n 1e6 --bits 16 --zipf 1.1
@@ -56,16 +56,17 @@ def simulate(
         mechanism, crowd_size, crowd, bits, epsilon, delta, parse_options(option or []), runs, used_seed
     )
     with progress("Simulating", runs, "runs") as advance:
-        result = {"crowd": name, **run(experiment, lambda: advance(1))}
+        result = run(experiment, lambda: advance(1))
     if as_json:
-        print_json(result)
+        print_json({"crowd": name, **result.to_json()})
     else:
-        _show(result)
+        _show(name, result)
 
 
 def _crowd(
     people: int, bits: int, zipf: float | None, heavy: float | None, tail: str | None, uniform: bool, values: str | None
 ) -> tuple[str, Crowd]:
+    """What the options say about the crowd: its name, and what draws it."""
     from hubbub.simulation import population
 
     if (zipf is not None) + (heavy is not None) + uniform > 1:
@@ -75,11 +76,9 @@ def _crowd(
     if values is not None and heavy is not None:
         raise ParameterError(f"values must come with --zipf or --uniform, got values={values!r}")
     if heavy is not None:
-        many = (
-            None if tail == "distinct" else parse_count("tail", str(population.DEFAULT_TAIL) if tail is None else tail)
-        )
-        if tail is None and many is not None:
-            many = min(many, 2**bits - 2)
+        many: int | None = min(population.DEFAULT_TAIL, 2**bits - 2)
+        if tail is not None:
+            many = None if tail == "distinct" else parse_count("tail", tail)
         share = heavy
         return f"heavy {heavy}, tail {tail or many}", lambda rng: population.heavy(people, share, many, bits, rng)
     held = min(2**bits - 1, population.DEFAULT_VALUES) if values is None else parse_count("values", values)
@@ -91,45 +90,35 @@ def _crowd(
     )
 
 
-def _errors(result: dict[str, Any], what: str) -> list[list[str]]:
+def _errors(result: Simulated, what: str) -> list[list[str]]:
     """The rows of the errors: those of a value that was found are of the runs that found it."""
-    if result["mean_error"] is None:
+    if result.mean_error is None or result.max_error is None:
         return [[f"error {what}", "none: no run found it"]]
-    searched = what == _OF_THE_FOUND and result["successes"] < result["runs"]
-    what += f" ({plural(result['successes'], 'run')})" if searched else ""
+    searched = what == _OF_THE_FOUND and result.successes < result.runs
+    what += f" ({plural(result.successes, 'run')})" if searched else ""
     return [
-        [f"mean error {what}", number(result["mean_error"])],
-        [f"largest error {what}", number(result["max_error"])],
+        [f"mean error {what}", number(result.mean_error)],
+        [f"largest error {what}", number(result.max_error)],
     ]
 
 
-def _show(result: dict[str, Any]) -> None:
-    options = " ".join(f"{key}={value}" for key, value in result["options"].items())
-    title = f"{result['mechanism']} {options}" + ("" if result["local"] else "  (NOT local: it sees every value)")
-    over_all = result["mechanism"] in ("jl", "naive-laplace")
-    what = "of every value" if over_all else ("in count of the chosen value" if not result["local"] else _OF_THE_FOUND)
+def _show(crowd: str, result: Simulated) -> None:
+    """The result as a table, a fact a line."""
+    options = " ".join(f"{key}={value}" for key, value in result.options.items())
+    title = f"{result.mechanism} {options}" + ("" if result.local else "  (NOT local: it sees every value)")
+    what = "of every value" if result.of_every_value else _OF_THE_FOUND
     rows = [
-        ["crowd", f"{plural(result['people'], 'person', 'people')}, 2^{result['bits']} values, {result['crowd']}"],
-        ["privacy", f"ε = {result['epsilon']:g}" + (f", δ = {result['delta']:g}" if result["delta"] else "")],
-        [
-            "heavy hitter found",
-            f"{result['successes']} of {plural(result['runs'], 'run')} ({result['success_rate']:.1%})",
-        ],
-        *_errors(result, what),
-        ["theorem's bound on it", f"{number(result['bound'])} (holds with chance {1 - result['bound_beta']:.0%})"],
+        ["crowd", f"{plural(result.people, 'person', 'people')}, 2^{result.bits} values, {crowd}"],
+        ["privacy", f"ε = {result.epsilon:g}" + (f", δ = {result.delta:g}" if result.delta else "")],
+        ["heavy hitter found", f"{result.successes} of {plural(result.runs, 'run')} ({result.success_rate:.1%})"],
+        *_errors(result, what if result.local else "in count of the chosen value"),
+        ["theorem's bound on it", f"{number(result.bound)} (holds with chance {1 - result.bound_beta:.0%})"],
     ]
-    if theorem := result.get("theorem"):
-        held = "holds" if theorem["holds"] else "does not hold, so nothing is promised"
-        rows.append(
-            [
-                "theorem's condition",
-                f"a count of {number(theorem['needed_corrected'])} needed, "
-                f"{number(theorem['heavy_hitter_count'])} there: {held}",
-            ]
-        )
-    if result["approximate"]:
+    if (theorem := result.theorem) is not None:
+        held = "holds" if theorem.holds else "does not hold, so nothing is promised"
+        counts = f"a count of {number(theorem.needed_corrected)} needed, {number(theorem.heavy_hitter_count)} there"
+        rows.append(["theorem's condition", f"{counts}: {held}"])
+    if result.approximate:
         rows.append(["note", "approximate: people alone on a value are pooled as fair coins on every row"])
-    rows.append(
-        ["time, memory, seed", f"{result['seconds']:.2f} s, {result['peak_memory_mb']:,.0f} MB, {result['seed']}"]
-    )
+    rows.append(["time, memory, seed", f"{result.seconds:.2f} s, {result.peak_memory_mb:,.0f} MB, {result.seed}"])
     print_table(title, [("", "left"), ("", "left")], rows)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -26,22 +25,24 @@ from numpy.typing import NDArray
 
 from hubbub.errors import ParameterError
 from hubbub.mechanisms import selection
-from hubbub.mechanisms.base import About, Entry, Option, Request, check_fields, whole
-from hubbub.mechanisms.channels import (
-    LaplaceChannel,
-    OneBitChannel,
-    bit_from_json,
+from hubbub.mechanisms.base import About, Entry, Option, Request
+from hubbub.mechanisms.calibration import (
+    CALIBRATION,
     calibrate_bit,
     calibrate_noise,
-    noise_from_json,
+    default_delta,
     noise_to_json,
+    row_channel,
 )
+from hubbub.mechanisms.checks import whole
 from hubbub.mechanisms.row_sketch import RowSketch
+from hubbub.mechanisms.survey_mechanism import Condition
 from hubbub.model.estimates import Estimates, Query
 from hubbub.model.mechanism import Histogram, Items
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
 from hubbub.numeric import gf2, ordered_statistics
+from hubbub.numeric.bisection import bisect
 from hubbub.numeric.hashing import Purpose, derive_key, hash_words
 from hubbub.numeric.tails import normal_tail
 
@@ -57,7 +58,7 @@ ABOUT = About(
     server_time="log³ N, whatever the universe",
     use_when="the universe is huge and one value, or a few, are held by a large share",
     options=(
-        Option("calibration", "onebit", "how the answer is made private", ("paper", "tight", "onebit")),
+        CALIBRATION,
         Option("decoder", "soft", "the paper's vote, or soft decoding of all rows", ("hard", "soft")),
         Option("beta", "0.1", "failure probability of the theorem; sets the trials", between=(Decimal(0), Decimal(1))),
     ),
@@ -78,15 +79,8 @@ class Bucket(RowSketch):
                 f"its 2^{survey.domain.bits} values, got {self.rows_per_trial}"
             )
         rows = self.rows_per_trial * self.trials
-        channel: LaplaceChannel | OneBitChannel
-        if survey.options["calibration"] == "onebit":
-            check_fields(parameters, {"rows_per_trial", "trials", "truth_threshold"})
-            channel = bit_from_json(parameters, rows, survey.public_seed)
-        else:
-            check_fields(parameters, {"rows_per_trial", "trials", "noise_rate", "digit_thresholds"})
-            # Two values may differ in every bit, by 1.
-            channel = LaplaceChannel(rows, changed=rows, step=1, noise=noise_from_json(parameters))
-        super().__init__(survey, rows, channel)
+        # Two values may differ in every bit, by 1.
+        super().__init__(survey, rows, row_channel(survey, {"rows_per_trial", "trials"}, rows, step=1))
         self.soft = survey.options["decoder"] == "soft"
         # A third wrong row costs a millisecond to mend in small universes and seconds in large ones.
         self.order = 3 if self.bits <= 64 else 2
@@ -100,6 +94,7 @@ class Bucket(RowSketch):
         return np.concatenate([self._draw_trial(key, trial) for trial in range(self.trials)])
 
     def _draw_trial(self, key: Any, trial: int) -> NDArray[np.uint64]:
+        """The rows of one trial, drawn again until they have full rank and none is zero."""
         top = np.uint64((1 << (self.bits - 64 * (self.item_words - 1))) - 1)
         attempt = 0
         while True:
@@ -126,25 +121,26 @@ class Bucket(RowSketch):
         """⟨r, x⟩ ⊕ ρ for one row each."""
         return gf2.parity_pairs(self.matrix[rows], items) ^ self.shifts[rows]
 
-    def answers(self, bits: NDArray[np.uint8]) -> NDArray[np.int8]:
+    def answers(self, items: Items) -> NDArray[np.int8]:
         """The bits, as in the paper."""
-        return bits.astype(np.int8)
+        return self.sign_bits(items).astype(np.int8)
 
     # The analyst's role.
 
     @property
-    def row_scale(self) -> float:
+    def part_scale(self) -> float:
         """A row's sum of signs is n − 2u."""
         return 2.0
 
     def row_sums(self, tally: Tally) -> NDArray[np.float64]:
         """Each row's n − 2u; for one bit, the cells times rows·C_ε, since each report speaks of one row."""
         cells = tally.cells.astype(np.float64)
-        if isinstance(self.channel, OneBitChannel):
-            return cells * (self.rows * self.channel.gain)
+        if self.channel.noise is None:
+            return cells * self.channel.sum_factor(self.rows)
         return tally.count - 2 * cells
 
     def _signs(self, items: Items) -> NDArray[np.float64]:
+        """Every sign of the items, ±1, shape (n, rows)."""
         return np.asarray(1.0 - 2.0 * self.sign_bits(items), np.float64)
 
     def estimate(self, tally: Tally, items: Items) -> Estimates:
@@ -203,11 +199,13 @@ class Bucket(RowSketch):
         return Estimates(items, counts[order], np.full(len(found), stderr), threshold, limit)
 
     def _decode_soft(self, sums: NDArray[np.float64]) -> NDArray[np.uint64] | None:
+        """The value whose signs agree best with the sums, or None if it is outside the universe."""
         soft = sums * (1.0 - 2.0 * self.shifts)
         item, _ = ordered_statistics.decode(self.matrix, self.bits, soft, self.order)
         return item if self._in_universe(item) else None
 
     def _decode_vote(self, sums: NDArray[np.float64]) -> NDArray[np.uint64] | None:
+        """The value that most trials solve to, or None if no trial has a solution in the universe."""
         # u > n/2, which is a negative sum of signs, means bit 1 (Algorithm 3); then the shift is undone.
         bits = (sums < 0).astype(np.uint8) ^ self.shifts
         votes: Counter[bytes] = Counter()
@@ -223,19 +221,18 @@ class Bucket(RowSketch):
         return np.asarray(tied[int(np.argmax(self._signs(tied) @ sums))])  # a tie goes to the larger estimate (E19)
 
     def _in_universe(self, item: NDArray[np.uint64]) -> bool:
+        """Whether the item, as a number, is below the size of the universe."""
         return int.from_bytes(item.astype("<u8").tobytes(), "little") < self.size
 
     @cached_property
     def decodable_z(self) -> float:
         """Standard errors of a count that the decoder finds with a chance of 95 %, in a Gaussian model of the rows."""
         found = self._soft_success if self.soft else self._vote_success
-        low, high = 0.0, math.sqrt(self.rows) * 10
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (low, middle) if found(middle / math.sqrt(self.rows)) >= 0.95 else (middle, high)
-        return high
+        root = math.sqrt(self.rows)
+        return bisect(lambda z: found(z / root) >= 0.95, 0.0, root * 10, 60)[1]
 
     def _soft_success(self, signal: float) -> float:
+        """How often soft decoding finds a value whose rows have this signal, in standard deviations of a row."""
         return ordered_statistics.success_chance(signal, self.rows, self.bits, self.order)
 
     def _vote_success(self, signal: float) -> float:
@@ -243,39 +240,83 @@ class Bucket(RowSketch):
         trial = (1.0 - float(normal_tail(signal))) ** self.rows_per_trial
         return 1.0 - (1.0 - trial) ** self.trials
 
-    # The simulation's.
+    # How far off a count may be.
 
-    def sample_tally(self, histogram: Histogram, rng: np.random.Generator) -> Tally:
-        """The law of the per-person path, in items·rows draws however many people there are.
+    @property
+    def influence(self) -> tuple[float, float]:
+        """± what one report adds to a row's sum of signs, and the trace of it that goes to every value."""
+        noise = self.channel.noise
+        most = self.channel.gain if noise is None else 1.0 + self.part_scale * self.channel.largest
+        spread = self._background
+        return most * (1 - spread) + spread, -most * (1 - spread) + spread
 
-        Singletons are pooled as fair coins on every row: exact for each row, approximate for all together.
-        """
-        self.check_items(histogram.items)
-        chunk = max(1, _SAMPLE_CHUNK // self.rows)
-        parts = [slice(start, start + chunk) for start in range(0, len(histogram.items), chunk)]
-        if isinstance(self.channel, OneBitChannel):
-            even = np.full(self.rows, 1.0 / self.rows)
-            alone = rng.multinomial(histogram.singletons, even)
-            ones = rng.binomial(alone, 0.5)
-            zeros = alone - ones
-            for part in parts:
-                drawn = rng.multinomial(histogram.counts[part], even)
-                bits = self.sign_bits(histogram.items[part]).astype(bool)
-                ones = ones + np.where(bits, drawn, 0).sum(axis=0)
-                zeros = zeros + np.where(bits, 0, drawn).sum(axis=0)
-            cells = self.channel.sample(zeros, ones, rng)
+    def collision_stderr(self, norm: float) -> float:
+        """Every other value agrees with this one in a row as often as not."""
+        return norm / math.sqrt(self.rows)
+
+    def heavy_hitter_condition(self, crowd: Histogram) -> Condition:
+        """Theorem 4.8: the count it asks of the heavy hitter, printed and corrected, beside the count it has."""
+        count = int(crowd.counts.max())
+        others = math.sqrt(max(crowd.norm**2 - float(count) ** 2, 0.0))
+        noise = self.channel.noise
+        if noise is None:  # the Laplace scale whose noise in a row's sum has the same variance
+            scale = self.noise_stderr(crowd.people) * math.sqrt(self.rows / (8 * crowd.people))
         else:
-            sums = rng.binomial(histogram.singletons, 0.5, self.rows)
-            for part in parts:
-                bits = self.sign_bits(histogram.items[part])
-                sums = sums + (bits * histogram.counts[part, np.newaxis]).sum(axis=0)
-            cells = self.channel.sample(sums.astype(np.int64), histogram.people, rng)
-        return Tally(self.survey_id, histogram.people, cells)
+            scale = 1 / float(noise.rate)
+        printed, corrected = (
+            needed_count(crowd.people, others, self.rows_per_trial, scale, corrected) for corrected in (False, True)
+        )
+        return Condition(printed, corrected, count, count >= corrected)
+
+    # The simulation's: items·rows draws, however many people there are.
+
+    @property
+    def pools_singletons(self) -> bool:
+        """As fair coins on every row: exact for each row, approximate for all together."""
+        return True
+
+    def sample_sums(self, histogram: Histogram, rng: np.random.Generator) -> NDArray[np.int64]:
+        """The people whose bit is 1, for each row."""
+        sums = rng.binomial(histogram.singletons, 0.5, self.rows)
+        for part in self._parts(histogram):
+            bits = self.sign_bits(histogram.items[part])
+            sums = sums + (bits * histogram.counts[part, np.newaxis]).sum(axis=0)
+        return sums.astype(np.int64)
+
+    def sample_bits(
+        self, histogram: Histogram, rng: np.random.Generator
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """People thrown onto the rows, by the bit of their value there."""
+        even = np.full(self.rows, 1.0 / self.rows)
+        alone = rng.multinomial(histogram.singletons, even)
+        ones = rng.binomial(alone, 0.5)
+        zeros = alone - ones
+        for part in self._parts(histogram):
+            drawn = rng.multinomial(histogram.counts[part], even)
+            bits = self.sign_bits(histogram.items[part]).astype(bool)
+            ones = ones + np.where(bits, drawn, 0).sum(axis=0)
+            zeros = zeros + np.where(bits, 0, drawn).sum(axis=0)
+        return zeros, ones
+
+    def _parts(self, histogram: Histogram) -> list[slice]:
+        """The items of a crowd in parts that fit in memory."""
+        chunk = max(1, _SAMPLE_CHUNK // self.rows)
+        return [slice(start, start + chunk) for start in range(0, len(histogram.items), chunk)]
 
 
-def default_delta(options: Mapping[str, str]) -> Decimal:
-    """Pure for one bit, 10⁻⁶ for Laplace noise."""
-    return Decimal(0) if options["calibration"] == "onebit" else Decimal("1e-6")
+def needed_count(
+    people: float, others_norm: float, rows_per_trial: float, scale: float, corrected: bool = True, beta: float = 0.25
+) -> float:
+    """The count with which a heavy hitter wins each trial with chance 3/4 (Lemma 4.6, Theorem 4.8).
+
+    As printed, 8·√(2c·k₁) + b·√(6n)·ln(24 k₁). Corrected (E10–E14): Chebyshev's √(12 k₁ c) and twice the noise in
+    its √ln form, √(12 k₁ c) + 2b·√(6n·ln(24 k₁)), valid where 6·ln(24 k₁) ≤ n.
+    """
+    rows = rows_per_trial
+    log = math.log(6 * rows / beta)
+    if corrected:
+        return math.sqrt(3 * rows / beta) * others_norm + 2 * scale * math.sqrt(6 * people * log)
+    return 8 * math.sqrt(2 * rows) * others_norm + scale * math.sqrt(6 * people) * log
 
 
 def derive(request: Request) -> dict[str, Any]:

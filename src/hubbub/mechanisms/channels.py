@@ -1,40 +1,118 @@
 """The two ways a device answers: every coordinate with Laplace noise, or one bit by randomised response.
 
-A channel knows nothing of values or items. It takes the answers of a linear query, makes a private report of them,
+A channel knows nothing of what items mean. It asks a linear query for its answers, makes a private report of them,
 adds reports up, and states what it guarantees, computed from the integers that run.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
 from decimal import ROUND_CEILING, Context, Decimal, localcontext
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.errors import ParameterError, PrivacyError
-from hubbub.mechanisms.base import whole_text
-from hubbub.model.mechanism import Reports, Words
+from hubbub.model.mechanism import Histogram, Items, Reports, Words
 from hubbub.model.privacy import PrivacyGuarantee
-from hubbub.model.survey import parse_decimal
 from hubbub.model.tally import Cells
-from hubbub.numeric.composition import composed_delta, largest_each, theorem_each
+from hubbub.numeric.composition import composed_delta
+from hubbub.numeric.count_law import CountLaw, laplace_law, response_law
 from hubbub.numeric.hashing import Purpose, check_bound, derive_key, hash_uint64, uniform_below
-from hubbub.numeric.sampling import (
-    MAX_DIGITS,
-    DiscreteLaplace,
-    bernoulli,
-    bit_epsilon,
-    bit_threshold,
-)
+from hubbub.numeric.sampling import DiscreteLaplace, bernoulli, bit_epsilon
 
 _ID_WORDS = 2
 _ID_FIELD = ("id", "<u8", (_ID_WORDS,))
 
 
-class LaplaceChannel:
+class LinearQuery(Protocol):
+    """What a channel asks a mechanism: the answers of a person, and those of a whole crowd for a simulation."""
+
+    def answers(self, items: Items) -> NDArray[np.int8]:
+        """All answers of each item, shape (n, coordinates), each at most 1 in size."""
+
+    def sign_bits_at(self, items: Items, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """The bit of each (item, row) pair; 1 means −1."""
+
+    def sample_sums(self, histogram: Histogram, rng: np.random.Generator) -> NDArray[np.int64]:
+        """The sums over a crowd of everyone's answers, without noise."""
+
+    def sample_bits(
+        self, histogram: Histogram, rng: np.random.Generator
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """How many of a crowd report on each row with true bit 0, and how many with true bit 1."""
+
+
+class Channel(ABC):
+    """How the answers of a linear query become a private report.
+
+    Attributes
+    ----------
+    report_dtype : np.dtype
+        The layout of a report: its id, and what is told.
+    words_per_report : int
+        Random words that one report uses.
+    cells_shape : tuple of int
+        The shape of the sums of reports.
+    noise : DiscreteLaplace or None
+        The noise of each coordinate; None where a report is one bit, by randomised response.
+    gain : float
+        What sums are multiplied with so that lies cancel on average; 1 where there are none.
+    noise_draws : int
+        How many times one person draws noise.
+    largest : int
+        The most that one report, honest or not, adds to a cell.
+    """
+
+    report_dtype: np.dtype[np.void]
+    words_per_report: int
+    cells_shape: tuple[int, ...]
+    noise: DiscreteLaplace | None = None
+    gain = 1.0
+    noise_draws = 1
+    largest = 1
+
+    @abstractmethod
+    def guarantee(self, epsilon: Decimal) -> PrivacyGuarantee:
+        """What the integers that run guarantee, at a stated ε."""
+
+    @abstractmethod
+    def randomize(self, query: LinearQuery, items: Items, words: Words) -> Reports:
+        """One report per item: a pure function of items and words."""
+
+    @abstractmethod
+    def validate(self, reports: Reports) -> NDArray[np.bool_]:
+        """Which reports an honest client could have sent."""
+
+    @abstractmethod
+    def accumulate(self, cells: Cells, reports: Reports) -> None:
+        """Add reports up."""
+
+    @abstractmethod
+    def sample_cells(self, query: LinearQuery, histogram: Histogram, rng: np.random.Generator) -> Cells:
+        """Cells with the law of the sum of a crowd's reports."""
+
+    # What becomes of the noise in a count, which is the mean over `parts` rows (or slots) of ± what each of them says.
+
+    @abstractmethod
+    def sum_factor(self, parts: int) -> float:
+        """What a cell is multiplied with to be an unbiased sum over people."""
+
+    @abstractmethod
+    def mean_factor(self, parts: int) -> float:
+        """What the sum over the parts is multiplied with to be an unbiased count."""
+
+    @abstractmethod
+    def noise_stderr(self, people: int, parts: int, scale: float = 1.0) -> float:
+        """Standard error of a count from the noise; `scale` is what Laplace noise is multiplied with in a part."""
+
+    @abstractmethod
+    def count_law(self, people: int, parts: int, scale: float = 1.0) -> CountLaw:
+        """The law of a count, but for collisions."""
+
+
+class LaplaceChannel(Channel):
     """A vector of small integers, each with discrete Laplace noise drawn once (the paper's way).
 
     Parameters
@@ -58,10 +136,11 @@ class LaplaceChannel:
         self.coordinates = coordinates
         self.changed = changed
         self.step = step
-        self.noise = noise
+        self.noise: DiscreteLaplace = noise
         self.groups = changed if groups is None else groups
         self.largest = noise.bound + 1  # the answers themselves are at most 1 in size
         kind = next(kind for kind in ("<i1", "<i2", "<i4") if self.largest <= np.iinfo(kind).max)
+        self.noise_draws = coordinates
         self.report_dtype = np.dtype([_ID_FIELD, ("answers", kind, (coordinates,))])
         self.words_per_report = _ID_WORDS + coordinates * noise.words
         self.cells_shape = (coordinates,)
@@ -78,11 +157,11 @@ class LaplaceChannel:
             cut = (1 + grown) * self.changed * self.noise.distance
             return PrivacyGuarantee(epsilon, min(Decimal(1), Decimal(composed) + cut))
 
-    def report(self, answers: NDArray[np.int8], words: Words) -> Reports:
-        """Reports of answers, shape (n, coordinates)."""
+    def randomize(self, query: LinearQuery, items: Items, words: Words) -> Reports:
+        """Every answer with noise of its own, drawn once per person (erratum E3)."""
         reports = np.zeros(len(words), self.report_dtype)
         reports["id"] = words[:, :_ID_WORDS]
-        self.noise.add_to(answers, words[:, _ID_WORDS:], reports["answers"])
+        self.noise.add_to(query.answers(items), words[:, _ID_WORDS:], reports["answers"])
         return reports
 
     def validate(self, reports: Reports) -> NDArray[np.bool_]:
@@ -94,16 +173,30 @@ class LaplaceChannel:
         """Add the answers up."""
         cells += reports["answers"].sum(axis=0, dtype=np.int64)
 
-    def sample(self, sums: NDArray[np.int64], people: int, rng: np.random.Generator) -> Cells:
-        """Cells with the law of the sum of everyone's reports, given the sums of their answers."""
-        return sums + self.noise.sample_sums(people, sums.shape, rng)
+    def sample_cells(self, query: LinearQuery, histogram: Histogram, rng: np.random.Generator) -> Cells:
+        """The sums of everyone's answers, and the sum of everyone's noise."""
+        sums = query.sample_sums(histogram, rng)
+        return sums + self.noise.sample_sums(histogram.people, sums.shape, rng)
 
-    def to_json(self) -> dict[str, Any]:
-        """The parameters of the noise, for the survey."""
-        return noise_to_json(self.noise)
+    def sum_factor(self, parts: int) -> float:
+        """1: a cell is the sum of everyone's answers already."""
+        del parts
+        return 1.0
+
+    def mean_factor(self, parts: int) -> float:
+        """A mean over the parts."""
+        return 1.0 / parts
+
+    def noise_stderr(self, people: int, parts: int, scale: float = 1.0) -> float:
+        """One draw per person and part, in a mean over parts."""
+        return scale * math.sqrt(people * self.noise.variance / parts)
+
+    def count_law(self, people: int, parts: int, scale: float = 1.0) -> CountLaw:
+        """Everybody's noise, and nothing else."""
+        return laplace_law(people, float(self.noise.rate), parts, scale / parts)
 
 
-class OneBitChannel:
+class OneBitChannel(Channel):
     """One bit about one row, by randomised response; the row is a public coin of the report's id. Pure ε.
 
     Parameters
@@ -138,10 +231,11 @@ class OneBitChannel:
         """The row each report is about: a public function of its id, uniform over the rows."""
         return uniform_below(hash_uint64(self._key, ids), self.rows)
 
-    def report(self, bits: NDArray[np.uint8], words: Words) -> Reports:
-        """Reports of the bits at the rows of `rows_of(words[:, :2])`."""
+    def randomize(self, query: LinearQuery, items: Items, words: Words) -> Reports:
+        """The bit of the row that the id chooses, or the other bit."""
         reports = np.zeros(len(words), self.report_dtype)
         reports["id"] = words[:, :_ID_WORDS]
+        bits = query.sign_bits_at(items, self.rows_of(words[:, :_ID_WORDS]))
         reports["bit"] = bits ^ ~bernoulli(words[:, _ID_WORDS], self.threshold)
         return reports
 
@@ -154,15 +248,31 @@ class OneBitChannel:
         # Not by bincount, which would cost O(rows) for each batch however small.
         np.add.at(cells, self.rows_of(reports["id"]), 1 - 2 * reports["bit"].astype(np.int64))
 
-    def sample(self, zeros: NDArray[np.int64], ones: NDArray[np.int64], rng: np.random.Generator) -> Cells:
-        """Cells with the law of the sum of reports, given how many are about each row with either true bit."""
+    def sample_cells(self, query: LinearQuery, histogram: Histogram, rng: np.random.Generator) -> Cells:
+        """How many tell the truth about each row, of those with either true bit."""
+        zeros, ones = query.sample_bits(histogram, rng)
         truth = self.threshold / 2.0**64
         plus = rng.binomial(zeros, truth) + ones - rng.binomial(ones, truth)
         return (2 * plus - zeros - ones).astype(np.int64)
 
-    def to_json(self) -> dict[str, Any]:
-        """The parameters of the response, for the survey."""
-        return {"truth_threshold": str(self.threshold)}
+    def sum_factor(self, parts: int) -> float:
+        """The lies undone, and times the parts, since each report speaks of one."""
+        return parts * self.gain
+
+    def mean_factor(self, parts: int) -> float:
+        """The lies undone: a report speaks of one part, so the sum over parts is one over people."""
+        del parts
+        return self.gain
+
+    def noise_stderr(self, people: int, parts: int, scale: float = 1.0) -> float:
+        """Every report adds ± the gain."""
+        del parts, scale
+        return self.gain * math.sqrt(people)
+
+    def count_law(self, people: int, parts: int, scale: float = 1.0) -> CountLaw:
+        """A report of somebody else agrees with a value's sign as often as not."""
+        del parts, scale
+        return response_law(people, 2, 1.0 / self.gain)
 
 
 class SlottedBitChannel(OneBitChannel):
@@ -187,67 +297,3 @@ class SlottedBitChannel(OneBitChannel):
         hashes = hash_uint64(self._key, ids)
         slots = uniform_below(hashes, len(self._within))
         return np.asarray(self._first_cells[slots] + (hashes & self._within[slots]).astype(np.int64))
-
-
-def calibrate_noise(
-    calibration: str,
-    epsilon: Decimal,
-    delta: Decimal,
-    changed: int,
-    step: int,
-    groups: int | None = None,
-    queries: int | None = None,
-) -> DiscreteLaplace:
-    """The noise for a query: `paper` as Theorem 2.5 has it, `tight` the least that exact composition allows.
-
-    `queries` is how many parts the paper counts, `changed` unless given; the rest is as in `LaplaceChannel`. Either
-    noise is confirmed by exact composition for replacement neighbours before it is returned; the paper's is not always
-    (at ε = 8, δ = 10⁻³ it is refused).
-    """
-    if not delta > 0:
-        raise ParameterError(f"calibration={calibration} must have a delta above 0, got delta={delta}")
-    if calibration == "paper":
-        noise = DiscreteLaplace.with_rate(theorem_each(float(epsilon), queries or changed, float(delta)))
-    else:
-        first = DiscreteLaplace.with_rate(largest_each(float(epsilon), groups or changed, float(delta)) / step)
-        cut = LaplaceChannel(1, changed, step, first, groups).guarantee(epsilon).delta - delta
-        # Twice what truncation costs (both digits and rate move a little), plus the rounding of the composition.
-        spare = delta * (1 - Decimal("1e-8")) - 2 * max(cut, Decimal(0))
-        if spare <= 0:
-            raise ParameterError(f"delta must be above what 64-bit thresholds cost here, {cut:.2g}, got delta={delta}")
-        noise = DiscreteLaplace.with_rate(largest_each(float(epsilon), groups or changed, float(spare)) / step)
-    executed = LaplaceChannel(1, changed, step, noise, groups).guarantee(epsilon).delta
-    if executed > delta:
-        raise PrivacyError(
-            f"calibration={calibration} must be confirmed by exact composition, "
-            f"got delta={executed:.3g} at epsilon={epsilon} where delta={delta} is stated"
-        )
-    return noise
-
-
-def calibrate_bit(epsilon: Decimal) -> dict[str, Any]:
-    """The parameters of a one-bit channel."""
-    return {"truth_threshold": str(bit_threshold(epsilon))}
-
-
-def noise_to_json(noise: DiscreteLaplace) -> dict[str, Any]:
-    """The parameters of the noise, as a survey carries them."""
-    return {"noise_rate": str(noise.rate.normalize()), "digit_thresholds": [str(t) for t in noise.digit_thresholds]}
-
-
-def noise_from_json(parameters: Mapping[str, Any]) -> DiscreteLaplace:
-    """The noise of a survey; a wrong one is a ParameterError, a weak one shows in the guarantee."""
-    rate, thresholds = parameters.get("noise_rate"), parameters.get("digit_thresholds")
-    if not isinstance(rate, str) or not isinstance(thresholds, list):
-        raise ParameterError(f"parameters.noise_rate must be a string beside a list of thresholds, got {rate!r:.60}")
-    number = parse_decimal("parameters.noise_rate", rate)
-    if str(number.normalize()) != rate:
-        raise ParameterError(f"parameters.noise_rate must be in canonical form, got {rate!r:.60}")
-    if len(thresholds) > MAX_DIGITS:
-        raise ParameterError(f"parameters.digit_thresholds must be at most {MAX_DIGITS}, got {len(thresholds)}")
-    return DiscreteLaplace(number, tuple(whole_text("digit_thresholds", t) for t in thresholds))
-
-
-def bit_from_json(parameters: Mapping[str, Any], rows: int, seed: bytes) -> OneBitChannel:
-    """The one-bit channel of a survey."""
-    return OneBitChannel(rows, whole_text("truth_threshold", parameters.get("truth_threshold")), seed)

@@ -14,8 +14,6 @@ its rows from the characters of GF(2)^L: the same variances, and all N scores by
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -24,17 +22,17 @@ from numpy.typing import NDArray
 
 from hubbub.errors import ParameterError
 from hubbub.mechanisms import selection
-from hubbub.mechanisms.base import About, Entry, Option, Request, check_fields, whole
-from hubbub.mechanisms.channels import (
-    LaplaceChannel,
-    OneBitChannel,
-    bit_from_json,
+from hubbub.mechanisms.base import About, Entry, Option, Request
+from hubbub.mechanisms.calibration import (
+    CALIBRATION,
     calibrate_bit,
     calibrate_noise,
-    noise_from_json,
+    default_delta,
     noise_to_json,
+    row_channel,
 )
-from hubbub.mechanisms.row_sketch import RowSketch, check_listed
+from hubbub.mechanisms.checks import whole
+from hubbub.mechanisms.row_sketch import RowSketch
 from hubbub.model.estimates import Estimates, Query
 from hubbub.model.mechanism import Histogram, Items
 from hubbub.model.survey import Survey
@@ -59,7 +57,7 @@ ABOUT = About(
     server_time="N log N (hadamard), N·rows (dense)",
     use_when="the values are known or few: counts of all of them, near-optimal for ε ≤ 1",
     options=(
-        Option("calibration", "onebit", "how the answer is made private", ("paper", "tight", "onebit")),
+        CALIBRATION,
         Option("projection", "hadamard", "which rows of signs", ("dense", "hadamard")),
     ),
 )
@@ -73,17 +71,10 @@ class JLHeavyHitters(RowSketch):
         self.dense = options["projection"] == "dense"
         if survey.domain.bits > MAX_BITS:
             raise ParameterError(f"jl must have a universe of at most 2^{MAX_BITS} values, got 2^{survey.domain.bits}")
-        channel: LaplaceChannel | OneBitChannel
         rows = whole(parameters, "rows", 1, 2**24)
-        if options["calibration"] == "onebit":
-            check_fields(parameters, {"rows", "truth_threshold"})
-            channel = bit_from_json(parameters, rows, survey.public_seed)
-        else:
-            check_fields(parameters, {"rows", "noise_rate", "digit_thresholds"})
-            # Two values may differ in every row, from +1 to −1: replacement neighbours (errata E1, E2).
-            channel = LaplaceChannel(rows, changed=rows, step=2, noise=noise_from_json(parameters))
-        super().__init__(survey, rows, channel)
-        if not self.dense and (rows > self._padded or (rows < self._padded and isinstance(channel, OneBitChannel))):
+        # Two values may differ in every row, from +1 to −1: replacement neighbours (errata E1, E2).
+        super().__init__(survey, rows, row_channel(survey, {"rows"}, rows, step=2))
+        if not self.dense and (rows > self._padded or (rows < self._padded and self.channel.noise is None)):
             raise ParameterError(
                 f"parameters.rows must be {self._padded} for hadamard, or fewer with noise, got {rows}"
             )
@@ -92,6 +83,7 @@ class JLHeavyHitters(RowSketch):
 
     @property
     def _padded(self) -> int:
+        """2^L: the values of the smallest group that holds the universe."""
         return 1 << self.bits
 
     @property
@@ -109,6 +101,7 @@ class JLHeavyHitters(RowSketch):
 
     @cached_property
     def _sign_key(self) -> HashKey:
+        """The key of the signs of a dense projection."""
         return derive_key(self.survey.public_seed, Purpose.PROJECTION_SIGNS)
 
     def sign_bits(self, items: Items) -> NDArray[np.uint8]:
@@ -124,20 +117,19 @@ class JLHeavyHitters(RowSketch):
         characters = rows if self._complete else self._characters[rows]
         return parity_bits(items[:, 0] & characters.astype(np.uint64))
 
-    def answers(self, bits: NDArray[np.uint8]) -> NDArray[np.int8]:
+    def answers(self, items: Items) -> NDArray[np.int8]:
         """±1."""
-        return (1 - 2 * bits.astype(np.int8)).astype(np.int8)
+        return (1 - 2 * self.sign_bits(items).astype(np.int8)).astype(np.int8)
 
     # The analyst's role.
 
     def row_sums(self, tally: Tally) -> NDArray[np.float64]:
         """The cells themselves; for one bit, times rows·C_ε, since each report speaks of one row."""
-        factor = self.rows * self.channel.gain if isinstance(self.channel, OneBitChannel) else 1.0
-        return tally.cells.astype(np.float64) * factor
+        return tally.cells.astype(np.float64) * self.channel.sum_factor(self.rows)
 
     def scores(self, tally: Tally, items: Items | None = None) -> NDArray[np.float64]:
         """c_p of the given items, or of all: ⟨Ae_p, Q⟩ of the paper, unbiased."""
-        factor = self.channel.gain if isinstance(self.channel, OneBitChannel) else 1.0 / self.rows
+        factor = self.channel.mean_factor(self.rows)
         if self.dense:
             wanted = np.arange(self.size, dtype=np.uint64) if items is None else items[:, 0]
             return np.multiply(projection.scores(self._sign_key, wanted, tally.cells), factor, dtype=np.float64)
@@ -149,9 +141,11 @@ class JLHeavyHitters(RowSketch):
         return everything if items is None else everything[items[:, 0].astype(np.int64)]
 
     def _stderrs(self, tally: Tally, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Standard errors of counts: noise alone where nothing collides, else what the rows show."""
         if self._complete:  # nothing collides: only noise
             noise = self.noise_stderr(tally.count) ** 2
-            own = np.clip(counts, 0, tally.count) if isinstance(self.channel, OneBitChannel) else 0.0
+            # A one-bit report agrees with its sender's own value more often than not, and so varies less.
+            own = np.clip(counts, 0, tally.count) if self.channel.noise is None else 0.0
             return np.sqrt(np.maximum(noise - own, 0.0) + np.zeros_like(counts))
         return self.stderr(self.row_sums(tally), counts, tally.count)
 
@@ -178,32 +172,78 @@ class JLHeavyHitters(RowSketch):
         limit = stands_out + selection.FOUND_95 * absent
         return Estimates(items, kept, self._stderrs(tally, kept), threshold, limit)
 
+    def counts_of_all(self, tally: Tally) -> NDArray[np.float64]:
+        """The scores of all values, by one transform."""
+        self.check_tally(tally)
+        return self.scores(tally)
 
-class HadamardJLHeavyHitters(JLHeavyHitters):
-    """JL-HH with hadamard rows, whose tally can be drawn from a histogram."""
+    @property
+    def bounds_every_count(self) -> bool:
+        """Every value is scored."""
+        return True
 
-    def sample_tally(self, histogram: Histogram, rng: np.random.Generator) -> Tally:
-        """The law of the per-person path, in O(N log N) draws however many people there are."""
-        check_listed(histogram, "jl")
-        self.check_items(histogram.items)
+    def error_bound(self, people: int, norm: float, beta: float) -> float:
+        """Theorem 3.2 for the rows and the noise that run."""
+        noise = self.channel.noise
+        if noise is None:
+            return one_bit_error(people, self.size, norm, self.rows, self.channel.gain, beta, self.dense)
+        scale = 1 / (float(noise.rate) * math.sqrt(self.rows))
+        return laplace_error(people, self.size, norm, self.rows, scale, beta, not self.dense)
+
+    # The simulation's.
+
+    @property
+    def samples_at_once(self) -> bool:
+        """In O(N log N) draws with hadamard rows; dense rows have no such way."""
+        return not self.dense
+
+    @property
+    def label(self) -> str:
+        """Its name, and the projection that makes it slow to sample."""
+        return "jl with projection=dense" if self.dense else "jl"
+
+    @property
+    def instead_of_sampling(self) -> str:
+        """Hadamard rows can be sampled at once."""
+        return "projection=hadamard has no such limit"
+
+    def sample_sums(self, histogram: Histogram, rng: np.random.Generator) -> NDArray[np.int64]:
+        """The transform of the counts, at the rows there are."""
+        del rng
+        return transform(self._counts(histogram))[self._characters].astype(np.int64)
+
+    def sample_bits(
+        self, histogram: Histogram, rng: np.random.Generator
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """People thrown onto the characters, by a transform whose steps are draws."""
+        return sample_characters(self._counts(histogram), rng)
+
+    def _counts(self, histogram: Histogram) -> NDArray[np.int64]:
+        """How many hold each value of the padded universe."""
         counts = np.zeros(self._padded, np.int64)
         np.add.at(counts, histogram.items[:, 0].astype(np.int64), histogram.counts)
-        if isinstance(self.channel, OneBitChannel):
-            cells = self.channel.sample(*sample_characters(counts, rng), rng)
-        else:
-            cells = self.channel.sample(transform(counts)[self._characters].astype(np.int64), histogram.people, rng)
-        return Tally(self.survey_id, histogram.people, cells)
+        return counts
 
 
-def make_jl(survey: Survey) -> JLHeavyHitters:
-    """The class for the survey's projection: only hadamard rows have a `sample_tally`."""
-    dense = survey.options["projection"] == "dense"
-    return JLHeavyHitters(survey) if dense else HadamardJLHeavyHitters(survey)
+def laplace_error(people: int, size: int, norm: float, rows: int, scale: float, beta: float, hadamard: bool) -> float:
+    """Theorem 3.2 with the constants and the rows that run: distortion plus noise, over all values at once.
+
+    ‖v‖₂·√(2 ln(2N/β)/m) + 2b·√(n·ln(2N/β)), where b is the scale for entries ±1/√m (the noise term in its Gaussian
+    form). Hadamard rows have a Bernstein instead of a sub-Gaussian tail and add 2n·ln(2N/β)/(3m); all of them
+    together (m ≥ N) do not distort at all. It holds with a chance of 1 − β.
+    """
+    log = math.log(2 * size / beta)
+    noise = 2 * scale * math.sqrt(people * log)
+    if hadamard and rows >= size:
+        return noise
+    distortion = norm * math.sqrt(2 * log / rows)
+    return noise + distortion + (2 * people * log / (3 * rows) if hadamard else 0.0)
 
 
-def default_delta(options: Mapping[str, str]) -> Decimal:
-    """Pure for one bit, 10⁻⁶ for Laplace noise."""
-    return Decimal(0) if options["calibration"] == "onebit" else Decimal("1e-6")
+def one_bit_error(people: int, size: int, norm: float, rows: int, gain: float, beta: float, dense: bool) -> float:
+    """One-bit JL-HH: C_ε·√(2n·ln(2N/β)) by Hoeffding's bound, plus the distortion of a dense projection."""
+    log = math.log(2 * size / beta)
+    return gain * math.sqrt(2 * people * log) + (norm * math.sqrt(2 * log / rows) if dense else 0.0)
 
 
 def derive(request: Request) -> dict[str, Any]:
@@ -235,6 +275,7 @@ def parity_bits(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
 
 
 def _limit_rows(wanted: float, request: Request) -> int:
+    """κ times the rows wanted; at most all of them for hadamard rows, and an error for dense rows that are too many."""
     rows = max(_MIN_ROWS, math.ceil(_DISTORTION_SHARE * wanted))
     if request.options["projection"] == "hadamard":
         return min(rows, 1 << request.bits)
@@ -243,4 +284,4 @@ def _limit_rows(wanted: float, request: Request) -> int:
     return rows
 
 
-ENTRY = Entry(ABOUT, default_delta, derive, make_jl)
+ENTRY = Entry(ABOUT, default_delta, derive, JLHeavyHitters)

@@ -7,7 +7,7 @@ The paper adds Lap(1/ε) because "exactly one entry" changes; replacing a value 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -16,24 +16,15 @@ from numpy.typing import NDArray
 
 from hubbub.errors import ParameterError
 from hubbub.mechanisms import selection
-from hubbub.mechanisms.base import (
-    About,
-    Entry,
-    Request,
-    check_batch,
-    check_cells,
-    check_fields,
-    check_items,
-    check_reports,
-)
-from hubbub.mechanisms.channels import LaplaceChannel, noise_from_json, noise_to_json
-from hubbub.mechanisms.row_sketch import check_listed, check_tally
+from hubbub.mechanisms.base import About, Entry, Request
+from hubbub.mechanisms.calibration import noise_from_json, noise_to_json
+from hubbub.mechanisms.channels import LaplaceChannel
+from hubbub.mechanisms.checks import check_fields
+from hubbub.mechanisms.row_sketch import ChannelMechanism
 from hubbub.model.estimates import Estimates, Query
-from hubbub.model.mechanism import Histogram, Items, Reports, Words
-from hubbub.model.privacy import PrivacyGuarantee
+from hubbub.model.mechanism import Histogram, Items
 from hubbub.model.survey import Survey
-from hubbub.model.tally import Cells, Tally
-from hubbub.numeric.count_law import CountLaw, laplace_law
+from hubbub.model.tally import Tally
 from hubbub.numeric.sampling import DiscreteLaplace
 
 MAX_SIZE = 2**16
@@ -49,78 +40,40 @@ ABOUT = About(
 )
 
 
-class NaiveLaplace:
+class NaiveLaplace(ChannelMechanism):
     """One noisy count per value from each person."""
 
     def __init__(self, survey: Survey) -> None:
         check_fields(survey.parameters, {"noise_rate", "digit_thresholds"})
-        self.survey = survey
-        self.survey_id = survey.survey_id
-        self.size = survey.domain.size
-        if self.size > MAX_SIZE:
-            raise ParameterError(f"naive-laplace must have a universe of at most 2^16 values, got {self.size}")
+        size = survey.domain.size
+        if size > MAX_SIZE:
+            raise ParameterError(f"naive-laplace must have a universe of at most 2^16 values, got {size}")
         # Replacing a value changes two entries of the histogram, by 1 each.
-        self.channel = LaplaceChannel(self.size, changed=2, step=1, noise=noise_from_json(survey.parameters))
-
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Survey]]:
-        return (type(self), (self.survey,))
+        self.noise = noise_from_json(survey.parameters)
+        super().__init__(survey, LaplaceChannel(size, changed=2, step=1, noise=self.noise))
 
     @property
-    def report_dtype(self) -> np.dtype[np.void]:
-        """The id ‖ one integer per value."""
-        return self.channel.report_dtype
+    def parts(self) -> int:
+        """A count is one cell."""
+        return 1
 
-    @property
-    def words_per_report(self) -> int:
-        """Two words for the id, and a draw per value."""
-        return self.channel.words_per_report
-
-    @property
-    def guarantee(self) -> PrivacyGuarantee:
-        """Computed from the thresholds of the survey."""
-        return self.channel.guarantee(self.survey.epsilon)
-
-    def randomize(self, items: Items, words: Words) -> Reports:
-        """A noisy indicator vector for each item."""
-        items, words = check_batch(items, words, self.survey.domain, self.words_per_report)
+    def answers(self, items: Items) -> NDArray[np.int8]:
+        """The indicator vector of each item."""
         indicators = np.zeros((len(items), self.size), np.int8)
         indicators[np.arange(len(items)), items[:, 0].astype(np.int64)] = 1
-        return self.channel.report(indicators, words)
-
-    @property
-    def cells_shape(self) -> tuple[int, ...]:
-        """One cell per value."""
-        return self.channel.cells_shape
-
-    def validate(self, reports: Reports) -> NDArray[np.bool_]:
-        """Which reports an honest client could have sent."""
-        check_reports(reports, self.report_dtype)
-        return self.channel.validate(reports)
-
-    def accumulate(self, cells: Cells, reports: Reports) -> None:
-        """Add valid reports to the cells."""
-        check_cells(cells, self.cells_shape)
-        check_reports(reports, self.report_dtype)
-        self.channel.accumulate(cells, reports)
-
-    def _stderr(self, people: int) -> float:
-        return math.sqrt(people * self.channel.noise.variance)
-
-    def count_law(self, people: int) -> CountLaw:
-        """The law of a count: everybody's noise, and nothing else."""
-        return laplace_law(people, float(self.channel.noise.rate))
+        return indicators
 
     def estimate(self, tally: Tally, items: Items) -> Estimates:
         """The cells: unbiased, with noise and no collisions."""
-        check_tally(tally, self.survey_id, self.cells_shape)
-        items = check_items(items, self.survey.domain)
+        self.check_tally(tally)
+        items = self.check_items(items)
         counts = tally.cells[items[:, 0].astype(np.int64)].astype(np.float64)
-        return Estimates(items, counts, np.full(len(items), self._stderr(tally.count)))
+        return Estimates(items, counts, np.full(len(items), self.noise_stderr(tally.count)))
 
     def discover(self, tally: Tally, query: Query) -> Estimates:
         """The largest cells that stand out from the noise."""
-        check_tally(tally, self.survey_id, self.cells_shape)
-        stderr = self._stderr(tally.count)
+        self.check_tally(tally)
+        stderr = self.noise_stderr(tally.count)
         counts = tally.cells.astype(np.float64)
         law = self.count_law(tally.count)
         stands_out = law.threshold(math.log(query.level / 2) - math.log(self.size))
@@ -129,13 +82,27 @@ class NaiveLaplace:
         limit = law.seen_from(stands_out, 0.0, selection.FOUND_95)
         return Estimates(items, counts[chosen], np.full(len(chosen), stderr), threshold, limit)
 
-    def sample_tally(self, histogram: Histogram, rng: np.random.Generator) -> Tally:
-        """The law of the per-person path: counts and sums of noise."""
-        check_listed(histogram, "naive-laplace")
-        check_items(histogram.items, self.survey.domain)
+    @property
+    def bounds_every_count(self) -> bool:
+        """Every value has a cell of its own."""
+        return True
+
+    def error_bound(self, people: int, norm: float, beta: float) -> float:
+        """`largest_error` at the ε of the noise that runs; nothing collides."""
+        del norm
+        return largest_error(people, self.size, 2 * float(self.noise.rate), beta)
+
+    def sample_sums(self, histogram: Histogram, rng: np.random.Generator) -> NDArray[np.int64]:
+        """The counts."""
+        del rng
         counts = np.zeros(self.size, np.int64)
         np.add.at(counts, histogram.items[:, 0].astype(np.int64), histogram.counts)
-        return Tally(self.survey_id, histogram.people, self.channel.sample(counts, histogram.people, rng))
+        return counts
+
+
+def largest_error(people: int, size: int, epsilon: float, beta: float) -> float:
+    """No count is off by more than (4/ε)·√(n·ln(2N/β)), for noise of scale 2/ε, with a chance of 1 − β."""
+    return 4 / epsilon * math.sqrt(people * math.log(2 * size / beta))
 
 
 def default_delta(options: Mapping[str, str]) -> Decimal:

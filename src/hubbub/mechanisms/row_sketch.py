@@ -7,37 +7,50 @@ privately; the count of a value is the mean over rows of (its sign)·(the row's 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any
+from abc import abstractmethod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.errors import ParameterError, SurveyMismatch
-from hubbub.mechanisms.base import check_batch, check_cells, check_items, check_reports
-from hubbub.mechanisms.channels import LaplaceChannel, OneBitChannel
+from hubbub.mechanisms.channels import Channel
+from hubbub.mechanisms.checks import check_batch, check_cells, check_reports
+from hubbub.mechanisms.survey_mechanism import SurveyMechanism, check_listed
 from hubbub.model.estimates import Query
 from hubbub.model.mechanism import Histogram, Items, Reports, Words
 from hubbub.model.privacy import PrivacyGuarantee
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Cells, Tally
-from hubbub.numeric.count_law import CountLaw, laplace_law, response_law
+from hubbub.numeric.count_law import CountLaw
 
 
-class ChannelMechanism(ABC):
-    """A mechanism whose reports are those of a channel."""
+class ChannelMechanism(SurveyMechanism):
+    """A mechanism whose reports are those of a channel, and whose counts are means over parts: rows or slots."""
 
-    def __init__(self, survey: Survey, channel: LaplaceChannel | OneBitChannel) -> None:
-        self.survey = survey
-        self.survey_id = survey.survey_id
-        self.size = survey.domain.size
-        self.bits = survey.domain.bits
-        self.item_words = survey.domain.item_words
+    def __init__(self, survey: Survey, channel: Channel) -> None:
+        super().__init__(survey)
         self.channel = channel
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Survey]]:
-        return (type(self), (self.survey,))
+    # The linear query that the channel asks: the Laplace channel for answers and sums, the one-bit channel for bits.
+
+    @abstractmethod
+    def answers(self, items: Items) -> NDArray[np.int8]:
+        """What a device answers through the Laplace channel, shape (n, coordinates)."""
+
+    @abstractmethod
+    def sample_sums(self, histogram: Histogram, rng: np.random.Generator) -> NDArray[np.int64]:
+        """The sums over a crowd of everyone's answers, without noise."""
+
+    def sign_bits_at(self, items: Items, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """The bit of each (item, row) pair that a one-bit report tells; 1 means −1."""
+        raise NotImplementedError("this mechanism has no one-bit form")
+
+    def sample_bits(
+        self, histogram: Histogram, rng: np.random.Generator
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """How many of a crowd report on each row with true bit 0, and how many with true bit 1."""
+        raise NotImplementedError("this mechanism has no one-bit form")
+
+    # What the channel knows.
 
     @property
     def report_dtype(self) -> np.dtype[np.void]:
@@ -55,9 +68,19 @@ class ChannelMechanism(ABC):
         return self.channel.guarantee(self.survey.epsilon)
 
     @property
+    def noise_draws(self) -> int:
+        """One, or one for each coordinate."""
+        return self.channel.noise_draws
+
+    @property
     def cells_shape(self) -> tuple[int, ...]:
         """As the channel has them."""
         return self.channel.cells_shape
+
+    def randomize(self, items: Items, words: Words) -> Reports:
+        """One report per row: a pure function of items and words."""
+        items, words = check_batch(items, words, self.survey.domain, self.words_per_report)
+        return self.channel.randomize(self, items, words)
 
     def validate(self, reports: Reports) -> NDArray[np.bool_]:
         """Which reports an honest client could have sent."""
@@ -70,20 +93,31 @@ class ChannelMechanism(ABC):
         check_reports(reports, self.report_dtype)
         self.channel.accumulate(cells, reports)
 
+    # Counts.
+
     @property
     @abstractmethod
-    def noise_terms(self) -> tuple[int, float]:
-        """How many draws of Laplace noise each person adds to a count, and by what they are multiplied."""
+    def parts(self) -> int:
+        """A count is the mean over so many rows or slots of what they say."""
+
+    @property
+    def part_scale(self) -> float:
+        """By what the Laplace noise of a cell is multiplied in what a part says."""
+        return 1.0
+
+    def noise_stderr(self, people: int) -> float:
+        """Standard error of a count from the privacy noise alone."""
+        return self.channel.noise_stderr(people, self.parts, self.part_scale)
+
+    @property
+    def influence(self) -> tuple[float, float]:
+        """± the largest answer that is valid, times the gain: a count is a mean over parts of ± answers."""
+        most = self.channel.largest * self.channel.gain
+        return most, -most
 
     def count_law(self, people: int) -> CountLaw:
-        """The law of an estimated count, but for collisions.
-
-        A one-bit report of somebody else agrees with a value's sign as often as not.
-        """
-        if isinstance(self.channel, OneBitChannel):
-            return response_law(people, 2, 1.0 / self.channel.gain)
-        draws, scale = self.noise_terms
-        return laplace_law(people, float(self.channel.noise.rate), draws, scale)
+        """The law of an estimated count, but for collisions."""
+        return self.channel.count_law(people, self.parts, self.part_scale)
 
     def absent_threshold(self, people: int, stderr: float, query: Query) -> float:
         """What a value nobody holds passes with a chance of level/2 among all values, given its standard error."""
@@ -91,63 +125,47 @@ class ChannelMechanism(ABC):
         extra = float(law.collisions(np.zeros(1), np.array([stderr]))[0])
         return law.threshold(math.log(query.level / 2) - math.log(self.size), extra)
 
-    def check_tally(self, tally: Tally) -> None:
-        """A tally of this survey and shape."""
-        check_tally(tally, self.survey_id, self.cells_shape)
+    # The simulation's.
 
-    def check_items(self, items: object) -> Items:
-        """Items of the survey's domain, row after row in memory."""
-        return check_items(items, self.survey.domain)
+    @property
+    def samples_at_once(self) -> bool:
+        """The channel draws the sums of everybody's noise."""
+        return True
+
+    @property
+    def pools_singletons(self) -> bool:
+        """Whether people who are alone with their value need not be listed to be sampled."""
+        return False
+
+    def sample_tally(self, histogram: Histogram, rng: np.random.Generator) -> Tally:
+        """The law of the per-person path, at a cost that does not grow with the people."""
+        if not self.samples_at_once:
+            return super().sample_tally(histogram, rng)
+        if not self.pools_singletons:
+            check_listed(histogram, self.survey.mechanism)
+        self.check_items(histogram.items)
+        return Tally(self.survey_id, histogram.people, self.channel.sample_cells(self, histogram, rng))
 
 
 class RowSketch(ChannelMechanism):
     """A mechanism whose cells are one noisy sum of signs per row."""
 
-    def __init__(self, survey: Survey, rows: int, channel: LaplaceChannel | OneBitChannel) -> None:
+    def __init__(self, survey: Survey, rows: int, channel: Channel) -> None:
         super().__init__(survey, channel)
         self.rows = rows
+
+    @property
+    def parts(self) -> int:
+        """A count is a mean over rows."""
+        return self.rows
 
     @abstractmethod
     def sign_bits(self, items: Items) -> NDArray[np.uint8]:
         """Every sign bit of the items, shape (n, rows); 1 means −1."""
 
     @abstractmethod
-    def sign_bits_at(self, items: Items, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """The sign bit of each (item, row) pair."""
-
-    @abstractmethod
-    def answers(self, bits: NDArray[np.uint8]) -> NDArray[np.int8]:
-        """What a device answers through the Laplace channel: ±1 (JL) or the bits themselves (Bucket)."""
-
-    @abstractmethod
     def row_sums(self, tally: Tally) -> NDArray[np.float64]:
         """Unbiased sums over people of their signs, for each row."""
-
-    def randomize(self, items: Items, words: Words) -> Reports:
-        """One report per row: a pure function of items and words. Noise is drawn once per person (erratum E3)."""
-        items, words = check_batch(items, words, self.survey.domain, self.words_per_report)
-        if isinstance(self.channel, OneBitChannel):
-            return self.channel.report(self.sign_bits_at(items, self.channel.rows_of(words[:, :2])), words)
-        return self.channel.report(self.answers(self.sign_bits(items)), words)
-
-    # Shared by the decoders.
-
-    def noise_stderr(self, people: int) -> float:
-        """Standard error of a count from the privacy noise alone."""
-        if isinstance(self.channel, OneBitChannel):
-            return self.channel.gain * math.sqrt(people)
-        scale = abs(self.row_scale)
-        return scale * math.sqrt(people * self.channel.noise.variance / self.rows)
-
-    @property
-    def noise_terms(self) -> tuple[int, float]:
-        """One draw per row, in a mean over rows."""
-        return self.rows, abs(self.row_scale) / self.rows
-
-    @property
-    def row_scale(self) -> float:
-        """By what the noise of a cell is multiplied in `row_sums`, for the Laplace channel."""
-        return 1.0
 
     def stderr(self, sums: NDArray[np.float64], counts: NDArray[np.float64], people: int) -> NDArray[np.float64]:
         """Noise and collisions together: a count is a mean over rows, so its spread shows in the rows.
@@ -157,17 +175,3 @@ class RowSketch(ChannelMechanism):
         mean_square = float(np.mean(sums * sums))
         spread = np.sqrt(np.maximum(mean_square - counts * counts, 0.0) / max(self.rows - 1, 1))
         return np.maximum(spread, self.noise_stderr(people))
-
-
-def check_tally(tally: Tally, survey_id: bytes, cells_shape: tuple[int, ...]) -> None:
-    """A tally of this survey and shape, or an error."""
-    if tally.survey_id != survey_id:
-        raise SurveyMismatch(f"a tally must be of survey {survey_id.hex()[:8]}, got one of {tally.survey_id.hex()[:8]}")
-    if tally.cells.shape != cells_shape:
-        raise ParameterError(f"a tally must have cells of shape {cells_shape}, got {tally.cells.shape}")
-
-
-def check_listed(histogram: Histogram, name: str) -> None:
-    """All items of the crowd are listed."""
-    if histogram.singletons:
-        raise ParameterError(f"{name} samples crowds whose items are all listed, got {histogram.singletons} singletons")

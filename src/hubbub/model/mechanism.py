@@ -6,8 +6,9 @@ integers. Everything else in the library follows from them.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,13 +121,16 @@ class Histogram:
         """Everyone."""
         return int(self.counts.sum()) + self.singletons
 
+    def dense_counts(self, size: int) -> NDArray[np.float64]:
+        """The count of every value of a universe of one word and this size; all items must be listed."""
+        counts = np.zeros(size)
+        np.add.at(counts, self.items[:, 0].astype(np.int64), self.counts)
+        return counts
 
-@runtime_checkable
-class TallySampler(Protocol):
-    """What a mechanism offers where the law of its tally can be drawn straight from a histogram."""
-
-    def sample_tally(self, histogram: Histogram, rng: np.random.Generator) -> Tally:
-        """A tally with the law of the per-person path, at a cost that does not grow with the people."""
+    @property
+    def norm(self) -> float:
+        """‖v‖₂: the root of the sum of the squared counts of all values."""
+        return math.sqrt(float(np.sum(np.square(self.counts.astype(np.float64)))) + self.singletons)
 
 
 JSON: TypeAlias = Any

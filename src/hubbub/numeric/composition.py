@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from hubbub.errors import ParameterError
+from hubbub.numeric.bisection import bisect
 
 _ROUNDING = 2.0**-53  # the relative error of one operation on floats
 _LEAST = 1e-300  # chances below this are not told apart
@@ -72,15 +73,7 @@ def largest_each(epsilon: float, times: int, delta: float) -> float:
         low = math.nextafter(low, 0.0)
     if composed_delta(epsilon, high, times) <= delta:
         return high
-    for _ in range(200):
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        if composed_delta(epsilon, middle, times) <= delta:
-            low = middle
-        else:
-            high = middle
-    return low
+    return bisect(lambda each: composed_delta(epsilon, each, times) > delta, low, high)[0]
 
 
 def theorem_each(epsilon: float, times: int, delta: float) -> float:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from hubbub.numeric.bisection import bisect, bisect_each
 from hubbub.numeric.tails import binomial_threshold, normal_quantile_log, normal_tail_log
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -99,12 +100,13 @@ class CountLaw:
             if extra <= 0:
                 return exact
         width, held, more = normal_quantile_log(log_chance), np.zeros(1), np.array([extra])
-        low, high = 0.0, float(self._most(held, more)[0])
-        for _ in range(_HALVINGS):
-            middle = np.array([(low + high) / 2])
-            value, slope, bend = self._total(middle, held, more)
-            near = float(self._signed_root(middle, slope, value, bend)[0]) < width
-            low, high = (float(middle[0]), high) if near else (low, float(middle[0]))
+
+        def is_far(t: float) -> bool:
+            at = np.array([t])
+            value, slope, bend = self._total(at, held, more)
+            return not float(self._signed_root(at, slope, value, bend)[0]) < width
+
+        _, high = bisect(is_far, 0.0, float(self._most(held, more)[0]), _HALVINGS)
         return max(exact, float(self._total(np.array([high]), held, more)[1][0]))
 
     # Limits.
@@ -132,12 +134,7 @@ class CountLaw:
         """r* with P[estimate > edge] = Q(r*)."""
         y, v, more = np.broadcast_arrays(*(np.asarray(each, np.float64) for each in (edge, held, extra)))
         most = self._most(v, more)
-        low, high = -most, most.copy()
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            under = self._total(middle, v, more)[1] < y
-            low, high = np.where(under, middle, low), np.where(under, high, middle)
-        t = (low + high) / 2
+        t = bisect_each(lambda at: ~(self._total(at, v, more)[1] < y), -most, most, _HALVINGS)
         value, slope, bend = self._total(t, v, more)
         impossible = np.abs(slope - y) > 1e-6 * (1.0 + np.abs(y))  # no t leads there: beyond what can happen
         return np.where(impossible, np.sign(t) * np.inf, self._signed_root(t, y, value, bend))
@@ -147,18 +144,17 @@ class CountLaw:
 
         At a given t the saddlepoint equation K_v'(t) = edge is linear in v. So there is one unknown, t.
         """
-        low = np.zeros_like(edge)
-        high = self._most(np.zeros_like(edge), extra)
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            t = side * middle
+
+        def is_far(size: Floats) -> NDArray[np.bool_]:
+            t = side * size
             held, own, other = self._held(t, edge, extra)
             value, _, bend = _mixed(np.clip(held, 0.0, self.people), self.people, own, other)
             near = side * self._signed_root(t, edge, value + extra * t * t / 2, bend + extra) < width
             # Holders are fewer the further t is to the right.
-            further = np.where(held > self.people, side > 0, np.where(held < 0, side < 0, near))
-            low, high = np.where(further, middle, low), np.where(further, high, middle)
-        held = self._held(side * (low + high) / 2, edge, extra)[0]
+            return ~np.where(held > self.people, side > 0, np.where(held < 0, side < 0, near))
+
+        zeros = np.zeros_like(edge)
+        held = self._held(side * bisect_each(is_far, zeros, self._most(zeros, extra), _HALVINGS), edge, extra)[0]
         # Nobody and everybody exactly, where only rounding keeps from them.
         return np.where(held < _PART, 0.0, np.where(held > self.people - _PART, float(self.people), held))
 

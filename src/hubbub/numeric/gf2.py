@@ -245,10 +245,12 @@ def parity_pairs(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.uin
 
 
 def _words(columns: int) -> int:
+    """Words of 64 bits that hold so many columns."""
     return (columns + WORD - 1) // WORD
 
 
 def _check_words(matrix: NDArray[np.uint64], columns: int) -> None:
+    """A packed matrix that is wide enough for its columns, or a ParameterError."""
     if matrix.shape[1] != _words(columns):
         raise ParameterError(
             f"a matrix of {columns} columns must have {_words(columns)} words a row, got {matrix.shape[1]}"
@@ -257,6 +259,7 @@ def _check_words(matrix: NDArray[np.uint64], columns: int) -> None:
 
 @njit(cache=True, nogil=True)
 def _independent_rows(matrix: NDArray[np.uint64], most: int) -> NDArray[np.int64]:
+    """Indices of the first rows that depend on none before them, at most so many."""
     rows, words = matrix.shape
     chosen = np.empty(most, dtype=np.int64)
     basis = np.empty((most, words), dtype=np.uint64)
@@ -288,6 +291,7 @@ def _independent_rows(matrix: NDArray[np.uint64], most: int) -> NDArray[np.int64
 
 @njit(cache=True, nogil=True)
 def _invert(work: NDArray[np.uint64], inverted: NDArray[np.uint64]) -> bool:
+    """Reduce `work` to the identity, doing the same to `inverted`; whether it could be done."""
     size, words = work.shape
     for column in range(size):
         word = column // WORD
@@ -311,6 +315,7 @@ def _invert(work: NDArray[np.uint64], inverted: NDArray[np.uint64]) -> bool:
 
 @njit(cache=True, nogil=True)
 def _parities(columns: NDArray[np.uint64], vectors: NDArray[np.uint64], out: NDArray[np.uint8]) -> None:
+    """The parity of every row with every vector, into `out`."""
     words, rows = columns.shape
     common = np.empty(rows, dtype=np.uint64)
     for vector in range(vectors.shape[0]):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hubbub.errors import ParameterError
 from hubbub.numeric import gf2
+from hubbub.numeric.bisection import bisect
 from hubbub.numeric.tails import binomial_tail, normal_tail
 
 __all__ = ["decode", "success_chance"]
@@ -90,16 +91,17 @@ def success_chance(signal: float, rows: int, columns: int, order: int) -> float:
     It does if at most `order` of the most reliable rows, as many as there are columns, have the wrong sign.
     """
     share = columns / rows
-    low, high = 0.0, signal + 40.0
-    for _ in range(60):  # the size above which a share of columns/rows of all rows lies
-        cut = (low + high) / 2
-        outside = float(normal_tail(cut - signal) + normal_tail(cut + signal))
-        low, high = (cut, high) if outside > share else (low, cut)
-    wrong = float(normal_tail(high + signal)) / share
+
+    def is_rare(size: float) -> bool:
+        return float(normal_tail(size - signal) + normal_tail(size + signal)) <= share
+
+    _, cut = bisect(is_rare, 0.0, signal + 40.0, 60)  # a share of columns/rows of all rows lies above it
+    wrong = float(normal_tail(cut + signal)) / share
     return 1.0 - binomial_tail(order + 1, columns, min(wrong, 1.0))
 
 
 def _times(matrix: NDArray[np.uint64], bits: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """A packed matrix times a vector of bits, packed."""
     product = gf2.parity_pairs(matrix, gf2.pack(bits[np.newaxis]))
     return gf2.pack(product[np.newaxis]).reshape(-1)
 

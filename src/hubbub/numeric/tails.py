@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtrc, log_ndtr, ndtr, ndtri, ndtri_exp
 
 from hubbub.errors import ParameterError
+from hubbub.numeric.bisection import first_whole
 
 
 def normal_quantile(chance: float) -> float:
@@ -33,16 +34,21 @@ def normal_tail_log(z: NDArray[np.float64] | float) -> NDArray[np.float64]:
     return np.asarray(log_ndtr(-np.asarray(z, np.float64)))
 
 
+def normal_error(stderr: float, beta: float) -> float:
+    """What a Gaussian error exceeds in size with a chance of at most β: √(2·ln(2/β)) standard errors."""
+    return math.sqrt(2 * math.log(2 / beta)) * stderr
+
+
 def binomial_threshold(trials: int, chance: float, log_level: float) -> int:
     """The least k with ln P[Bin(trials, chance) ≥ k] ≤ log_level; trials + 1 if there is none."""
-    low, high = 0, trials + 1  # P[≥ low] is above the level, P[≥ high] is not
-    while high - low > 1:
-        middle = (low + high) // 2
-        tail = bdtrc(middle - 1, trials, chance)
+
+    def is_rare(successes: int) -> bool:
+        tail = bdtrc(successes - 1, trials, chance)
         # Below what a float holds, Chernoff's bound is sharp enough.
-        log_tail = math.log(tail) if tail > 1e-290 else -trials * _divergence(middle / trials, chance)
-        low, high = (low, middle) if log_tail <= log_level else (middle, high)
-    return high
+        log_tail = math.log(tail) if tail > 1e-290 else -trials * _divergence(successes / trials, chance)
+        return bool(log_tail <= log_level)
+
+    return first_whole(is_rare, 0, trials + 1)
 
 
 def _divergence(share: float, chance: float) -> float:

@@ -7,28 +7,20 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
-from hubbub.analysis import theorems
 from hubbub.errors import ParameterError
-from hubbub.mechanisms.bucket import Bucket
-from hubbub.mechanisms.channels import LaplaceChannel, OneBitChannel
-from hubbub.mechanisms.glps_hh import GLPSHeavyHitters
-from hubbub.mechanisms.jl_hh import JLHeavyHitters
-from hubbub.mechanisms.naive_laplace import NaiveLaplace
 from hubbub.mechanisms.registry import create_survey, mechanism_for
-from hubbub.mechanisms.tree import Tree
+from hubbub.mechanisms.survey_mechanism import Condition, SurveyMechanism
 from hubbub.model.domain import Integers
 from hubbub.model.estimates import Query
-from hubbub.model.mechanism import Histogram, Mechanism, TallySampler
-from hubbub.model.survey import parse_delta, parse_epsilon
-from hubbub.model.tally import Tally
-from hubbub.numeric.randomness import SeededWords
-from hubbub.simulation import exponential
-from hubbub.simulation.rehearsal import MAX_DRAWS, noise_draws, rehearse
+from hubbub.model.mechanism import Histogram
+from hubbub.model.survey import SEED_BYTES, parse_delta, parse_epsilon
+from hubbub.simulation import exponential, population
+from hubbub.simulation.rehearsal import MAX_DRAWS
 
 BOUND_BETA = 0.05
 """The theorems' bounds are stated for this chance of failure."""
@@ -56,18 +48,69 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was seen."""
+    """What was seen in one run.
+
+    Attributes
+    ----------
+    found : bool
+        Whether a value was named that none is held more often than.
+    mean_error, max_error : float or None
+        In people: over every value where all are scored, else of the value that was found; None where none was.
+    bound : float
+        What the error exceeds with a chance of at most `BOUND_BETA`.
+    of_every_value : bool
+        Whether errors and bound are about every value.
+    approximate : bool
+        Whether people who are alone with their value were pooled.
+    condition : Condition or None
+        What the mechanism's theorem asks of this crowd.
+    """
 
     found: bool
-    mean_error: float | None  # None where it would be that of the value that was found, and none was
+    mean_error: float | None
     max_error: float | None
     bound: float
+    of_every_value: bool = False
     approximate: bool = False
-    theorem: Mapping[str, Any] | None = None
+    condition: Condition | None = None
 
 
-def simulate(experiment: Experiment, progress: Callable[[], None] = lambda: None) -> dict[str, Any]:
-    """All runs of an experiment, as one JSON object. Runs are independent and repeatable from the seed."""
+@dataclass(frozen=True)
+class Simulated:
+    """All runs of an experiment together: the settings that were used, and what was seen."""
+
+    mechanism: str
+    local: bool
+    options: Mapping[str, object]
+    people: int
+    bits: int
+    epsilon: float
+    delta: float
+    runs: int
+    seed: int
+    success_rate: float
+    successes: int
+    mean_error: float | None
+    max_error: float | None
+    bound: float
+    bound_beta: float
+    approximate: bool
+    theorem: Condition | None
+    seconds: float
+    peak_memory_mb: float
+    of_every_value: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that `hubbub simulate --json` prints; without `theorem` where the mechanism has no condition."""
+        fields = asdict(self)
+        del fields["of_every_value"]
+        if self.theorem is None:
+            del fields["theorem"]
+        return fields
+
+
+def simulate(experiment: Experiment, progress: Callable[[], None] = lambda: None) -> Simulated:
+    """All runs of an experiment. Runs are independent and repeatable from the seed."""
     started = time.perf_counter()
     outcomes, delta, options = [], "0", dict(experiment.options)
     for sequence in np.random.SeedSequence(experiment.seed).spawn(experiment.runs):
@@ -83,124 +126,74 @@ def simulate(experiment: Experiment, progress: Callable[[], None] = lambda: None
                 experiment.mechanism,
                 experiment.options,
                 expected_reports=experiment.people,
-                public_seed=rng.bytes(32),
+                public_seed=rng.bytes(SEED_BYTES),
             )
             delta, options = format(survey.delta, "f"), dict(survey.options)
-            outcomes.append(_run(experiment, mechanism_for(survey), survey.survey_id, rng))
+            outcomes.append(_run(experiment, mechanism_for(survey), rng))
         progress()
     found = sum(outcome.found for outcome in outcomes)
     means = [outcome.mean_error for outcome in outcomes if outcome.mean_error is not None]
     largest = [outcome.max_error for outcome in outcomes if outcome.max_error is not None]
-    result: dict[str, Any] = {
-        "mechanism": experiment.mechanism,
-        "local": experiment.mechanism != EXPONENTIAL,
-        "options": options,
-        "people": experiment.people,
-        "bits": experiment.bits,
-        "epsilon": float(parse_epsilon(experiment.epsilon)),
-        "delta": float(delta),
-        "runs": experiment.runs,
-        "seed": experiment.seed,
-        "success_rate": found / experiment.runs,
-        "successes": found,
-        "mean_error": float(np.mean(means)) if means else None,
-        "max_error": max(largest, default=None),
-        "bound": float(max(outcome.bound for outcome in outcomes)),
-        "bound_beta": BOUND_BETA,
-        "approximate": any(outcome.approximate for outcome in outcomes),
-    }
-    if outcomes[0].theorem:
-        result["theorem"] = dict(outcomes[0].theorem)
-    result["seconds"] = time.perf_counter() - started
-    result["peak_memory_mb"] = _peak_memory_mb()
-    return result
+    return Simulated(
+        mechanism=experiment.mechanism,
+        local=experiment.mechanism != EXPONENTIAL,
+        options=options,
+        people=experiment.people,
+        bits=experiment.bits,
+        epsilon=float(parse_epsilon(experiment.epsilon)),
+        delta=float(delta),
+        runs=experiment.runs,
+        seed=experiment.seed,
+        success_rate=found / experiment.runs,
+        successes=found,
+        mean_error=float(np.mean(means)) if means else None,
+        max_error=max(largest, default=None),
+        bound=float(max(outcome.bound for outcome in outcomes)),
+        bound_beta=BOUND_BETA,
+        approximate=any(outcome.approximate for outcome in outcomes),
+        theorem=outcomes[0].condition,
+        seconds=time.perf_counter() - started,
+        peak_memory_mb=_peak_memory_mb(),
+        of_every_value=outcomes[0].of_every_value,
+    )
 
 
-def _run(experiment: Experiment, mechanism: Mechanism, survey_id: bytes, rng: np.random.Generator) -> Outcome:
-    if not isinstance(mechanism, TallySampler):
+def _run(experiment: Experiment, mechanism: SurveyMechanism, rng: np.random.Generator) -> Outcome:
+    """One run: a crowd, its tally, what is found in it, and how far off that is."""
+    if not mechanism.samples_at_once:
         _check_people(experiment, mechanism)
     crowd = experiment.crowd(rng)
-    tally = draw_tally(mechanism, survey_id, crowd, rng)
+    if not mechanism.samples_at_once:  # everybody reports, so everybody must hold a value
+        crowd = population.listed(crowd, experiment.bits, rng)
+    tally = mechanism.sample_tally(crowd, rng)
     best = mechanism.discover(tally, Query(top=1, best_guess=True))
     truth = {item.tobytes(): int(count) for item, count in zip(crowd.items, crowd.counts, strict=True)}
     held = truth.get(best.items[0].tobytes(), 0) if len(best) else 0
     found = bool(len(best)) and held == int(crowd.counts.max())
-    norm = math.sqrt(float(np.sum(crowd.counts.astype(np.float64) ** 2)) + crowd.singletons)
-    if isinstance(mechanism, JLHeavyHitters | NaiveLaplace):
-        everything = np.arange(mechanism.size, dtype=np.uint64)[:, np.newaxis]
-        true = np.zeros(mechanism.size)
-        np.add.at(true, crowd.items[:, 0].astype(np.int64), crowd.counts)
-        errors = np.abs(mechanism.estimate(tally, everything).counts - true)
-        return Outcome(found, float(errors.mean()), float(errors.max()), theorem_bound(mechanism, crowd.people, norm))
+    if mechanism.bounds_every_count:
+        errors = np.abs(mechanism.counts_of_all(tally) - crowd.dense_counts(mechanism.size))
+        bound = mechanism.largest_error_bound(crowd, BOUND_BETA)
+        return Outcome(found, float(errors.mean()), float(errors.max()), bound, of_every_value=True)
     error = abs(float(best.counts[0]) - held) if found else None
-    others = math.sqrt(max(norm**2 - float(held) ** 2, 0.0))
-    theorem = _bucket_condition(mechanism, crowd, norm) if isinstance(mechanism, Bucket) else None
-    bound = theorem_bound(mechanism, crowd.people, others)
-    return Outcome(found, error, error, bound, crowd.singletons > 0, theorem)
+    others = math.sqrt(max(crowd.norm**2 - float(held) ** 2, 0.0))
+    bound = mechanism.error_bound(crowd.people, others, BOUND_BETA)
+    condition = mechanism.heavy_hitter_condition(crowd)
+    return Outcome(found, error, error, bound, approximate=crowd.singletons > 0, condition=condition)
 
 
-def _check_people(experiment: Experiment, mechanism: Mechanism) -> None:
+def _check_people(experiment: Experiment, mechanism: SurveyMechanism) -> None:
     """Refuse a crowd whose sums would be drawn person by person for longer than anyone wants to wait."""
-    most = MAX_DRAWS // noise_draws(mechanism, 1)
-    if experiment.people <= most:
-        return
-    instead = "simulate so many, and expect errors that grow with the square root of the people"
-    name = experiment.mechanism
-    if isinstance(mechanism, JLHeavyHitters):
-        name, instead = "jl with projection=dense", "projection=hadamard has no such limit"
-    raise ParameterError(
-        f"people must be at most {most:,} for {name}, whose sums are drawn person by person "
-        f"({MAX_DRAWS:.0e} draws of noise at most), got people={experiment.people:,}; {instead}"
-    )
-
-
-def draw_tally(mechanism: Mechanism, survey_id: bytes, crowd: Histogram, rng: np.random.Generator) -> Tally:
-    """A crowd's tally: drawn at once where the mechanism can, person by person where it cannot."""
-    if isinstance(mechanism, TallySampler):
-        return mechanism.sample_tally(crowd, rng)
-    everyone = (np.repeat(crowd.items[k : k + 1], crowd.counts[k], axis=0) for k in range(len(crowd.items)))
-    return rehearse(mechanism, survey_id, everyone, SeededWords(int(rng.integers(2**63))))
-
-
-def theorem_bound(mechanism: Mechanism, people: int, norm: float, beta: float = BOUND_BETA) -> float:
-    """What the error exceeds with chance β at most: of all values for naive-laplace and jl, else of one fixed value."""
-    if isinstance(mechanism, NaiveLaplace):
-        epsilon = 2 * float(mechanism.channel.noise.rate)
-        return theorems.naive_error(people, mechanism.size, epsilon, beta)
-    if isinstance(mechanism, JLHeavyHitters):
-        size, rows = mechanism.size, mechanism.rows
-        if isinstance(mechanism.channel, OneBitChannel):
-            gain = mechanism.channel.gain
-            return theorems.jl_one_bit_error(people, size, norm, rows, gain, beta, mechanism.dense)
-        scale = 1 / (float(mechanism.channel.noise.rate) * math.sqrt(rows))
-        return theorems.jl_laplace_error(people, size, norm, rows, scale, beta, not mechanism.dense)
-    if isinstance(mechanism, Tree):
-        return theorems.normal_error(math.sqrt(mechanism.noise * people), beta)
-    if isinstance(mechanism, Bucket):
-        noise = mechanism.noise_stderr(people)
-        return theorems.bucket_estimate_error(people, norm, mechanism.rows, noise, beta)
-    if isinstance(mechanism, GLPSHeavyHitters):
-        collisions = norm * mechanism.collision_share
-        return theorems.normal_error(math.hypot(mechanism.noise_stderr(people), collisions), beta)
-    raise ParameterError(f"a mechanism must have a bound to be simulated, got {type(mechanism).__name__}")
-
-
-def _bucket_condition(mechanism: Bucket, crowd: Histogram, norm: float) -> dict[str, Any]:
-    """Theorem 4.8: the count it asks of the heavy hitter, printed and corrected, beside the count it has."""
-    count = int(crowd.counts.max())
-    others = math.sqrt(max(norm**2 - float(count) ** 2, 0.0))
-    if isinstance(mechanism.channel, LaplaceChannel):
-        scale = 1 / float(mechanism.channel.noise.rate)
-    else:  # the Laplace scale whose noise in a row's sum has the same variance
-        scale = mechanism.noise_stderr(crowd.people) * math.sqrt(mechanism.rows / (8 * crowd.people))
-    needed = {
-        name: theorems.bucket_needed_count(crowd.people, others, mechanism.rows_per_trial, scale, corrected)
-        for name, corrected in (("needed_as_printed", False), ("needed_corrected", True))
-    }
-    return {**needed, "heavy_hitter_count": count, "holds": count >= needed["needed_corrected"]}
+    most = MAX_DRAWS // mechanism.noise_draws
+    if experiment.people > most:
+        raise ParameterError(
+            f"people must be at most {most:,} for {mechanism.label}, whose sums are drawn person by person "
+            f"({MAX_DRAWS:.0e} draws of noise at most), got people={experiment.people:,}; "
+            f"{mechanism.instead_of_sampling}"
+        )
 
 
 def _run_exponential(experiment: Experiment, rng: np.random.Generator) -> Outcome:
+    """One run of the centralised baseline, which sees every value."""
     if experiment.options:
         raise ParameterError(f"exponential has no options, got option {next(iter(experiment.options))!r}")
     if experiment.delta is not None:
@@ -210,10 +203,10 @@ def _run_exponential(experiment: Experiment, rng: np.random.Generator) -> Outcom
     best = exponential.heavy_hitter(crowd, 2**experiment.bits, epsilon, rng)
     most = int(crowd.counts.max())
     regret = float(most - (int(crowd.counts[best]) if best is not None else 0))
-    bound = theorems.exponential_error(2**experiment.bits, epsilon, BOUND_BETA)
-    return Outcome(regret == 0, regret, regret, bound)
+    return Outcome(regret == 0, regret, regret, exponential.error_bound(2**experiment.bits, epsilon, BOUND_BETA))
 
 
 def _peak_memory_mb() -> float:
+    """The most memory that this process has had, in MiB."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1 << 20) if sys.platform == "darwin" else peak / (1 << 10)

@@ -32,6 +32,11 @@ def heavy_hitter(histogram: Histogram, size: int, epsilon: float, rng: np.random
     return best if scores[best] >= max(rest, default=-math.inf) else None
 
 
+def error_bound(size: int, epsilon: float, beta: float) -> float:
+    """By how many people the chosen value may miss the heavy hitter, but with a chance of β: (2/ε)·ln(N/β)."""
+    return 2 / epsilon * math.log(size / beta)
+
+
 def worst_crowd(people: int, size: int, epsilon: float, beta: float) -> Histogram:
     """About so many people on whom the mechanism errs most with chance β: one value leads, all others are even.
 

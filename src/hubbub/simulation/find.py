@@ -18,11 +18,11 @@ from hubbub.model.coded_domain import WIDTHS, CodedText
 from hubbub.model.codes import load_code
 from hubbub.model.domain import Domain
 from hubbub.model.estimates import Answer, Query
-from hubbub.model.mechanism import Items, TallySampler
+from hubbub.model.mechanism import Items
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
 from hubbub.numeric.randomness import BulkWords, SeededWords, WordSource
-from hubbub.simulation.rehearsal import MAX_DRAWS, check_draws, noise_draws, rehearse, seeded_public_seed
+from hubbub.simulation.rehearsal import MAX_DRAWS, check_draws, rehearse, seeded_public_seed
 
 DEFAULT_DOMAIN: Final = CodedText(load_code("text"), "text-1", WIDTHS["text-1"])
 _AT_ONCE = 65_536
@@ -134,8 +134,8 @@ def run_survey(
     """
     mechanism = mechanism_for(survey)
     instead = "hubbub simulate draws the sums of any crowd at once"
-    if not isinstance(mechanism, TallySampler):
-        instead = f"take a random sample of at most {MAX_DRAWS // noise_draws(mechanism, 1):,} people"
+    if not mechanism.samples_at_once:
+        instead = f"take a random sample of at most {MAX_DRAWS // mechanism.noise_draws:,} people"
     check_draws(mechanism, survey.expected_reports, instead)
     named = candidates
     if candidates is not None and not isinstance(candidates, Iterable):

@@ -51,6 +51,17 @@ def heavy(people: int, share: float, tail: int | None, bits: int, rng: np.random
     return Histogram(random_items(1, bits, rng), np.array([first], np.int64), singletons=rest)
 
 
+def listed(crowd: Histogram, bits: int, rng: np.random.Generator) -> Histogram:
+    """The same crowd with everybody listed: those who are alone get values that nobody else holds."""
+    if not crowd.singletons:
+        return crowd
+    held = {item.tobytes() for item in crowd.items}
+    drawn = random_items(len(held) + crowd.singletons, bits, rng)
+    alone = drawn[[item.tobytes() not in held for item in drawn]][: crowd.singletons]
+    counts = np.concatenate([crowd.counts, np.ones(len(alone), np.int64)])
+    return Histogram(np.concatenate([crowd.items, alone]), counts)
+
+
 def _check_values(values: int) -> None:
     if values > MAX_LISTED:
         raise ParameterError(f"a crowd must hold at most {MAX_LISTED} different values, got {values}")

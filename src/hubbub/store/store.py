@@ -18,7 +18,7 @@ from sqlalchemy.exc import IntegrityError
 
 from hubbub.errors import HubbubError, ParameterError, StoreError, StoreUnavailable, UnknownSurvey
 from hubbub.mechanisms.registry import mechanism_for
-from hubbub.model.mechanism import Mechanism
+from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
 from hubbub.store import folding
@@ -46,7 +46,7 @@ _PROBE: Final = text(  # a single statement, because other collectors write the 
 
 T = TypeVar("T")
 R = TypeVar("R")
-Build: TypeAlias = Callable[[Survey], Mechanism]
+Build: TypeAlias = Callable[[Survey], SurveyMechanism]
 """Makes the mechanism of a survey. It is `mechanism_for`, except in tests of the store."""
 
 State: TypeAlias = Literal["not yet open", "open", "closed"]
@@ -66,7 +66,7 @@ class StoredSurvey:
         The public facts.
     document : bytes
         Its canonical JSON.
-    mechanism : Mechanism
+    mechanism : SurveyMechanism
         Its mechanism, built and checked.
     origins : tuple of str
         Web origins whose pages may report; "*" is any.
@@ -78,7 +78,7 @@ class StoredSurvey:
     survey_id: bytes
     survey: Survey
     document: bytes
-    mechanism: Mechanism
+    mechanism: SurveyMechanism
     origins: tuple[str, ...]
     closed: bool
 

@@ -16,16 +16,16 @@ found), `beside` (candidates next to what was found).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.mechanisms import selection
-from hubbub.mechanisms.base import About, Entry, Option, check_batch, check_cells, check_items, check_reports
-from hubbub.mechanisms.row_sketch import check_tally
+from hubbub.mechanisms.base import About, Entry, Option
+from hubbub.mechanisms.checks import check_batch, check_cells, check_items, check_reports
+from hubbub.mechanisms.survey_mechanism import SurveyMechanism, check_tally
 from hubbub.mechanisms.tree.beside import beside, sharing_tails
 from hubbub.mechanisms.tree.geometry import TreeGeometry
 from hubbub.mechanisms.tree.levels import TreeLevels
@@ -35,7 +35,6 @@ from hubbub.mechanisms.tree.search import search
 from hubbub.model.estimates import Estimates, Query
 from hubbub.model.mechanism import Items, Reports, Words
 from hubbub.model.privacy import PrivacyGuarantee
-from hubbub.model.survey import Survey
 from hubbub.model.tally import Cells, Tally
 from hubbub.numeric import tree_reports
 from hubbub.numeric.hadamard import transform
@@ -52,14 +51,12 @@ ABOUT = About(
 )
 
 
-class Tree(TreeGeometry):
+class Tree(TreeGeometry, SurveyMechanism):
     """Tree-coded linear local hashing."""
 
     report_dtype = np.dtype([("id", "<u8", (2,)), ("symbol", "u1")])
     words_per_report = 4  # id, id, keep the truth?, the symbol otherwise
-
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Survey]]:
-        return (type(self), (self.survey,))
+    most_subtracted = 4096
 
     # The client's role.
 
@@ -140,6 +137,10 @@ class Tree(TreeGeometry):
         most, least = (self.symbols - 1) * self.gain, -self.gain
         return (most - spread) / (1 - spread), (least - spread) / (1 - spread)
 
+    def noise_stderr(self, people: int) -> float:
+        """Standard error of a count from the privacy noise alone, where nobody holds the value."""
+        return math.sqrt(self.noise * people)
+
     def levels(self, tally: Tally) -> TreeLevels:
         """For every row and bucket, an unbiased estimate of its reporters beyond an even spread over the buckets."""
         split = self.rows << self.plan.bucket_bits
@@ -216,8 +217,9 @@ class Tree(TreeGeometry):
             uneven=fit.uneven[order],
         )
 
-    def limits_for(self, tally: Tally, items: Items, query: Query) -> NDArray[np.float64]:
+    def limits_for(self, tally: Tally, items: Items, query: Query, usual: float) -> NDArray[np.float64]:
         """How many must hold each item for `discover` to find it with a chance of about 95 %."""
+        del usual
         check_tally(tally, self.survey_id, self.cells_shape)
         lengths = np.full(len(items), self.bits)
         if self.code is not None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.errors import ParameterError
-from hubbub.mechanisms.base import check_fields, whole, whole_text
+from hubbub.mechanisms.checks import check_fields, whole, whole_text
 from hubbub.mechanisms.tree.parameters import FIELDS, read_plan
 from hubbub.mechanisms.tree.text_walk import text_walk
 from hubbub.model.coded_domain import CodedText

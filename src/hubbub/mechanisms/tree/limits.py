@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from hubbub.mechanisms.tree.geometry import TreeGeometry
 from hubbub.mechanisms.tree.plan import TEXT_BROAD, beam_widths, list_widths
 from hubbub.model.estimates import Query
+from hubbub.numeric.bisection import bisect
 from hubbub.numeric.text_paths import fingerprint_before
 from hubbub.numeric.tree_kernels import ROW_BITS
 
@@ -39,12 +40,15 @@ def found_from(tree: TreeGeometry, people: int, length: int, query: Query) -> fl
 
 def _found_from(tree: TreeGeometry, people: int, length: int, query: Query) -> float:
     way = _Way(tree, people, length, query)
-    low, high = 0.0, float(people)
+    high = float(people)
     if way.found_chance(high) < _FOUND:
         return math.inf
-    while high - low > max(0.5, 0.003 * high):
-        middle = (low + high) / 2
-        low, high = (low, middle) if way.found_chance(middle) >= _FOUND else (middle, high)
+    _, high = bisect(
+        lambda holders: way.found_chance(holders) >= _FOUND,
+        0.0,
+        high,
+        close=lambda low, high: high - low <= max(0.5, 0.003 * high),
+    )
     return high * _MARGIN if high * _MARGIN <= people else math.inf
 
 

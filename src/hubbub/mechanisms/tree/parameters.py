@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from hubbub.errors import ParameterError, shown
-from hubbub.mechanisms.base import Request, whole
+from hubbub.mechanisms.base import Request
+from hubbub.mechanisms.checks import whole
 from hubbub.mechanisms.tree.plan import TreePlan, beam_width, masks_for, plan_text_tree, plan_tree, text_beam_width
 from hubbub.model.coded_domain import CodedText
 from hubbub.model.domain_base import Domain

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from hubbub.numeric.bisection import bisect
 from hubbub.numeric.tails import normal_quantile_log
 from hubbub.numeric.text_paths import fingerprint_before, path_bits
 from hubbub.numeric.tree_kernels import MAX_MASKS, ROW_BITS
@@ -144,11 +145,7 @@ def _text_shares(depths: list[int], lengths: list[int], typical: int, beam: int)
             for length in range(max(known, _TEXT_SHORTEST), lengths[-1] + 1)
         )
 
-    low, high = 0.0, 16.0
-    for _ in range(20):
-        middle = (low + high) / 2
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return least(high)
+    return least(bisect(fits, 0.0, 16.0, 20)[1])
 
 
 def _bucket_bits(standard: bool) -> int:

@@ -2,12 +2,12 @@
 
     paper       here                 meaning
     s           layout.sparsity      how many values are to be recovered; Theorem 4.2's unless chosen
-    Φ           operator             {−1, 0, 1}, never materialised; hubbub's own (numeric/sparse_operator.py)
+    Φ           operator             {−1, 0, 1}, never materialised; hubbub's own (operator.py)
     m           operator.cells       rows of Φ
     –           operator.slots       entries of a column that are not zero, one in each slot
     z           channel.noise        drawn once per person, discrete
     c           measurements()       Φv + z, or its unbiased estimate from one-bit reports
-    GLPS(c, Φ)  recover()            `faithful` as in GLPS, `refit` by least squares (numeric/sparse_recovery.py)
+    GLPS(c, Φ)  recover()            `faithful` as in GLPS, `refit` by least squares (recovery.py)
     p*          discover()           argmax of v̂, with `best_guess`
 
 Two values differ in every slot by at most 2 in sum (one entry changes its sign, or two entries appear and vanish), so
@@ -25,17 +25,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.mechanisms import selection
-from hubbub.mechanisms.base import About, Entry, Option, check_batch, check_fields, whole_text
-from hubbub.mechanisms.channels import LaplaceChannel, OneBitChannel, SlottedBitChannel, noise_from_json
-from hubbub.mechanisms.glps_plan import MAX_SPARSITY, default_delta, derive, layout_from_json
+from hubbub.mechanisms.base import About, Entry, Option
+from hubbub.mechanisms.calibration import CALIBRATION, channel_of, default_delta
+from hubbub.mechanisms.channels import LaplaceChannel, SlottedBitChannel
+from hubbub.mechanisms.glps import recovery
+from hubbub.mechanisms.glps.operator import Operator
+from hubbub.mechanisms.glps.plan import MAX_SPARSITY, SIZES, derive, layout_from_json
 from hubbub.mechanisms.row_sketch import ChannelMechanism
 from hubbub.model.estimates import Estimates, Query
-from hubbub.model.mechanism import Histogram, Items, Reports, Words
+from hubbub.model.mechanism import Histogram, Items
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
-from hubbub.numeric import gf2, ordered_statistics, sparse_recovery
+from hubbub.numeric import gf2, ordered_statistics
+from hubbub.numeric.bisection import bisect
 from hubbub.numeric.hadamard import sample_signed_characters, transform_rows
-from hubbub.numeric.sparse_operator import Operator
 from hubbub.numeric.tails import normal_quantile_log, normal_tail
 
 _AT_ONCE = 1 << 22  # entries of columns in memory
@@ -49,7 +52,7 @@ ABOUT = About(
     server_time="s·log³ N, whatever the universe",
     use_when="you want to study the paper's compressed sensing",
     options=(
-        Option("calibration", "onebit", "how the answer is made private", ("paper", "tight", "onebit")),
+        CALIBRATION,
         Option("decoder", "refit", "stage by stage as in GLPS, or least squares after each", ("faithful", "refit")),
         Option("layout", "staged", "geometric stages, or one stage without estimation", ("staged", "lean")),
         Option(
@@ -67,19 +70,15 @@ class GLPSHeavyHitters(ChannelMechanism):
     """GLPS-HH (Algorithm 2 of Hsu, Khanna, Roth)."""
 
     def __init__(self, survey: Survey) -> None:
-        parameters = survey.parameters
-        self.layout = layout_from_json(parameters, survey.domain.bits)
-        fields = {"sparsity", "repeats", "estimates", "bucket_bits", "code_rows", "estimate_bits"}
-        channel: LaplaceChannel | SlottedBitChannel
-        if survey.options["calibration"] == "onebit":
-            check_fields(parameters, {*fields, "truth_threshold"})
-            threshold = whole_text("truth_threshold", parameters.get("truth_threshold"))
-            channel = SlottedBitChannel(self.layout.slot_bits, threshold, survey.public_seed)
-        else:
-            check_fields(parameters, {*fields, "noise_rate", "digit_thresholds"})
-            slots, noise = self.layout.slots, noise_from_json(parameters)
-            channel = LaplaceChannel(self.layout.cells, changed=2 * slots, step=2, noise=noise, groups=slots)
+        layout = layout_from_json(survey.parameters, survey.domain.bits)
+        channel = channel_of(
+            survey,
+            SIZES,
+            lambda threshold: SlottedBitChannel(layout.slot_bits, threshold, survey.public_seed),
+            lambda noise: LaplaceChannel(layout.cells, 2 * layout.slots, step=2, noise=noise, groups=layout.slots),
+        )
         super().__init__(survey, channel)
+        self.layout = layout
         self.decoder = survey.options["decoder"]
 
     @cached_property
@@ -88,13 +87,6 @@ class GLPSHeavyHitters(ChannelMechanism):
         return Operator(self.bits, self.layout, self.survey.public_seed)
 
     # The client's role.
-
-    def randomize(self, items: Items, words: Words) -> Reports:
-        """One report per row: a pure function of items and words."""
-        items, words = check_batch(items, words, self.survey.domain, self.words_per_report)
-        if isinstance(self.channel, OneBitChannel):
-            return self.channel.report(self.sign_bits_at(items, self.channel.rows_of(words[:, :2])), words)
-        return self.channel.report(self.answers(items), words)
 
     def sign_bits_at(self, items: Items, cells: NDArray[np.int64]) -> NDArray[np.uint8]:
         """The bit of each (item, cell) pair that a one-bit report tells: ⟨a, x⟩ with the cell's character a."""
@@ -112,27 +104,34 @@ class GLPSHeavyHitters(ChannelMechanism):
     def measurements(self, tally: Tally) -> NDArray[np.float64]:
         """Φv + z, the paper's c; for one bit, each slot's cells transformed back, times slots·C_ε."""
         cells = tally.cells.astype(np.float64)
-        if not isinstance(self.channel, OneBitChannel):
+        if self.channel.noise is not None:
             return cells
-        factor = self.operator.slots * self.channel.gain
         tables = [transform_rows(block.table(cells)).ravel() for block in self.operator.blocks]
-        return np.concatenate(tables) * factor
-
-    def noise_stderr(self, people: int) -> float:
-        """Standard error of a count from the privacy noise alone."""
-        if isinstance(self.channel, OneBitChannel):
-            return self.channel.gain * math.sqrt(people)
-        return math.sqrt(people * self.channel.noise.variance / self.operator.slots)
+        return np.concatenate(tables) * self.channel.sum_factor(self.parts)
 
     @property
-    def noise_terms(self) -> tuple[int, float]:
-        """One draw per slot, in a mean over slots."""
-        return self.operator.slots, 1.0 / self.operator.slots
+    def parts(self) -> int:
+        """A count is a mean over slots."""
+        return self.layout.slots
 
-    @property
-    def collision_share(self) -> float:
-        """Standard error of a count from collisions, over the norm ‖v‖₂ of the other counts."""
-        return math.sqrt(float(np.sum(0.5**self.operator.slot_bits))) / self.operator.slots
+    def collision_stderr(self, norm: float) -> float:
+        """In a slot of 2^κ buckets another value shares this one's bucket with a chance of 2^−κ."""
+        return norm * (math.sqrt(float(np.sum(0.5**self.layout.slot_bits))) / self.layout.slots)
+
+    def largest_error_bound(self, crowd: Histogram, beta: float) -> float:
+        """The guarantee of sparse recovery, with constants that were measured and not proved; β is not in it."""
+        del beta
+        rest = float(np.linalg.norm(np.sort(crowd.counts)[: -self.layout.sparsity].astype(np.float64)))
+        # A count is a mean over slots, so the noise of one measurement is √slots times as large.
+        noise = self.noise_stderr(crowd.people) * math.sqrt(self.layout.slots * self.layout.cells)
+        return recovery.error_bound(rest, noise, self.size, self.layout.sparsity)
+
+    def counts_of_all(self, tally: Tally) -> NDArray[np.float64]:
+        """v̂ as the paper has it: what is recovered has a count, and all other values have 0."""
+        items, values = self.recover(tally)
+        counts = np.zeros(self.size)
+        counts[items[:, 0].astype(np.int64)] = values
+        return counts
 
     def estimate(self, tally: Tally, items: Items) -> Estimates:
         """Unbiased counts of any items: the mean over all slots of sign·(the row of the item's bucket).
@@ -156,7 +155,7 @@ class GLPSHeavyHitters(ChannelMechanism):
     def recover(self, tally: Tally) -> tuple[Items, NDArray[np.float64]]:
         """v̂ as Algorithm 2 has it: the values recovered, largest first, and their counts; all others have 0."""
         self.check_tally(tally)
-        return sparse_recovery.recover(self.operator, self.measurements(tally), self.decoder, self.size)
+        return recovery.recover(self.operator, self.measurements(tally), self.decoder, self.size)
 
     def discover(self, tally: Tally, query: Query) -> Estimates:
         """Recover v̂ and keep what stands out; with `best_guess`, the paper's argmax of v̂.
@@ -165,9 +164,9 @@ class GLPSHeavyHitters(ChannelMechanism):
         """
         self.check_tally(tally)
         measured = self.measurements(tally)
-        items, values = sparse_recovery.recover(self.operator, measured, self.decoder, self.size)
+        items, values = recovery.recover(self.operator, measured, self.decoder, self.size)
         items = items[values > 0]
-        counts, left = sparse_recovery.fit(self.operator, items, measured)
+        counts, left = recovery.fit(self.operator, items, measured)
         threshold = -math.inf
         if query.best_guess:
             items, counts = items[: query.top], counts[: query.top]  # the largest in v̂
@@ -177,7 +176,7 @@ class GLPSHeavyHitters(ChannelMechanism):
                 if (counts > threshold).all():
                     break
                 items = items[counts > threshold]
-                counts, left = sparse_recovery.fit(self.operator, items, measured)
+                counts, left = recovery.fit(self.operator, items, measured)
         order = np.argsort(-counts, kind="stable")[: query.top]
         stderr = self._absent_stderr(left, tally.count)
         limit = max(selection.found_z(self.size, query), self.decodable_z) * stderr
@@ -191,11 +190,7 @@ class GLPSHeavyHitters(ChannelMechanism):
     @cached_property
     def decodable_z(self) -> float:
         """Standard errors of a count that the decoder finds with a chance of 95 %, in a Gaussian model of the rows."""
-        low, high = 0.0, math.sqrt(self.operator.slots) * 40
-        for _ in range(40):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self._found_chance(middle) >= 0.95 else (middle, high)
-        return high
+        return bisect(lambda z: self._found_chance(z) >= 0.95, 0.0, math.sqrt(self.operator.slots) * 40, 40)[1]
 
     def _found_chance(self, z: float) -> float:
         """The chance that a value with a count of z standard errors is identified in a stage, and kept."""
@@ -203,7 +198,7 @@ class GLPSHeavyHitters(ChannelMechanism):
         missed = 1.0
         for stage in layout.stages:
             columns = self.bits - stage.bucket_bits + 1
-            once = ordered_statistics.success_chance(signal, stage.code_rows, columns, sparse_recovery.ORDER)
+            once = ordered_statistics.success_chance(signal, stage.code_rows, columns, recovery.ORDER)
             # Its codeword must also agree better with the rows than the best of all others does by chance.
             best_other = normal_quantile_log(-columns * math.log(2))
             once *= float(normal_tail(best_other - signal * math.sqrt(stage.code_rows)))
@@ -216,21 +211,15 @@ class GLPSHeavyHitters(ChannelMechanism):
             missed *= 1.0 - found
         return 1.0 - missed
 
-    # The simulation's.
+    # The simulation's: items·slots + rows·log(rows) draws, however many people there are.
 
-    def sample_tally(self, histogram: Histogram, rng: np.random.Generator) -> Tally:
-        """The law of the per-person path, in items·slots + rows·log(rows) draws however many people there are.
+    @property
+    def pools_singletons(self) -> bool:
+        """With a uniform bucket and a fair sign in every slot: exact for each row, approximate for all together."""
+        return True
 
-        Singletons are pooled as people with a uniform bucket and a fair sign in every slot: exact for each row,
-        approximate for all together.
-        """
-        self.check_items(histogram.items)
-        one_bit = isinstance(self.channel, OneBitChannel)
-        draw = self._sample_bits if one_bit else self._sample_sums
-        return Tally(self.survey_id, histogram.people, draw(histogram, rng))
-
-    def _sample_sums(self, histogram: Histogram, rng: np.random.Generator) -> NDArray[np.int64]:
-        assert isinstance(self.channel, LaplaceChannel)  # noqa: S101  # for the type checker
+    def sample_sums(self, histogram: Histogram, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Φv of the values listed, and a signed multinomial in every slot for the others."""
         sums = np.concatenate(
             [
                 2 * rng.binomial(alone, 0.5) - alone
@@ -241,10 +230,12 @@ class GLPSHeavyHitters(ChannelMechanism):
         for part in self._parts(len(histogram.items)):
             measured = self.operator.measure(histogram.items[part], histogram.counts[part].astype(np.float64))
             sums = sums + np.rint(measured).astype(np.int64)
-        return self.channel.sample(sums, histogram.people, rng)
+        return sums
 
-    def _sample_bits(self, histogram: Histogram, rng: np.random.Generator) -> NDArray[np.int64]:
-        assert isinstance(self.channel, OneBitChannel)  # noqa: S101
+    def sample_bits(
+        self, histogram: Histogram, rng: np.random.Generator
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """People thrown onto slots, and in each slot onto the coefficients over its buckets."""
         slots, cells = self.operator.slots, self.operator.cells
         plus, minus = np.zeros(cells, np.int64), np.zeros(cells, np.int64)
         for part in self._parts(len(histogram.items)):
@@ -261,9 +252,10 @@ class GLPSHeavyHitters(ChannelMechanism):
         even = np.repeat(1.0 / (slots * 2.0**self.operator.slot_bits), 1 << self.operator.slot_bits)
         alone = rng.multinomial(histogram.singletons, even)
         lone_ones = rng.binomial(alone, 0.5)
-        return self.channel.sample(np.concatenate(zeros) + alone - lone_ones, np.concatenate(ones) + lone_ones, rng)
+        return np.concatenate(zeros) + alone - lone_ones, np.concatenate(ones) + lone_ones
 
     def _parts(self, count: int) -> list[slice]:
+        """So many items in parts whose columns fit in memory."""
         chunk = max(1, _AT_ONCE // self.operator.slots)
         return [slice(start, start + chunk) for start in range(0, count, chunk)]
 

@@ -8,30 +8,47 @@ among 2^64 values the paper's vote fails in most runs without any noise; for 1.5
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
-from hubbub.analysis import theorems
 from hubbub.model.mechanism import Histogram
+from hubbub.paper import theorems
+from hubbub.paper.study import BUCKET, BUCKET_HARD, DELTA, EPSILON, Study, decades, finds_first
 from hubbub.simulation import population
-from hubbub.simulation.paper.study import (
-    BUCKET,
-    BUCKET_HARD,
-    DELTA,
-    EPSILON,
-    Row,
-    Study,
-    decades,
-)
 
 BITS, SHARE = 32, 0.5
 BETA = 0.1  # the mechanism's own, which sets its trials
 ZIPF_BITS, ZIPF_VALUES, ZIPF_EXPONENTS = 64, 1000, (1.2, 1.5, 2.0)
 _MULTIPLES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+
+
+@dataclass(frozen=True)
+class Successes:
+    """In how many runs a decoder found the heavy hitter; `zipf` is None for the crowd of the theorem."""
+
+    decoder: str
+    zipf: float | None
+    bits: int
+    people: int
+    successes: int
+    runs: int
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is known without running: the crowds, and how many people the theorem asks for."""
+
+    epsilon: float
+    delta: float
+    share: float
+    bits: int
+    zipf_bits: int
+    zipf_values: int
+    theorem_people: float
+    corrected_people: float
+    beta: float
 
 
 @dataclass(frozen=True)
@@ -49,22 +66,16 @@ class BucketSuccess:
         """Decoder, crowd and size."""
         return f"{self.decoder} zipf {self.zipf} {self.bits} bits {self.people} people"
 
-    def run(self, rng: np.random.Generator) -> Row:
+    def run(self, rng: np.random.Generator) -> Successes:
         """A new crowd and new hash functions in each run."""
         contender = (BUCKET if self.decoder == "soft" else BUCKET_HARD)["paper"]
         successes = 0
-        for survey in islice(contender.surveys(self.people, self.bits, rng), self.runs):
-            successes += survey.finds_first(self._crowd(rng), rng)
-        return {
-            "decoder": self.decoder,
-            "zipf": self.zipf,
-            "bits": self.bits,
-            "people": self.people,
-            "successes": successes,
-            "runs": self.runs,
-        }
+        for mechanism in islice(contender.mechanisms(self.people, self.bits, rng), self.runs):
+            successes += finds_first(mechanism, self._crowd(rng), rng)
+        return Successes(self.decoder, self.zipf, self.bits, self.people, successes, self.runs)
 
     def _crowd(self, rng: np.random.Generator) -> Histogram:
+        """A crowd of the theorem's kind, or a Zipf crowd."""
         if self.zipf is None:
             return population.heavy(self.people, SHARE, None, self.bits, rng)
         return population.zipf(self.people, self.zipf, ZIPF_VALUES, self.bits, rng)
@@ -83,6 +94,7 @@ def theorem_people(corrected: bool) -> float:
 
 
 def _cells(quick: bool) -> list[BucketSuccess]:
+    """The theorem's crowd in multiples of its people, and Zipf crowds, for both decoders."""
     multiples = _MULTIPLES[::2] if quick else _MULTIPLES
     grid = decades(5, 11, 2)[:: 4 if quick else 1]
     cells = []
@@ -94,19 +106,20 @@ def _cells(quick: bool) -> list[BucketSuccess]:
     return cells
 
 
-def _setting(quick: bool) -> Mapping[str, Any]:
+def _setting(quick: bool) -> Setting:
+    """The setting, the same for a quick run."""
     del quick
-    return {
-        "epsilon": EPSILON,
-        "delta": DELTA,
-        "share": SHARE,
-        "bits": BITS,
-        "zipf_bits": ZIPF_BITS,
-        "zipf_values": ZIPF_VALUES,
-        "theorem_people": theorem_people(corrected=False),
-        "corrected_people": theorem_people(corrected=True),
-        "beta": BETA,
-    }
+    return Setting(
+        EPSILON,
+        DELTA,
+        SHARE,
+        BITS,
+        ZIPF_BITS,
+        ZIPF_VALUES,
+        theorem_people=theorem_people(corrected=False),
+        corrected_people=theorem_people(corrected=True),
+        beta=BETA,
+    )
 
 
-BUCKET_SUCCESS = Study("bucket-success", _cells, _setting)
+BUCKET_SUCCESS: Study[Setting, Successes] = Study("bucket-success", _cells, _setting)

@@ -109,6 +109,7 @@ def code_rows(message_bits: int) -> int:
 
 
 def _bits_for(buckets: Fraction, most: int) -> int:
+    """log₂ of the least power of two with so many buckets, at most `most`."""
     return min((-(-buckets.numerator // buckets.denominator) - 1).bit_length(), most)
 
 
@@ -195,6 +196,7 @@ class Operator:
     def _draw_identification(
         self, block: int, stage: Stage
     ) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64] | None, NDArray[np.uint64] | None]:
+        """Bucket rows, sign rows, code and inverse matrix of an identification block, by the public hash."""
         attempt = 0
         matrix = _draw(self._keys[0], (block, attempt), self.bits, self.bits)
         while gf2.rank(matrix, self.bits) < self.bits:
@@ -217,6 +219,7 @@ class Operator:
     def _draw_estimation(
         self, block: int, stage: Stage
     ) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64] | None, NDArray[np.uint64] | None]:
+        """Bucket rows and the one sign row of an estimation block; it has no code."""
         drawn = _draw(self._keys[2], (block,), stage.estimate_bits + 1, self.bits)
         return drawn[:-1], drawn[-1:], None, None
 
@@ -251,6 +254,7 @@ class Operator:
 
     @cached_property
     def _first_mixtures(self) -> NDArray[np.int64]:
+        """For each block, where its mixtures begin."""
         sizes = [1 << block.bucket_bits for block in self.blocks]
         return np.concatenate([[0], np.cumsum(sizes)])[:-1]
 

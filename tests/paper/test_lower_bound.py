@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hubbub.analysis import theorems
-from hubbub.simulation import exponential, lower_bound
+from hubbub.paper import lower_bound, theorems
+from hubbub.simulation import exponential
 from hubbub.testing import assert_binomial, assert_mean_zero
 
 PEOPLE, RUNS = 60, 200_000
@@ -154,7 +154,7 @@ def test_the_central_mechanism_does_not_care_how_many_there_are() -> None:
         overlooked = (size - 1) / (size - 1 + math.exp(epsilon * lead / 2))
         assert overlooked > beta
         assert (size - 1) / (size - 1 + math.exp(epsilon * (lead + 1) / 2)) <= beta
-        assert lead <= theorems.exponential_error(size, epsilon, beta)
+        assert lead <= exponential.error_bound(size, epsilon, beta)
     rng = np.random.default_rng(5)
     crowd = exponential.worst_crowd(10**9, 16, 1.0, beta)
     wrong = sum(exponential.heavy_hitter(crowd, 16, 1.0, rng) != 0 for _ in range(20_000))

@@ -6,14 +6,12 @@ that, the others hold a thousand values equally.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from hubbub.simulation import population
-from hubbub.simulation.paper.study import (
+from hubbub.numeric.bisection import first_whole
+from hubbub.paper.study import (
     BUCKET,
     BUCKET_HARD,
     DELTA,
@@ -22,15 +20,40 @@ from hubbub.simulation.paper.study import (
     GLPS_STAGED,
     JL,
     Contender,
-    Row,
     Study,
+    finds_first,
 )
+from hubbub.simulation import population
 
 JL_TAIL = 1000
 WANTED = 0.9
 JL_BITS, BITS = 16, 32
 _STEPS = 4  # of the grid of crowds, in each doubling
 _LAST = 4 * 25  # 3.4·10^9 people: with more, 2^32 values would not be enough for everybody to be alone
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """The smallest crowd that was enough (None if none was), and those tried: people, successes, runs."""
+
+    mechanism: str
+    label: str
+    calibration: str
+    bits: int
+    share: float
+    runs: int
+    people: int | None
+    tried: tuple[tuple[int, int, int], ...]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is known without running; `wanted` is the share of runs that must succeed."""
+
+    epsilon: float
+    delta: float
+    wanted: float
+    crowd: str
 
 
 @dataclass(frozen=True)
@@ -48,7 +71,7 @@ class SmallestCrowd:
         options = " ".join(self.contender.options.values())
         return f"{self.contender.label} {options} {self.bits} bits share {self.share}"
 
-    def run(self, rng: np.random.Generator) -> Row:
+    def run(self, rng: np.random.Generator) -> Crowd:
         """From a small crowd, four times as many until it is found, then by halving. More people never harm."""
         tried: dict[int, tuple[int, int]] = {}
 
@@ -60,28 +83,26 @@ class SmallestCrowd:
         low, high = 0, 2 * _STEPS
         while high < _LAST and not found(high):
             low, high = high, min(high + 2 * _STEPS, _LAST)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if found(middle) else (middle, high)
-        return {
-            "mechanism": self.contender.mechanism,
-            "label": self.contender.label,
-            "calibration": self.contender.calibration,
-            "bits": self.bits,
-            "share": self.share,
-            "runs": self.runs,
-            "people": crowd_size(high) if high < _LAST else None,
-            "tried": [[people, *result] for people, result in sorted(tried.items())],
-        }
+        high = first_whole(found, low, high)
+        return Crowd(
+            self.contender.mechanism,
+            self.contender.label,
+            self.contender.calibration,
+            self.bits,
+            self.share,
+            self.runs,
+            people=crowd_size(high) if high < _LAST else None,
+            tried=tuple((people, *result) for people, result in sorted(tried.items())),
+        )
 
     def _try(self, people: int, rng: np.random.Generator) -> tuple[int, int]:
         """Successes and runs; it stops when too many have failed already."""
         may_fail = self.runs - int(np.ceil(WANTED * self.runs))
         successes = 0
-        for done, survey in enumerate(self.contender.surveys(people, self.bits, rng), 1):
+        for done, mechanism in enumerate(self.contender.mechanisms(people, self.bits, rng), 1):
             tail = JL_TAIL if self.bits == JL_BITS else None
             crowd = population.heavy(people, self.share, tail, self.bits, rng)
-            successes += survey.finds_first(crowd, rng)
+            successes += finds_first(mechanism, crowd, rng)
             if done == self.runs or done - successes > may_fail:
                 break
         return successes, done
@@ -93,20 +114,18 @@ def crowd_size(step: int) -> int:
 
 
 def _cells(quick: bool) -> list[SmallestCrowd]:
+    """Every mechanism, calibration and share."""
     shares, runs = ((0.5, 0.2), 5) if quick else ((0.5, 0.3, 0.2, 0.1, 0.05), 30)
     pairs = [(contender, JL_BITS) for contender in JL.values()]
     pairs += [(c, BITS) for group in (BUCKET, BUCKET_HARD, GLPS_LEAN, GLPS_STAGED) for c in group.values()]
     return [SmallestCrowd(contender, bits, share, runs) for contender, bits in pairs for share in shares]
 
 
-def _setting(quick: bool) -> Mapping[str, Any]:
+def _setting(quick: bool) -> Setting:
+    """The setting, the same for a quick run."""
     del quick
-    return {
-        "epsilon": EPSILON,
-        "delta": DELTA,
-        "wanted": WANTED,
-        "crowd": f"one value held by the share, all others different; JL-HH: the rest over {JL_TAIL} values",
-    }
+    crowd = f"one value held by the share, all others different; JL-HH: the rest over {JL_TAIL} values"
+    return Setting(EPSILON, DELTA, WANTED, crowd)
 
 
-SMALLEST_CROWD = Study("smallest-crowd", _cells, _setting)
+SMALLEST_CROWD: Study[Setting, Crowd] = Study("smallest-crowd", _cells, _setting)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from hubbub.errors import ParameterError
-from hubbub.numeric.sparse_operator import Operator, lean, staged
-from hubbub.numeric.sparse_recovery import fit, recover
+from hubbub.mechanisms.glps.operator import Operator, lean, staged
+from hubbub.mechanisms.glps.recovery import fit, recover
 from hubbub.simulation.population import random_items
 
 SIGNALS = 24

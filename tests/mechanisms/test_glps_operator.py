@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from tests.reference import naive
 
+from hubbub.mechanisms.glps.operator import Layout, Operator, Stage, code_rows, lean, staged
 from hubbub.numeric import gf2
 from hubbub.numeric.hadamard import transform_rows
 from hubbub.numeric.hashing import Purpose, derive_key
-from hubbub.numeric.sparse_operator import Layout, Operator, Stage, code_rows, lean, staged
 from hubbub.testing import public_seed
 
 PURPOSES = (Purpose.SPARSE_MATRIX, Purpose.SPARSE_CODE, Purpose.SPARSE_ESTIMATE)

@@ -7,7 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from hubbub.analysis import theorems
+from hubbub.mechanisms import bucket, jl_hh, naive_laplace
+from hubbub.mechanisms.glps import plan, recovery
+from hubbub.paper import theorems
+from hubbub.simulation import exponential
 from hubbub.testing import assert_binomial
 
 
@@ -18,7 +21,7 @@ def test_scales_and_constants() -> None:
     assert theorems.moment_constant(4) == pytest.approx(1.000326, rel=1e-6)
     assert theorems.rank_deficiency_chance(36, 32) == pytest.approx(0.0612095, rel=1e-6)
     assert theorems.jl_paper_rows(1000, 2**20, 0.05) == pytest.approx(5.11e13, rel=0.01)
-    assert theorems.glps_sparsity(10**6, 2**32, 1, 1e-6, 0.1) == pytest.approx(8.506327, rel=1e-6)
+    assert plan.paper_sparsity(10**6, 2**32, 1, 1e-6, 0.1) == pytest.approx(8.506327, rel=1e-6)
     gain = (math.e + 1) / (math.e - 1)
     assert gain**2 == pytest.approx(4.6826944, rel=1e-7)
 
@@ -58,11 +61,13 @@ def test_randomised_response_attains_the_lower_bound() -> None:
 
 def test_bounds_grow_as_they_say() -> None:
     """√n for local mechanisms, nothing for the central one; hadamard with all rows does not distort."""
-    assert theorems.naive_error(400, 2**10, 1, 0.05) == pytest.approx(2 * theorems.naive_error(100, 2**10, 1, 0.05))
-    assert theorems.exponential_error(2**20, 1, 0.05) == pytest.approx(33.72, abs=5e-3)
-    noise_only = theorems.jl_laplace_error(10**6, 2**16, 1e6, 2**16, 10.513043539513864, 0.05, hadamard=True)
+    assert naive_laplace.largest_error(400, 2**10, 1, 0.05) == pytest.approx(
+        2 * naive_laplace.largest_error(100, 2**10, 1, 0.05)
+    )
+    assert exponential.error_bound(2**20, 1, 0.05) == pytest.approx(33.72, abs=5e-3)
+    noise_only = jl_hh.laplace_error(10**6, 2**16, 1e6, 2**16, 10.513043539513864, 0.05, hadamard=True)
     assert noise_only == pytest.approx(80832, abs=1)
-    assert theorems.jl_laplace_error(10**6, 2**20, 0, 10**9, 10.513043539513864, 0.05, hadamard=False) == pytest.approx(
+    assert jl_hh.laplace_error(10**6, 2**20, 0, 10**9, 10.513043539513864, 0.05, hadamard=False) == pytest.approx(
         88089, abs=1
     )
 
@@ -72,7 +77,7 @@ def test_bucket_condition() -> None:
 
     def holds(people: float, corrected: bool) -> bool:
         alone = math.sqrt(people / 2)
-        needed = theorems.bucket_needed_count(int(people), alone, 36, 274.9517662667045, corrected)
+        needed = bucket.needed_count(int(people), alone, 36, 274.9517662667045, corrected)
         return people / 2 >= needed
 
     assert not holds(7.3e7, corrected=False)
@@ -91,7 +96,7 @@ def test_bucket_needed_people_is_where_the_condition_begins_to_hold() -> None:
         assert people == pytest.approx(expected, rel=0.01)
 
         def margin(crowd: float, rows: float = rows, scale: float = scale, corrected: bool = corrected) -> float:
-            return 0.5 * crowd - theorems.bucket_needed_count(crowd, math.sqrt(0.5 * crowd), rows, scale, corrected)
+            return 0.5 * crowd - bucket.needed_count(crowd, math.sqrt(0.5 * crowd), rows, scale, corrected)
 
         assert margin(people) >= 0 > margin(people * 0.999)
 
@@ -106,5 +111,5 @@ def test_lower_bound_regret_inverts_the_failure() -> None:
 
 def test_recovery_error_has_the_form_of_the_guarantee() -> None:
     """What is outside the s largest, and the noise over √log₂(N/s)."""
-    assert theorems.glps_recovery_error(100, 0, 2**20, 4) == pytest.approx(130)
-    assert theorems.glps_recovery_error(0, 100, 2**20, 16) == pytest.approx(50 / 4)
+    assert recovery.error_bound(100, 0, 2**20, 4) == pytest.approx(130)
+    assert recovery.error_bound(0, 100, 2**20, 16) == pytest.approx(50 / 4)

@@ -1,4 +1,4 @@
-"""Run studies: all cells of all of them, in processes, to plain numbers."""
+"""Run studies: all cells of all of them, in processes."""
 
 from __future__ import annotations
 
@@ -6,34 +6,59 @@ import os
 import platform
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.metadata import version
 from multiprocessing import get_context
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from hubbub.errors import ParameterError
-from hubbub.simulation.paper.bucket_success import BUCKET_SUCCESS
-from hubbub.simulation.paper.errors import ERROR_AGAINST_PEOPLE, ERROR_AGAINST_UNIVERSE
-from hubbub.simulation.paper.separation import SEPARATION
-from hubbub.simulation.paper.smallest import SMALLEST_CROWD
-from hubbub.simulation.paper.study import Cell, Row, Study, cell_generator
+from hubbub.paper.bucket_success import BUCKET_SUCCESS
+from hubbub.paper.largest_error import ERROR_AGAINST_PEOPLE, ERROR_AGAINST_UNIVERSE
+from hubbub.paper.separation import SEPARATION
+from hubbub.paper.smallest_crowd import SMALLEST_CROWD
+from hubbub.paper.study import Cell, Measured, Study, cell_generator
 
-STUDIES: Final = {
-    study.name: study
-    for study in (SEPARATION, ERROR_AGAINST_PEOPLE, ERROR_AGAINST_UNIVERSE, SMALLEST_CROWD, BUCKET_SUCCESS)
-}
+AnyStudy: TypeAlias = Study[Any, Any]
+AnyMeasured: TypeAlias = Measured[Any, Any]
+
+_ALL: tuple[AnyStudy, ...] = (SEPARATION, ERROR_AGAINST_PEOPLE, ERROR_AGAINST_UNIVERSE, SMALLEST_CROWD, BUCKET_SUCCESS)
+
+STUDIES: Final = {study.name: study for study in _ALL}
 """All figures, in the order of the report."""
 
 _PACKAGES = ("hubbub", "numpy", "scipy", "numba", "matplotlib")
 
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
-Numbers = dict[str, Any]
+
+@dataclass(frozen=True)
+class FigureCost:
+    """How many points a figure has, and the seconds of processor time that they took."""
+
+    name: str
+    points: int
+    cpu_seconds: float
 
 
-def find_studies(names: Sequence[str]) -> list[Study]:
+@dataclass(frozen=True)
+class Run:
+    """A run of `hubbub paper`: what it was asked, what it took, and the files it wrote. `run.json` holds it."""
+
+    made_by: str
+    quick: bool
+    seed: int
+    jobs: int
+    versions: Mapping[str, str]
+    figures: tuple[FigureCost, ...]
+    cpu_seconds: float
+    seconds: float
+    files: tuple[str, ...] = ()
+
+
+def find_studies(names: Sequence[str]) -> list[AnyStudy]:
     """The studies of these names, in the order of the report; all of them for no name."""
     if unknown := [name for name in names if name not in STUDIES]:
         raise ParameterError(f"a figure must be one of {', '.join(STUDIES)}, got {unknown[0]!r}")
@@ -41,36 +66,34 @@ def find_studies(names: Sequence[str]) -> list[Study]:
 
 
 def run_studies(
-    studies: Sequence[Study],
+    studies: Sequence[AnyStudy],
     quick: bool,
     seed: int,
     jobs: int,
     progress: Callable[[], None] = lambda: None,
-) -> dict[str, Numbers]:
-    """The numbers of each study by its name: setting, rows in the order of its cells, and seconds of processor time."""
+) -> list[AnyMeasured]:
+    """The numbers of each study, with its rows in the order of its cells."""
     cells = [(study.name, index, cell) for study in studies for index, cell in enumerate(study.cells(quick))]
-    rows: dict[tuple[str, int], tuple[Row, float]] = {}
+    done: dict[tuple[str, int], tuple[Any, float]] = {}
     with _processes(jobs) as pool:
-        for done in as_completed([pool.submit(_run_cell, (seed, *each)) for each in cells]):
-            name, index, row, seconds = done.result()
-            rows[name, index] = row, seconds
+        for finished in as_completed([pool.submit(_run_cell, (seed, *each)) for each in cells]):
+            name, index, row, seconds = finished.result()
+            done[name, index] = row, seconds
             progress()
-    return {
-        study.name: {
-            "figure": study.name,
-            "quick": quick,
-            "seed": seed,
-            "setting": dict(study.setting(quick)),
-            "rows": [
-                row for (name, _), (row, _) in sorted(rows.items(), key=lambda each: each[0]) if name == study.name
-            ],
-            "cpu_seconds": sum(seconds for (name, _), (_, seconds) in rows.items() if name == study.name),
-        }
-        for study in studies
-    }
+    measured = []
+    for study in studies:
+        mine = [done[name, index] for name, index, _ in cells if name == study.name]
+        rows, seconds = tuple(row for row, _ in mine), sum(spent for _, spent in mine)
+        measured.append(Measured(study.name, quick, seed, study.setting(quick), rows, seconds))
+    return measured
 
 
-def count_cells(studies: Sequence[Study], quick: bool) -> int:
+def costs(measured: Sequence[AnyMeasured]) -> tuple[FigureCost, ...]:
+    """What each figure took."""
+    return tuple(FigureCost(each.figure, len(each.rows), round(each.cpu_seconds, 3)) for each in measured)
+
+
+def count_cells(studies: Sequence[AnyStudy], quick: bool) -> int:
     """How many cells there are to run."""
     return sum(len(study.cells(quick)) for study in studies)
 
@@ -89,11 +112,12 @@ def environment() -> dict[str, str]:
     }
 
 
-Job = tuple[int, str, int, Cell]
-Result = tuple[str, int, Row, float]
+Job = tuple[int, str, int, Cell[object]]
+Result = tuple[str, int, object, float]
 
 
 def _run_cell(job: Job) -> Result:
+    """Run one cell, in any process; its study and place, its row, and seconds of processor time."""
     seed, study, index, cell = job
     started = time.process_time()
     row = cell.run(cell_generator(seed, study, cell))

@@ -8,10 +8,11 @@ from decimal import Decimal
 from typing import Any
 
 from hubbub.errors import ParameterError
-from hubbub.mechanisms.base import Request, whole
-from hubbub.mechanisms.channels import calibrate_bit, calibrate_noise, noise_to_json
-from hubbub.numeric import sparse_operator
-from hubbub.numeric.sparse_operator import Layout, Stage
+from hubbub.mechanisms.base import Request
+from hubbub.mechanisms.calibration import calibrate_bit, calibrate_noise, noise_to_json
+from hubbub.mechanisms.checks import whole
+from hubbub.mechanisms.glps import operator
+from hubbub.mechanisms.glps.operator import Layout, Stage
 
 MAX_BITS = 512
 MAX_SPARSITY = 64
@@ -19,6 +20,10 @@ MAX_CELLS = 2**21  # more than any survey of ours has; what others write is untr
 _BETA = 0.1  # of Theorem 4.2, for the paper's s
 _ONE_BIT_DELTA = 1e-6  # Theorem 4.2 has no s for δ = 0; the one-bit form takes that of the Laplace forms' default
 _VALUES_PER_SPARSITY = 64  # in smaller universes the buckets would outnumber the values
+
+
+SIZES = {"sparsity", "repeats", "estimates", "bucket_bits", "code_rows", "estimate_bits"}
+"""The parameters of a survey that `layout_to_json` writes."""
 
 
 def layout_to_json(layout: Layout) -> dict[str, Any]:
@@ -69,11 +74,6 @@ def paper_sparsity(people: int, size: int, epsilon: float, delta: float, beta: f
     return float(inner ** (2 / 3))
 
 
-def default_delta(options: Mapping[str, str]) -> Decimal:
-    """Pure for one bit, 10⁻⁶ for Laplace noise."""
-    return Decimal(0) if options["calibration"] == "onebit" else Decimal("1e-6")
-
-
 def derive(request: Request) -> dict[str, Any]:
     """The operator's sizes for the sparsity, and noise for `slots` parts (`tight`) or for all m rows (`paper`)."""
     if request.bits > MAX_BITS:
@@ -91,6 +91,7 @@ def derive(request: Request) -> dict[str, Any]:
 
 
 def _choose_layout(request: Request) -> Layout:
+    """The sizes of the operator, for the sparsity that was chosen or the paper's."""
     option = request.options["sparsity"]
     if option == "paper":
         delta = float(request.delta) or _ONE_BIT_DELTA
@@ -100,5 +101,5 @@ def _choose_layout(request: Request) -> Layout:
         raise ParameterError(f"option sparsity must be paper or a whole number, got {option}")
     else:
         sparsity = int(option)
-    make = sparse_operator.lean if request.options["layout"] == "lean" else sparse_operator.staged
+    make = operator.lean if request.options["layout"] == "lean" else operator.staged
     return make(request.bits, sparsity)

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from hubbub.analysis.paper_sections import SECTIONS, Numbers, Section, Table
+from hubbub.paper.run import Run
+from hubbub.paper.sections import SECTIONS, Section, Table
+from hubbub.paper.study import Measured
 
 
 @dataclass(frozen=True)
 class Report:
     """Everything the report says."""
 
-    quick: bool
-    run: Mapping[str, Any]
+    run: Run
     sections: list[Section]
 
     @property
@@ -28,7 +29,7 @@ class Report:
         """What this is, and how far to trust it."""
         size = (
             "This is the quick version: few runs, coarse grids. Run it without --quick before you quote a number."
-            if self.quick
+            if self.run.quick
             else "This is the full version."
         )
         return (
@@ -46,19 +47,18 @@ class Report:
     def facts(self) -> Table:
         """Seed, time and versions."""
         rows = [
-            ("seed", str(self.run["seed"])),
-            ("time", f"{self.run['seconds']:.0f} s, with {self.run['cpu_seconds']:.0f} s of processor time"),
-            ("processes", str(self.run["jobs"])),
-            *((name, text) for name, text in self.run["versions"].items()),
+            ("seed", str(self.run.seed)),
+            ("time", f"{self.run.seconds:.0f} s, with {self.run.cpu_seconds:.0f} s of processor time"),
+            ("processes", str(self.run.jobs)),
+            *((name, text) for name, text in self.run.versions.items()),
         ]
-        again = f"hubbub paper{' --quick' if self.quick else ''} --seed {self.run['seed']}"
+        again = f"hubbub paper{' --quick' if self.run.quick else ''} --seed {self.run.seed}"
         return Table(("", ""), [*rows, ("again", again)])
 
 
-def write_report(numbers: Mapping[str, Numbers], run: Mapping[str, Any], folder: Path) -> list[str]:
+def write_report(measured: Sequence[Measured[Any, Any]], run: Run, folder: Path) -> list[str]:
     """Write report.html and report.md beside the figures that are in the folder already; the names of the files."""
-    sections = [SECTIONS[name](each) for name, each in numbers.items()]
-    report = Report(bool(run["quick"]), run, sections)
+    report = Report(run, [SECTIONS[each.figure](each) for each in measured])
     (folder / "report.html").write_text(_to_html(report, folder), encoding="utf-8")
     (folder / "report.md").write_text(_to_markdown(report), encoding="utf-8")
     return ["report.html", "report.md"]
@@ -68,6 +68,7 @@ def write_report(numbers: Mapping[str, Numbers], run: Mapping[str, Any], folder:
 
 
 def _to_markdown(report: Report) -> str:
+    """The report as Markdown, which refers to the figures beside it."""
     parts = [f"# {_TITLE}", *report.opening]
     for section in report.sections:
         parts += [f"## {section.title}", *section.paragraphs, f"![{section.title}]({section.figure}.svg)"]
@@ -76,11 +77,13 @@ def _to_markdown(report: Report) -> str:
 
 
 def _markdown_table(table: Table) -> str:
+    """A table as Markdown."""
     lines = [table.headings, tuple("---" for _ in table.headings), *table.rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 
 
 def _to_html(report: Report, folder: Path) -> str:
+    """The report as one web page that holds its figures."""
     body = [f"<h1>{_TITLE}</h1>", *map(_paragraph, report.opening)]
     for section in report.sections:
         picture = base64.b64encode((folder / f"{section.figure}.svg").read_bytes()).decode("ascii")
@@ -95,10 +98,13 @@ def _to_html(report: Report, folder: Path) -> str:
 
 
 def _paragraph(text: str) -> str:
+    """A paragraph as HTML."""
     return f"<p>{html.escape(text)}</p>"
 
 
 def _html_table(table: Table) -> str:
+    """A table as HTML, with a head if it has headings."""
+
     def line(cells: tuple[str, ...], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 

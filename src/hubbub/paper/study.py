@@ -6,21 +6,19 @@ numbers do not depend on how many processes there are or on which figures are as
 
 from __future__ import annotations
 
-import math
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from hubbub.mechanisms.registry import create_survey, mechanism_for
+from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.domain import Integers
 from hubbub.model.estimates import Query
-from hubbub.model.mechanism import Histogram, Mechanism
+from hubbub.model.mechanism import Histogram
 from hubbub.model.survey import SEED_BYTES
-from hubbub.model.tally import Tally
-from hubbub.simulation.experiment import draw_tally
 
 EPSILON = 1.0
 DELTA = 1e-6
@@ -29,48 +27,69 @@ DELTA = 1e-6
 BETA = 0.05
 """Bounds hold and quantiles are taken with a chance of 1 − BETA."""
 
-Row = dict[str, Any]
+Row = TypeVar("Row")
+Row_co = TypeVar("Row_co", covariant=True)
+Setting = TypeVar("Setting")
 
 
-class Cell(Protocol):
+class Cell(Protocol[Row_co]):
     """One point of a figure."""
 
     @property
     def name(self) -> str:
         """Unique in its study: the randomness follows from it."""
 
-    def run(self, rng: np.random.Generator) -> Row:
-        """Measure the point. The row is plain data."""
+    def run(self, rng: np.random.Generator) -> Row_co:
+        """Measure the point. The row is a frozen dataclass of plain data."""
 
 
 @dataclass(frozen=True)
-class Study:
-    """One figure: its name (of its files, too), its cells, and what is known about all of it without running."""
+class Study(Generic[Setting, Row]):
+    """One figure: its name (of its files, too), its cells, and what is known about all of it without running.
+
+    `cells` and `setting` are functions of whether the run is a quick one.
+    """
 
     name: str
-    cells: Callable[[bool], Sequence[Cell]]
-    setting: Callable[[bool], Mapping[str, Any]]
+    cells: Callable[[bool], Sequence[Cell[Row]]]
+    setting: Callable[[bool], Setting]
 
 
-def cell_generator(seed: int, study: str, cell: Cell) -> np.random.Generator:
+@dataclass(frozen=True)
+class Measured(Generic[Setting, Row]):
+    """The numbers of a figure: its setting, a row for each cell in their order, and seconds of processor time."""
+
+    figure: str
+    quick: bool
+    seed: int
+    setting: Setting
+    rows: tuple[Row, ...]
+    cpu_seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """What the figure's JSON file holds."""
+        return asdict(self)
+
+
+def select(rows: Iterable[Row], **wanted: object) -> list[Row]:
+    """The rows whose fields have these values."""
+    return [row for row in rows if all(getattr(row, name) == value for name, value in wanted.items())]
+
+
+def of_type(rows: Iterable[object], kind: type[Row]) -> list[Row]:
+    """The rows of one kind, where a figure has several."""
+    return [row for row in rows if isinstance(row, kind)]
+
+
+def cell_generator(seed: int, study: str, cell: Cell[object]) -> np.random.Generator:
     """The generator of a cell."""
     return np.random.default_rng([seed, zlib.crc32(f"{study}: {cell.name}".encode())])
 
 
-class Open(NamedTuple):
-    """A survey that is being asked: its mechanism and its id."""
-
-    mechanism: Mechanism
-    survey_id: bytes
-
-    def ask(self, crowd: Histogram, rng: np.random.Generator) -> Tally:
-        """The crowd's tally: drawn at once where that is possible, else person by person."""
-        return draw_tally(self.mechanism, self.survey_id, crowd, rng)
-
-    def finds_first(self, crowd: Histogram, rng: np.random.Generator) -> bool:
-        """Whether the answer, as the paper has it (always one value), is the crowd's first value."""
-        best = self.mechanism.discover(self.ask(crowd, rng), Query(top=1, best_guess=True))
-        return bool(len(best)) and np.array_equal(best.items[0], crowd.items[0])
+def finds_first(mechanism: SurveyMechanism, crowd: Histogram, rng: np.random.Generator) -> bool:
+    """Whether the answer, as the paper has it (always one value), is the crowd's first value."""
+    best = mechanism.discover(mechanism.sample_tally(crowd, rng), Query(top=1, best_guess=True))
+    return bool(len(best)) and np.array_equal(best.items[0], crowd.items[0])
 
 
 @dataclass(frozen=True)
@@ -86,8 +105,8 @@ class Contender:
         """paper, tight or onebit; nothing where there is no choice."""
         return self.options.get("calibration", "")
 
-    def surveys(self, people: int, bits: int, rng: np.random.Generator) -> Iterator[Open]:
-        """One survey after another, each with a public seed of its own; parameters are derived once."""
+    def mechanisms(self, people: int, bits: int, rng: np.random.Generator) -> Iterator[SurveyMechanism]:
+        """One after another, each of a survey with a public seed of its own; parameters are derived once."""
         survey = create_survey(
             "paper",
             Integers(bits),
@@ -99,7 +118,7 @@ class Contender:
             public_seed=rng.bytes(SEED_BYTES),
         )
         while True:
-            yield Open(mechanism_for(survey), survey.survey_id)
+            yield mechanism_for(survey)
             survey = replace(survey, public_seed=rng.bytes(SEED_BYTES))
 
 
@@ -119,11 +138,6 @@ GLPS_LEAN = {
     c: Contender("GLPS-HH, lean, s = 1", "glps", {"calibration": c, "layout": "lean", "sparsity": "1"})
     for c in CALIBRATIONS
 }
-
-
-def norm(crowd: Histogram) -> float:
-    """‖v‖₂."""
-    return math.sqrt(float(np.sum(np.square(crowd.counts.astype(np.float64)))) + crowd.singletons)
 
 
 def decades(low: int, high: int, per_decade: int) -> list[int]:

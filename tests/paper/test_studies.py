@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 
 from hubbub.errors import ParameterError
-from hubbub.simulation.paper.bucket_success import theorem_people
-from hubbub.simulation.paper.errors import LargestError
-from hubbub.simulation.paper.run import STUDIES, count_cells, environment, find_studies, run_studies
-from hubbub.simulation.paper.separation import BestLocal, OfTwo
-from hubbub.simulation.paper.smallest import SmallestCrowd, crowd_size
-from hubbub.simulation.paper.study import GLPS, JL, NAIVE, cell_generator, decades
+from hubbub.paper.bucket_success import theorem_people
+from hubbub.paper.largest_error import LargestError
+from hubbub.paper.run import STUDIES, count_cells, environment, find_studies, run_studies
+from hubbub.paper.separation import BestLocal, OfTwo
+from hubbub.paper.smallest_crowd import SmallestCrowd, crowd_size
+from hubbub.paper.study import GLPS, JL, NAIVE, cell_generator, decades
 
 
 @pytest.mark.parametrize("quick", [True, False])
@@ -24,7 +24,7 @@ def test_cells_have_names_of_their_own(study, quick: bool) -> None:
     """Two cells with one name would draw the same noise; settings are plain data."""
     names = [cell.name for cell in study.cells(quick)]
     assert len(set(names)) == len(names) == count_cells([study], quick)
-    json.dumps(study.setting(quick), allow_nan=False)
+    json.dumps(asdict(study.setting(quick)), allow_nan=False)
 
 
 def test_figures_are_asked_for_by_name() -> None:
@@ -41,11 +41,12 @@ def test_numbers_depend_on_the_seed_alone() -> None:
     study = replace(STUDIES["separation"], cells=lambda quick: cells[:: -1 if quick else 1])
     before = dict(os.environ)
     steps: list[int] = []
-    elsewhere = run_studies([study], True, 5, 1, lambda: steps.append(1))["separation"]
+    (elsewhere,) = run_studies([study], True, 5, 1, lambda: steps.append(1))
     assert dict(os.environ) == before
     assert len(steps) == 3
     here = [cell.run(cell_generator(5, "separation", cell)) for cell in cells]
-    assert elsewhere["rows"] == json.loads(json.dumps(here[::-1]))
+    assert elsewhere.rows == tuple(here[::-1])
+    assert json.loads(json.dumps(elsewhere.to_json(), allow_nan=False))["rows"][0]["mechanism"] == "jl"
     other = [cell.run(cell_generator(6, "separation", cell)) for cell in cells]
     assert all(first != second for first, second in zip(here, other, strict=True))
 
@@ -54,23 +55,23 @@ def test_the_smallest_crowd_is_the_edge_of_success() -> None:
     """The crowd found succeeds in nine of ten runs, and the next smaller one, which was tried too, does not."""
     cell = SmallestCrowd(JL["onebit"], 16, 0.2, 10)
     row = cell.run(np.random.default_rng(1))
-    tried = {people: (successes, runs) for people, successes, runs in row["tried"]}
-    assert tried[row["people"]] == (tried[row["people"]][0], 10)
-    assert tried[row["people"]][0] >= 9
-    smaller = max(people for people in tried if people < row["people"])
+    tried = {people: (successes, runs) for people, successes, runs in row.tried}
+    assert tried[row.people] == (tried[row.people][0], 10)
+    assert tried[row.people][0] >= 9
+    smaller = max(people for people in tried if people < row.people)
     assert tried[smaller][0] < 9
     steps = [crowd_size(step) for step in range(60)]
-    assert steps.index(row["people"]) == steps.index(smaller) + 1
+    assert steps.index(row.people) == steps.index(smaller) + 1
 
 
 def test_the_largest_error_is_over_the_whole_universe() -> None:
     """Within the bound in all runs, and more than the noise of a single value."""
     for contender in (NAIVE, JL["onebit"], GLPS["onebit"]):
         row = LargestError(contender, 10**6, 8, 3).run(np.random.default_rng(2))
-        assert len(row["errors"]) == 3
-        assert row["within_bound"] == 3
+        assert len(row.errors) == 3
+        assert row.within_bound == 3
         # More than one value's noise: the largest of 256 exceeds one standard error, C·√n with C ≥ 1.
-        assert min(row["errors"]) > 1000
+        assert min(row.errors) > 1000
 
 
 def test_the_theorem_s_people() -> None:

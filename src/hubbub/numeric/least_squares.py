@@ -1,0 +1,28 @@
+"""Least squares with a sparse matrix of signs."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import linalg
+
+_ROUNDING = 1e-13
+_MOST_STEPS = 500
+
+
+def least_squares(
+    cells: NDArray[np.int64], signs: NDArray[np.int8], measured: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The coefficients of some columns that explain the measurements best, and what is left of the measurements.
+
+    Column k has signs[k] in the rows cells[k], and zeros elsewhere; all columns have as many signs.
+
+    The columns are taken to be nearly orthogonal, so that conjugate gradients need a dozen steps, each as long as
+    there are signs. Where columns depend on others, they still reach a solution, the smallest one.
+    """
+    starts = np.arange(len(cells) + 1) * cells.shape[1]
+    entries = signs.ravel().astype(np.float64), cells.ravel(), starts
+    design = sparse.csc_array(entries, shape=(len(measured), len(cells)))
+    values, _ = linalg.cg(design.T @ design, design.T @ measured, rtol=_ROUNDING, maxiter=_MOST_STEPS)
+    return np.asarray(values, np.float64), measured - design @ values
