@@ -191,7 +191,7 @@ class Store:
         self._remembered[survey_id] = (time.monotonic() + _REMEMBERED_SECONDS, stored)
         return stored
 
-    def load(self, survey_id: bytes, document: bytes) -> tuple[Survey, Mechanism]:
+    def load(self, survey_id: bytes, document: bytes) -> tuple[Survey, SurveyMechanism]:
         """Return the survey that a stored document describes, and its mechanism; check both against the id."""
         survey = Survey.from_json(bytes(document))
         if survey.survey_id != survey_id:
