@@ -19,9 +19,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import hubbub
+from hubbub.cli.answers import Found, show
 from hubbub.cli.common import number
-from hubbub.cli.find import Found, show
-from hubbub.simulation.find import DEFAULT_DOMAIN
+from hubbub.finding import DEFAULT_DOMAIN
 
 Cli = Callable[..., CompletedProcess[str]]
 

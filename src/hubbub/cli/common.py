@@ -6,20 +6,17 @@ import functools
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import Annotated, Any, ParamSpec
+from typing import Annotated, Any, ParamSpec, TypeVar
 
 import typer
 
-from hubbub.errors import HubbubError, InputError, ParameterError
-from hubbub.model.coded_domain import WIDTHS, CodedText
-from hubbub.model.codes import CODE_NAMES, LANGUAGES, load_code
-from hubbub.model.domain import Categories, Domain, Integers, IPv4, Text
-from hubbub.model.text_code import MAX_FILE_BYTES, TextCode
+from hubbub.errors import HubbubError, ParameterError
 
 P = ParamSpec("P")
+T = TypeVar("T")
 
 # Options that several commands have.
 AsJSON = Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")]
@@ -89,71 +86,6 @@ def parse_options(pairs: list[str]) -> dict[str, str]:
     return options
 
 
-_DOMAINS = (
-    "hostnames, words, words:LANGUAGE, text, text:BYTES, integers:BITS, ipv4, categories:FILE, hostnames:FILE, "
-    "words:FILE or code:FILE"
-)
-
-
-def parse_domain(text: str) -> Domain:
-    """A domain from its name.
-
-    hostnames, words, words:de (and other languages) and text are coded by the tables that ship; hostnames:FILE,
-    words:FILE and code:FILE by a table of one's own (see `hubbub code`), code:FILE with the rules of text. text:BYTES
-    is raw text. categories:FILE has one name a line.
-
-    >>> parse_domain("integers:64"), parse_domain("hostnames")
-    (Integers(bits=64), CodedText(hostnames-1, 136 bits))
-    """
-    kind, colon, rest = text.partition(":")
-    if kind == "categories" and rest:
-        return Categories(read_names(rest))
-    if text == "ipv4":
-        return IPv4()
-    if kind in ("integers", "text") and colon:
-        if not (rest.isascii() and rest.isdigit()) or len(rest) > 6:
-            raise ParameterError(f"domain {kind} must be written {kind}:NUMBER, got domain={text!r}")
-        return Integers(int(rest)) if kind == "integers" else Text(int(rest))
-    if kind in ("hostnames", "words", "text", "code") and bool(rest) == bool(colon) and text != "code":
-        rules = f"{'text' if kind == 'code' else kind}-1"
-        return CodedText(_words_code(rest) if kind == "words" else read_code(rest or kind), rules, WIDTHS[rules])
-    raise ParameterError(f"domain must be {_DOMAINS}, got domain={text!r}")
-
-
-def _words_code(name: str) -> TextCode:
-    """The code of a language, the one of a file, or, without a name, the one for several languages."""
-    if not name or name in LANGUAGES:
-        return load_code(f"words-{name}" if name else "words")
-    try:
-        return read_code(name)
-    except InputError as error:
-        raise InputError(
-            f"domain words must be words:LANGUAGE ({', '.join(LANGUAGES)}) or words:FILE; {error}"
-        ) from None
-
-
-def read_code(name: str) -> TextCode:
-    """A code that ships, by its name, or one from a file."""
-    if name in CODE_NAMES:
-        return load_code(name)
-    try:
-        with open(name, "rb") as file:
-            document = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"the file of a code must be readable, got {name!r} ({error.strerror})") from None
-    return TextCode.from_json(document)
-
-
-def read_names(path: str) -> list[str]:
-    """Public names from a file, one a line; empty lines are skipped and repeated ones dropped."""
-    try:
-        with open(path, encoding="utf-8-sig", errors="replace", newline="\n") as file:
-            lines = (line.rstrip("\n").removesuffix("\r") for line in file)
-            return list(dict.fromkeys(line for line in lines if line))
-    except OSError as error:
-        raise InputError(f"the file of names must be readable, got {path!r} ({error.strerror})") from None
-
-
 def print_json(document: dict[str, Any]) -> None:
     """One JSON object on stdout."""
     plain = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
@@ -179,6 +111,13 @@ def progress(label: str, total: int, unit: str) -> Iterator[Callable[[int], None
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=total)
         yield lambda step: bar.advance(task, step)
+
+
+def counted(chunks: Iterable[list[T]], advance: Callable[[int], None]) -> Iterator[list[T]]:
+    """Yield the chunks; when the next one is asked for, the one before it is done and counted."""
+    for chunk in chunks:
+        yield chunk
+        advance(len(chunk))
 
 
 def visible(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from hubbub.analysis.decode import find_hitters
+from hubbub.analysis.decode import answer_question, encode_candidates
 from hubbub.collector import documents
 from hubbub.collector.documents import AnswerDocument, Candidates, NewSurvey, SurveyList, SurveyStatus
 from hubbub.collector.limits import MAX_BATCH_BYTES, check_owner
@@ -17,7 +17,7 @@ from hubbub.collector.state import Collector, collector_of, parse_id
 from hubbub.errors import ParameterError, UnknownSurvey
 from hubbub.mechanisms.registry import create_survey, mechanism_for
 from hubbub.model.domain import domain_from_json
-from hubbub.model.estimates import Query as Question
+from hubbub.model.question import Question
 from hubbub.model.survey import Survey
 from hubbub.store.store import StoredSurvey
 from hubbub.wire.report_batch import HEADER_BYTES
@@ -111,14 +111,14 @@ async def delete(survey_id: str, owner: Owner) -> None:
 @router.get("/surveys/{survey_id}/hitters", responses=UNKNOWN)
 async def hitters(survey_id: str, owner: Owner, top: Top = 20, level: Level = 0.05) -> AnswerDocument:
     """The values that stand out, with error bars, from every report that was durable when this was asked."""
-    return await _answer(owner, survey_id, Question(top=top, level=level), None, False)
+    return await _answer(owner, survey_id, Question(top, level))
 
 
 @router.post("/surveys/{survey_id}/hitters", responses=UNKNOWN)
 async def hitters_among(survey_id: str, owner: Owner, asked: Candidates) -> AnswerDocument:
     """The same with candidates: values named before anybody looked, which are seen from a smaller count on."""
-    question = Question(top=asked.top, level=asked.level)
-    return await _answer(owner, survey_id, question, asked.candidates, asked.all_candidates)
+    question = Question(asked.top, asked.level, asked.candidates, asked.all_candidates)
+    return await _answer(owner, survey_id, question)
 
 
 @router.get(
@@ -133,14 +133,13 @@ async def tally(survey_id: str, owner: Owner) -> Response:
     return Response(data, media_type="application/octet-stream")
 
 
-async def _answer(
-    owner: Collector, survey_id: str, question: Question, candidates: list[str | int] | None, everyone: bool
-) -> AnswerDocument:
+async def _answer(owner: Collector, survey_id: str, question: Question) -> AnswerDocument:
     stored = await owner.find(survey_id)
 
     def work() -> AnswerDocument:
+        named = encode_candidates(stored.survey.domain, question)
         sums = owner.store.tally(stored.survey.survey_id)
-        found = find_hitters(stored.survey, sums, question, stored.mechanism, candidates, everyone)
+        found = answer_question(stored.survey, stored.mechanism, sums, question, named)
         return documents.answer_document(stored, found)
 
     return await owner.compute(work)

@@ -1,4 +1,4 @@
-"""Questions to a tally and their answers."""
+"""A search of a tally, and its answer: first as estimates of items, then as hitters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MIN_LEVEL: Final = 1e-100
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What to look for.
+    """One search, as a decoder takes it; `Question` is what an analyst asks.
 
     Attributes
     ----------
