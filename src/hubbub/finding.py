@@ -23,7 +23,6 @@ from hubbub.model.survey import Survey
 from hubbub.numeric.randomness import BulkWords, SeededWords, WordSource
 from hubbub.simulation.rehearsal import check_draws, rehearse, seeded_public_seed
 
-DEFAULT_DOMAIN: Final = CodedText(load_code("text"), "text-1", WIDTHS["text-1"])
 _AT_ONCE: Final = 65_536
 
 
@@ -81,7 +80,7 @@ def find(
         nobody = f"none, and {missing:,} missing" if missing else "none"
         raise InputError(f"values must hold at least one person's value, got {nobody}")
     question = Question(top, level, candidates, all_candidates)
-    domain = DEFAULT_DOMAIN if domain is None else domain
+    domain = default_domain() if domain is None else domain
     rehearsal = plan_rehearsal(domain, len(people), epsilon, delta, mechanism, options, seed)
     chunks = (people[start : start + _AT_ONCE] for start in range(0, len(people), _AT_ONCE))
     return rehearsal.ask(question, chunks, Encoder(domain, missing))
@@ -119,6 +118,11 @@ class Rehearsal:
         tally = rehearse(self.mechanism, survey.survey_id, map(encoder.encode, chunks), self.words)
         answer = answer_question(survey, self.mechanism, tally, question, named)
         return replace(answer, intake=encoder.intake)
+
+
+def default_domain() -> Domain:
+    """Texts in the shipped code, in lower case: what is taken where no domain is named."""
+    return CodedText(load_code("text"), "text-1", WIDTHS["text-1"])
 
 
 def plan_rehearsal(

@@ -21,7 +21,7 @@ import pytest
 import hubbub
 from hubbub.cli.answers import Found, show
 from hubbub.cli.common import number
-from hubbub.finding import DEFAULT_DOMAIN
+from hubbub.finding import default_domain
 
 Cli = Callable[..., CompletedProcess[str]]
 
@@ -211,7 +211,7 @@ class TestDefaults:
     def test_the_domain_is_coded_text(self, hubbub_cli: Cli) -> None:
         """Without --domain values are texts in the shipped code."""
         found = answer(hubbub_cli("find", "-", "--json", stdin="a\n"))
-        assert found["survey"]["domain"] == DEFAULT_DOMAIN.to_json()
+        assert found["survey"]["domain"] == default_domain().to_json()
 
 
 class TestSeeds:

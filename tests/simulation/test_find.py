@@ -29,7 +29,7 @@ from hubbub import (
 )
 from hubbub.cli import find as command
 from hubbub.cli.domains import parse_domain
-from hubbub.finding import DEFAULT_DOMAIN, plan_rehearsal
+from hubbub.finding import default_domain, plan_rehearsal
 from hubbub.inputs.encoding import Encoder
 from hubbub.mechanisms.tree import Tree
 from hubbub.simulation.rehearsal import rehearse
@@ -59,7 +59,7 @@ def test_values_may_come_from_anywhere() -> None:
 
 def test_the_domain_is_that_of_the_command() -> None:
     """Without a domain the function and `hubbub find` take the same texts."""
-    assert parse_domain(command.DEFAULT_DOMAIN) == DEFAULT_DOMAIN
+    assert parse_domain(command.DEFAULT_DOMAIN) == default_domain()
 
 
 def test_a_seed_repeats_everything_and_no_seed_nothing() -> None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 
 from hubbub.errors import ParameterError
 from hubbub.mechanisms.channels import LaplaceChannel
-from hubbub.model.mechanism import Items, Mechanism, TallySampler
+from hubbub.model.mechanism import Items, Mechanism, TallySampler, add_up
 from hubbub.model.survey import SEED_BYTES
 from hubbub.model.tally import Tally
 from hubbub.numeric.randomness import WordSource
-from hubbub.wire.report_batch import encode_batch
-from hubbub.wire.tallying import tally_batches
+from hubbub.wire.report_batch import encode_batch, parse_batch
 
 MAX_DRAWS = 200_000_000
 _WORDS_AT_ONCE = 1 << 22
@@ -25,15 +24,10 @@ def rehearse(mechanism: Mechanism, survey_id: bytes, items: Iterable[Items], wor
     Memory does not grow with the people: their reports are made from a few megabytes of words at a time.
     """
     at_once = max(1, _WORDS_AT_ONCE // mechanism.words_per_report)
-
-    def sent() -> Iterator[bytes]:
-        for chunk in items:
-            for start in range(0, len(chunk), at_once):
-                part = chunk[start : start + at_once]
-                reports = mechanism.randomize(part, words.draw(len(part), mechanism.words_per_report))
-                yield encode_batch(survey_id, reports)
-
-    return tally_batches(mechanism, survey_id, sent())
+    parts = (chunk[start : start + at_once] for chunk in items for start in range(0, len(chunk), at_once))
+    made = (mechanism.randomize(part, words.draw(len(part), mechanism.words_per_report)) for part in parts)
+    sent = (encode_batch(survey_id, reports) for reports in made)
+    return add_up(mechanism, survey_id, (parse_batch(batch, survey_id, mechanism.report_dtype) for batch in sent))
 
 
 def seeded_public_seed(seed: int) -> bytes:

@@ -8,7 +8,7 @@ import numpy as np
 
 from hubbub.errors import ParameterError
 from hubbub.mechanisms.registry import mechanism_for
-from hubbub.model.mechanism import Accumulator, Reports, add_up
+from hubbub.model.mechanism import Reports, add_up
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
 from hubbub.wire.report_batch import parse_batch
@@ -43,18 +43,13 @@ def tally_reports(survey: Survey, reports: Sent | Iterable[Sent]) -> Tally:
     >>> tally_reports(survey, jl.randomize(survey.domain.encode([7, 9]), SeededWords(1).draw(2, 3))).count
     2
     """
-    mechanism = mechanism_for(survey)
     if not hasattr(reports, "__iter__"):
         raise ParameterError(f"reports must be bytes, an array or a list of them, got {type(reports).__name__}")
+    mechanism, survey_id = mechanism_for(survey), survey.survey_id
     batches = [reports] if isinstance(reports, bytes | np.ndarray) else reports
-    return tally_batches(mechanism, survey.survey_id, batches)
-
-
-def tally_batches(accumulator: Accumulator, survey_id: bytes, batches: Iterable[Sent]) -> Tally:
-    """The tally of the valid reports in some batches, for whoever has built the survey's mechanism already."""
-    return add_up(accumulator, survey_id, (_reports_of(batch, survey_id, accumulator) for batch in batches))
-
-
-def _reports_of(batch: Sent, survey_id: bytes, accumulator: Accumulator) -> Reports:
-    """The reports of one batch as an array; the mechanism checks the layout of an array."""
-    return parse_batch(batch, survey_id, accumulator.report_dtype) if isinstance(batch, bytes) else batch
+    return add_up(
+        mechanism,
+        survey_id,
+        # The mechanism checks the layout of an array.
+        (parse_batch(each, survey_id, mechanism.report_dtype) if isinstance(each, bytes) else each for each in batches),
+    )
