@@ -47,7 +47,7 @@ def demo(
     from hubbub.inputs.people import open_people
     from hubbub.model.coded_domain import Hostnames
     from hubbub.model.domain import Categories
-    from hubbub.model.survey import parse_epsilon
+    from hubbub.model.numbers import parse_epsilon
     from hubbub.simulation.visitors import SITES, write_visitors
     from hubbub.store.store import Store
 

@@ -68,7 +68,9 @@ def find(
     with opened as people:
         values, options = parse_domain(domain), parse_options(option or [])
         started = time.perf_counter()
-        rehearsal = plan_rehearsal(values, people.count, epsilon, delta, mechanism or DEFAULT_MECHANISM, options, seed)
+        rehearsal = plan_rehearsal(
+            values, people.count, epsilon, delta, DEFAULT_MECHANISM if mechanism is None else mechanism, options, seed
+        )
         encoder = Encoder(values, people.missing, truth)
         with progress("Reporting", people.count, "people") as advance:
             answer = rehearsal.ask(question, counted(people.chunks(), advance), encoder)

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from hubbub.errors import ParameterError, PrivacyError
 from hubbub.mechanisms.base import whole_text
 from hubbub.model.mechanism import Reports, Words
+from hubbub.model.numbers import parse_decimal
 from hubbub.model.privacy import PrivacyGuarantee
-from hubbub.model.survey import parse_decimal
 from hubbub.model.tally import Cells
 from hubbub.numeric.composition import composed_delta, largest_each, theorem_each
 from hubbub.numeric.hashing import Purpose, check_bound, derive_key, hash_uint64, uniform_below

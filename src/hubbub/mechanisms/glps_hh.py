@@ -18,16 +18,15 @@ slot and one Walsh–Hadamard coefficient over its buckets, which is one parity 
 from __future__ import annotations
 
 import math
-from decimal import Decimal
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.mechanisms import selection
-from hubbub.mechanisms.base import About, Entry, Option, check_batch, check_fields, whole_text
+from hubbub.mechanisms import facts, selection
+from hubbub.mechanisms.base import Entry, check_batch, check_fields, whole_text
 from hubbub.mechanisms.channels import LaplaceChannel, OneBitChannel, SlottedBitChannel, noise_from_json
-from hubbub.mechanisms.glps_plan import MAX_SPARSITY, default_delta, derive, layout_from_json
+from hubbub.mechanisms.glps_plan import default_delta, derive, layout_from_json
 from hubbub.mechanisms.row_sketch import ChannelMechanism
 from hubbub.model.estimates import Estimates, Query
 from hubbub.model.mechanism import Histogram, Items, Reports, Words
@@ -39,28 +38,6 @@ from hubbub.numeric.sparse_operator import Operator
 from hubbub.numeric.tails import normal_quantile_log, normal_tail
 
 _AT_ONCE = 1 << 22  # entries of columns in memory
-
-ABOUT = About(
-    name="glps",
-    title="GLPS-HH: compressed sensing with geometric stages (paper, section 4.1)",
-    guarantee="onebit: pure ε; paper, tight: (ε, δ)",
-    report="onebit: 17 bytes; paper, tight: 16 + 2·rows or 4·rows",
-    limit="universe ≤ 2^512 values",
-    server_time="s·log³ N, whatever the universe",
-    use_when="you want to study the paper's compressed sensing",
-    options=(
-        Option("calibration", "onebit", "how the answer is made private", ("paper", "tight", "onebit")),
-        Option("decoder", "refit", "stage by stage as in GLPS, or least squares after each", ("faithful", "refit")),
-        Option("layout", "staged", "geometric stages, or one stage without estimation", ("staged", "lean")),
-        Option(
-            "sparsity",
-            "paper",
-            "how many values to recover; paper: s of Theorem 4.2",
-            ("paper",),
-            (Decimal(0), Decimal(MAX_SPARSITY + 1)),
-        ),
-    ),
-)
 
 
 class GLPSHeavyHitters(ChannelMechanism):
@@ -268,4 +245,4 @@ class GLPSHeavyHitters(ChannelMechanism):
         return [slice(start, start + chunk) for start in range(0, count, chunk)]
 
 
-ENTRY = Entry(ABOUT, default_delta, derive, GLPSHeavyHitters)
+ENTRY = Entry(facts.GLPS, default_delta, derive, GLPSHeavyHitters)

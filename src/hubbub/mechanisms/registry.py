@@ -17,7 +17,8 @@ from hubbub.mechanisms import bucket, glps_hh, jl_hh, naive_laplace, tree
 from hubbub.mechanisms.base import Entry, Request
 from hubbub.model.domain import Domain
 from hubbub.model.mechanism import Mechanism
-from hubbub.model.survey import SEED_BYTES, Survey, parse_delta, parse_epsilon, parse_people
+from hubbub.model.numbers import parse_delta, parse_epsilon, parse_people
+from hubbub.model.survey import SEED_BYTES, Survey
 
 REGISTRY: Final[Mapping[str, Entry]] = MappingProxyType(
     {entry.about.name: entry for entry in (tree.ENTRY, jl_hh.ENTRY, bucket.ENTRY, glps_hh.ENTRY, naive_laplace.ENTRY)}

@@ -24,7 +24,7 @@ from hubbub.mechanisms.tree import Tree
 from hubbub.model.domain import Integers
 from hubbub.model.estimates import Query
 from hubbub.model.mechanism import Histogram, Mechanism, TallySampler
-from hubbub.model.survey import parse_delta, parse_epsilon
+from hubbub.model.numbers import parse_delta, parse_epsilon
 from hubbub.model.tally import Tally
 from hubbub.numeric.randomness import SeededWords
 from hubbub.simulation import exponential
