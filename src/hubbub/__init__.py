@@ -9,29 +9,32 @@ home when it is first used, so that `import hubbub` is quick and pulls in no com
 
 from __future__ import annotations
 
-import ast
-import importlib
-from pathlib import Path
-from typing import Any
+from functools import cache
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    alias.name: str(statement.module)
-    for statement in ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")).body
-    if isinstance(statement, ast.ImportFrom)
-    for alias in statement.names
-}
 
-__all__ = sorted(_HOMES)
+@cache
+def _homes() -> dict[str, str]:
+    """Each public name and the module it is imported from in `__init__.pyi`."""
+    import ast
+    from pathlib import Path
+
+    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    imports = [statement for statement in stub.body if isinstance(statement, ast.ImportFrom)]
+    return {alias.name: str(statement.module) for statement in imports for alias in statement.names}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Load a public name from its home."""
-    if name not in _HOMES:
+    from importlib import import_module
+
+    if name == "__all__":
+        return __dir__()
+    if name.startswith("_") or name not in _homes():
         raise AttributeError(f"module 'hubbub' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    return getattr(import_module(_homes()[name]), name)
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted(_homes())

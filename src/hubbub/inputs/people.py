@@ -27,6 +27,7 @@ from itertools import islice
 from typing import BinaryIO, Final
 
 from hubbub.errors import InputError, ParameterError
+from hubbub.extras import require
 from hubbub.inputs.csv_file import CsvFile, parse_delimiter
 from hubbub.inputs.files import Key, Lines, PeopleFile, input_errors
 from hubbub.inputs.json_lines import JsonLines
@@ -189,6 +190,8 @@ def _open_file(
         raise ParameterError(f"delimiter must come with CSV, got delimiter={delimiter!r} and {kind}")
     if kind == "lines" and wanted:
         raise ParameterError(f"a column must come with a format that has columns, got {wanted[0]!r} and lines")
+    if kind == "parquet":
+        require("A Parquet file", "pyarrow", "files")
     if kind == "csv":
         return CsvFile(place, path, is_gzip, stamp, delimiter, wanted)
     return {"lines": Lines, "jsonl": JsonLines, "parquet": ParquetFile}[kind](place, path, is_gzip, stamp)
