@@ -650,3 +650,4 @@ class TestTable:
         run = hubbub_cli("find", crowd, *EASY, "--truth", env=env)
         for said in (f"{first['count']:,.0f}", f"{first['low']:,.0f}", f"{first['high']:,.0f}", "1,600"):
             assert said in run.stdout
+        assert max(map(len, run.stdout.splitlines())) <= columns  # so that the terminal breaks no line by itself

@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
@@ -130,7 +131,33 @@ def visible(text: str) -> str:
 
 
 def print_table(title: str, columns: list[tuple[str, str]], rows: list[list[str]], caption: Sequence[str] = ()) -> None:
-    """A table on stdout between a title and lines of a caption; columns are (heading, "left" or "right")."""
+    """A table on stdout between a title and lines of a caption; columns are (heading, "left" or "right").
+
+    Where the terminal is too narrow for whole numbers side by side, each row is a block of lines instead.
+    """
+    from rich.console import Console
+
+    console = Console()
+    headings, sides = [heading for heading, _ in columns], [side for _, side in columns]
+    cells = [[visible(cell) for cell in row] for row in rows]
+    # The least width that leaves every number whole and twelve characters for a text.
+    longest = [max(len(heading), *(len(row[k]) for row in cells), 0) for k, heading in enumerate(headings)]
+    least = sum(3 + (size if side == "right" else min(size, 12)) for size, side in zip(longest, sides, strict=True)) + 2
+    _echo(title, console)
+    if console.is_terminal and console.width < least:
+        for row in cells:
+            typer.echo()
+            for heading, cell in zip(headings, row, strict=True):
+                _echo(f"{heading:<{max(map(len, headings))}}  {cell}", console)
+        typer.echo()
+    else:
+        _print_grid(columns, cells, console.width if console.is_terminal else 140)
+    for line in caption:
+        _echo(line, console)
+
+
+def _print_grid(columns: list[tuple[str, str]], rows: list[list[str]], width: int) -> None:
+    """Rows below each other, under their headings."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -141,17 +168,16 @@ def print_table(title: str, columns: list[tuple[str, str]], rows: list[list[str]
         numeric = side == "right"  # a number in two pieces reads as another number
         table.add_column(heading, justify="right" if numeric else "left", overflow="fold", no_wrap=numeric)
     for row in rows:
-        table.add_row(*(Cell(visible(cell)) for cell in row))  # as text: a value may look like markup
-    console = Console()
-    # The least width that leaves every number whole and twelve characters for a text; a terminal may wrap the rest.
-    longest = [max(len(heading), *(len(row[k]) for row in rows), 0) for k, (heading, _) in enumerate(columns)]
-    sides = [side for _, side in columns]
-    least = sum(3 + (size if side == "right" else min(size, 12)) for size, side in zip(longest, sides, strict=True)) + 2
-    console = Console(width=max(console.width, least) if console.is_terminal else 140)
-    typer.echo(visible(title))
-    console.print(table)
-    for line in caption:
-        typer.echo(visible(line))
+        table.add_row(*map(Cell, row))  # as text: a value may look like markup
+    Console(width=width).print(table)
+
+
+def _echo(text: str, console: Any) -> None:
+    """A line; on a terminal it is broken between words, where a terminal would break it inside of a number."""
+    line = visible(text)
+    if console.is_terminal:
+        line = textwrap.fill(line, console.width, break_long_words=False, break_on_hyphens=False)
+    typer.echo(line)
 
 
 def plural(count: int, one: str, many: str = "") -> str:

@@ -40,6 +40,8 @@ def _check_column(values: Any) -> None:
         hint = "a set holds each value once, so pass a list with one value of each person"
     elif isinstance(shape, tuple) and len(shape) != 1:
         hint = f"it has {len(shape)} dimensions, so pass one of its columns"
+    elif isinstance(values, np.ndarray) and values.dtype.kind == "V" and values.dtype.names is None:
+        hint = f"it holds raw bytes ({values.dtype}), so pass texts or numbers"
     elif hasattr(values, "readline"):
         hint = "pass its lines without their ends, or the file to the command hubbub find"
     elif not (hasattr(values, "__iter__") or hasattr(values, "__getitem__")) or hasattr(values, "collect_schema"):

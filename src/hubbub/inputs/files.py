@@ -6,6 +6,7 @@ import gzip
 import os
 import re
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -54,8 +55,8 @@ def are_names(texts: list[str]) -> bool:
 
 
 @dataclass(frozen=True)
-class PeopleFile:
-    """A file, read from its start as often as needed; each format knows its columns and their values."""
+class PeopleFile(ABC):
+    """A file of people, read from its start as often as needed; each format knows its columns and their values."""
 
     path: str
     name: str  # what the user called it
@@ -64,13 +65,13 @@ class PeopleFile:
 
     kind: ClassVar[str]
 
+    @abstractmethod
     def columns(self) -> list[str]:
         """The names of the columns."""
-        raise NotImplementedError
 
+    @abstractmethod
     def values(self, column: Key) -> Generator[Value | None, None, None]:
         """Yield the value of every row, None where it is missing."""
-        raise NotImplementedError
 
     def count(self, column: Key) -> tuple[int, int]:
         """How many rows hold a value, and how many do not."""
@@ -113,14 +114,17 @@ class PeopleFile:
 
     @contextmanager
     def unmarked(self) -> Iterator[BinaryIO]:
-        """Open the file after its byte order mark, if it has one."""
+        """Open a text file after its byte order mark, if it has one; that of UTF-16 is refused."""
         with self.open() as raw:
-            if raw.read(3) != b"\xef\xbb\xbf":
+            head = raw.read(3)
+            if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+                raise InputError(f"a text file must be UTF-8, got UTF-16 in {self.name!r}: save it as UTF-8")
+            if head != b"\xef\xbb\xbf":
                 raw.seek(0)
             yield raw
 
     def blocks(self) -> Iterator[list[str]]:
-        """Yield the lines, some at a time, without their ends; empty ones are "".
+        """Yield the lines, some at a time, without their ends; a blank line is "".
 
         Lines end at LF or CR LF alone: a value may hold CR, VT, NEL or U+2028. No character of UTF-8 holds an LF, so a
         block is decoded as the whole file would be.
@@ -142,21 +146,21 @@ def _lines(block: bytes) -> list[str]:
 
 
 class Lines(PeopleFile):
-    """A line is a person, and nothing is stripped from it; lines that are empty are nobody."""
+    """Each line is one person's value, and nothing is stripped from it. Blank lines are skipped."""
 
     kind = "text"
 
     def columns(self) -> list[str]:
-        """One column without a name."""
+        """One column, which has no name."""
         return [""]
 
     def values(self, column: Key) -> Generator[Value | None, None, None]:  # noqa: ARG002
-        """Yield the lines that are not empty."""
+        """Yield the lines that are not blank."""
         for lines in self.blocks():
             yield from filter(None, lines)
 
     def count(self, column: Key) -> tuple[int, int]:  # noqa: ARG002
-        """How many lines hold a value, and how many before the last of these are empty."""
+        """How many lines hold a value, and how many blank lines stand before the last of them."""
         held = missing = waiting = 0
         for lines in self.blocks():
             empty = lines.count("")

@@ -194,7 +194,9 @@ def _open_file(
         require("A Parquet file", "pyarrow", "files")
     if kind == "csv":
         return CsvFile(place, path, is_gzip, stamp, delimiter, wanted)
-    return {"lines": Lines, "jsonl": JsonLines, "parquet": ParquetFile}[kind](place, path, is_gzip, stamp)
+    others: dict[str, type[Lines | JsonLines | ParquetFile]]
+    others = {"lines": Lines, "jsonl": JsonLines, "parquet": ParquetFile}
+    return others[kind](place, path, is_gzip, stamp)
 
 
 def _format(stem: str, head: bytes, delimiter: str | None, wanted: tuple[str, ...]) -> str:
