@@ -466,9 +466,9 @@ class TestIntake:
         assert (found["reports"], found["missing"]) == (3000, 2000)
         assert [hitter["value"] for hitter in found["hitters"]] == ["tea"]
         shown = hubbub_cli(*options, stdin=table).stdout
-        assert "2,000 rows have no value: nobody, and not among the reports.\n" in shown
+        assert "2,000 rows have no value: skipped, and not among the reports.\n" in shown
         one = hubbub_cli(*options, stdin='word\ntea\n""\n').stdout
-        assert "1 row has no value: nobody, and not among the reports.\n" in one
+        assert "1 row has no value: skipped, and not among the reports.\n" in one
 
     def test_what_is_cut_is_said(self, hubbub_cli: Cli) -> None:
         """Texts that are too long are counted, and the truth has them whole: two that are cut to one are two."""

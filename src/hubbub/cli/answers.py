@@ -30,7 +30,7 @@ class Found:
 
 
 def to_json(found: Found) -> dict[str, Any]:
-    """The documented JSON object."""
+    """The answer as the JSON object that docs/commands.md describes."""
     hitters = [asdict(hitter) for hitter in found.answer.hitters]
     document = {
         "survey": json.loads(found.survey.to_json()),
@@ -50,7 +50,7 @@ def to_json(found: Found) -> dict[str, Any]:
 
 
 def show(found: Found, top: int) -> None:
-    """The answer for people."""
+    """Print the answer as a table, with sentences below it."""
     survey, answer = found.survey, found.answer
     with_named = answer.candidate_limit is not None
     columns = [("value", "left"), ("people", "right"), ("share", "right"), ("between", "right"), ("sure", "right")]
@@ -58,14 +58,14 @@ def show(found: Found, top: int) -> None:
     columns += [("true", "right")] if found.truth else []
     rows = []
     for hitter in answer.hitters:
-        # An interval may be known better than its estimate, which is unbiased: what is shown holds what is shown.
+        # An unbiased count may lie beyond 0 or all reports, where the interval ends: what is shown holds the count.
         interval = f"{number(min(hitter.low, hitter.count))} – {number(max(hitter.high, hitter.count))}"
         row = [str(hitter.value), number(hitter.count), f"{hitter.share:.2%}", interval, _sure(hitter.confidence)]
         row += ["yes" if hitter.listed else "no"] if with_named else []
         rows.append([*row, number(found.truth.count(hitter.value))] if found.truth else row)
     if found.truth:
         seen = {hitter.value for hitter in answer.hitters}
-        # With a full table nobody knows what else was seen.
+        # In a full table, a value that is not shown may have been seen all the same.
         missing = found.truth.largest(_TRUTH_SHOWN)[: 10 if len(seen) < top else 0]
         for held in missing:
             if held.value not in seen:
@@ -115,7 +115,7 @@ def _long_example(domain: Domain) -> str | None:
 
 
 def _about_noise(answer: Answer) -> list[str]:
-    """A word on counts that no crowd can have."""
+    """Sentences on counts that no crowd can have, and on reports that disagree."""
     said = []
     if any(hitter.uneven for hitter in answer.hitters):
         names = ", ".join(str(hitter.value) for hitter in answer.hitters if hitter.uneven)
@@ -128,13 +128,13 @@ def _about_noise(answer: Answer) -> list[str]:
 
 
 def _about_intake(domain: Domain, answer: Answer) -> list[str]:
-    """What became of values that could not be taken as they are."""
+    """What became of values that were missing, cut or not in the domain, in sentences."""
     intake, reports = answer.intake, answer.reports
     if intake is None:
         return []
     said = []
     if intake.missing:
-        said.append(f"{plural(intake.missing, 'row has', 'rows have')} no value: nobody, and not among the reports.")
+        said.append(f"{plural(intake.missing, 'row has', 'rows have')} no value: skipped, and not among the reports.")
     if intake.cut:
         said.append(
             f"{_holders(intake.cut, reports)} a text of more than {domain.cut_after} bytes: "
@@ -146,6 +146,7 @@ def _about_intake(domain: Domain, answer: Answer) -> list[str]:
 
 
 def _holders(count: int, reports: int) -> str:
+    """The beginning of a sentence about some people: "3 people (0.10%) hold"."""
     return f"{plural(count, 'person', 'people')} ({count / reports:.2%}) {'holds' if count == 1 else 'hold'}"
 
 
@@ -167,4 +168,5 @@ def _members(domain: Domain) -> str:
 
 
 def _sure(confidence: float) -> str:
+    """A confidence as a share, never rounded up to 100 %."""
     return "> 99.99 %" if confidence > 0.9999 else f"{confidence:.2%}"

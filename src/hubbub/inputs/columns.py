@@ -1,6 +1,6 @@
 """People's values from a column of Python: a list, an iterator, an array, or a Series of pandas, polars or Arrow.
 
-None of these libraries is imported here: a column is known by what it can do.
+None of these libraries is imported here: a column is recognised by its methods.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hubbub.inputs.plain import Value, present
 
 
 class Column(NamedTuple):
-    """The values of those who hold one, and how many do not."""
+    """The values that are not missing, and how many are."""
 
     values: list[Value]
     missing: int
@@ -30,7 +30,7 @@ def read_column(values: Any) -> Column:
 
 
 def _check_column(values: Any) -> None:
-    """Refuse what can be gone over but has no value of each person, with a hint."""
+    """Refuse what is not a column with one value of each person, with a hint what to pass instead."""
     shape = getattr(values, "shape", None)
     if isinstance(values, str | bytes | bytearray | memoryview):
         hint = "put the values in a list"

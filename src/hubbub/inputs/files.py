@@ -1,4 +1,4 @@
-"""A file of people as rows of columns: what all formats share, and the simplest of them, lines."""
+"""A file of people's values: what all formats share, and the simplest format, lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hubbub.errors import InputError
 from hubbub.inputs.plain import Value
 
 Key = int | str | None
-"""How a format calls one of its columns."""
+"""How a format identifies one of its columns."""
 
 _PART = 1 << 16  # bytes read at once
 _SHOWN, _LONGEST = 8, 40  # how many names a message lists, and how much of each
@@ -45,12 +45,12 @@ def listed(names: list[str]) -> str:
 
 
 def unlisted(count: int, one: str, where: str) -> str:
-    """How many names there are, where they may be somebody's values."""
+    """How many names there are, for a message: they may be somebody's values, so none is quoted."""
     return f"the only {one} {where}" if count == 1 else f"one of the {count} {one}s {where}"
 
 
 def are_names(texts: list[str]) -> bool:
-    """Whether these may name columns: distinct, short, each with a letter, and none a mail address."""
+    """Whether these look like names of columns: distinct, short, each with a letter, and none a mail address."""
     return len(set(texts)) == len(texts) and all(_NAME.fullmatch(text) for text in texts)
 
 
@@ -82,7 +82,7 @@ class PeopleFile(ABC):
         return held, missing
 
     def listed(self, names: list[str]) -> str:
-        """Say which columns there are."""
+        """Say in a message which columns there are."""
         return listed(names)
 
     def find(self, name: str | None, what: str) -> Key:

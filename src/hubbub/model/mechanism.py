@@ -1,4 +1,4 @@
-"""The three roles of a mechanism, and the whole protocol on one screen.
+"""The three roles of a mechanism, and the whole protocol in a few lines.
 
 Two laws hold everywhere. A report is a pure function of (survey, item, words). A tally is a commutative monoid of
 integers. Everything else in the library follows from them.
