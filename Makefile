@@ -11,12 +11,16 @@ help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 $(VENV)/.ready-run: pyproject.toml tools/bootstrap.sh
-	@PYTHON=$(PYTHON) sh tools/bootstrap.sh $(VENV) "."
+	@PYTHON=$(PYTHON) sh tools/bootstrap.sh $(VENV) ".[server]"
+	@touch $@
+
+$(VENV)/.ready-paper: pyproject.toml tools/bootstrap.sh
+	@PYTHON=$(PYTHON) sh tools/bootstrap.sh $(VENV) ".[plots]"
 	@touch $@
 
 $(VENV)/.ready-dev: pyproject.toml tools/bootstrap.sh
 	@PYTHON=$(PYTHON) sh tools/bootstrap.sh $(VENV) ".[dev]"
-	@touch $@ $(VENV)/.ready-run
+	@touch $@ $(VENV)/.ready-run $(VENV)/.ready-paper
 
 $(VENV)/.ready-docs: $(VENV)/.ready-dev
 	@PYTHON=$(PYTHON) sh tools/bootstrap.sh $(VENV) ".[dev,docs]"
@@ -25,7 +29,7 @@ $(VENV)/.ready-docs: $(VENV)/.ready-dev
 demo: $(VENV)/.ready-run  ## Set up, then find the heavy hitters of a simulated crowd
 	@$(BIN)/hubbub demo
 
-paper: $(VENV)/.ready-run  ## Set up, then run the paper as an experiment; writes paper-report/report.html
+paper: $(VENV)/.ready-paper  ## Set up, then run the paper as an experiment; writes paper-report/report.html
 	@$(BIN)/hubbub paper --out paper-report
 
 test: $(VENV)/.ready-dev lint  ## Set up, then run every check and test

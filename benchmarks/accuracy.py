@@ -146,7 +146,7 @@ def measure(cell: Cell, seed: int, run: int) -> Row:
     everybody, items, counts = crowd(cell, rng)
     survey, mechanism, tally = collect(cell, everybody, rng)
     start = time.process_time()
-    answer = hubbub.find_hitters(survey, tally, Query(top=1000, level=LEVEL), mechanism)
+    answer = hubbub.find_hitters(survey, tally, top=1000, level=LEVEL, decoder=mechanism)
     spent = time.process_time() - start
     row = {
         "tree": {**judge(cell, answer, everybody, items, counts), "decode_s": spent, "tails": tails(cell, mechanism)}
@@ -305,7 +305,7 @@ def speed(cell: Cell, size: str, seed: int) -> Row:
         "seed": seed,
         "encode_ns_per_person": 1e9 * encode / len(part),
         "tally_ns_per_report": 1e9 * add / len(part),
-        "decode_s": best(lambda: hubbub.find_hitters(survey, tally, Query(top=1000), mechanism)),
+        "decode_s": best(lambda: hubbub.find_hitters(survey, tally, top=1000, decoder=mechanism)),
         "tally_mib": cells.nbytes / 2**20,
     }
 
@@ -319,7 +319,7 @@ def against_pure_ldp(seed: int, people: int = 100_000, top: int = 10) -> list[Ro
         everybody, items, counts = crowd(cell, rng)
         largest = set(items[np.argsort(-counts, kind="stable")[:top], 0].tolist())
         survey, mechanism, tally = collect(cell, everybody, rng)
-        found = [hitter.value for hitter in hubbub.find_hitters(survey, tally, Query(top=top), mechanism).hitters]
+        found = [hitter.value for hitter in hubbub.find_hitters(survey, tally, top=top, decoder=mechanism).hitters]
         cost = speed(cell, "auto", seed)
         rows.append({**scored(found, largest), "who": "tree", **cost})
         jobs.append({"values": everybody[:, 0].tolist(), "epsilon": epsilon, "top": top, "step": 8, "seed": seed})

@@ -23,7 +23,6 @@ from hubbub import (
     Histogram,
     Hostnames,
     Integers,
-    Query,
     SeededWords,
     Words,
     create_survey,
@@ -147,7 +146,7 @@ def run(cell: Cell, number: int, seed: int) -> Row:
     else:
         words = SeededWords(int(rng.integers(2**62)))
         tally = rehearse(built, survey.survey_id, [np.repeat(crowd.items, crowd.counts, axis=0)], words)
-    got = find_hitters(survey, tally, Query(level=LEVEL), built, named)
+    got = find_hitters(survey, tally, level=LEVEL, candidates=named, decoder=built)
     true: Truth = {v: int(c) for v, c in zip(domain.decode(crowd.items), crowd.counts, strict=True) if v is not None}
     return {
         "reported": any(hitter.value not in true for hitter in got.hitters),

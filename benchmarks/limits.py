@@ -123,7 +123,7 @@ def measure(cell: Cell, run: int, seed: int) -> Row:
     if planted:
         everybody = np.concatenate([np.repeat(domain.encode(list(planted)), counts, axis=0), everybody])
     tally = rehearse(tree, survey.survey_id, [everybody], SeededWords(int(rng.integers(2**63))))
-    answer = hubbub.find_hitters(survey, tally, Query(top=1000), tree)
+    answer = hubbub.find_hitters(survey, tally, top=1000, decoder=tree)
     found = {hitter.value: hitter for hitter in answer.hitters}
     crowd = set(domain.decode(rest)) if found.keys() - planted.keys() else set()
     seen = [[name, below, value in found] for value, (name, below, _) in planted.items()]

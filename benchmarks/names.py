@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import hubbub
-from hubbub import Hostnames, Integers, Query, SeededWords, Words, create_survey, mechanism_for
+from hubbub import Hostnames, Integers, SeededWords, Words, create_survey, mechanism_for
 from hubbub.model.coded_domain import CodedText
 from hubbub.model.mechanism import Items
 from hubbub.numeric.tails import normal_quantile_log
@@ -91,7 +91,7 @@ def measure(cell: Names, seed: int, run: int) -> Row:
     mechanism = mechanism_for(survey)
     tally = rehearse(mechanism, survey.survey_id, [everybody], SeededWords(int(rng.integers(2**63))))
     start = time.process_time()
-    answer = hubbub.find_hitters(survey, tally, Query(top=1000, level=LEVEL), mechanism)
+    answer = hubbub.find_hitters(survey, tally, top=1000, level=LEVEL, decoder=mechanism)
     spent = time.process_time() - start
     found = {str(hitter.value): hitter.count for hitter in answer.hitters}
     return {
@@ -126,7 +126,7 @@ def measure_candidates(epsilon: float, seed: int, run: int, planted: int = 25) -
     tally = rehearse(mechanism, survey.survey_id, [everybody], SeededWords(int(rng.integers(2**63))))
     start = time.process_time()
     answer = hubbub.find_hitters(
-        survey, tally, Query(top=1000, level=LEVEL), mechanism, candidates=names[:, 0].tolist()
+        survey, tally, top=1000, level=LEVEL, candidates=names[:, 0].tolist(), decoder=mechanism
     )
     spent = time.process_time() - start
     found = {int(hitter.value): hitter.count for hitter in answer.hitters}

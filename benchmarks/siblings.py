@@ -22,7 +22,7 @@ import numpy as np
 from scipy.stats import beta
 
 import hubbub
-from hubbub import Query, SeededWords, create_survey, mechanism_for
+from hubbub import SeededWords, create_survey, mechanism_for
 from hubbub.model.coded_domain import CodedText
 from hubbub.simulation.rehearsal import rehearse
 
@@ -81,7 +81,7 @@ def measure(cell: Cell, run: int, seed: int) -> Row:
     alone = rest[(int(rng.integers(len(rest))) + np.arange(cell.people - counts.sum())) % len(rest)]
     everybody = np.concatenate([np.repeat(domain.encode(values), counts, axis=0), alone])
     tally = rehearse(mechanism, survey.survey_id, [everybody], SeededWords(int(rng.integers(2**63))))
-    answer = hubbub.find_hitters(survey, tally, Query(top=1000), mechanism)
+    answer = hubbub.find_hitters(survey, tally, top=1000, decoder=mechanism)
     truth = dict(zip(values, counts.tolist(), strict=True))
     crowd = set(domain.decode(rest)) if any(hitter.value not in truth for hitter in answer.hitters) else set()
     return {

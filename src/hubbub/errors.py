@@ -14,6 +14,7 @@
     . UnknownSurvey    no survey of this id is stored
     . SurveyClosed     a survey that takes no more reports
   x ServiceError       a collector that refuses, or cannot be reached
+  x MissingExtra       a package that is not installed
 
 Every message is one sentence: the rule, the name and the value got. No message ever holds a private value.
 """
@@ -26,6 +27,7 @@ __all__ = [
     "HubbubError",
     "InputError",
     "LeftOverBytes",
+    "MissingExtra",
     "ParameterError",
     "PrivacyError",
     "ServiceError",
@@ -95,6 +97,10 @@ class SurveyClosed(StoreError):
 
 class ServiceError(HubbubError):
     """A collector that refuses a request, or cannot be reached."""
+
+
+class MissingExtra(HubbubError, ImportError):
+    """A package that is not installed, since it comes with an extra of hubbub that was not asked for."""
 
 
 def shown(value: object) -> str:

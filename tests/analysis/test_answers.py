@@ -16,6 +16,7 @@ from hubbub import (
     Histogram,
     Integers,
     Query,
+    Question,
     SeededWords,
     Tally,
     Text,
@@ -37,7 +38,7 @@ def answer(domain, crowd: Histogram, seed: int, mechanism: str = "jl", epsilon: 
     """The answer of one simulated survey."""
     survey = create_survey("x", domain, epsilon, None, mechanism, options, crowd.people, public_seed=public_seed(seed))
     built = mechanism_for(survey)
-    return find_hitters(survey, built.sample_tally(crowd, np.random.default_rng(seed)), Query(), built)
+    return find_hitters(survey, built.sample_tally(crowd, np.random.default_rng(seed)), decoder=built)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +184,7 @@ def listed_answer(mechanism: str, bits: int, crowd: Histogram, seed: int, epsilo
         tally = built.sample_tally(crowd, np.random.default_rng(seed))
     else:
         tally = rehearse(built, survey.survey_id, [np.repeat(crowd.items, crowd.counts, axis=0)], SeededWords(seed))
-    return find_hitters(survey, tally, Query(top=top), built, **listed)
+    return find_hitters(survey, tally, top=top, decoder=built, **listed)
 
 
 def crowd_of(**counts: int) -> Histogram:
@@ -281,8 +282,9 @@ def test_top_limits_the_rows_unless_all_are_asked_for() -> None:
 def test_repeated_and_foreign_candidates_are_left_out() -> None:
     """Two spellings of one value count once, and what becomes "(other)" not at all."""
     domain = Categories(["a", "\u00e9", "c"])
-    assert domain.decode(encode_candidates(domain, ["e\u0301", "a", "\u00e9", "nowhere", None])) == ["\u00e9", "a"]
-    assert Text(4).decode(encode_candidates(Text(4), ["", "(other)"])) == ["", "(oth"]
+    named = Question(candidates=["e\u0301", "a", "\u00e9", "nowhere", None])
+    assert domain.decode(encode_candidates(domain, named)) == ["\u00e9", "a"]
+    assert Text(4).decode(encode_candidates(Text(4), Question(candidates=["", "(other)"]))) == ["", "(oth"]
 
 
 @pytest.mark.parametrize(
@@ -307,7 +309,9 @@ def test_candidates_of_tiny_crowds(mechanism: str, people: int) -> None:
     survey = create_survey("x", Integers(8), 1, mechanism=mechanism, public_seed=public_seed(1))
     built = mechanism_for(survey)
     items = np.full((people, 1), 3, np.uint64)
-    got = find_hitters(survey, rehearse(built, survey.survey_id, [items], SeededWords(2)), None, built, [3, 4])
+    got = find_hitters(
+        survey, rehearse(built, survey.survey_id, [items], SeededWords(2)), decoder=built, candidates=[3, 4]
+    )
     assert all(hitter.value == 3 and hitter.low <= people for hitter in got.hitters)
     assert got.candidate_limit > people
 
@@ -324,7 +328,7 @@ def test_priors_of_a_search_make_its_confidence() -> None:
     priors = np.log([0.01])
     tally = Tally(survey.survey_id, 10_000, np.zeros(1, np.int64))
     decoders = (finds(each) for each in (found, replace(found, log_priors=priors)))
-    plain, likely = (find_hitters(survey, tally, Query(), decoder).hitters[0] for decoder in decoders)
+    plain, likely = (find_hitters(survey, tally, decoder=decoder).hitters[0] for decoder in decoders)
     assert plain.confidence == 0
     assert likely.confidence == pytest.approx(1 - float(normal_tail(5.0)) / 0.01)
 
@@ -336,5 +340,5 @@ def test_doubts_of_a_search_are_in_its_confidence() -> None:
     tally = Tally(survey.survey_id, 10_000, np.zeros(1, np.int64))
     for doubt, confidence in ((None, 1.0), (0.003, 0.997), (2.0, 0.0)):
         found = replace(sure, doubts=None if doubt is None else np.array([doubt]))
-        (hitter,) = find_hitters(survey, tally, Query(), finds(found)).hitters
+        (hitter,) = find_hitters(survey, tally, decoder=finds(found)).hitters
         assert hitter.confidence == pytest.approx(confidence)

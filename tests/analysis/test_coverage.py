@@ -197,7 +197,7 @@ def test_what_is_found_beyond_the_rows_shown_is_taken_away_too() -> None:
     built = mechanism_for(survey)
     items = np.repeat(np.array([[1], [2], [3]], np.uint64), 1000, axis=0)
     tally = rehearse(built, survey.survey_id, [items], SeededWords(1))
-    got = find_hitters(survey, tally, Query(top=1), Watched(built), [3])
+    got = find_hitters(survey, tally, top=1, decoder=Watched(built), candidates=[3])
     assert len(got.hitters) == 1
     assert asked[0] > 100
 

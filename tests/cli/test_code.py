@@ -10,7 +10,7 @@ from subprocess import CompletedProcess
 import pytest
 from tests.reference.text_code import DATA
 
-from hubbub.cli.common import parse_domain
+from hubbub.cli.domains import parse_domain
 from hubbub.errors import HubbubError, InputError
 from hubbub.model.coded_domain import WIDTHS, CodedText, Hostnames, Words
 from hubbub.model.codes import load_code

@@ -429,8 +429,26 @@ class TestInterruption:
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=60)
         assert "Traceback" not in stderr
-        assert process.returncode in (130, -signal.SIGINT)
+        assert process.returncode == 130
         assert list(temporary.iterdir()) == []
+
+    def test_within_code_made_of_text(self, start_hubbub: Start, tmp_path: Path) -> None:
+        """Ctrl-C while a library runs exec() on a text, as dataclasses do: code 130 all the same, not a signal's death.
+
+        The library is a finder of modules that interrupts its own process when the command line is looked for.
+        """
+        (tmp_path / "sitecustomize.py").write_text(
+            "import sys\n"
+            "class Finder:\n"
+            "    def find_spec(name, path, target=None):\n"
+            "        if name == 'hubbub.cli.main':\n"
+            "            exec('import os, signal; os.kill(os.getpid(), signal.SIGINT); signal.pause()')\n"
+            "sys.meta_path.insert(0, Finder)\n"
+        )
+        paths = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+        process = start_hubbub("mechanisms", env={"PYTHONPATH": paths})
+        stdout, stderr = process.communicate(timeout=60)
+        assert (process.returncode, stdout, stderr) == (130, "", "")
 
 
 def test_a_closed_standard_output_is_said() -> None:

@@ -19,9 +19,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import hubbub
+from hubbub.cli.answers import Found, show
 from hubbub.cli.common import number
-from hubbub.cli.find import Found, show
-from hubbub.simulation.find import DEFAULT_DOMAIN
+from hubbub.finding import default_domain
 
 Cli = Callable[..., CompletedProcess[str]]
 
@@ -211,7 +211,7 @@ class TestDefaults:
     def test_the_domain_is_coded_text(self, hubbub_cli: Cli) -> None:
         """Without --domain values are texts in the shipped code."""
         found = answer(hubbub_cli("find", "-", "--json", stdin="a\n"))
-        assert found["survey"]["domain"] == DEFAULT_DOMAIN.to_json()
+        assert found["survey"]["domain"] == default_domain().to_json()
 
 
 class TestSeeds:
@@ -466,9 +466,9 @@ class TestIntake:
         assert (found["reports"], found["missing"]) == (3000, 2000)
         assert [hitter["value"] for hitter in found["hitters"]] == ["tea"]
         shown = hubbub_cli(*options, stdin=table).stdout
-        assert "2,000 rows have no value: nobody, and not among the reports.\n" in shown
+        assert "2,000 rows have no value: skipped, and not among the reports.\n" in shown
         one = hubbub_cli(*options, stdin='word\ntea\n""\n').stdout
-        assert "1 row has no value: nobody, and not among the reports.\n" in one
+        assert "1 row has no value: skipped, and not among the reports.\n" in one
 
     def test_what_is_cut_is_said(self, hubbub_cli: Cli) -> None:
         """Texts that are too long are counted, and the truth has them whole: two that are cut to one are two."""
@@ -650,3 +650,4 @@ class TestTable:
         run = hubbub_cli("find", crowd, *EASY, "--truth", env=env)
         for said in (f"{first['count']:,.0f}", f"{first['low']:,.0f}", f"{first['high']:,.0f}", "1,600"):
             assert said in run.stdout
+        assert max(map(len, run.stdout.splitlines())) <= columns  # so that the terminal breaks no line by itself

@@ -88,9 +88,7 @@ class TestHappyPath:
         cells = np.zeros(mechanism.cells_shape, np.int64)
         mechanism.accumulate(cells, reports)
         assert np.array_equal(tally.cells, cells)
-        from hubbub import Query
-
-        expected = find_hitters(survey, tally, Query(top=3, level=0.01))
+        expected = find_hitters(survey, tally, top=3, level=0.01)
         assert (answer["reports"], answer["detection_limit"]) == (10_000, expected.detection_limit)
         assert [hitter["value"] for hitter in answer["hitters"]] == [hitter.value for hitter in expected.hitters] == [7]
         asked = {"candidates": ["7", "8"], "all_candidates": True}
@@ -508,7 +506,7 @@ def test_an_answer_does_not_hold_up_uploads(service: Service, survey: Survey, mo
         go_on.wait()
         return Answer(0, 1.0, ())
 
-    monkeypatch.setattr("hubbub.collector.owner.find_hitters", slow)
+    monkeypatch.setattr("hubbub.collector.owner.answer_question", slow)
     with ThreadPoolExecutor(1) as pool:
         path = f"/v1/surveys/{survey.survey_id.hex()}/hitters"
         answer = pool.submit(service.ask, "GET", path, owner=True)

@@ -193,6 +193,7 @@ class TestColumns:
             (frozenset("ab"), "got frozenset: a set holds each value once"),
             (np.zeros((2, 2)), "got ndarray: it has 2 dimensions, so pass one of its columns"),
             (np.array(3), "got ndarray: it has 0 dimensions"),
+            (np.zeros(3, "V8"), "got ndarray: it holds raw bytes (|V8), so pass texts or numbers"),
             (pa.table({"a": [1]}), "got Table: it has 2 dimensions"),
             (io.StringIO("a\n"), "got StringIO: pass its lines without their ends"),
             (7, "got int: pass a list, an array or a series"),

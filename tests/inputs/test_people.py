@@ -121,6 +121,15 @@ class TestText:
         """Bytes that are not UTF-8 become U+FFFD, and the lines around them stay whole."""
         assert read(make("x.txt", b"a\xff\n\xe2\x82\nb\n")) == ["a\ufffd", "\ufffd", "b"]
 
+    @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
+    @pytest.mark.parametrize("name", ["x.txt", "x.csv", "x.jsonl", "x.txt.gz"])
+    def test_utf_16_is_called_by_its_name(self, make, name, encoding):
+        """What a spreadsheet saves as "Unicode text" is refused with what to do, and not taken for garbage."""
+        data = ("\ufeff" * (encoding == "utf-16-be") + f"site,country\n{PRIVATE},de\n").encode(encoding)
+        said = refusal(make(name, gzip.compress(data) if name.endswith(".gz") else data))
+        assert "a text file must be UTF-8, got UTF-16 in" in said
+        assert said.endswith("save it as UTF-8")
+
     def test_the_byte_order_mark_is_dropped(self, make):
         """One mark at the start of the file is no part of the first value."""
         assert read(make("x.txt", "\ufeffa\n\ufeffb\n")) == ["a", "\ufeffb"]

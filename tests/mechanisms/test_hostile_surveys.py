@@ -13,7 +13,7 @@ from hubbub import Integers, ParameterError, create_survey, load_survey
 from hubbub.client import SurveyError
 from hubbub.client.survey import read_survey
 from hubbub.mechanisms.registry import REGISTRY
-from hubbub.model.survey import parse_delta, parse_epsilon
+from hubbub.model.numbers import parse_delta, parse_epsilon
 from hubbub.testing import public_seed
 
 NUMBERS = [

@@ -56,7 +56,7 @@ def test_siblings_are_counted_apart(seed: int) -> None:
     names = [f"siblin{letter}.com" for letter in "abcdefghijklmnopqrstuvwxyz"]
     tree = make(4, 60_000, seed)
     tally = tally_of(tree, dict.fromkeys(names, 2000), 60_000, seed)
-    answer = find_hitters(tree.survey, tally, Query(top=100), tree)
+    answer = find_hitters(tree.survey, tally, top=100, decoder=tree)
     assert {hitter.value for hitter in answer.hitters} == set(names)
     assert all(hitter.low <= 2000 <= hitter.high for hitter in answer.hitters)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from hubbub.errors import ParameterError
-from hubbub.numeric.randomness import BulkWords, ReplayedWords
+from hubbub.numeric.randomness import BulkWords, OSWords, ReplayedWords, SeededWords
 
 FORKING = """
 import ctypes, os, sys, threading
@@ -128,3 +128,11 @@ def test_a_replay_is_of_whole_words(words) -> None:
     """Words of another type are refused: rounded or cut, they would be no noise."""
     with pytest.raises(ParameterError, match="a replay must be an array of uint64, got"):
         ReplayedWords(words)
+
+
+@pytest.mark.parametrize("sizes", [(-1, 4), (1, -4), (1.5, 4), (2, "4"), (True, 4), (None, 4)])
+@pytest.mark.parametrize("source", [OSWords(), BulkWords(), SeededWords(1), ReplayedWords(np.zeros(9, np.uint64))])
+def test_sizes_are_whole_numbers(source: object, sizes: tuple) -> None:
+    """What is no number of reports or words is refused by name, by every source."""
+    with pytest.raises(ParameterError, match=r"(reports|words_per_report) must be a whole number of at least 0, got"):
+        source.draw(*sizes)

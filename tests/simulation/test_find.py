@@ -21,16 +21,17 @@ from hubbub import (
     Intake,
     Integers,
     ParameterError,
-    Query,
+    Question,
     SeededWords,
     Text,
     find,
     find_hitters,
-    mechanism_for,
 )
 from hubbub.cli import find as command
-from hubbub.cli.common import parse_domain
-from hubbub.simulation.find import DEFAULT_DOMAIN, rehearsal_survey, run_survey, words_for
+from hubbub.cli.domains import parse_domain
+from hubbub.finding import default_domain, plan_rehearsal
+from hubbub.inputs.encoding import Encoder
+from hubbub.mechanisms.tree import Tree
 from hubbub.simulation.rehearsal import rehearse
 
 PEOPLE = [7] * 3000 + [9] * 1000 + [k % 60 for k in range(1500)]
@@ -58,7 +59,7 @@ def test_values_may_come_from_anywhere() -> None:
 
 def test_the_domain_is_that_of_the_command() -> None:
     """Without a domain the function and `hubbub find` take the same texts."""
-    assert parse_domain(command.DEFAULT_DOMAIN) == DEFAULT_DOMAIN
+    assert parse_domain(command.DEFAULT_DOMAIN) == default_domain()
 
 
 def test_a_seed_repeats_everything_and_no_seed_nothing() -> None:
@@ -83,13 +84,26 @@ def test_it_is_the_protocol_step_by_step() -> None:
     """The one call gives what the survey, the reports, the tally and the answer give one after the other."""
     domain = Categories(["a", "b"])
     values = ["a"] * 900 + ["b"] * 300
-    survey = rehearsal_survey(domain, len(values), 2, seed=5)
-    items = domain.encode(values)
-    built = mechanism_for(survey)
-    tally = rehearse(built, survey.survey_id, [items], SeededWords(5))
-    by_hand = find_hitters(survey, tally, Query(top=20, level=0.05), built)
-    assert run_survey(survey, [items[:500], items[500:]], words_for(5)) == by_hand
-    assert find(values, 2, domain, seed=5) == replace(by_hand, intake=Intake())
+    rehearsal = plan_rehearsal(domain, len(values), 2, seed=5)
+    survey = rehearsal.survey
+    tally = rehearse(rehearsal.mechanism, survey.survey_id, [domain.encode(values)], SeededWords(5))
+    by_hand = replace(find_hitters(survey, tally, top=20, level=0.05), intake=Intake())
+    assert rehearsal.ask(Question(), [values[:500], values[500:]], Encoder(domain)) == by_hand
+    assert find(values, 2, domain, seed=5) == by_hand
+
+
+@pytest.mark.parametrize("named", [None, ["a"]])
+def test_a_mechanism_is_built_once(named: list[str] | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One call of `find` builds one tree, whatever is asked; so does one of `find_hitters`."""
+    built = []
+    build = Tree.__init__
+    monkeypatch.setattr(Tree, "__init__", lambda self, survey: built.append(1) or build(self, survey))
+    find(["a"] * 20, 2, Text(4), candidates=named, seed=5)
+    assert len(built) == 1
+    rehearsal = plan_rehearsal(Text(4), 20, 2, seed=5)
+    tally = rehearse(rehearsal.mechanism, rehearsal.survey.survey_id, [], SeededWords(5))
+    find_hitters(rehearsal.survey, tally, candidates=named)
+    assert len(built) == 3
 
 
 @pytest.mark.parametrize(
@@ -136,8 +150,6 @@ def test_the_intake_is_told() -> None:
     assert (answer.reports, answer.intake) == (3, Intake(missing=3, cut=1, other=0))
     answer = find([1.0, 2, "3.0", "300", "x", None], domain=Integers(8), seed=1)
     assert (answer.reports, answer.intake) == (5, Intake(missing=1, cut=0, other=2))
-    survey = rehearsal_survey(Integers(8), 2, 1, seed=1)
-    assert run_survey(survey, [Integers(8).encode([1, 2])], words_for(1)).intake is None
 
 
 def test_a_column_with_gaps_is_one_of_integers() -> None:
@@ -151,9 +163,9 @@ def test_a_column_with_gaps_is_one_of_integers() -> None:
 
 def test_too_many_people_for_a_tree() -> None:
     """Where nothing draws the sums of such a crowd, the advice is a sample, and not a command that refuses too."""
-    survey = rehearsal_survey(Integers(8), 200_000_001, 1, seed=1)
+    rehearsal = plan_rehearsal(Integers(8), 200_000_001, 1, seed=1)
     with pytest.raises(ParameterError, match="take a random sample of at most 200,000,000 people"):
-        run_survey(survey, [], words_for(1))
+        rehearsal.ask(Question(), [], Encoder(Integers(8)))
 
 
 def test_nothing_is_reported_before_the_request_is_checked() -> None:
@@ -163,9 +175,9 @@ def test_nothing_is_reported_before_the_request_is_checked() -> None:
         raise AssertionError("read")
         yield
 
-    survey = rehearsal_survey(Integers(8), 10, 1, seed=1)
+    rehearsal = plan_rehearsal(Integers(8), 10, 1, seed=1)
     with pytest.raises(ParameterError, match="candidates"):
-        run_survey(survey, chunks(), words_for(1), candidates=["nowhere"])
+        rehearsal.ask(Question(candidates=["nowhere"]), chunks(), Encoder(Integers(8)))
 
 
 def test_it_is_public() -> None:

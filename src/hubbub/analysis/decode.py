@@ -1,4 +1,4 @@
-"""The answer to a query: hitters with error bars, and the smallest count that could have been seen.
+"""The answer to a question: hitters with error bars, and the smallest count that could have been seen.
 
 Candidates are values named in advance, in public. There are few of them beside the universe, so a smaller count is
 enough to see one: the search and the list each get half of the level, and the list divides its half by its own length.
@@ -25,6 +25,7 @@ from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.domain import OTHER, Domain
 from hubbub.model.estimates import Answer, Estimates, Hitter, Query
 from hubbub.model.mechanism import Items
+from hubbub.model.question import Question
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
 from hubbub.numeric.bulk_items import encode_items
@@ -34,60 +35,69 @@ from hubbub.numeric.count_law import CountLaw
 def find_hitters(
     survey: Survey,
     tally: Tally,
-    query: Query | None = None,
-    decoder: SurveyMechanism | None = None,
+    *,
+    top: int = 20,
+    level: float = 0.05,
     candidates: Iterable[object] | None = None,
     all_candidates: bool = False,
+    decoder: SurveyMechanism | None = None,
 ) -> Answer:
     """What the tally of a survey says.
 
     Parameters
     ----------
     survey : Survey
-        The question.
+        What the reports answered.
     tally : Tally
         The sums of its reports.
-    query : Query, optional
-        How many values, and how sure.
+    top, level, candidates, all_candidates
+        As in `Question`. Candidates that are not in the survey's domain are left out; at least one must be in it.
     decoder : SurveyMechanism, optional
         The survey's mechanism, where the caller has built it already.
-    candidates : iterable of values, optional
-        Values named before anybody looked at the tally; those outside the domain are left out. They are seen from a
-        smaller count on, the others from a slightly larger one.
-    all_candidates : bool
-        A row for every candidate, whether it stands out or not.
     """
-    query = query or Query()
-    decoder = decoder or mechanism_for(survey)
-    if candidates is None:
-        if all_candidates:
-            raise ParameterError("all_candidates must come with candidates, got none")
-        if tally.count == 0:
-            return Answer(0, math.inf, ())
-        found = decoder.discover(tally, query)
-        rows = _searched(survey, decoder.count_law(tally.count), query, found)
-        limits = partial(_limit_for, survey, decoder, tally, query, found.detection_limit)
-        usual, long = _reachable(found.detection_limit, tally), _reachable(found.long_limit, tally)
-        return Answer(tally.count, usual, tuple(rows), long_limit=long, limit_of=limits)
-    named = encode_candidates(survey.domain, candidates)
+    question = Question(top, level, candidates, all_candidates)
+    named = encode_candidates(survey.domain, question)
+    return answer_question(survey, decoder or mechanism_for(survey), tally, question, named)
+
+
+def answer_question(
+    survey: Survey, decoder: SurveyMechanism, tally: Tally, question: Question, named: Items | None
+) -> Answer:
+    """The answer to a question whose candidates are `named`, as `encode_candidates` has them."""
     if tally.count == 0:
-        return Answer(0, math.inf, (), math.inf)
-    half = query.split(2)
+        return Answer(0, math.inf, (), None if named is None else math.inf)
     law = decoder.count_law(tally.count)
+    query = question.query if named is None else question.query.split(2)
+    if named is None:
+        found = decoder.discover(tally, query)
+        rows, limit = _searched(survey, law, query, found), None
+    else:
+        found, scored = _search_and_score(decoder, law, tally, question, named)
+        rows, limit = _listed(survey, law, query, scored, found, question.all_candidates)
+        rows = sorted(_searched(survey, law, query, found, named) + rows, key=lambda hitter: -hitter.count)
+    return Answer(
+        tally.count,
+        _reachable(found.detection_limit, tally),
+        tuple(rows if question.all_candidates else rows[: question.top]),
+        _reachable(limit, tally),
+        _reachable(found.long_limit, tally),
+        partial(_limit_for, survey, decoder, tally, query, found.detection_limit),
+    )
+
+
+def _search_and_score(
+    decoder: SurveyMechanism, law: CountLaw, tally: Tally, question: Question, named: Items
+) -> tuple[Estimates, Estimates]:
+    """What the search finds with half of the level, and the counts of the candidates beside it."""
+    half, most = question.query.split(2), decoder.most_subtracted
     # All that the search finds is taken away where it can be, not only what is shown.
-    most = decoder.most_subtracted
-    found = decoder.discover(tally, replace(query, top=max(query.top, most)).split(2))
+    found = decoder.discover(tally, replace(question.query, top=max(question.top, most)).split(2))
     scored = decoder.estimate_beside(tally, named, found.items)
     # So are the candidates that stand out themselves: they hide and fake each other in the same way.
     more = scored.items[_stands_out(law, scored, half) & ~_contained(scored.items, found.items)][:most]
     if len(more):
         scored = decoder.estimate_beside(tally, named, np.concatenate([found.items, more]))
-    rows, limit = _listed(survey, law, half, scored, found, all_candidates)
-    rows = sorted(_searched(survey, law, half, found, scored.items) + rows, key=lambda hitter: -hitter.count)
-    kept = tuple(rows if all_candidates else rows[: query.top])
-    limits = partial(_limit_for, survey, decoder, tally, half, found.detection_limit)
-    usual, long = _reachable(found.detection_limit, tally), _reachable(found.long_limit, tally)
-    return Answer(tally.count, usual, kept, _reachable(limit, tally), long, limits)
+    return found, scored
 
 
 def _limit_for(
@@ -109,11 +119,11 @@ def _reachable(limit: float | None, tally: Tally) -> float | None:
     return math.inf if limit is not None and limit > tally.count else limit
 
 
-def encode_candidates(domain: Domain, candidates: Iterable[object]) -> Items:
-    """The items of the candidates that are in the domain, each once, in order."""
-    if isinstance(candidates, str | bytes):
-        raise ParameterError(f"candidates must be a list of values, got {type(candidates).__name__}")
-    encoded = encode_items(domain, candidates)
+def encode_candidates(domain: Domain, question: Question) -> Items | None:
+    """The items of the candidates that are in the domain, each once, in order; None where no candidates are named."""
+    if question.candidates is None:
+        return None
+    encoded = encode_items(domain, question.candidates)
     (fallback,) = domain.encode([None])
     if domain.decode(fallback) == [OTHER]:
         encoded = encoded[(encoded != fallback).any(axis=1)]

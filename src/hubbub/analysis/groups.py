@@ -1,4 +1,4 @@
-"""Amplification without composition: the crowd in groups, one survey each, and one answer from all of them.
+"""Amplification without composition: split the crowd in groups, one survey each, and answer from all of them.
 
 The paper repeats GLPS-HH to drive its chance of failure down (section 4.1, after GLMRT10). Repeated on the same people
 that composes, and each run gets a part of their epsilon (E24). Here everybody answers in one group only, so

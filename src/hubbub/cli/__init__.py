@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 
 
 def run() -> None:
     """The console script: quiet on Ctrl-C even while loading, tidy when terminated, and fit for any terminal."""
     try:
+        import signal
+
         for name in ("SIGTERM", "SIGHUP"):  # however politely a job is ended, its temporary files are removed
             if hasattr(signal, name):
                 signal.signal(getattr(signal, name), lambda number, _: sys.exit(128 + number))
@@ -24,3 +25,7 @@ def run() -> None:
         app()
     except KeyboardInterrupt:
         sys.exit(130)
+    finally:
+        # An interruption that passes through exec() of a text, which dataclasses and numba use, leaves a mark in
+        # CPython: `python -m` then dies of the signal, whatever exit code was asked for. The next exec() removes it.
+        exec("")  # noqa: S102

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hubbub.cli.common import AsJSON, command, number, plural, print_json, print_table, progress, read_code
+from hubbub.cli.common import AsJSON, command, number, plural, print_json, print_table, progress
+from hubbub.cli.domains import read_code
 from hubbub.errors import InputError, ParameterError
 from hubbub.model.coded_domain import NORMALIZATIONS, WIDTHS
 from hubbub.model.codes import CODE_NAMES

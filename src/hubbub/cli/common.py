@@ -6,20 +6,18 @@ import functools
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import Annotated, Any, ParamSpec
+from typing import Annotated, Any, ParamSpec, TypeVar
 
 import typer
 
-from hubbub.errors import HubbubError, InputError, ParameterError
-from hubbub.model.coded_domain import WIDTHS, CodedText
-from hubbub.model.codes import CODE_NAMES, LANGUAGES, load_code
-from hubbub.model.domain import Categories, Domain, Integers, IPv4, Text
-from hubbub.model.text_code import MAX_FILE_BYTES, TextCode
+from hubbub.errors import HubbubError, ParameterError
 
 P = ParamSpec("P")
+T = TypeVar("T")
 
 # Options that several commands have.
 AsJSON = Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")]
@@ -89,71 +87,6 @@ def parse_options(pairs: list[str]) -> dict[str, str]:
     return options
 
 
-_DOMAINS = (
-    "hostnames, words, words:LANGUAGE, text, text:BYTES, integers:BITS, ipv4, categories:FILE, hostnames:FILE, "
-    "words:FILE or code:FILE"
-)
-
-
-def parse_domain(text: str) -> Domain:
-    """A domain from its name.
-
-    hostnames, words, words:de (and other languages) and text are coded by the tables that ship; hostnames:FILE,
-    words:FILE and code:FILE by a table of one's own (see `hubbub code`), code:FILE with the rules of text. text:BYTES
-    is raw text. categories:FILE has one name a line.
-
-    >>> parse_domain("integers:64"), parse_domain("hostnames")
-    (Integers(bits=64), CodedText(hostnames-1, 136 bits))
-    """
-    kind, colon, rest = text.partition(":")
-    if kind == "categories" and rest:
-        return Categories(read_names(rest))
-    if text == "ipv4":
-        return IPv4()
-    if kind in ("integers", "text") and colon:
-        if not (rest.isascii() and rest.isdigit()) or len(rest) > 6:
-            raise ParameterError(f"domain {kind} must be written {kind}:NUMBER, got domain={text!r}")
-        return Integers(int(rest)) if kind == "integers" else Text(int(rest))
-    if kind in ("hostnames", "words", "text", "code") and bool(rest) == bool(colon) and text != "code":
-        rules = f"{'text' if kind == 'code' else kind}-1"
-        return CodedText(_words_code(rest) if kind == "words" else read_code(rest or kind), rules, WIDTHS[rules])
-    raise ParameterError(f"domain must be {_DOMAINS}, got domain={text!r}")
-
-
-def _words_code(name: str) -> TextCode:
-    """The code of a language, the one of a file, or, without a name, the one for several languages."""
-    if not name or name in LANGUAGES:
-        return load_code(f"words-{name}" if name else "words")
-    try:
-        return read_code(name)
-    except InputError as error:
-        raise InputError(
-            f"domain words must be words:LANGUAGE ({', '.join(LANGUAGES)}) or words:FILE; {error}"
-        ) from None
-
-
-def read_code(name: str) -> TextCode:
-    """A code that ships, by its name, or one from a file."""
-    if name in CODE_NAMES:
-        return load_code(name)
-    try:
-        with open(name, "rb") as file:
-            document = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"the file of a code must be readable, got {name!r} ({error.strerror})") from None
-    return TextCode.from_json(document)
-
-
-def read_names(path: str) -> list[str]:
-    """Public names from a file, one a line; empty lines are skipped and repeated ones dropped."""
-    try:
-        with open(path, encoding="utf-8-sig", errors="replace", newline="\n") as file:
-            lines = (line.rstrip("\n").removesuffix("\r") for line in file)
-            return list(dict.fromkeys(line for line in lines if line))
-    except OSError as error:
-        raise InputError(f"the file of names must be readable, got {path!r} ({error.strerror})") from None
-
-
 def print_json(document: dict[str, Any]) -> None:
     """One JSON object on stdout."""
     plain = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
@@ -181,6 +114,13 @@ def progress(label: str, total: int, unit: str) -> Iterator[Callable[[int], None
         yield lambda step: bar.advance(task, step)
 
 
+def counted(chunks: Iterable[list[T]], advance: Callable[[int], None]) -> Iterator[list[T]]:
+    """Yield the chunks; when the next one is asked for, the one before it is done and counted."""
+    for chunk in chunks:
+        yield chunk
+        advance(len(chunk))
+
+
 def visible(text: str) -> str:
     r"""The text with everything that could move a cursor or colour a terminal spelled out.
 
@@ -191,7 +131,33 @@ def visible(text: str) -> str:
 
 
 def print_table(title: str, columns: list[tuple[str, str]], rows: list[list[str]], caption: Sequence[str] = ()) -> None:
-    """A table on stdout between a title and lines of a caption; columns are (heading, "left" or "right")."""
+    """A table on stdout between a title and lines of a caption; columns are (heading, "left" or "right").
+
+    Where the terminal is too narrow for whole numbers side by side, each row is a block of lines instead.
+    """
+    from rich.console import Console
+
+    console = Console()
+    headings, sides = [heading for heading, _ in columns], [side for _, side in columns]
+    cells = [[visible(cell) for cell in row] for row in rows]
+    # The least width that leaves every number whole and twelve characters for a text.
+    longest = [max(len(heading), *(len(row[k]) for row in cells), 0) for k, heading in enumerate(headings)]
+    least = sum(3 + (size if side == "right" else min(size, 12)) for size, side in zip(longest, sides, strict=True)) + 2
+    _echo(title, console)
+    if console.is_terminal and console.width < least:
+        for row in cells:
+            typer.echo()
+            for heading, cell in zip(headings, row, strict=True):
+                _echo(f"{heading:<{max(map(len, headings))}}  {cell}", console)
+        typer.echo()
+    else:
+        _print_grid(columns, cells, console.width if console.is_terminal else 140)
+    for line in caption:
+        _echo(line, console)
+
+
+def _print_grid(columns: list[tuple[str, str]], rows: list[list[str]], width: int) -> None:
+    """Rows below each other, under their headings."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -202,17 +168,16 @@ def print_table(title: str, columns: list[tuple[str, str]], rows: list[list[str]
         numeric = side == "right"  # a number in two pieces reads as another number
         table.add_column(heading, justify="right" if numeric else "left", overflow="fold", no_wrap=numeric)
     for row in rows:
-        table.add_row(*(Cell(visible(cell)) for cell in row))  # as text: a value may look like markup
-    console = Console()
-    # The least width that leaves every number whole and twelve characters for a text; a terminal may wrap the rest.
-    longest = [max(len(heading), *(len(row[k]) for row in rows), 0) for k, (heading, _) in enumerate(columns)]
-    sides = [side for _, side in columns]
-    least = sum(3 + (size if side == "right" else min(size, 12)) for size, side in zip(longest, sides, strict=True)) + 2
-    console = Console(width=max(console.width, least) if console.is_terminal else 140)
-    typer.echo(visible(title))
-    console.print(table)
-    for line in caption:
-        typer.echo(visible(line))
+        table.add_row(*map(Cell, row))  # as text: a value may look like markup
+    Console(width=width).print(table)
+
+
+def _echo(text: str, console: Any) -> None:
+    """A line; on a terminal it is broken between words, where a terminal would break it inside of a number."""
+    line = visible(text)
+    if console.is_terminal:
+        line = textwrap.fill(line, console.width, break_long_words=False, break_on_hyphens=False)
+    typer.echo(line)
 
 
 def plural(count: int, one: str, many: str = "") -> str:

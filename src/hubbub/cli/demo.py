@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from hubbub.cli.common import command, number, parse_count, plural, progress
-from hubbub.cli.find import Found, encoded, show
+from hubbub.cli.answers import Found, show
+from hubbub.cli.common import command, counted, number, parse_count, plural, progress
 from hubbub.cli.hitters import read_answer
 from hubbub.cli.service import ask, ask_json
 from hubbub.errors import ServiceError
@@ -45,7 +45,7 @@ def demo(
     from hubbub.inputs.people import open_people
     from hubbub.model.coded_domain import Hostnames
     from hubbub.model.domain import Categories
-    from hubbub.model.survey import parse_epsilon
+    from hubbub.model.numbers import parse_epsilon
     from hubbub.simulation.visitors import SITES, write_visitors
     from hubbub.store.store import Store
     from hubbub.store.tokens import replace_token
@@ -96,15 +96,15 @@ def ask_crowd(server: str, token: str, crowd: People, domain: Domain, epsilon: s
     survey = load_survey(ask(server, f"/v1/surveys/{created['survey_id']}"))
     encoder = Encoder(domain, crowd.missing, with_truth=True)
     with progress("Reporting", crowd.count, "people") as advance:
-        send_reports(server, survey, encoded(crowd, encoder, advance), seed)
+        send_reports(server, survey, map(encoder.encode, counted(crowd.chunks(), advance)), seed)
     answer = read_answer(ask_json(server, f"/v1/surveys/{created['survey_id']}/hitters?top=10", token))
     return Found(survey, replace(answer, intake=encoder.intake), encoder.truth, time.perf_counter() - started)
 
 
 def send_reports(server: str, survey: Survey, items: Iterable[Items], seed: int | None) -> None:
     """Make one report for each person, as a device does, and send them in batches, a few at the same time."""
+    from hubbub.finding import words_for
     from hubbub.mechanisms.registry import mechanism_for
-    from hubbub.simulation.find import words_for
     from hubbub.wire.report_batch import encode_batch
 
     mechanism, words = mechanism_for(survey), words_for(seed)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hubbub.cli.answers import Found, show, to_json
 from hubbub.cli.common import AllCandidates, AsJSON, Level, command, print_json
-from hubbub.cli.find import Found, read_candidates, show, to_json
 from hubbub.cli.service import SurveyURL, Token, ask, ask_json, need_token, parse_survey_url
 from hubbub.errors import ServiceError
 
@@ -39,6 +39,7 @@ def hitters(
     hubbub hitters --survey http://127.0.0.1:8000/v1/surveys/ID
     hubbub hitters --survey http://127.0.0.1:8000/v1/surveys/ID --candidates sites.txt
     """  # noqa: D301
+    from hubbub.cli.domains import read_candidates
     from hubbub.mechanisms.registry import load_survey
 
     started = time.perf_counter()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import textwrap
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from hubbub.cli.common import command, print_json
+
+if TYPE_CHECKING:
+    from hubbub.mechanisms.facts import About
 
 _WIDTH: Final = 80  # of the narrowest terminal that many people have
 _FACTS: Final = {
@@ -24,9 +27,9 @@ def mechanisms(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")] = False,
 ) -> None:
     """List the mechanisms: options, guarantee, bytes per report, limits, and when to use which."""
-    from hubbub.mechanisms.registry import REGISTRY
+    from hubbub.mechanisms.facts import MECHANISMS
 
-    listed = [_describe(entry.about) for entry in REGISTRY.values()]
+    listed = [_describe(about) for about in MECHANISMS]
     baseline = {
         "name": "exponential",
         "title": "The centralised exponential mechanism: NOT local, it sees every value",
@@ -61,7 +64,7 @@ def _filled(text: str, indent: int = 0) -> str:
     return textwrap.fill(text, _WIDTH, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
 
 
-def _describe(about: Any) -> dict[str, Any]:
+def _describe(about: About) -> dict[str, Any]:
     return {
         "name": about.name,
         "title": about.title,

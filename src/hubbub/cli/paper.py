@@ -50,8 +50,10 @@ def paper(
     hubbub paper --out report --seed 1
     hubbub paper --only separation --only bucket-success
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
+    from hubbub.extras import require
     from hubbub.paper.run import Run, costs, count_cells, environment, find_studies, run_studies, usable_cores
 
+    require("A report with figures", "matplotlib", "plots")
     studies = find_studies(only or [])
     used_seed = secrets.randbits(32) if seed is None else seed
     processes = usable_cores() if jobs is None else jobs

@@ -12,12 +12,12 @@ from hubbub.cli.common import (
     command,
     number,
     parse_count,
-    parse_domain,
     parse_options,
     plural,
     print_json,
     print_table,
 )
+from hubbub.cli.domains import parse_domain
 from hubbub.cli.service import Server, SurveyURL, Token, ask_json, need_token, parse_survey_url
 from hubbub.client import DEFAULT_MAX_EPSILON
 

@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from starlette.types import Message
 
-from hubbub.analysis.decode import find_hitters
+from hubbub.analysis.decode import answer_question, encode_candidates
 from hubbub.collector import documents
 from hubbub.collector.documents import AnswerDocument, Candidates, NewSurvey, SurveyList, SurveyStatus
 from hubbub.collector.limits import MAX_BATCH_BYTES, MAX_DOCUMENT_BYTES, too_large
@@ -21,7 +21,7 @@ from hubbub.collector.state import Collector, parse_id
 from hubbub.errors import ParameterError, UnknownSurvey
 from hubbub.mechanisms.registry import create_survey, mechanism_for
 from hubbub.model.domain import domain_from_json
-from hubbub.model.estimates import Query as Question
+from hubbub.model.question import Question
 from hubbub.model.survey import Survey
 from hubbub.store.life_cycle import close_survey, delete_survey
 from hubbub.store.store import StoredSurvey
@@ -146,14 +146,14 @@ async def delete(survey_id: str, owner: Owner) -> None:
 @router.get("/surveys/{survey_id}/hitters", responses=UNKNOWN)
 async def hitters(survey_id: str, owner: Owner, top: Top = 20, level: Level = 0.05) -> AnswerDocument:
     """Return the values that stand out, with error bars, from all reports that were durable when this was asked."""
-    return await _answer(owner, survey_id, Question(top=top, level=level), None, False)
+    return await _answer(owner, survey_id, Question(top, level))
 
 
 @router.post("/surveys/{survey_id}/hitters", responses=UNKNOWN)
 async def hitters_among(survey_id: str, owner: Owner, asked: Candidates) -> AnswerDocument:
     """Do the same with candidates: values that were named in advance stand out from a smaller count on."""
-    question = Question(top=asked.top, level=asked.level)
-    return await _answer(owner, survey_id, question, asked.candidates, asked.all_candidates)
+    question = Question(asked.top, asked.level, asked.candidates, asked.all_candidates)
+    return await _answer(owner, survey_id, question)
 
 
 @router.get(
@@ -168,16 +168,15 @@ async def tally(survey_id: str, owner: Owner) -> Response:
     return Response(data, media_type="application/octet-stream")
 
 
-async def _answer(
-    owner: Collector, survey_id: str, question: Question, candidates: list[str | int] | None, everyone: bool
-) -> AnswerDocument:
+async def _answer(owner: Collector, survey_id: str, question: Question) -> AnswerDocument:
     """Compute an answer in the thread for answers; return it as a JSON document."""
     stored = await owner.find(survey_id)
 
     def work() -> AnswerDocument:
         """Fold, search and convert the answer; takes about a second of a core."""
+        named = encode_candidates(stored.survey.domain, question)
         sums = owner.store.tally(stored.survey_id)
-        found = find_hitters(stored.survey, sums, question, stored.mechanism, candidates, everyone)
+        found = answer_question(stored.survey, stored.mechanism, sums, question, named)
         return documents.answer_document(stored, found)
 
     return await owner.compute(work)

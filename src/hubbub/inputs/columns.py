@@ -1,6 +1,6 @@
 """People's values from a column of Python: a list, an iterator, an array, or a Series of pandas, polars or Arrow.
 
-None of these libraries is imported here: a column is known by what it can do.
+None of these libraries is imported here: a column is recognised by its methods.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hubbub.inputs.plain import Value, present
 
 
 class Column(NamedTuple):
-    """The values of those who hold one, and how many do not."""
+    """The values that are not missing, and how many are."""
 
     values: list[Value]
     missing: int
@@ -30,7 +30,7 @@ def read_column(values: Any) -> Column:
 
 
 def _check_column(values: Any) -> None:
-    """Refuse what can be gone over but has no value of each person, with a hint."""
+    """Refuse what is not a column with one value of each person, with a hint what to pass instead."""
     shape = getattr(values, "shape", None)
     if isinstance(values, str | bytes | bytearray | memoryview):
         hint = "put the values in a list"
@@ -40,6 +40,8 @@ def _check_column(values: Any) -> None:
         hint = "a set holds each value once, so pass a list with one value of each person"
     elif isinstance(shape, tuple) and len(shape) != 1:
         hint = f"it has {len(shape)} dimensions, so pass one of its columns"
+    elif isinstance(values, np.ndarray) and values.dtype.kind == "V" and values.dtype.names is None:
+        hint = f"it holds raw bytes ({values.dtype}), so pass texts or numbers"
     elif hasattr(values, "readline"):
         hint = "pass its lines without their ends, or the file to the command hubbub find"
     elif not (hasattr(values, "__iter__") or hasattr(values, "__getitem__")) or hasattr(values, "collect_schema"):

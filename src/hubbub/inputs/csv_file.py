@@ -31,12 +31,12 @@ def parse_delimiter(text: str | None) -> str | None:
 
 @dataclass(frozen=True)
 class CsvFile(PeopleFile):
-    """Columns named by the first row; rows that are empty are left out, and an empty field is missing.
+    """Columns named by the first row. Blank rows are skipped, and an empty field is a missing value.
 
     Attributes
     ----------
     given : str, optional
-        The delimiter; without it the first rows tell.
+        The delimiter; without it, it is guessed from the first rows.
     wanted : tuple of str
         Names that were asked for: a delimiter under which the first row has them all is the right one.
     """
@@ -67,12 +67,12 @@ class CsvFile(PeopleFile):
         return some
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines with their ends, whichever they are."""
+        """Yield the lines with their line ends as they are."""
         with self.unmarked() as raw, io.TextIOWrapper(raw, encoding="utf-8", errors="replace", newline="") as lines:
             yield from lines
 
     def rows(self) -> Iterator[list[str]]:
-        """Yield the rows that are not empty, the header first."""
+        """Yield the rows that are not blank, the header first."""
         try:
             yield from filter(None, csv.reader(self.lines(), delimiter=self.delimiter))
         except csv.Error as error:  # its messages speak of limits and never quote the file
@@ -91,7 +91,7 @@ class CsvFile(PeopleFile):
         return super().listed(names) if is_header else unlisted(len(names), "name", "in its first row")
 
     def values(self, column: Key) -> Generator[Value | None, None, None]:
-        """Yield the field of each row; a row that is too short has none."""
+        """Yield the field of each row, None where it is empty or the row is too short."""
         assert isinstance(column, int)  # noqa: S101  # what `find` gave
         for row in islice(self.rows(), 1, None):
             yield (row[column] or None) if column < len(row) else None

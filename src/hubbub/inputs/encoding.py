@@ -1,4 +1,4 @@
-"""From values to items, with an account of what the domain could not keep, and of what people really hold."""
+"""From values to items, with counts of what the domain could not keep and of what people really hold."""
 
 from __future__ import annotations
 
@@ -66,7 +66,10 @@ class Truth:
 
 
 class Encoder:
-    """Everybody's items, some at a time; what was cut or is not in the domain is counted, and the truth if asked."""
+    """Encodes everybody's values, some at a time, and counts what was cut or is not in the domain.
+
+    With `with_truth` it also counts what people really hold, in memory that grows with the different values.
+    """
 
     def __init__(self, domain: Domain, missing: int = 0, with_truth: bool = False) -> None:
         self.domain = domain
@@ -86,11 +89,11 @@ class Encoder:
 
     @property
     def intake(self) -> Intake:
-        """What became of everybody so far."""
+        """What became of the values so far."""
         return Intake(self._missing, self._cut, self._other)
 
     def _mend(self, values: list[Value], marked: Marked) -> None:
-        """Put in the whole numbers that were written as floats, 13.0: an integer column with gaps becomes one."""
+        """Encode again whole numbers that were written as floats, such as 13.0, as tools do in columns with gaps."""
         numbers: dict[Value, int | None] = {}
         places, whole = [], []
         for place in np.flatnonzero(marked.other).tolist():
@@ -107,7 +110,7 @@ class Encoder:
 
 
 def tidy_candidates(domain: Domain, candidates: Iterable[object]) -> list[Value]:
-    """Values named in advance, by the rules that people's values follow."""
+    """Candidates by the rules for people's values: missing ones are dropped, and 13.0 is the whole number 13."""
     named = present(list(candidates))
     if not isinstance(domain, Integers):
         return named

@@ -1,4 +1,4 @@
-"""A file of people as rows of columns: what all formats share, and the simplest of them, lines."""
+"""A file of people's values: what all formats share, and the simplest format, lines."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gzip
 import os
 import re
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from hubbub.errors import InputError
 from hubbub.inputs.plain import Value
 
 Key = int | str | None
-"""How a format calls one of its columns."""
+"""How a format identifies one of its columns."""
 
 _PART = 1 << 16  # bytes read at once
 _SHOWN, _LONGEST = 8, 40  # how many names a message lists, and how much of each
@@ -44,18 +45,18 @@ def listed(names: list[str]) -> str:
 
 
 def unlisted(count: int, one: str, where: str) -> str:
-    """How many names there are, where they may be somebody's values."""
+    """How many names there are, for a message: they may be somebody's values, so none is quoted."""
     return f"the only {one} {where}" if count == 1 else f"one of the {count} {one}s {where}"
 
 
 def are_names(texts: list[str]) -> bool:
-    """Whether these may name columns: distinct, short, each with a letter, and none a mail address."""
+    """Whether these look like names of columns: distinct, short, each with a letter, and none a mail address."""
     return len(set(texts)) == len(texts) and all(_NAME.fullmatch(text) for text in texts)
 
 
 @dataclass(frozen=True)
-class PeopleFile:
-    """A file, read from its start as often as needed; each format knows its columns and their values."""
+class PeopleFile(ABC):
+    """A file of people, read from its start as often as needed; each format knows its columns and their values."""
 
     path: str
     name: str  # what the user called it
@@ -64,13 +65,13 @@ class PeopleFile:
 
     kind: ClassVar[str]
 
+    @abstractmethod
     def columns(self) -> list[str]:
         """The names of the columns."""
-        raise NotImplementedError
 
+    @abstractmethod
     def values(self, column: Key) -> Generator[Value | None, None, None]:
         """Yield the value of every row, None where it is missing."""
-        raise NotImplementedError
 
     def count(self, column: Key) -> tuple[int, int]:
         """How many rows hold a value, and how many do not."""
@@ -81,7 +82,7 @@ class PeopleFile:
         return held, missing
 
     def listed(self, names: list[str]) -> str:
-        """Say which columns there are."""
+        """Say in a message which columns there are."""
         return listed(names)
 
     def find(self, name: str | None, what: str) -> Key:
@@ -113,14 +114,17 @@ class PeopleFile:
 
     @contextmanager
     def unmarked(self) -> Iterator[BinaryIO]:
-        """Open the file after its byte order mark, if it has one."""
+        """Open a text file after its byte order mark, if it has one; that of UTF-16 is refused."""
         with self.open() as raw:
-            if raw.read(3) != b"\xef\xbb\xbf":
+            head = raw.read(3)
+            if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+                raise InputError(f"a text file must be UTF-8, got UTF-16 in {self.name!r}: save it as UTF-8")
+            if head != b"\xef\xbb\xbf":
                 raw.seek(0)
             yield raw
 
     def blocks(self) -> Iterator[list[str]]:
-        """Yield the lines, some at a time, without their ends; empty ones are "".
+        """Yield the lines, some at a time, without their ends; a blank line is "".
 
         Lines end at LF or CR LF alone: a value may hold CR, VT, NEL or U+2028. No character of UTF-8 holds an LF, so a
         block is decoded as the whole file would be.
@@ -142,21 +146,21 @@ def _lines(block: bytes) -> list[str]:
 
 
 class Lines(PeopleFile):
-    """A line is a person, and nothing is stripped from it; lines that are empty are nobody."""
+    """Each line is one person's value, and nothing is stripped from it. Blank lines are skipped."""
 
     kind = "text"
 
     def columns(self) -> list[str]:
-        """One column without a name."""
+        """One column, which has no name."""
         return [""]
 
     def values(self, column: Key) -> Generator[Value | None, None, None]:  # noqa: ARG002
-        """Yield the lines that are not empty."""
+        """Yield the lines that are not blank."""
         for lines in self.blocks():
             yield from filter(None, lines)
 
     def count(self, column: Key) -> tuple[int, int]:  # noqa: ARG002
-        """How many lines hold a value, and how many before the last of these are empty."""
+        """How many lines hold a value, and how many blank lines stand before the last of them."""
         held = missing = waiting = 0
         for lines in self.blocks():
             empty = lines.count("")

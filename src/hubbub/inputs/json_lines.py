@@ -1,4 +1,4 @@
-"""JSON lines: an object a line, of which one field is the value, or the values themselves, one a line."""
+"""JSON lines: each line is an object with the value in one of its fields, or the value itself."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _NAMES_FROM = 1_000  # rows that a message takes its names from
 
 
 class JsonLines(PeopleFile):
-    """Each line is a person; null and a field that is not there are missing, and lines that are empty are left out."""
+    """Each line is a person. A null and a field that is not there are missing values. Blank lines are skipped."""
 
     kind = "file of JSON lines"
 
     def rows(self) -> Iterator[tuple[int, Any]]:
-        """Yield the number of each line and what it holds."""
+        """Yield the number of each line that is not blank, and what it holds."""
         number = 0
         for lines in self.blocks():
             for line in lines:

@@ -5,10 +5,10 @@
 * CSV         is named *.csv or *.tsv, or a column or a delimiter is asked for
 * lines       is everything else
 
-Text is UTF-8 (what is not becomes U+FFFD) and may be gzipped. A row is a person, and one without a value is nobody:
-such rows are counted and left out. With a person column a person counts once, with one of their rows that hold a
-value, chosen uniformly: two reports of one person would cost twice the epsilon. Rows that name nobody are the rows of
-one person, which loses rows but never tells more about anybody.
+Text is UTF-8 (what is not becomes U+FFFD) and may be gzipped. Each row is one person. Rows without a value are counted
+and skipped. With a person column each person counts once: one of their rows with a value is chosen at random, because
+two reports of one person would cost twice the epsilon. Rows whose person is missing are taken for rows of one person:
+some are lost, and nobody's loss is larger than stated.
 
 No message holds a value: errors are raised ``from None`` where the original could quote one.
 """
@@ -27,6 +27,7 @@ from itertools import islice
 from typing import BinaryIO, Final
 
 from hubbub.errors import InputError, ParameterError
+from hubbub.extras import require
 from hubbub.inputs.csv_file import CsvFile, parse_delimiter
 from hubbub.inputs.files import Key, Lines, PeopleFile, input_errors
 from hubbub.inputs.json_lines import JsonLines
@@ -38,7 +39,9 @@ FORMATS: Final = ("lines", "csv", "jsonl", "parquet")
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """At least one person's values, to go over again; a context manager, which removes what was spooled.
+    """The values of at least one person, which can be read again and again.
+
+    It is a context manager; when it is left, temporary files are removed.
 
     Attributes
     ----------
@@ -56,7 +59,7 @@ class People:
     _resources: ExitStack = field(repr=False)
 
     def chunks(self, size: int = 65_536) -> Iterator[list[Value]]:
-        """Yield the values in order, each person once, in lists of ``size``; every call gives the same."""
+        """Yield the values in order, each person once, in lists of at most ``size``. Every call yields the same."""
         given = 0
         with closing(self._file.values(self._column)) as rows:
             chosen = rows if self._rows is None else _pick(rows, self._rows)
@@ -90,9 +93,10 @@ def open_people(
     Parameters
     ----------
     path : str
-        The file; "-" is standard input. What cannot be read twice is spooled to a temporary file.
+        The file; "-" is standard input. What cannot be read twice is copied to a temporary file first.
     column, person : str, optional
-        The columns of the values (not needed if there is only one) and of whose they are (or each row's own).
+        The column of the values, which need not be named if there is only one, and the column that names the person;
+        without it each row is a person of its own.
     format : str, optional
         One of `FORMATS`, where name and first bytes do not tell.
     delimiter : str, optional
@@ -124,9 +128,9 @@ def open_people(
 
 
 def _choose(rows: Iterable[tuple[object, object]], seed: int | None) -> tuple[array[int], int]:
-    """One row index per distinct person, uniform among that person's rows with a value, in row order.
+    """The chosen row of each person, in order of rows, and how many rows have no value.
 
-    And how many rows have no value.
+    A person's row is drawn uniformly among their rows with a value.
     """
     rng = random.SystemRandom() if seed is None else random.Random(seed)
     slots: dict[object, int] = {}
@@ -164,7 +168,7 @@ def _open_file(
     delimiter: str | None,
     wanted: tuple[str, ...],
 ) -> PeopleFile:
-    """Find the file and its format; standard input and pipes, which cannot be read twice, are spooled."""
+    """The file in its format. Standard input and pipes, which cannot be read twice, are copied to a temporary file."""
     place = path
     with input_errors(path):
         if path == "-":
@@ -189,9 +193,13 @@ def _open_file(
         raise ParameterError(f"delimiter must come with CSV, got delimiter={delimiter!r} and {kind}")
     if kind == "lines" and wanted:
         raise ParameterError(f"a column must come with a format that has columns, got {wanted[0]!r} and lines")
+    if kind == "parquet":
+        require("A Parquet file", "pyarrow", "files")
     if kind == "csv":
         return CsvFile(place, path, is_gzip, stamp, delimiter, wanted)
-    return {"lines": Lines, "jsonl": JsonLines, "parquet": ParquetFile}[kind](place, path, is_gzip, stamp)
+    others: dict[str, type[Lines | JsonLines | ParquetFile]]
+    others = {"lines": Lines, "jsonl": JsonLines, "parquet": ParquetFile}
+    return others[kind](place, path, is_gzip, stamp)
 
 
 def _format(stem: str, head: bytes, delimiter: str | None, wanted: tuple[str, ...]) -> str:
@@ -206,7 +214,7 @@ def _format(stem: str, head: bytes, delimiter: str | None, wanted: tuple[str, ..
 
 
 def _spool(source: BinaryIO, resources: ExitStack) -> str:
-    """Copy a stream into a folder that is this user's alone and goes with the resources."""
+    """Copy a stream to a file in a folder that only this user can read; the path. It is removed with the resources."""
     folder = resources.enter_context(tempfile.TemporaryDirectory(prefix="hubbub-"))
     with open(os.path.join(folder, "people"), "wb") as spool:
         # One read at a time: a buffered read goes on waiting for more when Ctrl-C comes between two of its parts.

@@ -1,11 +1,11 @@
-"""One person's value as text or as a whole number, or as nothing: the rules that all formats share.
+"""One person's value as text, as a whole number, or as missing: the rules that all formats share.
 
-* missing      None, NaN, NaT, NA and the empty text: nobody
-* text         stays as it is; bytes are UTF-8, and what is not becomes U+FFFD
+* missing      None, NaN, NaT, NA and the empty text; the row is skipped
+* text         stays as it is; bytes are read as UTF-8, and what is not UTF-8 becomes U+FFFD
 * numbers      whole ones are int, and so are floats that are whole, 13.0; other floats are text, 2.5
 * dates        and times are text in ISO form: 2024-02-29, 2024-02-29T12:00:00
-* True, False  are text; they are no numbers
-* the rest     is not one value (a list, a dict, an array): InputError, which names the type and never the value
+* True, False  are text, not numbers
+* the rest     (a list, a dict, an array) is an InputError, which names the type and never the value
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def plain(value: object) -> Value | None:
 
 
 def present(values: Iterable[object]) -> list[Value]:
-    """The values that are not missing, in order; a column of text or whole numbers costs little more than a look."""
+    """The values that are not missing, in order. A column of text or whole numbers is only looked at, not converted."""
     column: list[Any] = values if isinstance(values, list) else list(values)
     kinds = set(map(type, column))
     if kinds <= {str, int}:
@@ -69,12 +69,14 @@ def whole_number(text: str) -> int | None:
 
 
 def _real(value: float | np.floating) -> Value | None:
+    """A float: None if it is NaN, a whole number if it is one, and text otherwise."""
     if value != value:
         return None
     return int(value) if value.is_integer() else str(value)
 
 
 def _converted(value: object) -> Value | None:
+    """A value of any type but the commonest, by the rules of this module."""
     kind = type(value).__name__
     if kind in _MISSING:
         return None
@@ -99,6 +101,7 @@ def _converted(value: object) -> Value | None:
 
 
 def _numpy_time(value: np.datetime64 | np.timedelta64) -> str | None:
+    """A time of numpy as text in ISO form; None for NaT."""
     if np.isnat(value):
         return None
     if isinstance(value, np.timedelta64):

@@ -24,10 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.errors import ParameterError
-from hubbub.mechanisms import selection
-from hubbub.mechanisms.base import About, Entry, Option, Request
+from hubbub.mechanisms import facts, selection
+from hubbub.mechanisms.base import Entry, Request
 from hubbub.mechanisms.calibration import (
-    CALIBRATION,
     calibrate_bit,
     calibrate_noise,
     default_delta,
@@ -48,21 +47,6 @@ from hubbub.numeric.tails import normal_tail
 
 MAX_BITS = 512
 _SAMPLE_CHUNK = 1 << 24  # draws at once
-
-ABOUT = About(
-    name="bucket",
-    title="The Bucket mechanism: group testing with linear hashes (paper, section 4.2)",
-    guarantee="onebit: pure ε; paper, tight: (ε, δ)",
-    report="onebit: 17 bytes; paper, tight: 16 + 2·rows or 4·rows",
-    limit="universe ≤ 2^512 values",
-    server_time="log³ N, whatever the universe",
-    use_when="the universe is huge and one value, or a few, are held by a large share",
-    options=(
-        CALIBRATION,
-        Option("decoder", "soft", "the paper's vote, or soft decoding of all rows", ("hard", "soft")),
-        Option("beta", "0.1", "failure probability of the theorem; sets the trials", between=(Decimal(0), Decimal(1))),
-    ),
-)
 
 
 class Bucket(RowSketch):
@@ -336,4 +320,4 @@ def derive(request: Request) -> dict[str, Any]:
     return {**parameters, **noise_to_json(noise)}
 
 
-ENTRY = Entry(ABOUT, default_delta, derive, Bucket)
+ENTRY = Entry(facts.BUCKET, default_delta, derive, Bucket)

@@ -7,15 +7,12 @@ from decimal import Decimal
 from typing import Any
 
 from hubbub.errors import ParameterError, PrivacyError
-from hubbub.mechanisms.base import Option
 from hubbub.mechanisms.channels import Channel, LaplaceChannel, OneBitChannel
 from hubbub.mechanisms.checks import check_fields, whole_text
-from hubbub.model.survey import Survey, parse_decimal
+from hubbub.model.numbers import parse_decimal
+from hubbub.model.survey import Survey
 from hubbub.numeric.composition import largest_each, theorem_each
 from hubbub.numeric.sampling import MAX_DIGITS, DiscreteLaplace, bit_threshold
-
-CALIBRATION = Option("calibration", "onebit", "how the answer is made private", ("paper", "tight", "onebit"))
-"""The option of every mechanism that has a choice of channels."""
 
 
 def default_delta(options: Mapping[str, str]) -> Decimal:

@@ -21,10 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.errors import ParameterError
-from hubbub.mechanisms import selection
-from hubbub.mechanisms.base import About, Entry, Option, Request
+from hubbub.mechanisms import facts, selection
+from hubbub.mechanisms.base import Entry, Request
 from hubbub.mechanisms.calibration import (
-    CALIBRATION,
     calibrate_bit,
     calibrate_noise,
     default_delta,
@@ -46,21 +45,6 @@ MAX_BITS = 24
 MAX_DENSE_SIGNS = 2**36  # signs a dense decoder may have to walk through: about a minute
 _DISTORTION_SHARE = 4  # κ: the projection's distortion is at most 1/√κ of the noise
 _MIN_ROWS = 64
-
-
-ABOUT = About(
-    name="jl",
-    title="JL-HH: random projection, every value scored (paper, section 3.1)",
-    guarantee="onebit: pure ε; paper, tight: (ε, δ)",
-    report="onebit: 17 bytes; paper, tight: 16 + 2·rows or 4·rows",
-    limit="universe ≤ 2^24 values; dense: rows·values ≤ 2^36",
-    server_time="N log N (hadamard), N·rows (dense)",
-    use_when="the values are known or few: counts of all of them, near-optimal for ε ≤ 1",
-    options=(
-        CALIBRATION,
-        Option("projection", "hadamard", "which rows of signs", ("dense", "hadamard")),
-    ),
-)
 
 
 class JLHeavyHitters(RowSketch):
@@ -284,4 +268,4 @@ def _limit_rows(wanted: float, request: Request) -> int:
     return rows
 
 
-ENTRY = Entry(ABOUT, default_delta, derive, JLHeavyHitters)
+ENTRY = Entry(facts.JL, default_delta, derive, JLHeavyHitters)

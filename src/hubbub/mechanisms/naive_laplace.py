@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.errors import ParameterError
-from hubbub.mechanisms import selection
-from hubbub.mechanisms.base import About, Entry, Request
+from hubbub.mechanisms import facts, selection
+from hubbub.mechanisms.base import Entry, Request
 from hubbub.mechanisms.calibration import noise_from_json, noise_to_json
 from hubbub.mechanisms.channels import LaplaceChannel
 from hubbub.mechanisms.checks import check_fields
@@ -28,16 +28,6 @@ from hubbub.model.tally import Tally
 from hubbub.numeric.sampling import DiscreteLaplace
 
 MAX_SIZE = 2**16
-
-ABOUT = About(
-    name="naive-laplace",
-    title="Every person sends a noisy histogram (paper, section 3.1)",
-    guarantee="(ε, δ ≈ 10⁻¹⁷)",
-    report="16 + N bytes; 16 + 2·N for ε < 1.5625",
-    limit="universe ≤ 2^16 values",
-    server_time="N per report",
-    use_when="a baseline to compare with",
-)
 
 
 class NaiveLaplace(ChannelMechanism):
@@ -125,4 +115,4 @@ def derive(request: Request) -> dict[str, Any]:
     return noise_to_json(noise)
 
 
-ENTRY = Entry(ABOUT, default_delta, derive, NaiveLaplace)
+ENTRY = Entry(facts.NAIVE_LAPLACE, default_delta, derive, NaiveLaplace)

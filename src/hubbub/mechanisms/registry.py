@@ -17,7 +17,8 @@ from hubbub.mechanisms import bucket, glps, jl_hh, naive_laplace, tree
 from hubbub.mechanisms.base import Entry, Request
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.domain import Domain
-from hubbub.model.survey import SEED_BYTES, Survey, parse_delta, parse_epsilon, parse_people
+from hubbub.model.numbers import parse_delta, parse_epsilon, parse_people
+from hubbub.model.survey import SEED_BYTES, Survey
 
 REGISTRY: Final[Mapping[str, Entry]] = MappingProxyType(
     {entry.about.name: entry for entry in (tree.ENTRY, jl_hh.ENTRY, bucket.ENTRY, glps.ENTRY, naive_laplace.ENTRY)}
@@ -72,6 +73,25 @@ def create_survey(
     >>> survey.mechanism, dict(survey.options)
     ('tree', {'size': 'auto'})
     """
+    return plan_survey(
+        name, domain, epsilon, delta, mechanism, options, expected_reports, opens, closes, public_seed=public_seed
+    )[0]
+
+
+def plan_survey(
+    name: str,
+    domain: Domain,
+    epsilon: Decimal | float | str,
+    delta: Decimal | float | str | None = None,
+    mechanism: str = DEFAULT_MECHANISM,
+    options: Mapping[str, object] | None = None,
+    expected_reports: int = DEFAULT_EXPECTED_REPORTS,
+    opens: datetime | str | None = None,
+    closes: datetime | str | None = None,
+    *,
+    public_seed: bytes | None = None,
+) -> tuple[Survey, SurveyMechanism]:
+    """The survey of `create_survey`, and its mechanism, which must be built to see what the survey guarantees."""
     if not isinstance(domain, Domain):
         raise ParameterError(f"domain must be a Domain, got domain={shown(domain)}")
     entry = find_entry(mechanism)
@@ -96,8 +116,7 @@ def create_survey(
         opens=opens,  # type: ignore[arg-type]  # Survey parses strings
         closes=closes,  # type: ignore[arg-type]
     )
-    mechanism_for(survey)
-    return survey
+    return survey, mechanism_for(survey)
 
 
 def load_survey(document: bytes | str) -> Survey:

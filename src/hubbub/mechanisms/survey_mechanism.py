@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hubbub.errors import ParameterError, SurveyMismatch
 from hubbub.mechanisms.checks import check_items
 from hubbub.model.estimates import Estimates, Query
-from hubbub.model.mechanism import Histogram, Items, Mechanism, Reports, Words
+from hubbub.model.mechanism import Histogram, Items, Randomizer, Reports, Words, add_up
 from hubbub.model.privacy import PrivacyGuarantee
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Cells, Tally
@@ -217,34 +217,18 @@ class SurveyMechanism(ABC):
         self.check_items(histogram.items)
         counted = zip(histogram.items, histogram.counts, strict=True)
         everyone = (np.repeat(item[np.newaxis], count, axis=0) for item, count in counted)
-        return add_up(self, self.survey_id, everyone, SeededWords(int(rng.integers(2**63))))
+        reports = make_reports(self, everyone, SeededWords(int(rng.integers(2**63))))
+        return add_up(self, self.survey_id, reports)
 
 
-def add_up(
-    mechanism: Mechanism,
-    survey_id: bytes,
-    people: Iterable[Items],
-    words: WordSource,
-    send: Callable[[Reports], Reports] = lambda reports: reports,
-) -> Tally:
-    """The tally of everyone's reports: each is made, sent, validated and added.
-
-    Memory does not grow with the people: they are taken a few megabytes of words at a time. `send` is the way from
-    device to collector.
-    """
-    cells = np.zeros(mechanism.cells_shape, np.int64)
-    count = 0
-    at_once = max(1, _WORDS_AT_ONCE // mechanism.words_per_report)
+def make_reports(randomizer: Randomizer, people: Iterable[Items], words: WordSource) -> Iterator[Reports]:
+    """Everybody's reports, in parts. A part takes a few megabytes of words, so memory does not grow with the people."""
+    needed = randomizer.words_per_report
+    at_once = max(1, _WORDS_AT_ONCE // needed)
     for items in people:
         for start in range(0, len(items), at_once):
             part = items[start : start + at_once]
-            received = send(mechanism.randomize(part, words.draw(len(part), mechanism.words_per_report)))
-            valid = mechanism.validate(received)
-            if not valid.all():
-                received = received[valid]
-            mechanism.accumulate(cells, received)
-            count += len(received)
-    return Tally(survey_id, count, cells)
+            yield randomizer.randomize(part, words.draw(len(part), needed))
 
 
 def check_tally(tally: Tally, survey_id: bytes, cells_shape: tuple[int, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Questions to a tally and their answers."""
+"""A search of a tally, and its answer: first as estimates of items, then as hitters."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from hubbub.errors import ParameterError, shown
 
 MIN_LEVEL: Final = 1e-100
-"""The smallest level of a query. Less would be divided until no float holds it, and nobody is that sure."""
+"""The smallest level that can be asked for: a search divides it further, and the parts must still be floats above 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What to look for.
+    """One search, as a decoder takes it; `Question` is what an analyst asks.
 
     Attributes
     ----------
@@ -118,8 +118,8 @@ class Hitter:
     stderr : float
         One standard error of the count.
     low, high : float
-        An interval for the number of people who hold it, between nobody and everybody; all intervals of one answer
-        hold together. It need not be as wide on both sides, and of a negative count it does not hold the count.
+        An interval for the number of people who hold it, from 0 to all reports; all intervals of one answer hold
+        together. Its two sides may differ in width, and around a negative count it starts at 0, above the count.
     confidence : float
         At least this sure that somebody holds the value: 1 less the chance that noise alone lifts any of the values
         it stood among so high, less the search's own doubt where it states one.
@@ -161,7 +161,8 @@ class Answer:
     limit_of : function of a value, optional
         What `limit_for` asks.
     intake : Intake or None
-        After `find`: how many values were missing, cut or not in the domain; None where nobody can know.
+        After `find`: how many values were missing, cut or not in the domain. None for an answer from a tally alone,
+        which cannot tell.
     """
 
     reports: int
@@ -182,12 +183,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """What became of the values that a rehearsal was given: known because they are at hand, and only then.
+    """What became of the values that a rehearsal was given. Only a rehearsal knows: it has the values at hand.
 
     Attributes
     ----------
     missing : int
-        Rows without a value; they are nobody, and no report was made for them.
+        Rows without a value; they were skipped, and no report was made for them.
     cut : int
         People whose text is longer than the domain: their report is that of its beginning.
     other : int

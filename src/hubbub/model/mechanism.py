@@ -1,4 +1,4 @@
-"""The three roles of a mechanism, and the whole protocol on one screen.
+"""The three roles of a mechanism, and the whole protocol in a few lines.
 
 Two laws hold everywhere. A report is a pure function of (survey, item, words). A tally is a commutative monoid of
 integers. Everything else in the library follows from them.
@@ -7,6 +7,7 @@ integers. Everything else in the library follows from them.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -29,13 +30,25 @@ Reports: TypeAlias = NDArray[np.void]
 
 
 def run_protocol(mechanism: Mechanism, items: Items, words: Words, survey_id: bytes) -> Tally:
-    """Client, wire and collector in six lines: the example every reader starts from."""
+    """The tally of everybody's reports: client, wire and collector on one screen, where every reader starts."""
     sent = mechanism.randomize(items, words).tobytes()  # on each device; nothing else leaves it
     received = np.frombuffer(sent, mechanism.report_dtype)
-    valid = received[mechanism.validate(received)]
-    cells = np.zeros(mechanism.cells_shape, np.int64)
-    mechanism.accumulate(cells, valid)
-    return Tally(survey_id, len(valid), cells)
+    return add_up(mechanism, survey_id, [received])
+
+
+def add_up(accumulator: Accumulator, survey_id: bytes, parts: Iterable[Reports]) -> Tally:
+    """The tally of all valid reports in the parts; the others are left out.
+
+    Costs one array of cells, however many parts there are; a part is not kept once it is added.
+    """
+    cells = np.zeros(accumulator.cells_shape, np.int64)
+    count = 0
+    for reports in parts:
+        valid = accumulator.validate(reports)
+        kept = reports if valid.all() else reports[valid]
+        accumulator.accumulate(cells, kept)
+        count += len(kept)
+    return Tally(survey_id, count, cells)
 
 
 class Randomizer(Protocol):

@@ -16,6 +16,13 @@ from numpy.typing import NDArray
 from hubbub.errors import ParameterError, shown
 
 
+def _check_sizes(reports: int, words_per_report: int) -> None:
+    """Refuse sizes that are not whole numbers of at least 0."""
+    for name, size in (("reports", reports), ("words_per_report", words_per_report)):
+        if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
+            raise ParameterError(f"{name} must be a whole number of at least 0, got {name}={shown(size)}")
+
+
 class WordSource(Protocol):
     """A stream of uint64 words."""
 
@@ -28,6 +35,7 @@ class OSWords:
 
     def draw(self, reports: int, words_per_report: int) -> NDArray[np.uint64]:
         """The next words, shape (reports, words_per_report)."""
+        _check_sizes(reports, words_per_report)
         raw = os.urandom(8 * reports * words_per_report)
         return np.frombuffer(raw, "<u8").astype(np.uint64).reshape(reports, words_per_report)
 
@@ -88,6 +96,7 @@ class BulkWords:
 
     def draw(self, reports: int, words_per_report: int) -> NDArray[np.uint64]:
         """The next words, shape (reports, words_per_report)."""
+        _check_sizes(reports, words_per_report)
         words = np.empty((reports, words_per_report), "<u8")
         keystream = self._keystream
         if keystream.process != _process():
@@ -107,6 +116,7 @@ class SeededWords:
 
     def draw(self, reports: int, words_per_report: int) -> NDArray[np.uint64]:
         """The next words, shape (reports, words_per_report)."""
+        _check_sizes(reports, words_per_report)
         return self._generator.integers(0, 2**64, (reports, words_per_report), dtype=np.uint64)
 
 
@@ -123,6 +133,7 @@ class ReplayedWords:
 
     def draw(self, reports: int, words_per_report: int) -> NDArray[np.uint64]:
         """The next words, shape (reports, words_per_report)."""
+        _check_sizes(reports, words_per_report)
         end = self._next + reports * words_per_report
         if end > len(self._words):
             raise ParameterError(f"a replay must hold all words asked for, got {len(self._words)} of {end}")

@@ -18,7 +18,8 @@ from hubbub.mechanisms.survey_mechanism import Condition, SurveyMechanism
 from hubbub.model.domain import Integers
 from hubbub.model.estimates import Query
 from hubbub.model.mechanism import Histogram
-from hubbub.model.survey import SEED_BYTES, parse_delta, parse_epsilon
+from hubbub.model.numbers import parse_delta, parse_epsilon
+from hubbub.model.survey import SEED_BYTES
 from hubbub.simulation import exponential, population
 from hubbub.simulation.rehearsal import MAX_DRAWS
 

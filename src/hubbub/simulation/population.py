@@ -1,4 +1,4 @@
-"""Crowds for simulations: who holds what."""
+"""Made-up crowds for simulations: which values are held, and by how many people."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_LISTED = 1 << 24
 
 
 def zipf(people: int, exponent: float, values: int, bits: int, rng: np.random.Generator) -> Histogram:
-    """The value of rank r is held in proportion to 1/r^exponent, over `values` values placed at random."""
+    """A crowd of `values` values drawn at random, where the value of rank r is held in proportion to 1/r^exponent."""
     if not (np.isfinite(exponent) and exponent >= 0):
         raise ParameterError(f"zipf must be a number of at least 0, got zipf={exponent}")
     _check_values(values)
@@ -29,7 +29,7 @@ def uniform(people: int, values: int, bits: int, rng: np.random.Generator) -> Hi
 
 
 def heavy(people: int, share: float, tail: int | None, bits: int, rng: np.random.Generator) -> Histogram:
-    """One value held by a share of people; the rest spread over `tail` values, or all alone where it is None."""
+    """One value held by a share of people; the rest hold `tail` values equally, or, if it is None, a value each."""
     if not 0 < share <= 1:
         raise ParameterError(f"heavy must be a share above 0 and at most 1, got heavy={share}")
     first = round(people * share)
@@ -45,7 +45,7 @@ def heavy(people: int, share: float, tail: int | None, bits: int, rng: np.random
     if rest >= 2**bits - 1:
         raise ParameterError(f"tail=distinct must have more values than people, got 2^{bits} values for {people}")
     if bits <= 24:
-        # Small enough to list everyone.
+        # The universe is small enough to list everyone.
         counts = np.concatenate([[first], np.ones(rest, np.int64)])
         return Histogram(random_items(rest + 1, bits, rng), counts.astype(np.int64))
     return Histogram(random_items(1, bits, rng), np.array([first], np.int64), singletons=rest)
@@ -63,6 +63,7 @@ def listed(crowd: Histogram, bits: int, rng: np.random.Generator) -> Histogram:
 
 
 def _check_values(values: int) -> None:
+    """Refuse more different values than can be listed in memory."""
     if values > MAX_LISTED:
         raise ParameterError(f"a crowd must hold at most {MAX_LISTED} different values, got {values}")
 
@@ -87,6 +88,7 @@ def random_items(count: int, bits: int, rng: np.random.Generator) -> Items:
 
 
 def _listed(people: int, shares: NDArray[np.float64], bits: int, rng: np.random.Generator) -> Histogram:
+    """Values drawn at random, held by these shares of the people."""
     return _without_empty(random_items(len(shares), bits, rng), _split(people, shares))
 
 
@@ -100,4 +102,5 @@ def _split(people: int, shares: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _without_empty(items: Items, counts: NDArray[np.int64]) -> Histogram:
+    """The histogram without the values that nobody holds."""
     return Histogram(items[counts > 0], counts[counts > 0].astype(np.int64))

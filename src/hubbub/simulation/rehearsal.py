@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from hubbub.errors import ParameterError
-from hubbub.mechanisms.survey_mechanism import SurveyMechanism, add_up
-from hubbub.model.mechanism import Items, Mechanism, Reports
+from hubbub.mechanisms.survey_mechanism import SurveyMechanism, make_reports
+from hubbub.model.mechanism import Items, Mechanism, add_up
 from hubbub.model.survey import SEED_BYTES
 from hubbub.model.tally import Tally
 from hubbub.numeric.randomness import WordSource
@@ -18,15 +18,12 @@ MAX_DRAWS = 200_000_000
 
 
 def rehearse(mechanism: Mechanism, survey_id: bytes, items: Iterable[Items], words: WordSource) -> Tally:
-    """The tally of everyone's reports, each made, sent as bytes, parsed, validated and added.
+    """The tally of everybody's reports: made from items, sent as bytes, parsed, checked and added up.
 
-    Memory does not grow with the people: they are taken a few megabytes of words at a time.
+    Memory does not grow with the people: their reports are made from a few megabytes of words at a time.
     """
-
-    def send(reports: Reports) -> Reports:
-        return parse_batch(encode_batch(survey_id, reports), survey_id, mechanism.report_dtype)
-
-    return add_up(mechanism, survey_id, items, words, send)
+    sent = (encode_batch(survey_id, reports) for reports in make_reports(mechanism, items, words))
+    return add_up(mechanism, survey_id, (parse_batch(batch, survey_id, mechanism.report_dtype) for batch in sent))
 
 
 def seeded_public_seed(seed: int) -> bytes:
@@ -34,10 +31,14 @@ def seeded_public_seed(seed: int) -> bytes:
     return np.random.default_rng([seed, 1]).bytes(SEED_BYTES)
 
 
-def check_draws(mechanism: SurveyMechanism, people: int, instead: str) -> None:
-    """Refuse a job that would take longer than anyone wants to wait."""
+def check_draws(mechanism: SurveyMechanism, people: int) -> None:
+    """Refuse a job that would take longer than anyone wants to wait, and say what to do instead."""
     draws = people * mechanism.noise_draws
-    if draws > MAX_DRAWS:
-        raise ParameterError(
-            f"person by person a job must have at most {MAX_DRAWS:.0e} draws of noise, got {draws:.1e}; {instead}"
-        )
+    if draws <= MAX_DRAWS:
+        return
+    instead = "hubbub simulate draws the sums of any crowd at once"
+    if not mechanism.samples_at_once:
+        instead = f"take a random sample of at most {MAX_DRAWS // mechanism.noise_draws:,} people"
+    raise ParameterError(
+        f"person by person a job must have at most {MAX_DRAWS:.0e} draws of noise, got {draws:.1e}; {instead}"
+    )

@@ -5,3 +5,7 @@ the tally and erases them, also in one transaction. A report is never counted tw
 survey is closed. `tokens` has the owner's token, `life_cycle` closes and deletes surveys, `upkeep` checks and copies a
 whole store.
 """
+
+from hubbub.extras import require
+
+require("The store", "sqlalchemy", "server")

@@ -18,19 +18,18 @@ slot and one Walsh–Hadamard coefficient over its buckets, which is one parity 
 from __future__ import annotations
 
 import math
-from decimal import Decimal
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.mechanisms import selection
-from hubbub.mechanisms.base import About, Entry, Option
-from hubbub.mechanisms.calibration import CALIBRATION, channel_of, default_delta
+from hubbub.mechanisms import facts, selection
+from hubbub.mechanisms.base import Entry
+from hubbub.mechanisms.calibration import channel_of, default_delta
 from hubbub.mechanisms.channels import LaplaceChannel, SlottedBitChannel
 from hubbub.mechanisms.glps import recovery
 from hubbub.mechanisms.glps.operator import Operator
-from hubbub.mechanisms.glps.plan import MAX_SPARSITY, SIZES, derive, layout_from_json
+from hubbub.mechanisms.glps.plan import SIZES, derive, layout_from_json
 from hubbub.mechanisms.row_sketch import ChannelMechanism
 from hubbub.model.estimates import Estimates, Query
 from hubbub.model.mechanism import Histogram, Items
@@ -42,28 +41,6 @@ from hubbub.numeric.hadamard import sample_signed_characters, transform_rows
 from hubbub.numeric.tails import normal_quantile_log, normal_tail
 
 _AT_ONCE = 1 << 22  # entries of columns in memory
-
-ABOUT = About(
-    name="glps",
-    title="GLPS-HH: compressed sensing with geometric stages (paper, section 4.1)",
-    guarantee="onebit: pure ε; paper, tight: (ε, δ)",
-    report="onebit: 17 bytes; paper, tight: 16 + 2·rows or 4·rows",
-    limit="universe ≤ 2^512 values",
-    server_time="s·log³ N, whatever the universe",
-    use_when="you want to study the paper's compressed sensing",
-    options=(
-        CALIBRATION,
-        Option("decoder", "refit", "stage by stage as in GLPS, or least squares after each", ("faithful", "refit")),
-        Option("layout", "staged", "geometric stages, or one stage without estimation", ("staged", "lean")),
-        Option(
-            "sparsity",
-            "paper",
-            "how many values to recover; paper: s of Theorem 4.2",
-            ("paper",),
-            (Decimal(0), Decimal(MAX_SPARSITY + 1)),
-        ),
-    ),
-)
 
 
 class GLPSHeavyHitters(ChannelMechanism):
@@ -260,4 +237,4 @@ class GLPSHeavyHitters(ChannelMechanism):
         return [slice(start, start + chunk) for start in range(0, count, chunk)]
 
 
-ENTRY = Entry(ABOUT, default_delta, derive, GLPSHeavyHitters)
+ENTRY = Entry(facts.GLPS, default_delta, derive, GLPSHeavyHitters)

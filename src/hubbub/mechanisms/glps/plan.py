@@ -11,11 +11,11 @@ from hubbub.errors import ParameterError
 from hubbub.mechanisms.base import Request
 from hubbub.mechanisms.calibration import calibrate_bit, calibrate_noise, noise_to_json
 from hubbub.mechanisms.checks import whole
+from hubbub.mechanisms.facts import MAX_SPARSITY
 from hubbub.mechanisms.glps import operator
 from hubbub.mechanisms.glps.operator import Layout, Stage
 
 MAX_BITS = 512
-MAX_SPARSITY = 64
 MAX_CELLS = 2**21  # more than any survey of ours has; what others write is untrusted
 _BETA = 0.1  # of Theorem 4.2, for the paper's s
 _ONE_BIT_DELTA = 1e-6  # Theorem 4.2 has no s for δ = 0; the one-bit form takes that of the Laplace forms' default

@@ -22,8 +22,8 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.mechanisms import selection
-from hubbub.mechanisms.base import About, Entry, Option
+from hubbub.mechanisms import facts, selection
+from hubbub.mechanisms.base import Entry
 from hubbub.mechanisms.checks import check_batch, check_cells, check_items, check_reports
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism, check_tally
 from hubbub.mechanisms.tree.beside import beside, sharing_tails
@@ -38,17 +38,6 @@ from hubbub.model.privacy import PrivacyGuarantee
 from hubbub.model.tally import Cells, Tally
 from hubbub.numeric import tree_reports
 from hubbub.numeric.hadamard import transform
-
-ABOUT = About(
-    name="tree",
-    title="Tree-coded linear local hashing: the default",
-    guarantee="pure ε",
-    report="17 bytes",
-    limit="universe ≤ 2^512 values, ε ≤ 6",
-    server_time="about a second at 64 bits, nine at 512",
-    use_when="the universe is large and nothing is known of its values",
-    options=(Option("size", "auto", "of tally and beam", ("auto", "small", "standard")),),
-)
 
 
 class Tree(TreeGeometry, SurveyMechanism):
@@ -250,4 +239,4 @@ def default_delta(options: Mapping[str, str]) -> Decimal:
     return Decimal(0)
 
 
-ENTRY = Entry(ABOUT, default_delta, derive, Tree)
+ENTRY = Entry(facts.TREE, default_delta, derive, Tree)

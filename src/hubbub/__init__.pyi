@@ -1,0 +1,43 @@
+"""Every public name and its home: what type checkers and editors see, and what `__init__.py` loads from."""
+
+from hubbub.analysis.decode import find_hitters as find_hitters
+from hubbub.errors import HubbubError as HubbubError
+from hubbub.errors import InputError as InputError
+from hubbub.errors import ParameterError as ParameterError
+from hubbub.errors import PrivacyError as PrivacyError
+from hubbub.errors import SurveyMismatch as SurveyMismatch
+from hubbub.errors import WireError as WireError
+from hubbub.finding import find as find
+from hubbub.mechanisms.registry import create_survey as create_survey
+from hubbub.mechanisms.registry import load_survey as load_survey
+from hubbub.mechanisms.registry import mechanism_for as mechanism_for
+from hubbub.model.coded_domain import CodedText as CodedText
+from hubbub.model.coded_domain import Hostnames as Hostnames
+from hubbub.model.coded_domain import Words as Words
+from hubbub.model.domain import Categories as Categories
+from hubbub.model.domain import Domain as Domain
+from hubbub.model.domain import Integers as Integers
+from hubbub.model.domain import IPv4 as IPv4
+from hubbub.model.domain import Text as Text
+from hubbub.model.estimates import Answer as Answer
+from hubbub.model.estimates import Estimates as Estimates
+from hubbub.model.estimates import Hitter as Hitter
+from hubbub.model.estimates import Intake as Intake
+from hubbub.model.estimates import Query as Query
+from hubbub.model.mechanism import Histogram as Histogram
+from hubbub.model.mechanism import Mechanism as Mechanism
+from hubbub.model.mechanism import run_protocol as run_protocol
+from hubbub.model.privacy import PrivacyGuarantee as PrivacyGuarantee
+from hubbub.model.question import Question as Question
+from hubbub.model.survey import Survey as Survey
+from hubbub.model.tally import Tally as Tally
+from hubbub.model.text_code import TextCode as TextCode
+from hubbub.numeric.randomness import BulkWords as BulkWords
+from hubbub.numeric.randomness import OSWords as OSWords
+from hubbub.numeric.randomness import ReplayedWords as ReplayedWords
+from hubbub.numeric.randomness import SeededWords as SeededWords
+from hubbub.wire.tally_file import parse_tally as parse_tally
+from hubbub.wire.tallying import tally_reports as tally_reports
+
+__version__: str
+__all__: list[str]

@@ -1,0 +1,172 @@
+"""How an answer is shown: as a table with sentences below it, or as one JSON object."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from hubbub.cli.common import number, plural, print_table
+
+if TYPE_CHECKING:
+    from hubbub.inputs.encoding import Truth
+    from hubbub.model.domain import Domain
+    from hubbub.model.estimates import Answer
+    from hubbub.model.survey import Survey
+
+_TRUTH_SHOWN = 20
+_UNSEEN = {"kept": "not seen", "cut": "was cut", "other": "is (other)"}
+
+
+@dataclass(frozen=True)
+class Found:
+    """An answer and what it came from; with the truth where the values are at hand."""
+
+    survey: Survey
+    answer: Answer
+    truth: Truth | None
+    seconds: float
+
+
+def to_json(found: Found) -> dict[str, Any]:
+    """The answer as the JSON object that docs/commands.md describes."""
+    hitters = [asdict(hitter) for hitter in found.answer.hitters]
+    document = {
+        "survey": json.loads(found.survey.to_json()),
+        "survey_id": found.survey.survey_id.hex(),
+        "reports": found.answer.reports,
+        "detection_limit": finite(found.answer.detection_limit),
+        "long_limit": finite(found.answer.long_limit),
+        "candidate_limit": finite(found.answer.candidate_limit),
+        **(asdict(found.answer.intake) if found.answer.intake else {}),
+        "hitters": hitters,
+    }
+    if found.truth is not None:
+        for hitter in hitters:
+            hitter["true_count"] = found.truth.count(hitter["value"])
+        document["truth"] = [asdict(held) for held in found.truth.largest(_TRUTH_SHOWN)]
+    return {**document, "seconds": found.seconds}
+
+
+def show(found: Found, top: int) -> None:
+    """Print the answer as a table, with sentences below it."""
+    survey, answer = found.survey, found.answer
+    with_named = answer.candidate_limit is not None
+    columns = [("value", "left"), ("people", "right"), ("share", "right"), ("between", "right"), ("sure", "right")]
+    columns += [("named", "left")] if with_named else []
+    columns += [("true", "right")] if found.truth else []
+    rows = []
+    for hitter in answer.hitters:
+        # An unbiased count may lie beyond 0 or all reports, where the interval ends: what is shown holds the count.
+        interval = f"{number(min(hitter.low, hitter.count))} – {number(max(hitter.high, hitter.count))}"
+        row = [str(hitter.value), number(hitter.count), f"{hitter.share:.2%}", interval, _sure(hitter.confidence)]
+        row += ["yes" if hitter.listed else "no"] if with_named else []
+        rows.append([*row, number(found.truth.count(hitter.value))] if found.truth else row)
+    if found.truth:
+        seen = {hitter.value for hitter in answer.hitters}
+        # In a full table, a value that is not shown may have been seen all the same.
+        missing = found.truth.largest(_TRUTH_SHOWN)[: 10 if len(seen) < top else 0]
+        for held in missing:
+            if held.value not in seen:
+                row = [str(held.value), "–", "–", _UNSEEN[held.fate], "–", *(["–"] if with_named else [])]
+                rows.append([*row, number(held.count)])
+    options = " ".join(f"{key}={value}" for key, value in survey.options.items())
+    title = f"{survey.mechanism} {options}: {plural(answer.reports, 'report')}, {survey.stated}"
+    nothing = "" if answer.hitters else "Nothing stands out. "
+    caption = [f"{nothing}{about_limits(survey.domain, answer)} {found.seconds:.1f} s."]
+    caption += [*_about_noise(answer), *_about_intake(survey.domain, answer)]
+    print_table(title, columns, rows, caption)
+
+
+def finite(limit: float | None) -> float | None:
+    """A limit as JSON has it, which knows no infinity: null where nothing could be seen, or where there is none."""
+    return limit if limit is not None and math.isfinite(limit) else None
+
+
+def about_limits(domain: Domain, answer: Answer) -> str:
+    """What could have been seen, in a sentence or two."""
+    usual, long, named = (finite(x) for x in (answer.detection_limit, answer.long_limit, answer.candidate_limit))
+    if usual is None:
+        said = "Too few people: nothing could have been found by a search."
+        if named is not None:
+            return f"{said} Values that were named are seen from about {number(named)} people on."
+        return f"{said} More people, a larger epsilon or candidates named in advance would help."
+    said = f"Values held by fewer than about {number(usual)} people may go unseen"
+    if named is not None:
+        said += f", named ones by fewer than about {number(named)}"
+    if (example := _long_example(domain)) and answer.long_limit is not None:
+        among = "cannot be found among so few people" if long is None else f"by fewer than about {number(long)}"
+        said += f"; long ones, such as {example}, {among}"
+    return f"{said}."
+
+
+def _long_example(domain: Domain) -> str | None:
+    """A value with about as many bits as those that `long_limit` speaks of."""
+    from hubbub.model.coded_domain import CodedText
+
+    if not isinstance(domain, CodedText):
+        return None
+    return {
+        "hostnames-1": "national-gallery.org.uk",
+        "words-1": "thunderstorm",
+        "text-1": "https://example.org/articles/summer",
+    }.get(domain.normalization)
+
+
+def _about_noise(answer: Answer) -> list[str]:
+    """Sentences on counts that no crowd can have, and on reports that disagree."""
+    said = []
+    if any(hitter.uneven for hitter in answer.hitters):
+        names = ", ".join(str(hitter.value) for hitter in answer.hitters if hitter.uneven)
+        said.append(f"Parts of the reports disagree about {names}: a shared sum, or forged reports.")
+    if any(min(hitter.low, hitter.count) < 0 for hitter in answer.hitters):
+        said.append("A count below 0 comes from the noise: read it as 0.")
+    if any(hitter.share > 1 for hitter in answer.hitters):
+        said.append("A share above 100 % comes from the noise: read it as 100 %.")
+    return said
+
+
+def _about_intake(domain: Domain, answer: Answer) -> list[str]:
+    """What became of values that were missing, cut or not in the domain, in sentences."""
+    intake, reports = answer.intake, answer.reports
+    if intake is None:
+        return []
+    said = []
+    if intake.missing:
+        said.append(f"{plural(intake.missing, 'row has', 'rows have')} no value: skipped, and not among the reports.")
+    if intake.cut:
+        said.append(
+            f"{_holders(intake.cut, reports)} a text of more than {domain.cut_after} bytes: "
+            "it was cut there, and texts that begin alike are one."
+        )
+    if intake.other:
+        said.append(f'{_holders(intake.other, reports)} what is not {_members(domain)}: it became "(other)".')
+    return said
+
+
+def _holders(count: int, reports: int) -> str:
+    """The beginning of a sentence about some people: "3 people (0.10%) hold"."""
+    return f"{plural(count, 'person', 'people')} ({count / reports:.2%}) {'holds' if count == 1 else 'hold'}"
+
+
+def _members(domain: Domain) -> str:
+    """The values of a domain that has "(other)", in words."""
+    from hubbub.model.coded_domain import CodedText
+    from hubbub.model.domain import Categories, Integers, IPv4
+
+    if isinstance(domain, Integers):
+        return f"a whole number from 0 to 2^{domain.bits} − 2"
+    if isinstance(domain, IPv4):
+        return "an address such as 192.0.2.1"
+    if isinstance(domain, Categories):
+        return f"one of the {plural(len(domain.names), 'name')}"
+    if isinstance(domain, CodedText):
+        kind = domain.normalization.partition("-")[0].removesuffix("s").replace("hostname", "host name")
+        return f"a {kind} whose code has at most {domain.width} bits"
+    return "in the domain"
+
+
+def _sure(confidence: float) -> str:
+    """A confidence as a share, never rounded up to 100 %."""
+    return "> 99.99 %" if confidence > 0.9999 else f"{confidence:.2%}"

@@ -1,0 +1,84 @@
+"""Domains and lists of values as people name them on the command line."""
+
+from __future__ import annotations
+
+from hubbub.errors import InputError, ParameterError
+from hubbub.model.coded_domain import WIDTHS, CodedText
+from hubbub.model.codes import CODE_NAMES, LANGUAGES, load_code
+from hubbub.model.domain import Categories, Domain, Integers, IPv4, Text
+from hubbub.model.text_code import MAX_FILE_BYTES, TextCode
+
+_DOMAINS = (
+    "hostnames, words, words:LANGUAGE, text, text:BYTES, integers:BITS, ipv4, categories:FILE, hostnames:FILE, "
+    "words:FILE or code:FILE"
+)
+
+
+def parse_domain(text: str) -> Domain:
+    """A domain from its name.
+
+    hostnames, words, words:de (and other languages) and text are coded by the tables that ship; hostnames:FILE,
+    words:FILE and code:FILE by a table of one's own (see `hubbub code`), code:FILE with the rules of text. text:BYTES
+    is raw text. categories:FILE has one name a line.
+
+    >>> parse_domain("integers:64"), parse_domain("hostnames")
+    (Integers(bits=64), CodedText(hostnames-1, 136 bits))
+    """
+    kind, colon, rest = text.partition(":")
+    if kind == "categories" and rest:
+        return Categories(read_names(rest))
+    if text == "ipv4":
+        return IPv4()
+    if kind in ("integers", "text") and colon:
+        if not (rest.isascii() and rest.isdigit()) or len(rest) > 6:
+            raise ParameterError(f"domain {kind} must be written {kind}:NUMBER, got domain={text!r}")
+        return Integers(int(rest)) if kind == "integers" else Text(int(rest))
+    if kind in ("hostnames", "words", "text", "code") and bool(rest) == bool(colon) and text != "code":
+        rules = f"{'text' if kind == 'code' else kind}-1"
+        return CodedText(_words_code(rest) if kind == "words" else read_code(rest or kind), rules, WIDTHS[rules])
+    raise ParameterError(f"domain must be {_DOMAINS}, got domain={text!r}")
+
+
+def _words_code(name: str) -> TextCode:
+    """The code of a language, the one of a file, or, without a name, the one for several languages."""
+    if not name or name in LANGUAGES:
+        return load_code(f"words-{name}" if name else "words")
+    try:
+        return read_code(name)
+    except InputError as error:
+        raise InputError(
+            f"domain words must be words:LANGUAGE ({', '.join(LANGUAGES)}) or words:FILE; {error}"
+        ) from None
+
+
+def read_code(name: str) -> TextCode:
+    """A code that ships, by its name, or one from a file."""
+    if name in CODE_NAMES:
+        return load_code(name)
+    try:
+        with open(name, "rb") as file:
+            document = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"the file of a code must be readable, got {name!r} ({error.strerror})") from None
+    return TextCode.from_json(document)
+
+
+def read_names(path: str) -> list[str]:
+    """Public names from a file, one a line; empty lines are skipped and repeated ones dropped."""
+    try:
+        with open(path, encoding="utf-8-sig", errors="replace", newline="\n") as file:
+            lines = (line.rstrip("\n").removesuffix("\r") for line in file)
+            return list(dict.fromkeys(line for line in lines if line))
+    except OSError as error:
+        raise InputError(f"the file of names must be readable, got {path!r} ({error.strerror})") from None
+
+
+def read_candidates(file: str | None, everyone: bool) -> list[str] | None:
+    """Values named in advance, from a file; None without one."""
+    if file is None:
+        if everyone:
+            raise ParameterError("--all-candidates must come with --candidates, got none")
+        return None
+    if not (names := read_names(file)):
+        raise InputError(f"the file of candidates must name at least one value, got none in {file!r}")
+    return names

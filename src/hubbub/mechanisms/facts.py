@@ -1,0 +1,139 @@
+"""What each mechanism is, for people who choose one: `hubbub mechanisms` shows this page.
+
+Nothing here needs numpy or a compiler, so that the list is shown at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from hubbub.errors import ParameterError
+from hubbub.model.numbers import parse_decimal
+
+MAX_SPARSITY: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One thing a mechanism lets its user choose: one of a few words, a number in an open interval, or either."""
+
+    name: str
+    default: str
+    help: str
+    choices: tuple[str, ...] = ()
+    between: tuple[Decimal, Decimal] | None = None
+
+    def resolve(self, value: object) -> str:
+        """The value as the survey spells it, or a ParameterError."""
+        if value in self.choices:
+            return str(value)
+        if self.between is None:
+            raise ParameterError(f"option {self.name} must be one of {', '.join(self.choices)}, got {value!r:.60}")
+        low, high = self.between
+        try:
+            number = parse_decimal(self.name, value).normalize()
+        except ParameterError:
+            words = "".join(f"{choice} or " for choice in self.choices)
+            raise ParameterError(f"option {self.name} must be {words}a number, got {value!r:.60}") from None
+        if not low < number < high:
+            raise ParameterError(f"option {self.name} must be between {low} and {high}, got {value!r:.60}")
+        return format(number, "f")
+
+    def describe(self) -> str:
+        """The values it takes, for a table."""
+        numbers = () if self.between is None else (f"{self.between[0]} < x < {self.between[1]}",)
+        return " or ".join([" / ".join(self.choices), *numbers] if self.choices else numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a mechanism is, for the table of `hubbub mechanisms`."""
+
+    name: str
+    title: str
+    guarantee: str
+    report: str
+    limit: str
+    server_time: str
+    use_when: str
+    options: tuple[Option, ...] = ()
+
+
+_CALIBRATION: Final = Option("calibration", "onebit", "how the answer is made private", ("paper", "tight", "onebit"))
+
+TREE: Final = About(
+    name="tree",
+    title="Tree-coded linear local hashing: the default",
+    guarantee="pure ε",
+    report="17 bytes",
+    limit="universe ≤ 2^512 values, ε ≤ 6",
+    server_time="about a second at 64 bits, nine at 512",
+    use_when="the universe is large and nothing is known of its values",
+    options=(Option("size", "auto", "of tally and beam", ("auto", "small", "standard")),),
+)
+
+JL: Final = About(
+    name="jl",
+    title="JL-HH: random projection, every value scored (paper, section 3.1)",
+    guarantee="onebit: pure ε; paper, tight: (ε, δ)",
+    report="onebit: 17 bytes; paper, tight: 16 + 2·rows or 4·rows",
+    limit="universe ≤ 2^24 values; dense: rows·values ≤ 2^36",
+    server_time="N log N (hadamard), N·rows (dense)",
+    use_when="the values are known or few: counts of all of them, near-optimal for ε ≤ 1",
+    options=(
+        _CALIBRATION,
+        Option("projection", "hadamard", "which rows of signs", ("dense", "hadamard")),
+    ),
+)
+
+BUCKET: Final = About(
+    name="bucket",
+    title="The Bucket mechanism: group testing with linear hashes (paper, section 4.2)",
+    guarantee="onebit: pure ε; paper, tight: (ε, δ)",
+    report="onebit: 17 bytes; paper, tight: 16 + 2·rows or 4·rows",
+    limit="universe ≤ 2^512 values",
+    server_time="log³ N, whatever the universe",
+    use_when="the universe is huge and one value, or a few, are held by a large share",
+    options=(
+        _CALIBRATION,
+        Option("decoder", "soft", "the paper's vote, or soft decoding of all rows", ("hard", "soft")),
+        Option("beta", "0.1", "failure probability of the theorem; sets the trials", between=(Decimal(0), Decimal(1))),
+    ),
+)
+
+GLPS: Final = About(
+    name="glps",
+    title="GLPS-HH: compressed sensing with geometric stages (paper, section 4.1)",
+    guarantee="onebit: pure ε; paper, tight: (ε, δ)",
+    report="onebit: 17 bytes; paper, tight: 16 + 2·rows or 4·rows",
+    limit="universe ≤ 2^512 values",
+    server_time="s·log³ N, whatever the universe",
+    use_when="you want to study the paper's compressed sensing",
+    options=(
+        _CALIBRATION,
+        Option("decoder", "refit", "stage by stage as in GLPS, or least squares after each", ("faithful", "refit")),
+        Option("layout", "staged", "geometric stages, or one stage without estimation", ("staged", "lean")),
+        Option(
+            "sparsity",
+            "paper",
+            "how many values to recover; paper: s of Theorem 4.2",
+            ("paper",),
+            (Decimal(0), Decimal(MAX_SPARSITY + 1)),
+        ),
+    ),
+)
+
+NAIVE_LAPLACE: Final = About(
+    name="naive-laplace",
+    title="Every person sends a noisy histogram (paper, section 3.1)",
+    guarantee="(ε, δ ≈ 10⁻¹⁷)",
+    report="16 + N bytes; 16 + 2·N for ε < 1.5625",
+    limit="universe ≤ 2^16 values",
+    server_time="N per report",
+    use_when="a baseline to compare with",
+)
+
+MECHANISMS: Final = (TREE, JL, BUCKET, GLPS, NAIVE_LAPLACE)
+"""In the order in which they are shown."""

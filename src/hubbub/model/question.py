@@ -1,0 +1,53 @@
+"""What an analyst asks of a tally."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hubbub.errors import ParameterError, shown
+from hubbub.model.estimates import Query
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Which values do many people hold? How many to name, how sure to be, and which values to look at by name.
+
+    A question checks itself when it is made: what cannot be asked is a ParameterError before any work is done.
+
+    Attributes
+    ----------
+    top : int
+        At most this many values.
+    level : float
+        The chance, at most, that anything in the whole answer is wrong (see `Query`).
+    candidates : tuple of values, or None
+        Values named before anybody looks at the tally. They are seen from a smaller count on, all others from a
+        slightly larger one. Any iterable is taken; it is kept as a tuple.
+    all_candidates : bool
+        Answer with a row for every candidate, whether it stands out or not.
+    """
+
+    top: int = 20
+    level: float = 0.05
+    candidates: Iterable[object] | None = None
+    all_candidates: bool = False
+
+    def __post_init__(self) -> None:
+        _ = self.query  # which checks `top` and `level`
+        if not isinstance(self.all_candidates, bool):
+            raise ParameterError(f"all_candidates must be a bool, got all_candidates={shown(self.all_candidates)}")
+        if self.candidates is None:
+            if self.all_candidates:
+                raise ParameterError("all_candidates must come with candidates, got none")
+            return
+        if isinstance(self.candidates, str | bytes) or not isinstance(self.candidates, Iterable):
+            raise ParameterError(f"candidates must be a list of values, got {type(self.candidates).__name__}")
+        object.__setattr__(self, "candidates", tuple(self.candidates))
+        if not self.candidates:
+            raise ParameterError("candidates must name at least one value of the domain, got none")
+
+    @property
+    def query(self) -> Query:
+        """The search alone, as a decoder takes it."""
+        return Query(self.top, self.level)

@@ -1,0 +1,41 @@
+"""A question checks itself."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+
+from hubbub import ParameterError, Query, Question
+
+
+def test_it_is_data() -> None:
+    """Equal questions are equal; candidates are kept as a tuple, whatever they came as; nothing can be changed."""
+    once, again = Question(candidates=["a", "b"]), Question(candidates=iter(["a", "b"]))
+    assert once == again
+    assert once.candidates == ("a", "b")
+    assert Question(candidates=np.array([3, 4])).candidates == (3, 4)
+    assert Question(top=3, level=0.01).query == Query(3, 0.01)
+    with pytest.raises(FrozenInstanceError):
+        once.top = 5  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"top": 0}, "top must be a whole number of at least 1, got top=0"),
+        ({"level": 2}, "level must be between 0 and 1, got level=2"),
+        ({"candidates": []}, "candidates must name at least one value of the domain, got none"),
+        ({"candidates": "abc"}, "candidates must be a list of values, got str"),
+        ({"candidates": b"abc"}, "candidates must be a list of values, got bytes"),
+        ({"candidates": 5}, "candidates must be a list of values, got int"),
+        ({"all_candidates": True}, "all_candidates must come with candidates, got none"),
+        ({"candidates": ["a"], "all_candidates": 1}, "all_candidates must be a bool, got all_candidates=1"),
+    ],
+)
+def test_what_cannot_be_asked(arguments: dict, said: str) -> None:
+    """It is refused when the question is made, by name and with what was given."""
+    with pytest.raises(ParameterError) as caught:
+        Question(**arguments)
+    assert str(caught.value) == said
