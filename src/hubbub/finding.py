@@ -112,9 +112,10 @@ class Rehearsal:
         """
         survey, domain = self.survey, self.survey.domain
         check_draws(self.mechanism, survey.expected_reports)
+        named = None
         if question.candidates is not None:
             question = replace(question, candidates=tidy_candidates(domain, question.candidates))
-        named = encode_candidates(domain, question)
+            named = encode_candidates(domain, question)
         tally = rehearse(self.mechanism, survey.survey_id, map(encoder.encode, chunks), self.words)
         answer = answer_question(survey, self.mechanism, tally, question, named)
         return replace(answer, intake=encoder.intake)

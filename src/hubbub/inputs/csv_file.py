@@ -19,10 +19,8 @@ _SAMPLE_LINES: Final = 1_000
 _SAMPLE_CHARACTERS: Final = 1 << 18
 
 
-def parse_delimiter(text: str | None) -> str | None:
+def parse_delimiter(text: str) -> str:
     r"""A delimiter as people write it: one character, `tab` or `\t`."""
-    if text is None:
-        return None
     delimiter = "\t" if text.lower() in ("tab", "\\t") else text
     if len(delimiter) != 1 or delimiter in '"\r\n\0':
         raise ParameterError(f"delimiter must be one character or tab, got delimiter={text!r}")

@@ -108,7 +108,7 @@ def open_people(
     """
     if format is not None and format not in FORMATS:
         raise ParameterError(f"format must be one of {', '.join(FORMATS)}, got format={format!r}")
-    separator = parse_delimiter(delimiter)
+    separator = None if delimiter is None else parse_delimiter(delimiter)
     # The stack removes the spool if anything below fails, Ctrl-C included.
     with ExitStack() as resources:
         wanted = tuple(name for name in (column, person) if name is not None)
