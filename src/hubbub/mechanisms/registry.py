@@ -13,14 +13,14 @@ from types import MappingProxyType
 from typing import Final
 
 from hubbub.errors import ParameterError, PrivacyError, shown
-from hubbub.mechanisms import bucket, glps_hh, jl_hh, naive_laplace, tree
+from hubbub.mechanisms import bucket, glps_hh, jl_hh, naive_laplace, subset, tree
 from hubbub.mechanisms.base import Entry, Request
 from hubbub.model.domain import Domain
 from hubbub.model.mechanism import Mechanism
 from hubbub.model.survey import SEED_BYTES, Survey, parse_delta, parse_epsilon, parse_people
 
 REGISTRY: Final[Mapping[str, Entry]] = MappingProxyType(
-    {entry.about.name: entry for entry in (tree.ENTRY, jl_hh.ENTRY, bucket.ENTRY, glps_hh.ENTRY, naive_laplace.ENTRY)}
+    {entry.about.name: entry for entry in (tree.ENTRY, subset.ENTRY, jl_hh.ENTRY, bucket.ENTRY, glps_hh.ENTRY, naive_laplace.ENTRY)}
 )
 
 DEFAULT_EXPECTED_REPORTS: Final = 100_000
