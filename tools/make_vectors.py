@@ -357,7 +357,12 @@ def bad_surveys() -> Iterator[dict[str, str]]:
             yield {"name": name, "reason": "shape", "survey": changed(survey, path, value)}
     for name, document in tree_lists():
         yield {"name": name, "reason": "shape", "survey": document}
-    for survey, parameter in ((JL, "truth_threshold"), (BUCKET, "truth_threshold"), (TREE, "keep_threshold"), (SUBSET, "keep_threshold")):
+    for survey, parameter in (
+        (JL, "truth_threshold"),
+        (BUCKET, "truth_threshold"),
+        (TREE, "keep_threshold"),
+        (SUBSET, "keep_threshold"),
+    ):
         threshold = int(survey.parameters[parameter])
         for more in (threshold + 1, TOP):
             name = f"{survey.mechanism}: {parameter} above the claim, {more}"

@@ -110,7 +110,9 @@ def test_noise_is_that_of_subset_selection(epsilon: float) -> None:
         assert noise_of(values, window, epsilon) == pytest.approx(optimum(values, epsilon), rel=1e-9)
 
 
-@pytest.mark.parametrize(("values", "epsilon", "variance"), [(2, 1, 0.921), (2, 4, 0.0190), (3, 4, 0.0287), (11, 2, 0.542)])
+@pytest.mark.parametrize(
+    ("values", "epsilon", "variance"), [(2, 1, 0.921), (2, 4, 0.0190), (3, 4, 0.0287), (11, 2, 0.542)]
+)
 def test_error_of_even_crowds(values: int, epsilon: float, variance: float) -> None:
     """The mean square error of the counts, over seeds, is that of the optimum with its own people's noise."""
     people, runs, total = 2_000, 200, 0.0

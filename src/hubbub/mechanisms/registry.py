@@ -20,7 +20,10 @@ from hubbub.model.mechanism import Mechanism
 from hubbub.model.survey import SEED_BYTES, Survey, parse_delta, parse_epsilon, parse_people
 
 REGISTRY: Final[Mapping[str, Entry]] = MappingProxyType(
-    {entry.about.name: entry for entry in (tree.ENTRY, subset.ENTRY, jl_hh.ENTRY, bucket.ENTRY, glps_hh.ENTRY, naive_laplace.ENTRY)}
+    {
+        entry.about.name: entry
+        for entry in (tree.ENTRY, subset.ENTRY, jl_hh.ENTRY, bucket.ENTRY, glps_hh.ENTRY, naive_laplace.ENTRY)
+    }
 )
 
 DEFAULT_EXPECTED_REPORTS: Final = 100_000
