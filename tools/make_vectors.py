@@ -259,7 +259,7 @@ _BAD_FIELDS: dict[tuple[str, str], tuple[Survey, tuple[Any, ...]]] = {
     ),
     ("a closed list", "domain"): (
         JL,
-        tuple(_CATEGORIES | {"names": ["a", "b"][:size], "other": other} for size, other in ((1, False), (2, 0), (2, "no"))),
+        tuple(_CATEGORIES | {"names": names, "other": other} for names, other in ((["a"], False), (["a", "b"], 0))),
     ),
     ("a list without other", "domain"): (JL, ({"kind": "categories", "normalization": 1, "names": ["a", "b"]},)),
     ("text", "domain"): (

@@ -160,7 +160,7 @@ class Subset:
         return Estimates(items, counts, stderrs)
 
     def _count(self, tally: Tally, values: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        counts = (tally.cells[values] - tally.count * self.absent) / (self.held - self.absent)
+        counts = np.asarray((tally.cells[values] - tally.count * self.absent) / (self.held - self.absent), np.float64)
         return counts, np.sqrt(self.count_law(tally.count).variance(np.clip(counts, 0.0, tally.count)))
 
     def discover(self, tally: Tally, query: Query) -> Estimates:

@@ -25,7 +25,10 @@ def _mix(word):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def _arrange(seed, draws, pool, places):  # type: ignore[no-untyped-def]
-    """The place of every value. Twin: tests/reference/subset.py::arrangement. `draws` and `pool` are room to work in."""
+    """The place of every value; `draws` and `pool` are room to work in.
+
+    Twin: tests/reference/subset.py::arrangement.
+    """
     values = places.shape[0]
     low, high = np.uint32(seed & np.uint64(0xFFFFFFFF)), np.uint32(seed >> np.uint64(32))
     for v in range(values):
