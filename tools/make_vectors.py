@@ -43,6 +43,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "tests" / "vectors"
 SEED = bytes(range(32))
 TOP = 2**64 - 1
 NAMES = Categories(["red", "green", "blue", "Ärger", "日本", "", " padded "])
+CLOSED = Categories(["yes", "no", "Ärger"], other=False)
 TEXTS = (
     *("", "a", "news.example", "https://www.News.Example:8080/a?b#c", "//user@host.example/", "[2001:db8::1]:443"),
     *("naïve", "nai\u0308ve", "Straße", "ΣΊΣΥΦΟΣ", "日本語のテキスト", "\U0001f600", "\ud83d\ude00"),
@@ -165,6 +166,17 @@ def tree_vectors() -> Iterator[dict[str, Any]]:
         yield good(f"coded text {width}, fingerprint {fingerprint}", survey, list(TEXTS[:8]))
 
 
+def subset_vectors() -> Iterator[dict[str, Any]]:
+    """Two values and many, windows of one value and of several, and windows that take two bytes to name."""
+    yield good("categories", ask(NAMES, "1", "subset"), [*NAMES.names, *TEXTS[:12], None])
+    for epsilon in ("0.1", "2"):
+        yield good(f"closed, {epsilon}", ask(CLOSED, epsilon, "subset"), [*CLOSED.names, *TEXTS[:12], 7, None])
+    for bits, epsilon in ((1, "1"), (2, "0.5"), (3, "1"), (5, "2"), (6, "0.7"), (8, "4"), (10, "1"), (12, "5")):
+        yield good(f"integers {bits}", ask(Integers(bits), epsilon, "subset"), integers(bits))
+    long = Categories([f"name {number}" for number in range(700)])
+    yield good("700 names", ask(long, "6", "subset"), ["name 0", "name 699", "name 350", "elsewhere"])
+
+
 def jl_vectors() -> Iterator[dict[str, Any]]:
     """Both projections, up to the largest universe."""
     for projection in ("hadamard", "dense"):
@@ -193,6 +205,7 @@ def domain_vectors() -> Iterator[dict[str, Any]]:
         Integers(512),
         IPv4(),
         NAMES,
+        CLOSED,
         Text(1),
         Text(3),
         Text(64),
@@ -206,6 +219,7 @@ def domain_vectors() -> Iterator[dict[str, Any]]:
 # What must be refused.
 
 JL, TREE, BUCKET = ask(Integers(16), "1", "jl"), ask(Integers(32), "1"), ask(Integers(8), "1", "bucket")
+SUBSET = ask(Integers(8), "1", "subset")
 DENSE = ask(Integers(8), "1", "jl", options={"projection": "dense"}, expected_reports=1000)
 _TABLE = {"bytes": "ab", "tokens": ["ab"], "ends": [".b"], "class": "000000", "lengths": ["223333"]}
 CODED = ask(CodedText(TextCode(_TABLE), "words-1", 32), "1")
@@ -225,7 +239,7 @@ def changed(survey: Survey, path: str, value: Any) -> str:
     return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-_CATEGORIES = {"kind": "categories", "normalization": 1}
+_CATEGORIES = {"kind": "categories", "normalization": 1, "other": True}
 _BAD_FIELDS: dict[tuple[str, str], tuple[Survey, tuple[Any, ...]]] = {
     ("a survey", "version"): (JL, (..., 0, 2, "1", True, None)),
     ("a survey", "surprise"): (JL, (1,)),
@@ -243,6 +257,11 @@ _BAD_FIELDS: dict[tuple[str, str], tuple[Survey, tuple[Any, ...]]] = {
         JL,
         tuple(_CATEGORIES | {"names": names} for names in ([], "red", [1], ["a", "a"], ["(other)"], ["nai\u0308ve"])),
     ),
+    ("a closed list", "domain"): (
+        JL,
+        tuple(_CATEGORIES | {"names": names, "other": other} for names, other in ((["a"], False), (["a", "b"], 0))),
+    ),
+    ("a list without other", "domain"): (JL, ({"kind": "categories", "normalization": 1, "names": ["a", "b"]},)),
     ("text", "domain"): (
         TREE,
         tuple(
@@ -269,6 +288,11 @@ _BAD_FIELDS: dict[tuple[str, str], tuple[Survey, tuple[Any, ...]]] = {
     ("bucket", "options.beta"): (BUCKET, (..., "0", "1", "0.10", ".1", "-0.1", 0.5)),
     ("bucket", "parameters.rows_per_trial"): (BUCKET, (..., 8, 1025, 4097, "12")),
     ("bucket", "parameters.trials"): (BUCKET, (..., 0, 1025)),
+    ("subset", "options.surprise"): (SUBSET, ("yes",)),
+    ("subset", "domain.bits"): (SUBSET, (13, 64)),
+    ("subset", "parameters.window"): (SUBSET, (..., 0, -1, 256, "4", True)),
+    ("subset", "parameters.keep_threshold"): (SUBSET, (..., "0", str(2**64), 5, "05")),
+    ("subset", "parameters.surprise"): (SUBSET, (1,)),
     ("tree", "options.size"): (TREE, (..., "large")),
     ("tree", "parameters.masks"): (TREE, (..., 0, 9, "2")),
     ("tree", "parameters.bucket_bits"): (TREE, (..., 0, 21)),
@@ -333,13 +357,19 @@ def bad_surveys() -> Iterator[dict[str, str]]:
             yield {"name": name, "reason": "shape", "survey": changed(survey, path, value)}
     for name, document in tree_lists():
         yield {"name": name, "reason": "shape", "survey": document}
-    for survey, parameter in ((JL, "truth_threshold"), (BUCKET, "truth_threshold"), (TREE, "keep_threshold")):
+    for survey, parameter in (
+        (JL, "truth_threshold"),
+        (BUCKET, "truth_threshold"),
+        (TREE, "keep_threshold"),
+        (SUBSET, "keep_threshold"),
+    ):
         threshold = int(survey.parameters[parameter])
         for more in (threshold + 1, TOP):
             name = f"{survey.mechanism}: {parameter} above the claim, {more}"
             yield {"name": name, "reason": "privacy", "survey": changed(survey, f"parameters.{parameter}", str(more))}
         name = f"{survey.mechanism}: a claim below the threshold"
         yield {"name": name, "reason": "privacy", "survey": changed(survey, "epsilon", "0.999999")}
+    yield {"name": "a smaller window", "reason": "privacy", "survey": changed(SUBSET, "parameters.window", 2)}
     yield {"name": "more masks", "reason": "privacy", "survey": changed(TREE, "parameters.masks", 8)}
     few = {"expected_reports": 100}
     for name, survey in (
@@ -385,6 +415,7 @@ def build() -> dict[str, str]:
     """The text of each file, by its name."""
     files: dict[str, Any] = {
         "tree": {"surveys": list(tree_vectors())},
+        "subset": {"surveys": list(subset_vectors())},
         "jl": {"surveys": list(jl_vectors())},
         "bucket": {"surveys": list(bucket_vectors())},
         "domains": {"domains": list(domain_vectors())},

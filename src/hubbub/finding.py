@@ -12,7 +12,7 @@ from hubbub.errors import InputError, ParameterError, shown
 from hubbub.inputs.columns import read_column
 from hubbub.inputs.encoding import Encoder, tidy_candidates
 from hubbub.inputs.plain import Value
-from hubbub.mechanisms.registry import DEFAULT_MECHANISM, plan_survey
+from hubbub.mechanisms.registry import plan_survey
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.coded_domain import WIDTHS, CodedText
 from hubbub.model.codes import load_code
@@ -30,7 +30,7 @@ def find(
     values: Iterable[object],
     epsilon: Decimal | float | str = 1,
     domain: Domain | None = None,
-    mechanism: str = DEFAULT_MECHANISM,
+    mechanism: str | None = None,
     delta: Decimal | float | str | None = None,
     options: Mapping[str, object] | None = None,
     candidates: Iterable[object] | None = None,
@@ -131,7 +131,7 @@ def plan_rehearsal(
     people: int,
     epsilon: Decimal | float | str,
     delta: Decimal | float | str | None = None,
-    mechanism: str = DEFAULT_MECHANISM,
+    mechanism: str | None = None,
     options: Mapping[str, object] | None = None,
     seed: int | None = None,
 ) -> Rehearsal:

@@ -135,6 +135,9 @@ def test_text_that_is_not_utf8_decodes_to_none() -> None:
     assert Text(8).decode(np.frombuffer(not_utf8 + not_nfc, "<u8").reshape(2, 1)) == [None, None]
 
 
+LIST = {"kind": "categories", "names": ["a", "b"], "normalization": 1, "other": True}
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [
@@ -154,7 +157,10 @@ def test_text_that_is_not_utf8_decodes_to_none() -> None:
         (lambda: domain_from_json({"kind": "integers", "bits": 8, "more": 1}), "unknown more"),
         (lambda: domain_from_json({"kind": "integers"}), "no bits"),
         (lambda: domain_from_json({"kind": "text", "max_bytes": 8, "normalization": 2}), "normalization"),
-        (lambda: domain_from_json({"kind": "categories", "names": "ab", "normalization": 1}), "must be a list"),
+        (lambda: domain_from_json({**LIST, "names": "ab"}), "must be a list"),
+        (lambda: domain_from_json({**LIST, "other": 1}), "other=1"),
+        (lambda: Categories(["a"], other=False), "at least 2 values, got 1 name"),
+        (lambda: Categories(["a", "b"], other="no"), "other='no'"),
     ],
 )
 def test_bad_domains(make, said: str) -> None:
@@ -166,3 +172,20 @@ def test_bad_domains(make, said: str) -> None:
 def test_repr_shows_no_names() -> None:
     """A repr is short whatever the list is."""
     assert repr(Categories(["x"] + [str(i) for i in range(999)])) == "Categories(1000 names)"
+
+
+def test_a_closed_list_has_no_other() -> None:
+    """What is not on it becomes one of its names, always the same; what is on it stays; nothing raises."""
+    closed = Categories(["yes", "no", "abstain"], other=False)
+    assert closed.size == 3
+    assert domain_from_json(closed.to_json()) == closed
+    assert closed != Categories(["yes", "no", "abstain"])
+    values = ["yes", "no", "abstain", "maybe", "perhaps", "later", None, object(), 7, "\ud800"]
+    items = closed.encode(values)
+    assert items.max() < 3
+    assert closed.decode(items[:3]) == ["yes", "no", "abstain"]
+    assert np.array_equal(items, closed.encode(values))
+    assert len({int(item) for (item,) in closed.encode(f"text {k}" for k in range(50))}) == 3
+    assert [closed.lacks(value) for value in values] == [False] * 3 + [True] * 7
+    assert [Integers(8).lacks(value) for value in (7, 255, "x")] == [False, True, True]
+    assert [Text(2).lacks(value) for value in ("", None)] == [False, False]

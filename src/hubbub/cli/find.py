@@ -60,7 +60,6 @@ def find(
     from hubbub.finding import plan_rehearsal
     from hubbub.inputs.encoding import Encoder
     from hubbub.inputs.people import open_people
-    from hubbub.mechanisms.registry import DEFAULT_MECHANISM
     from hubbub.model.question import Question
 
     question = Question(top, level, read_candidates(candidates, all_candidates), all_candidates)
@@ -68,9 +67,7 @@ def find(
     with opened as people:
         values, options = parse_domain(domain), parse_options(option or [])
         started = time.perf_counter()
-        rehearsal = plan_rehearsal(
-            values, people.count, epsilon, delta, DEFAULT_MECHANISM if mechanism is None else mechanism, options, seed
-        )
+        rehearsal = plan_rehearsal(values, people.count, epsilon, delta, mechanism, options, seed)
         encoder = Encoder(values, people.missing, truth)
         with progress("Reporting", people.count, "people") as advance:
             answer = rehearsal.ask(question, counted(people.chunks(), advance), encoder)

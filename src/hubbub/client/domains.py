@@ -6,6 +6,7 @@ import json
 import operator
 import re
 import unicodedata
+import zlib
 from collections.abc import Callable
 from ipaddress import IPv4Address
 from typing import Any, Final, NamedTuple
@@ -190,7 +191,7 @@ class Domain(NamedTuple):
 _DOMAINS: Final = {
     "integers": ("bits",),
     "ipv4": (),
-    "categories": ("names", "normalization"),
+    "categories": ("names", "normalization", "other"),
     "text": ("max_bytes", "normalization"),
     "coded_text": ("code", "normalization", "width"),
 }
@@ -221,10 +222,22 @@ def read_domain(data: Any) -> Domain:
     if kind == "text":
         size = whole(data, "max_bytes", 1, 64)
         return Domain(1 << 8 * size, 0, lambda value: int.from_bytes(_cut(_text(value), size), "little"))
-    names = data["names"]
-    listed = isinstance(names, list) and len(names) > 0 and all(isinstance(name, str) for name in names)
+    names, is_open = data["names"], data["other"]
+    require(type(is_open) is bool, "domain.other must be true or false", is_open)
+    listed = isinstance(names, list) and all(isinstance(name, str) for name in names)
     require(listed, "domain.names must be a list of names", type(names).__name__)
+    require(len(names) + is_open >= 2, "a domain must have at least 2 values", len(names) + is_open)
     positions = {name: index for index, name in enumerate(names)}
     normal_form = all(_text(name) == name for name in names) and "(other)" not in positions
     require(len(positions) == len(names) and normal_form, "names must be distinct and in normal form", len(names))
-    return Domain(len(names) + 1, len(names), lambda value: positions[_text(value)])
+    if is_open:
+        return Domain(len(names) + 1, len(names), lambda value: positions[_text(value)])
+
+    def stand_in(text: str) -> int:
+        return zlib.crc32(text.encode()) * len(names) >> 32
+
+    def closed_item(value: object) -> int:
+        text = _text(value)
+        return positions[text] if text in positions else stand_in(text)
+
+    return Domain(len(names), stand_in(""), closed_item)

@@ -1,4 +1,4 @@
-"""The randomisers that ship to devices: `tree`, and `jl` and `bucket` with one bit.
+"""The randomisers that ship to devices: `tree`, `subset`, and `jl` and `bucket` with one bit.
 
 Each `read_…` function checks the parameters of a survey and returns its randomizer.
 """
@@ -17,6 +17,7 @@ from .hashing import (
     BUCKET_SHIFT,
     PROJECTION_SIGNS,
     REPORT_ROW,
+    SUBSET_PLACES,
     TREE_BIJECTION,
     TREE_BUCKET,
     TREE_COINS,
@@ -37,12 +38,15 @@ class Randomizer(NamedTuple):
     loss : Decimal
         The ε that follows from the integer thresholds, rounded up.
     answer : callable
-        Maps an item and the words to the byte after the report's id.
+        Maps an item and the words to the number after the report's id.
+    size : int
+        Bytes of that number.
     """
 
     words: int
     loss: Decimal
     answer: Callable[[int, Sequence[int]], int]
+    size: int = 1
 
 
 def log_ratio(numerator: int, denominator: int) -> Decimal:
@@ -135,6 +139,42 @@ def read_tree(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
         return symbol if drawn[2] < keep else drawn[3] >> (64 - masks)
 
     return Randomizer(4, log_ratio((1 << 64) - keep + (keep << masks), (1 << 64) - keep), answer)
+
+
+def _mix(word: int) -> int:
+    word = (word ^ word >> 16) * 0x7FEB352D & 0xFFFFFFFF
+    word = (word ^ word >> 15) * 0x846CA68B & 0xFFFFFFFF
+    return word ^ word >> 16
+
+
+def read_subset(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
+    """Subset selection with public coins, from its parameters."""
+    fields(data, "parameters", ("window", "keep_threshold"))
+    values = domain.size
+    require(values <= 4096, "subset must have at most 4096 values", f"2^{(values - 1).bit_length()}")
+    window, keep = whole(data, "window", 1, values - 1), threshold(data, "keep_threshold", 0)
+    key = derive_key(seed, SUBSET_PLACES)
+
+    def place_of(item: int, report_id: Sequence[int]) -> int:
+        if window == 1:
+            return item
+        coins = hash_words(key, report_id)
+        low, high = coins & 0xFFFFFFFF, coins >> 32
+        pool, places = list(range(values)), []
+        for value in range(values):  # all of them: the time does not depend on the item
+            drawn = _mix(_mix(low + value & 0xFFFFFFFF) ^ high) * len(pool) >> 32
+            places.append(pool[drawn])
+            pool[drawn] = pool[-1]
+            pool.pop()
+        return places[item]
+
+    def answer(item: int, drawn: Sequence[int]) -> int:
+        own = (place_of(item, halves(drawn[0] | drawn[1] << 64, 2)) - (drawn[3] * window >> 64)) % values
+        return own if drawn[2] < keep else drawn[3] * values >> 64
+
+    lied = ((1 << 64) - keep) * ((1 << 64) // values)
+    told = keep * -(-(1 << 64) // window)
+    return Randomizer(4, log_ratio(lied + told, lied), answer, 1 if values <= 256 else 2)
 
 
 def one_bit(seed: bytes, data: dict[str, Any], rows: int, sign: Callable[[int, int], int]) -> Randomizer:

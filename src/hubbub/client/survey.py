@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from .checks import ClientError, SurveyError, fields, require
 from .domains import Domain, read_domain
-from .mechanisms import Randomizer, read_bucket, read_jl, read_tree
+from .mechanisms import Randomizer, read_bucket, read_jl, read_subset, read_tree
 
 BATCH_VERSION: Final = 1
 _FIELDS: Final = (
@@ -22,6 +22,7 @@ _FIELDS: Final = (
 )
 _OPTIONS: Final = {
     "tree": {"size": "auto|small|standard"},
+    "subset": {},
     "jl": {"calibration": "onebit", "projection": "dense|hadamard"},
     "bucket": {"calibration": "onebit", "decoder": "hard|soft", "beta": r"0\.0{0,99}(?=[1-9])[0-9]{0,27}[1-9]"},
 }
@@ -48,7 +49,7 @@ def encode_report(survey: DeviceSurvey, value: object, words: Sequence[int]) -> 
     if len(words) != needed or not all(type(word) is int and 0 <= word < 1 << 64 for word in words):
         raise ClientError(f"a report must be made from {needed} whole numbers below 2^64, got others")
     answer = survey.randomizer.answer(survey.domain.item(value), words)
-    return struct.pack("<QQB", words[0], words[1], answer)
+    return struct.pack("<QQ", words[0], words[1]) + answer.to_bytes(survey.randomizer.size, "little")
 
 
 def encode_batch(survey: DeviceSurvey, report: bytes) -> bytes:
@@ -96,7 +97,7 @@ def _randomizer(data: dict[str, Any], seed: bytes, domain: Domain) -> Randomizer
     known = isinstance(mechanism, str) and mechanism in _OPTIONS
     if not known or options.get("calibration", "onebit") in ("paper", "tight"):
         got = f"{mechanism!s:.20} {options.get('calibration', '')!s:.20}".strip()
-        raise SurveyError(f"a device answers tree, or jl and bucket with calibration=onebit, got {got!r}")
+        raise SurveyError(f"a device answers tree and subset, or jl and bucket with calibration=onebit, got {got!r}")
     allowed = _OPTIONS[mechanism]
     fields(options, "options", tuple(allowed))
     for name, pattern in allowed.items():
@@ -104,7 +105,8 @@ def _randomizer(data: dict[str, Any], seed: bytes, domain: Domain) -> Randomizer
         require(bool(fits), f"option {name} must be {pattern.replace('|', ' or ')}", options[name])
     if mechanism == "jl":
         return read_jl(seed, parameters, domain, options["projection"] == "dense")
-    return (read_tree if mechanism == "tree" else read_bucket)(seed, parameters, domain)
+    readers = {"tree": read_tree, "subset": read_subset, "bucket": read_bucket}
+    return readers[mechanism](seed, parameters, domain)
 
 
 def _decimal(name: str, text: Any, low: Decimal, high: Decimal) -> Decimal:

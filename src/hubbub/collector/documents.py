@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from hubbub.mechanisms.registry import DEFAULT_EXPECTED_REPORTS, DEFAULT_MECHANISM
+from hubbub.mechanisms.registry import DEFAULT_EXPECTED_REPORTS
 from hubbub.model.estimates import Answer, Hitter
 from hubbub.store.store import StoredSurvey
 
@@ -30,7 +30,7 @@ class NewSurvey(Strict):
     domain: dict[str, Any] = Field(examples=[{"kind": "integers", "bits": 32}], description="As in a survey document.")
     epsilon: Number
     delta: Number | None = None
-    mechanism: str = DEFAULT_MECHANISM
+    mechanism: str | None = None
     options: dict[str, str] = {}
     expected_reports: int = DEFAULT_EXPECTED_REPORTS
     opens: str | None = Field(None, description="RFC 3339.")

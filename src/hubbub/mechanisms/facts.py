@@ -74,6 +74,16 @@ TREE: Final = About(
     options=(Option("size", "auto", "of tally and beam", ("auto", "small", "standard")),),
 )
 
+SUBSET: Final = About(
+    name="subset",
+    title="Subset selection with public coins: the default for short lists",
+    guarantee="pure ε",
+    report="17 bytes; 18 for more than 256 values",
+    limit="universe ≤ 4,096 values",
+    server_time="at once",
+    use_when="the values are a short list: polls, options, countries",
+)
+
 JL: Final = About(
     name="jl",
     title="JL-HH: random projection, every value scored (paper, section 3.1)",
@@ -135,5 +145,5 @@ NAIVE_LAPLACE: Final = About(
     use_when="a baseline to compare with",
 )
 
-MECHANISMS: Final = (TREE, JL, BUCKET, GLPS, NAIVE_LAPLACE)
+MECHANISMS: Final = (TREE, SUBSET, JL, BUCKET, GLPS, NAIVE_LAPLACE)
 """In the order in which they are shown."""

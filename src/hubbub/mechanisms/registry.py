@@ -5,6 +5,7 @@ Closed on purpose: a mechanism that is not here has no guarantee that anybody ch
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,21 +14,24 @@ from types import MappingProxyType
 from typing import Final
 
 from hubbub.errors import ParameterError, PrivacyError, shown
-from hubbub.mechanisms import bucket, glps, jl_hh, naive_laplace, tree
+from hubbub.mechanisms import bucket, glps, jl_hh, naive_laplace, subset, tree
 from hubbub.mechanisms.base import Entry, Request
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
+from hubbub.mechanisms.tree import plan
+from hubbub.mechanisms.tree.parameters import MAX_EPSILON
 from hubbub.model.domain import Domain
 from hubbub.model.numbers import parse_delta, parse_epsilon, parse_people
 from hubbub.model.survey import SEED_BYTES, Survey
 
 REGISTRY: Final[Mapping[str, Entry]] = MappingProxyType(
-    {entry.about.name: entry for entry in (tree.ENTRY, jl_hh.ENTRY, bucket.ENTRY, glps.ENTRY, naive_laplace.ENTRY)}
+    {
+        entry.about.name: entry
+        for entry in (tree.ENTRY, subset.ENTRY, jl_hh.ENTRY, bucket.ENTRY, glps.ENTRY, naive_laplace.ENTRY)
+    }
 )
 
 DEFAULT_EXPECTED_REPORTS: Final = 100_000
-
-
-DEFAULT_MECHANISM: Final = "tree"
+_WORTH_IT: Final = 0.99  # of the standard error of `tree`, below which `subset` is taken for a list
 
 
 def create_survey(
@@ -35,7 +39,7 @@ def create_survey(
     domain: Domain,
     epsilon: Decimal | float | str,
     delta: Decimal | float | str | None = None,
-    mechanism: str = DEFAULT_MECHANISM,
+    mechanism: str | None = None,
     options: Mapping[str, object] | None = None,
     expected_reports: int = DEFAULT_EXPECTED_REPORTS,
     opens: datetime | str | None = None,
@@ -55,8 +59,8 @@ def create_survey(
         The privacy loss stated to every person; above 0.
     delta : number, optional
         From 0 to 1/e. Without it: 0 where the mechanism is pure, else the mechanism's default.
-    mechanism : str
-        A name of `REGISTRY`.
+    mechanism : str, optional
+        A name of `REGISTRY`. Without it, `choose_mechanism` takes the best one for the domain.
     options : mapping, optional
         The mechanism's options; the rest take their defaults.
     expected_reports : int
@@ -83,7 +87,7 @@ def plan_survey(
     domain: Domain,
     epsilon: Decimal | float | str,
     delta: Decimal | float | str | None = None,
-    mechanism: str = DEFAULT_MECHANISM,
+    mechanism: str | None = None,
     options: Mapping[str, object] | None = None,
     expected_reports: int = DEFAULT_EXPECTED_REPORTS,
     opens: datetime | str | None = None,
@@ -94,11 +98,11 @@ def plan_survey(
     """The survey of `create_survey`, and its mechanism, which must be built to see what the survey guarantees."""
     if not isinstance(domain, Domain):
         raise ParameterError(f"domain must be a Domain, got domain={shown(domain)}")
-    entry = find_entry(mechanism)
+    stated_epsilon = parse_epsilon(epsilon)
+    entry = find_entry(choose_mechanism(domain, float(stated_epsilon)) if mechanism is None else mechanism)
     if options is not None and not isinstance(options, Mapping):
         raise ParameterError(f"options must be a dict, got {type(options).__name__}")
     resolved = resolve_options(entry, options or {})
-    stated_epsilon = parse_epsilon(epsilon)
     stated_delta = entry.default_delta(resolved) if delta is None else parse_delta(delta)
     request = Request(
         domain, stated_epsilon, stated_delta, resolved, parse_people("expected_reports", expected_reports)
@@ -108,7 +112,7 @@ def plan_survey(
         domain=domain,
         epsilon=stated_epsilon,
         delta=stated_delta,
-        mechanism=mechanism,
+        mechanism=entry.about.name,
         options=resolved,
         parameters=entry.derive(request),
         public_seed=os.urandom(SEED_BYTES) if public_seed is None else public_seed,
@@ -117,6 +121,20 @@ def plan_survey(
         closes=closes,  # type: ignore[arg-type]
     )
     return survey, mechanism_for(survey)
+
+
+def choose_mechanism(domain: Domain, epsilon: float) -> str:
+    """The mechanism of a survey whose author names none: `subset` for short lists, `tree` for everything else.
+
+    A list is short if it has at most 4,096 values and the standard error of a count is lower by 1 % or more. Above the
+    largest ε of `tree`, every such list is.
+    """
+    if domain.size > subset.MAX_VALUES:
+        return "tree"
+    searched = plan.noise_of(plan.masks_for(epsilon), epsilon)
+    listed = subset.noise_of(domain.size, subset.best_window(domain.size, epsilon), epsilon)
+    is_better = math.sqrt(listed) <= _WORTH_IT * math.sqrt(searched)
+    return "subset" if is_better or epsilon > MAX_EPSILON else "tree"
 
 
 def load_survey(document: bytes | str) -> Survey:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
@@ -115,22 +116,31 @@ class IPv4(Domain):
 class Categories(Domain):
     """A list of names everybody knows, and "(other)" for the rest.
 
+    A closed list (`other=False`) has no "(other)": yes or no. A value that is not on it becomes one of its names,
+    always the same one, chosen by the CRC-32 of its text. So only ask what everybody can answer.
+
     >>> Categories(["red", "green"]).decode(Categories(["red", "green"]).encode(["green", "mauve"]))
     ['green', '(other)']
+    >>> Categories(["yes", "no"], other=False).size
+    2
     """
 
     names: tuple[str, ...]
+    other: bool
     _positions: dict[str, int] = field(init=False, repr=False, compare=False)
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], other: bool = True) -> None:
         if isinstance(names, str) or not isinstance(names, Iterable):
             raise ParameterError(f"names must be a list of strings, got {type(names).__name__}")
         names = list(names)
         if not all(isinstance(name, str) for name in names):
             raise ParameterError(f"names must be a list of strings, got {type(names).__name__}")
+        if not isinstance(other, bool):
+            raise ParameterError(f"other must be True or False, got other={shown(other)}")
         clean = tuple(normalize_text(name) for name in names)
-        if not clean:
-            raise ParameterError("a domain must have at least 2 values, got names=[] and '(other)'")
+        if len(clean) + other < 2:
+            got = f"{len(clean)} {'name' if len(clean) == 1 else 'names'}{' and ' + repr(OTHER) if other else ''}"
+            raise ParameterError(f"a domain must have at least 2 values, got {got}")
         positions = {name: index for index, name in enumerate(clean)}
         if len(positions) < len(clean):
             twice = next(name for index, name in enumerate(clean) if positions[name] != index)
@@ -138,29 +148,45 @@ class Categories(Domain):
         if OTHER in positions:
             raise ParameterError(f"names must not contain the reserved name, got {shown(OTHER)}")
         object.__setattr__(self, "names", clean)
+        object.__setattr__(self, "other", other)
         object.__setattr__(self, "_positions", positions)
 
     def __repr__(self) -> str:
-        return f"Categories({len(self.names)} names)"
+        return f"Categories({len(self.names)} names{'' if self.other else ', other=False'})"
 
     @property
     def size(self) -> int:
-        """The names and "(other)"."""
-        return len(self.names) + 1
+        """The names, and "(other)" unless the list is closed."""
+        return len(self.names) + self.other
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        return {"kind": "categories", "names": list(self.names), "normalization": 1}
+        return {"kind": "categories", "names": list(self.names), "normalization": 1, "other": self.other}
 
     @property
     def _fallback(self) -> int:
-        return len(self.names)
+        return len(self.names) if self.other else self._stand_in("")
+
+    def _stand_in(self, text: str) -> int:
+        """The name that a closed list takes for a text that is not on it."""
+        return zlib.crc32(text.encode("utf-8")) * len(self.names) >> 32
+
+    def lacks(self, value: object) -> bool:
+        """Whether a value is not one of the names."""
+        try:
+            return as_text(value) not in self._positions
+        except Exception:  # a foreign object may do anything
+            return True
 
     def _index(self, value: object) -> int:
-        return self._positions.get(as_text(value), self._fallback)
+        text = as_text(value)
+        position = self._positions.get(text)
+        if position is None:
+            position = len(self.names) if self.other else self._stand_in(text)
+        return position
 
     def _value(self, index: int) -> int | str | None:
-        return OTHER if index == self._fallback else self.names[index]
+        return self.names[index] if index < len(self.names) else OTHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +249,7 @@ class Text(Domain):
 _FIELDS = {
     "integers": ("bits",),
     "ipv4": (),
-    "categories": ("names", "normalization"),
+    "categories": ("names", "normalization", "other"),
     "text": ("max_bytes", "normalization"),
     "coded_text": ("code", "normalization", "width"),
 }
@@ -255,4 +281,4 @@ def domain_from_json(data: Mapping[str, Any]) -> Domain:
         return Text(data["max_bytes"])
     if not isinstance(data["names"], list):
         raise ParameterError(f"domain.names must be a list, got {type(data['names']).__name__}")
-    return Categories(data["names"])
+    return Categories(data["names"], data["other"])

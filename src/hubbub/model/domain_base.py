@@ -66,6 +66,11 @@ class Domain(ABC):
         """Whether the item of a value stands for its beginning alone, because the value is too long. Total."""
         return False
 
+    def lacks(self, value: object) -> bool:
+        """Whether a value is not in the domain, so that its item stands for another one or for "(other)". Total."""
+        item = self._encode_one(value)
+        return item == self._fallback and self._value(item) == OTHER
+
     def encode(self, values: Iterable[object]) -> NDArray[np.uint64]:
         """Items of the values, shape (n, item_words). Total: never raises on a value.
 

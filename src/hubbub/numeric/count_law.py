@@ -186,25 +186,28 @@ class CountLaw:
 
 
 def response_law(people: int, symbols: int, keep: float) -> CountLaw:
-    """Randomised response: a report matches the value with a chance that depends on whether its sender holds it.
+    """Randomised response: who keeps the truth matches his value, and everybody else with chance 1/symbols."""
+    return match_law(people, keep + (1 - keep) / symbols, 1.0 / symbols)
 
-    The estimate is (symbols·matches − people)/((symbols − 1)·keep).
+
+def match_law(people: int, held: float, absent: float) -> CountLaw:
+    """A report matches a value with one chance if its sender holds it, and with a smaller one if not.
+
+    The estimate is (matches − people·absent)/(held − absent).
     """
-    gain = 1.0 / ((symbols - 1) * keep)
-    step = symbols * gain
+    step = 1.0 / (held - absent)
 
     def cumulants(chance: float) -> Cumulants:
         match, miss = math.log(chance), math.log1p(-chance)
 
         def at(t: Floats) -> Triple:
             share = expit(match - miss + step * t)
-            return np.logaddexp(miss, match + step * t) - gain * t, step * share - gain, step**2 * share * (1 - share)
+            value = np.logaddexp(miss, match + step * t) - absent * step * t
+            return value, step * (share - absent), step**2 * share * (1 - share)
 
         return at
 
-    absent = 1.0 / symbols
-    held = min(keep + (1 - keep) / symbols, 1 - 2.0**-53)
-    return CountLaw(people, cumulants(held), cumulants(absent), step, _REACH / step, absent)
+    return CountLaw(people, cumulants(min(held, 1 - 2.0**-53)), cumulants(absent), step, _REACH / step, absent)
 
 
 def laplace_law(people: int, rate: float, draws: int = 1, scale: float = 1.0) -> CountLaw:

@@ -33,6 +33,7 @@ class Purpose(IntEnum):
     SPARSE_MATRIX = 10
     SPARSE_CODE = 11
     SPARSE_ESTIMATE = 12
+    SUBSET_PLACES = 13
 
 
 class HashKey(NamedTuple):

@@ -40,29 +40,35 @@ def bit_epsilon(threshold: int) -> Decimal:
         return (Decimal(threshold) / Decimal(2**64 - threshold)).ln() * (1 + Decimal(10) ** -40)
 
 
-def response_threshold(epsilon: Decimal, symbols: int = 2) -> int:
-    """Largest t such that keeping the truth with chance t / 2^64, and else answering uniformly, is ε-private.
+def response_threshold(epsilon: Decimal, symbols: int = 2, own: int = 1) -> int:
+    """Largest t such that telling the truth with chance t / 2^64, and else answering uniformly, is ε-private.
 
-    The chances of a true and of another symbol are then t/2^64 + (1 − t/2^64)/symbols and (1 − t/2^64)/symbols.
+    The truth is one of `own` symbols, each as likely; a uniform answer is any of all `symbols`.
     """
     with localcontext(Context(prec=_PRECISION, rounding=ROUND_FLOOR)):
         grown = min(epsilon, Decimal(200)).exp()  # from 200 on the threshold is 2^64 - 1, whose loss is below 50
-        threshold = min(int((grown - 1) / (grown + symbols - 1) * _TWO64), 2**64 - 1)
-        # Decimal's exp is within one unit of its last digit, 60 digits below what we keep; step back if on the edge.
-        while threshold > 0 and response_epsilon(threshold, symbols) > epsilon:
+        gain = own * (grown - 1)
+        threshold = min(int(gain / (gain + symbols) * _TWO64), 2**64 - 1)
+        # Decimal's exp is within one unit of its last digit, 60 digits below what we keep. Symbols have words that
+        # differ by one in number, which may cost a few steps more.
+        while threshold > 0 and response_epsilon(threshold, symbols, own) > epsilon:
             threshold -= 1
     if threshold == 0:
         raise ParameterError(f"epsilon must be large enough for a 64-bit threshold, got epsilon={epsilon}")
     return threshold
 
 
-def response_epsilon(threshold: int, symbols: int = 2) -> Decimal:
-    """The privacy loss a threshold executes, rounded up: ln(1 + symbols·t / (2^64 − t))."""
+def response_epsilon(threshold: int, symbols: int = 2, own: int = 1) -> Decimal:
+    """The privacy loss a threshold executes, rounded up: ln(1 + t·⌈2^64/own⌉ / ((2^64 − t)·⌊2^64/symbols⌋)).
+
+    A uniform symbol is ⌊word·symbols / 2^64⌋, so that each comes from ⌊2^64/symbols⌋ words at least; and each of a
+    value's own symbols from ⌈2^64/own⌉ words at most.
+    """
     if not 0 < threshold < 2**64:
         raise ParameterError(f"a threshold must be from 1 to 2^64 - 1, got {threshold}")
+    told, lied = threshold * -(-(2**64) // own), (2**64 - threshold) * (2**64 // symbols)
     with localcontext(Context(prec=_PRECISION, rounding=ROUND_CEILING)):
-        loss = (1 + Decimal(symbols * threshold) / Decimal(2**64 - threshold)).ln()
-        return loss * (1 + Decimal(10) ** -40)
+        return (1 + Decimal(told) / Decimal(lied)).ln() * (1 + Decimal(10) ** -40)
 
 
 def bernoulli(words: NDArray[np.uint64], threshold: int) -> NDArray[np.bool_]:

@@ -42,13 +42,14 @@ class TreePlan:
 
 
 def masks_for(epsilon: float) -> int:
-    """The s with the least variance (e^ε − 1 + 2^s)² / ((e^ε − 1)²·(2^s − 1)): about ε·log₂e."""
-    grown = math.expm1(min(epsilon, 50.0))
+    """The number s of masks with the least noise: about ε·log₂e."""
+    return min(range(1, MAX_MASKS + 1), key=lambda masks: noise_of(masks, epsilon))
 
-    def variance(s: int) -> float:
-        return float((grown + 2**s) ** 2 / (grown**2 * (2**s - 1)))
 
-    return min(range(1, MAX_MASKS + 1), key=variance)
+def noise_of(masks: int, epsilon: float) -> float:
+    """The variance that each report adds to the count of a value that its sender does not hold."""
+    grown, symbols = math.expm1(min(epsilon, 50.0)), 1 << masks
+    return (grown + symbols) ** 2 / (grown**2 * (symbols - 1))
 
 
 def plan_tree(bits: int, standard: bool) -> TreePlan:

@@ -1,0 +1,106 @@
+"""Random arrangements of a few values in a circle: the public coins of the `subset` mechanism.
+
+A seed of 64 bits gives an arrangement. Value after value draws one of the places that are left. A *window* is some
+places in a row: over seeds, it holds any set of so many values with the same chance. Draws are made by a mixer of
+32-bit words, so that a browser gets the same ones.
+
+The mixer is `lowbias32` of C. Wellons' search for integer hash functions with little bias.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+
+@njit(inline="always")
+def _mix(word):  # type: ignore[no-untyped-def]
+    word = np.uint32(word ^ (word >> np.uint32(16)))
+    word = np.uint32(word * np.uint32(0x7FEB352D))
+    word = np.uint32(word ^ (word >> np.uint32(15)))
+    word = np.uint32(word * np.uint32(0x846CA68B))
+    return np.uint32(word ^ (word >> np.uint32(16)))
+
+
+@njit(inline="always")
+def _arrange(seed, draws, pool, places):  # type: ignore[no-untyped-def]
+    """The place of every value; `draws` and `pool` are room to work in.
+
+    Twin: tests/reference/subset.py::arrangement.
+    """
+    values = places.shape[0]
+    low, high = np.uint32(seed & np.uint64(0xFFFFFFFF)), np.uint32(seed >> np.uint64(32))
+    for v in range(values):
+        draws[v] = _mix(np.uint32(_mix(np.uint32(low + np.uint32(v))) ^ high))
+        pool[v] = v
+    for v in range(values):
+        left = values - v
+        drawn = np.int64((np.uint64(draws[v]) * np.uint64(left)) >> np.uint64(32))
+        places[v] = pool[drawn]
+        pool[drawn] = pool[left - 1]
+
+
+@njit("void(uint64[::1], uint64[::1], int64, int64[::1])", cache=True, nogil=True)
+def places_of(seeds, items, values, out):  # type: ignore[no-untyped-def]
+    """The place of each item in the arrangement of its own seed. All values are arranged, whichever is asked for."""
+    draws, pool, places = np.empty(values, np.uint32), np.empty(values, np.uint16), np.empty(values, np.uint16)
+    for i in range(seeds.shape[0]):
+        _arrange(seeds[i], draws, pool, places)
+        out[i] = places[items[i]]
+
+
+@njit("void(uint64[::1], int64[::1], int64, int64[::1])", cache=True, nogil=True)
+def add_matches(seeds, starts, size, matches):  # type: ignore[no-untyped-def]
+    """Count for every value the windows it is in, of `size` places from each start on.
+
+    Twin: tests/reference/subset.py::subset_tally.
+    """
+    values = matches.shape[0]
+    draws, pool, places = np.empty(values, np.uint32), np.empty(values, np.uint16), np.empty(values, np.uint16)
+    for i in range(seeds.shape[0]):
+        _arrange(seeds[i], draws, pool, places)
+        start = starts[i]
+        for v in range(values):
+            ahead = places[v] - start
+            ahead += values * (ahead < 0)
+            matches[v] += np.int64(ahead < size)
+
+
+def sample_matches(
+    counts: NDArray[np.int64], truthful: NDArray[np.int64], size: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """The matches of a crowd, drawn without making its reports.
+
+    Parameters
+    ----------
+    counts : array of int
+        For every value the people who hold it.
+    truthful : array of int
+        How many of them name a window with their value; the others name any window.
+    size : int
+        Values in a window.
+    rng : Generator
+        The randomness.
+
+    Notes
+    -----
+    Values are gone through in order, and people are told apart only by how many more values their window takes. Costs
+    about 3·values·size draws, whatever the number of people.
+    """
+    values, room = len(counts), np.arange(size + 1)
+    anywhere, before, after = (np.zeros(size + 1, np.int64) for _ in range(3))
+    anywhere[size] = (counts - truthful).sum()
+    before[size - 1] = truthful.sum()  # one place is taken by the person's own value
+    matches = truthful.copy()
+    for v in range(values):
+        own = rng.multivariate_hypergeometric(before, int(truthful[v]), method="marginals")
+        before -= own
+        # Of the values that are still to come, a window takes each with the same chance.
+        for state, left in ((anywhere, values - v), (before, values - 1 - v), (after, values - v)):
+            taken = rng.binomial(state, np.minimum(room / max(left, 1), 1.0))
+            state -= taken
+            state[:-1] += taken[1:]
+            matches[v] += taken.sum()
+        after += own
+    return matches

@@ -1,0 +1,202 @@
+"""Subset selection: its arrangements, its privacy by enumeration, and its error against the optimum's formula."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.reference import naive
+from tests.reference import subset as twin
+
+from hubbub import Categories, Histogram, Integers, ParameterError, SeededWords, create_survey, mechanism_for
+from hubbub.mechanisms.subset import noise_of
+from hubbub.model.mechanism import run_protocol
+from hubbub.numeric.arrangements import add_matches, places_of
+from hubbub.testing import assert_binomial, assert_same_law, public_seed
+
+
+def survey_of(values: int, epsilon: object, seed: int = 1):
+    """A survey over so many names."""
+    domain = Categories([f"name {k}" for k in range(values)], other=False)
+    return create_survey("list", domain, epsilon, mechanism="subset", public_seed=public_seed(seed))
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(2, 40), st.data())
+def test_arrangement_is_its_twin(seed: int, values: int, data: st.DataObject) -> None:
+    """The kernel arranges as the slow twin does, and counts the matches that it counts."""
+    window = data.draw(st.integers(1, values - 1))
+    places = np.empty(values, np.int64)
+    places_of(np.full(values, seed, np.uint64), np.arange(values, dtype=np.uint64), values, places)
+    assert places.tolist() == twin.arrangement(seed, values)
+    assert sorted(places.tolist()) == list(range(values))
+    matches = np.zeros(values, np.int64)
+    seeds, starts = [seed, seed ^ 1, seed // 3], [0, 1, values - 1]
+    add_matches(np.array(seeds, np.uint64), np.array(starts), window, matches)
+    assert matches.tolist() == twin.subset_tally(seeds, starts, values, window)
+
+
+def test_windows_hold_every_pair_equally_often() -> None:
+    """Over ids, a window that holds one value holds each other one with the chance that the estimates use."""
+    values, window, many = 7, 3, 40_000
+    seeds = np.random.default_rng(1).integers(0, 2**64, many, dtype=np.uint64)
+    places = np.empty((values, many), np.int64)
+    for value in range(values):
+        places_of(seeds, np.full(many, value, np.uint64), values, places[value])
+    for value in range(values):
+        for place in range(values):
+            assert_binomial(int((places[value] == place).sum()), many, 1 / values)
+        for other in range(value):
+            near = (places[other] - places[value]) % values
+            for step in range(1, values):
+                assert_binomial(int((near == step).sum()), many, 1 / (values - 1))
+            both = (places[[value, other]] < window).all(axis=0)
+            assert_binomial(int(both.sum()), many, window * (window - 1) / (values * (values - 1)))
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "2.5", "6"])
+@pytest.mark.parametrize("values", [2, 3, 5, 12])
+def test_privacy_by_enumeration(values: int, epsilon: str) -> None:
+    """For fixed coins the exact chances of every window, counted in words, differ by at most e^ε between any values."""
+    survey = survey_of(values, epsilon)
+    mechanism = mechanism_for(survey)
+    window, threshold = mechanism.window, mechanism.threshold
+    items = np.arange(values, dtype=np.uint64)[:, np.newaxis]
+
+    def starts(third: int, fourth: int) -> list[int]:
+        words = np.array([[3, 5, third, fourth]] * values, np.uint64)
+        return mechanism.randomize(items, words)["start"].tolist()
+
+    def edges(parts: int) -> list[int]:
+        """The least word of each part, and the end."""
+        return [-(-part * 2**64 // parts) for part in range(parts)] + [2**64]
+
+    # The third word says whether the fourth chooses among the windows with the value or among all.
+    chances = [[Fraction(0)] * values for _ in range(values)]
+    for low, high, parts in ((0, threshold - 1, window), (threshold, 2**64 - 1, values)):
+        for first, end in pairwise(edges(parts)):
+            named = starts(low, first)
+            assert named == starts(high, end - 1) == starts(low, end - 1)
+            for value, start in enumerate(named):
+                chances[value][start] += Fraction((high - low + 1) * (end - first), 2**128)
+    assert all(sum(row) == 1 for row in chances)
+    worst = max(one[start] / other[start] for one in chances for other in chances for start in range(values))
+    exact = (Decimal(worst.numerator) / Decimal(worst.denominator)).ln()
+    assert exact <= mechanism.guarantee.epsilon + Decimal("1e-25")
+    assert mechanism.guarantee.epsilon <= Decimal(epsilon)
+
+
+def optimum(values: int, epsilon: float) -> float:
+    """The variance per report of subset selection with the best size of subsets (Ye and Barg 2018)."""
+    best = math.inf
+    for size in range(1, values):
+        weight = size * math.exp(epsilon) + values - size
+        held = size * math.exp(epsilon) / weight
+        absent = held * (size - 1) / (values - 1) + (values - size) / weight * size / (values - 1)
+        best = min(best, absent * (1 - absent) / (held - absent) ** 2)
+    return best
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0, 6.0])
+def test_noise_is_that_of_subset_selection(epsilon: float) -> None:
+    """It is the optimum for every list up to 200."""
+    for values in range(2, 201):
+        window = mechanism_for(survey_of(values, epsilon)).window
+        assert noise_of(values, window, epsilon) == pytest.approx(optimum(values, epsilon), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("values", "epsilon", "variance"), [(2, 1, 0.921), (2, 4, 0.0190), (3, 4, 0.0287), (11, 2, 0.542)]
+)
+def test_error_of_even_crowds(values: int, epsilon: float, variance: float) -> None:
+    """The mean square error of the counts, over seeds, is that of the optimum with its own people's noise."""
+    people, runs, total = 2_000, 200, 0.0
+    held = np.repeat(np.arange(values, dtype=np.uint64), -(-people // values))[:people, np.newaxis]
+    true = np.bincount(held[:, 0].astype(np.int64), minlength=values)
+    for run in range(runs):
+        survey = survey_of(values, epsilon, run)
+        mechanism = mechanism_for(survey)
+        tally = run_protocol(mechanism, held, SeededWords(run).draw(people, 4), survey.survey_id)
+        counts = mechanism.estimate(tally, np.arange(values, dtype=np.uint64)[:, np.newaxis]).counts
+        total += float(((counts - true) ** 2).mean()) / people / runs
+    # 200 runs of at least one free count each: 40 % off would have a chance of 10^-4 with fresh seeds.
+    assert total == pytest.approx(variance, rel=0.35)
+
+
+@pytest.mark.parametrize("values", [2, 5, 12])
+def test_counts_add_up(values: int) -> None:
+    """Every report matches as many values, so that the counts of all sum to the reports."""
+    survey = survey_of(values, "0.5")
+    mechanism = mechanism_for(survey)
+    items = np.random.default_rng(1).integers(0, values, (500, 1), np.uint64)
+    tally = run_protocol(mechanism, items, SeededWords(1).draw(500, 4), survey.survey_id)
+    assert tally.cells.sum() == 500 * mechanism.window
+    counts = mechanism.estimate(tally, np.arange(values, dtype=np.uint64)[:, np.newaxis]).counts
+    assert counts.sum() == pytest.approx(500, abs=1e-9)
+
+
+@pytest.mark.parametrize(("values", "epsilon"), [(5, "0.5"), (7, "1"), (10, "1.5")])
+def test_sampler_draws_the_joint_law(values: int, epsilon: str) -> None:
+    """Matches of several values move together as they do person by person."""
+    survey = survey_of(values, epsilon)
+    mechanism = mechanism_for(survey)
+    counts = np.arange(values, dtype=np.int64) * 4
+    items = np.arange(values, dtype=np.uint64)[:, np.newaxis]
+    crowd, held = Histogram(items, counts), np.repeat(items, counts, axis=0)
+    rng, source = np.random.default_rng(2), SeededWords(3)
+    directions = np.concatenate([np.ones((1, values)), rng.normal(size=(3, values)), np.eye(values)[[0, values - 1]]])
+    drawn = [directions @ mechanism.sample_tally(crowd, rng).cells for _ in range(1_000)]
+    real = [
+        directions @ run_protocol(mechanism, held, source.draw(len(held), 4), survey.survey_id).cells
+        for _ in range(1_000)
+    ]
+    for first, second in zip(np.array(drawn).T, np.array(real).T, strict=True):
+        assert_same_law(first.round(9), second.round(9))
+
+
+def test_sampler_takes_more_people_than_one_draw() -> None:
+    """Two thousand million people are drawn in parts, and counted within six standard errors."""
+    survey = survey_of(6, "1")
+    mechanism = mechanism_for(survey)
+    counts = np.array([10**9, 5 * 10**8, 3 * 10**8, 2 * 10**8, 7, 0], np.int64)
+    items = np.arange(6, dtype=np.uint64)[:, np.newaxis]
+    tally = mechanism.sample_tally(Histogram(items, counts), np.random.default_rng(1))
+    estimates = mechanism.estimate(tally, items)
+    assert tally.count == counts.sum()
+    assert (np.abs(estimates.counts - counts) < 6 * estimates.stderrs).all()
+
+
+def test_influence_is_what_one_report_adds() -> None:
+    """A report that names a window with a value adds the most to its count, and any other the least."""
+    survey = survey_of(9, "1")
+    mechanism = mechanism_for(survey)
+    items = np.arange(9, dtype=np.uint64)[:, np.newaxis]
+    before = run_protocol(mechanism, items, SeededWords(1).draw(9, 4), survey.survey_id)
+    one = run_protocol(mechanism, items[:1], SeededWords(2).draw(1, 4), survey.survey_id)
+    moved = mechanism.estimate(before + one, items).counts - mechanism.estimate(before, items).counts
+    most, least = mechanism.influence
+    assert np.allclose(moved, np.where(one.cells == 1, most, least))
+
+
+def test_long_lists_are_refused_in_a_sentence() -> None:
+    """Lists of up to 4,096 values; for more there is `tree`."""
+    with pytest.raises(ParameterError, match=r"subset must have a universe of at most 4096 values, got 8192"):
+        create_survey("ids", Integers(13), 1, mechanism="subset")
+    assert mechanism_for(create_survey("ids", Integers(12), 1, mechanism="subset")).window == 1101
+
+
+def test_hash_of_the_id_chooses_the_arrangement() -> None:
+    """The seed of an arrangement is the public hash of the report's id under the key of its purpose."""
+    survey = survey_of(8, "1")
+    mechanism = mechanism_for(survey)
+    words = np.array([[11, 12, 0, 0]], np.uint64)
+    key = naive.half_sip_hash(survey.public_seed[:8], (13).to_bytes(4, "little") + survey.public_seed[8:])
+    hashed = naive.half_sip_hash(key, (11 | 12 << 64).to_bytes(16, "little"))
+    places = twin.arrangement(int.from_bytes(hashed, "little"), 8)
+    for value in range(8):
+        assert mechanism.randomize(np.array([[value]], np.uint64), words)["start"][0] == places[value]
