@@ -194,11 +194,14 @@ class TestDefaults:
         survey = answer(hubbub_cli("find", "-", *options, stdin="1\n" * 20))["survey"]
         assert survey["delta"] == "0.000000001"
 
-    @pytest.mark.parametrize("domain", ["integers:1", "integers:20", "integers:21", "text:4"])
-    def test_the_mechanism_is_tree(self, hubbub_cli: Cli, domain: str) -> None:
-        """The mechanism is tree, pure, whatever the domain."""
+    @pytest.mark.parametrize(
+        ("domain", "mechanism"),
+        [("integers:1", "subset"), ("integers:20", "tree"), ("integers:21", "tree"), ("text:4", "tree")],
+    )
+    def test_the_mechanism_follows_from_the_domain(self, hubbub_cli: Cli, domain: str, mechanism: str) -> None:
+        """The mechanism is subset for short lists and tree for everything else; both are pure."""
         survey = answer(hubbub_cli("find", "-", "--domain", domain, "--json", stdin="1\n" * 20))["survey"]
-        assert (survey["mechanism"], survey["epsilon"], survey["delta"]) == ("tree", "1", "0")
+        assert (survey["mechanism"], survey["epsilon"], survey["delta"]) == (mechanism, "1", "0")
 
     @pytest.mark.parametrize("epsilon", ["1", "2", "3", "5"])
     def test_what_everyone_holds_is_found(self, hubbub_cli: Cli, epsilon: str) -> None:

@@ -200,3 +200,28 @@ def test_hash_of_the_id_chooses_the_arrangement() -> None:
     places = twin.arrangement(int.from_bytes(hashed, "little"), 8)
     for value in range(8):
         assert mechanism.randomize(np.array([[value]], np.uint64), words)["start"][0] == places[value]
+
+
+@pytest.mark.parametrize(
+    ("domain", "epsilon", "name"),
+    [
+        (Categories(["yes", "no"], other=False), 1, "subset"),
+        (Categories(["yes", "no"]), "0.1", "subset"),
+        (Integers(6), 4, "subset"),
+        (Integers(12), 1, "tree"),  # 4,096 values: less than 1 % would be gained
+        (Integers(12), 8, "subset"),  # above what tree takes
+        (Integers(13), 4, "tree"),
+        (Integers(64), 1, "tree"),
+    ],
+)
+def test_it_is_chosen_where_it_is_better(domain, epsilon: object, name: str) -> None:
+    """Without a name, a survey holds the mechanism with the lower predicted error; a name is taken as it is."""
+    survey = create_survey("list", domain, epsilon)
+    assert survey.mechanism == name
+    if float(str(epsilon)) <= 6:
+        tree = mechanism_for(create_survey("list", domain, epsilon, mechanism="tree"))
+        chosen = mechanism_for(survey)
+        assert chosen.noise_stderr(1_000) <= tree.noise_stderr(1_000)
+        if domain.size <= 4096:
+            listed = mechanism_for(create_survey("list", domain, epsilon, mechanism="subset"))
+            assert (listed.noise_stderr(1_000) <= 0.99 * tree.noise_stderr(1_000)) == (name == "subset")

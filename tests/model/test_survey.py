@@ -106,7 +106,7 @@ def test_the_seed_comes_from_the_system() -> None:
         ({"domain": "integers"}, "domain must be a Domain"),
         (
             {"mechanism": "magic"},
-            "mechanism must be one of tree, jl, bucket, glps, naive-laplace, got mechanism='magic'",
+            "mechanism must be one of tree, subset, jl, bucket, glps, naive-laplace, got mechanism='magic'",
         ),
         ({"mechanism": 3}, "mechanism=3"),
         ({"options": {"calibraton": "tight"}}, "'calibraton'"),
