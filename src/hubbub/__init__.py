@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hubbub.analysis.decode import find_hitters
+    from hubbub.codes.text_code import TextCode
     from hubbub.errors import HubbubError, InputError, ParameterError, PrivacyError, SurveyMismatch, WireError
     from hubbub.mechanisms.registry import create_survey, load_survey, mechanism_for
     from hubbub.model.coded_domain import CodedText, Hostnames, Words
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from hubbub.model.privacy import PrivacyGuarantee
     from hubbub.model.survey import Survey
     from hubbub.model.tally import Tally
-    from hubbub.model.text_code import TextCode
     from hubbub.numeric.randomness import BulkWords, OSWords, ReplayedWords, SeededWords
     from hubbub.simulation.find import find
 
@@ -58,7 +58,7 @@ _HOMES = {
     "SurveyMismatch": "errors",
     "Tally": "model.tally",
     "Text": "model.domain",
-    "TextCode": "model.text_code",
+    "TextCode": "codes.text_code",
     "WireError": "errors",
     "Words": "model.coded_domain",
 }

@@ -86,14 +86,15 @@ def uniform_below(hashes: NDArray[np.uint64], bound: int) -> NDArray[np.int64]:
 
 
 # numba widens sums and XORs to 64 bits: the casts keep them in 32, or no loop would become vector instructions.
+# Inlining is left to LLVM (forceinline): numba's own takes seconds to compile each of these.
 
 
-@njit(inline="always")
+@njit(forceinline=True)
 def _rotate(x, b):  # type: ignore[no-untyped-def]
     return np.uint32((x << np.uint32(b)) | (x >> np.uint32(32 - b)))
 
 
-@njit(inline="always")
+@njit(forceinline=True)
 def _round(v0, v1, v2, v3):  # type: ignore[no-untyped-def]
     v0 = np.uint32(v0 + v1)
     v1 = np.uint32(_rotate(v1, 5) ^ v0)
@@ -108,7 +109,7 @@ def _round(v0, v1, v2, v3):  # type: ignore[no-untyped-def]
     return v0, v1, v2, v3
 
 
-@njit(inline="always")
+@njit(forceinline=True)
 def _four_rounds(v0, v1, v2, v3):  # type: ignore[no-untyped-def]
     v0, v1, v2, v3 = _round(v0, v1, v2, v3)
     v0, v1, v2, v3 = _round(v0, v1, v2, v3)
@@ -116,7 +117,7 @@ def _four_rounds(v0, v1, v2, v3):  # type: ignore[no-untyped-def]
     return _round(v0, v1, v2, v3)
 
 
-@njit(inline="always")
+@njit(forceinline=True)
 def start(low, high):  # type: ignore[no-untyped-def]
     """The four state words before the first message word."""
     return (
@@ -127,7 +128,7 @@ def start(low, high):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(inline="always")
+@njit(forceinline=True)
 def absorb(v0, v1, v2, v3, word):  # type: ignore[no-untyped-def]
     """The state after one more message word."""
     v3 = np.uint32(v3 ^ word)
@@ -136,7 +137,7 @@ def absorb(v0, v1, v2, v3, word):  # type: ignore[no-untyped-def]
     return np.uint32(v0 ^ word), v1, v2, v3
 
 
-@njit(inline="always")
+@njit(forceinline=True)
 def finish(v0, v1, v2, v3, length):  # type: ignore[no-untyped-def]
     """The 64-bit hash of a message of `length` words."""
     v0, v1, v2, v3 = absorb(v0, v1, v2, v3, np.uint32(np.uint32(4 * length) << np.uint32(24)))

@@ -10,12 +10,12 @@ from typing import Final
 import numpy as np
 
 from hubbub.analysis.decode import find_hitters
+from hubbub.codes.shipped import load_code
 from hubbub.errors import InputError, ParameterError
 from hubbub.inputs.columns import read_column
 from hubbub.inputs.encoding import Encoder, tidy_candidates
 from hubbub.mechanisms.registry import DEFAULT_MECHANISM, create_survey, mechanism_for
 from hubbub.model.coded_domain import WIDTHS, CodedText
-from hubbub.model.codes import load_code
 from hubbub.model.domain import Domain
 from hubbub.model.estimates import Answer, Query
 from hubbub.model.mechanism import Items, TallySampler

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hubbub.mechanisms.tree.fingerprint import fingerprint_before
 from hubbub.mechanisms.tree.geometry import TreeGeometry
-from hubbub.mechanisms.tree.plan import TEXT_BROAD, beam_widths, list_widths
+from hubbub.mechanisms.tree.plan import ROW_BITS, TEXT_BROAD, beam_widths, list_widths
 from hubbub.model.estimates import Query
-from hubbub.numeric.text_paths import fingerprint_before
-from hubbub.numeric.tree_kernels import ROW_BITS
 
 _DRAWS = 2_000
 _NORMAL_FROM = 20_000  # people from which the matches of all rows together are as good as normal
@@ -62,8 +61,7 @@ class _Way:
         depths = np.array(tree.plan.depths)
         steps = sorted(set(tree.plan.depths))
         chunks = [tree.plan.chunks[tree.plan.depths.index(depth)] for depth in steps]
-        coded = tree.code is not None
-        beams = beam_widths(tree.beam, steps, chunks, coded)
+        beams = beam_widths(tree.beam, steps, chunks, tree.coded)
         lists = list_widths(chunks)
 
         def need(rows: NDArray[np.bool_], log_chance: float) -> None:
@@ -77,7 +75,7 @@ class _Way:
                 break
             # Inside the beam, among all paths of that depth (the roots are all in it, and far below the root of a text
             # has been noticed), and in the list of its root, among those that parted from it at any depth above …
-            if number > 0 and not (coded and depth > steps[0] + TEXT_BROAD):
+            if number > 0 and not (tree.coded and depth > steps[0] + TEXT_BROAD):
                 need(depths <= depth, math.log(beams[number]) - _LN2 * depth)
             for above in steps[:number]:
                 if 1 << (depth - above) > lists[number]:

@@ -1,46 +1,47 @@
-"""Loops over the bytes of many ASCII strings: the rules of the domains, a text code, decimal numbers.
+"""Loops over the bytes of many ASCII strings: rules of normalisation, and a text code.
 
-Each is the twin of a method in `model`, which says what is right: text_v1, words_v1 and hostnames_v1 of
-`coded_domain`, TextCode.encode, Integers. Strings lie side by side in `data`; `ends` says where each stops. Texts in
-normal form lie in rows of 64 bytes, with their sizes; −1 is a text that the rules refuse.
+Each is the twin of a slow function that says what is right: text_v1, words_v1 and hostnames_v1 of
+`model.coded_domain`, and TextCode.encode. Strings lie side by side in `data`; `ends` says where each stops. Texts in
+normal form lie in rows of 64 bytes, with their sizes; the size −1 marks a text that the rules refuse.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit
 
-from hubbub.model.domain_base import OTHER
-from hubbub.model.text_code import END, ESC, MAX_BYTES
+from hubbub.codes.table import END, ESC, MAX_BYTES
 
 TEXT, WORDS, HOSTNAMES = 0, 1, 2
 
-_OTHER = np.frombuffer(OTHER.encode("ascii"), np.uint8)
 
-
-def _members(characters: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def byte_set(characters: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """A table of the bytes that are among these."""
     table = np.zeros(256, np.bool_)
     table[list(characters.encode("ascii"))] = True
     return table
 
 
-_SPACE = _members("\t\n\v\f\r ")
-_STRIPPED = _members("\t\n\v\f\r \x1c\x1d\x1e\x1f")  # by str.strip, which takes more than a browser
-_LETTER = _members("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
-_OF_A_SCHEME = _LETTER | _members("0123456789+.-")
-_AFTER_A_HOST = _members("/\\?#")
-_OF_AN_ADDRESS = _members("0123456789abcdef:.")
-_NOT_OF_A_HOST = _members("".join(map(chr, range(0x21))) + '\x7f"%<>[]^`{|}')
+_SPACE = byte_set("\t\n\v\f\r ")
+_LETTER = byte_set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+_OF_A_SCHEME = _LETTER | byte_set("0123456789+.-")
+_AFTER_A_HOST = byte_set("/\\?#")
+_OF_AN_ADDRESS = byte_set("0123456789abcdef:.")
+_COLON, _SLASH, _AT, _OPEN, _CLOSE, _DOT, _W = b":/@[].w"
+_NOT_OF_A_HOST = byte_set("".join(map(chr, range(0x21))) + '\x7f"%<>[]^`{|}')
 
 
-@njit(inline="always")
+@njit(forceinline=True)
 def _lower(byte):  # type: ignore[no-untyped-def]
+    """The byte with A to Z made small."""
     return byte + np.uint8(32) if 65 <= byte <= 90 else byte
 
 
-@njit(inline="always")
-def _strip(data, first, end, spaces):  # type: ignore[no-untyped-def]
+@njit(forceinline=True)
+def strip(data, first, end, spaces):  # type: ignore[no-untyped-def]
+    """Where data[first:end] begins and ends without the spaces at both ends; `spaces` is a `byte_set`."""
     while first < end and spaces[data[first]]:
         first += 1
     while first < end and spaces[data[end - 1]]:
@@ -51,38 +52,38 @@ def _strip(data, first, end, spaces):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _host(data, first, end):  # type: ignore[no-untyped-def]
     """Where the host is in a URL; the end comes before the start if there is none."""
-    first, end = _strip(data, first, end, _SPACE)
+    first, end = strip(data, first, end, _SPACE)
     at = first
     if at < end and _LETTER[data[at]]:
         while at < end and _OF_A_SCHEME[data[at]]:
             at += 1
-        at = at + 1 if at < end and data[at] == ord(":") else first
-    if at + 1 < end and data[at] == ord("/") and data[at + 1] == ord("/"):
+        at = at + 1 if at < end and data[at] == _COLON else first
+    if at + 1 < end and data[at] == _SLASH and data[at + 1] == _SLASH:
         first = at + 2
     for at in range(first, end):
         if _AFTER_A_HOST[data[at]]:
             end = at
             break
     for at in range(end - 1, first - 1, -1):
-        if data[at] == ord("@"):
+        if data[at] == _AT:
             first = at + 1
             break
-    if first < end and data[first] == ord("["):
+    if first < end and data[first] == _OPEN:
         at = first + 1
         while at < end and _OF_AN_ADDRESS[_lower(data[at])]:
             at += 1
-        if at < end and data[at] == ord("]") and at > first + 1:
+        if at < end and data[at] == _CLOSE and at > first + 1:
             return first, at + 1 if at + 1 - first <= MAX_BYTES else first - 1
     for at in range(first, end):
-        if data[at] == ord(":"):
+        if data[at] == _COLON:
             end = at
             break
-    while first < end and data[end - 1] == ord("."):
+    while first < end and data[end - 1] == _DOT:
         end -= 1
     while end - first > 4 and _is_www(data, first):
         dots = 0
         for at in range(first + 4, end):
-            dots += data[at] == ord(".")
+            dots += data[at] == _DOT
         if not dots:
             break
         first += 4
@@ -92,35 +93,40 @@ def _host(data, first, end):  # type: ignore[no-untyped-def]
     return first, first - 1 if bad else end
 
 
-@njit(inline="always")
+@njit(forceinline=True)
 def _is_www(data, first):  # type: ignore[no-untyped-def]
+    """Whether four bytes are "www." in any case."""
     for k in range(3):
-        if _lower(data[first + k]) != ord("w"):
+        if _lower(data[first + k]) != _W:
             return False
-    return bool(data[first + 3] == ord("."))
+    return bool(data[first + 3] == _DOT)
 
 
 @njit(cache=True, nogil=True)
-def normalize(rule, data, ends, texts, sizes):  # type: ignore[no-untyped-def]
-    """ASCII strings in normal form by a rule: TEXT, WORDS or HOSTNAMES."""
-    first = 0
+def normalize(rule, data, ends, reserved, texts, sizes):  # type: ignore[no-untyped-def]
+    """Write the normal form of ASCII strings, by the rule TEXT, WORDS or HOSTNAMES, into `texts` and `sizes`.
+
+    `reserved` are the bytes of a text that is refused.
+    """
+    first = np.int64(0)
     for i in range(ends.shape[0]):
         start, end = first, ends[i]
         first = end
         if rule == HOSTNAMES:
             start, end = _host(data, start, end)
         if rule == WORDS:
-            start, end = _strip(data, start, end, _SPACE)
-            _, end = _strip(data, start, min(end, start + MAX_BYTES), _SPACE)
+            start, end = strip(data, start, end, _SPACE)
+            _, end = strip(data, start, min(end, start + MAX_BYTES), _SPACE)
         size = min(end - start, MAX_BYTES)
         for k in range(size):
             texts[i, k] = _lower(data[start + k])
-        if size == _OTHER.shape[0] and np.all(texts[i, :size] == _OTHER):
-            size = -1
-        sizes[i] = size
+        same = size == reserved.shape[0]
+        for k in range(size if same else 0):
+            same &= texts[i, k] == reserved[k]
+        sizes[i] = -1 if same else size
 
 
-@njit(inline="always")
+@njit(forceinline=True)
 def _put(item, top, used, value, size):  # type: ignore[no-untyped-def]
     """Write `size` bits after the first `used` ones of an item of `top` bits; how many are used then."""
     used += size
@@ -133,12 +139,39 @@ def _put(item, top, used, value, size):  # type: ignore[no-untyped-def]
     return used
 
 
+class CodeTables(NamedTuple):
+    """A text code as `encode` takes it.
+
+    Attributes
+    ----------
+    columns : int64 array of 256
+        The column of each byte in the two trees; 0 for a byte that no symbol has.
+    nodes, symbol_at : int32 array, shape (nodes, columns), and int64 array
+        The tree of symbols: the node after each node and byte, or −1, and the symbol that ends in a node, or −1.
+    end_nodes, end_at
+        The same for symbols that end a string, each read backwards.
+    code_words, lengths : int64 arrays, shape (classes, symbols)
+        Code words, most significant bit first, and their bits.
+    next_class, symbol_sizes : int64 arrays
+        The class after each symbol, and the bytes that a symbol stands for (1 for ESC).
+    """
+
+    columns: Any
+    nodes: Any
+    symbol_at: Any
+    end_nodes: Any
+    end_at: Any
+    code_words: Any
+    lengths: Any
+    next_class: Any
+    symbol_sizes: Any
+
+
 @njit(cache=True, nogil=True)
 def encode(code, texts, sizes, width, items):  # type: ignore[no-untyped-def]
-    """The code of each text at the top of an item of zeros; where there is none, or no room, `width` ones.
+    """Write the code of each text to the top of its item, which must be zero; `width` ones where it does not fit.
 
-    A code is (columns of bytes, nodes and symbols of the tree of symbols, those of the tree of reversed ends, code
-    words, their lengths, class after each symbol, bytes of each symbol).
+    `code` is a `CodeTables`. Texts of size −1 have no code.
     """
     columns, nodes, symbol_at, end_nodes, end_at, code_words, lengths, next_class, symbol_sizes = code
     symbols = np.empty(MAX_BYTES + 1, np.int64)
@@ -196,38 +229,3 @@ def encode(code, texts, sizes, width, items):  # type: ignore[no-untyped-def]
             used = _put(items[i], width, used, 1 << 6 | size - at - 1, 7)
             for k in range(at, size):
                 used = _put(items[i], width, used, text[k], 8)
-
-
-@njit(cache=True, nogil=True)
-def cut(data, ends, most, rows):  # type: ignore[no-untyped-def]
-    """The first bytes of each string into a row of zeros."""
-    first = 0
-    for i in range(ends.shape[0]):
-        for k in range(min(ends[i] - first, most)):
-            rows[i, k] = data[first + k]
-        first = ends[i]
-
-
-@njit(cache=True, nogil=True)
-def parse_numbers(data, ends, bits, longest, limbs):  # type: ignore[no-untyped-def]
-    """Decimal numbers as 32-bit limbs, lowest first, in rows of zeros; all `bits` are ones for what is none."""
-    first = 0
-    used = (bits + 31) >> 5
-    highest = np.uint64((1 << (bits - 32 * (used - 1))) - 1)
-    for i in range(ends.shape[0]):
-        start, end = _strip(data, first, ends[i], _STRIPPED)
-        first = ends[i]
-        number = limbs[i]
-        good = 1 <= end - start <= longest
-        for at in range(start, end if good else start):
-            good = good and 48 <= data[at] <= 57
-            digit = np.uint64(data[at]) - np.uint64(48)
-            for k in range(used):
-                digit += np.uint64(number[k]) * np.uint64(10)
-                number[k] = np.uint32(digit & np.uint64(0xFFFFFFFF))
-                digit >>= np.uint64(32)
-            good = good and digit == 0
-        if not good or number[used - 1] > highest:
-            for k in range(used - 1):
-                number[k] = np.uint32(0xFFFFFFFF)
-            number[used - 1] = np.uint32(highest)

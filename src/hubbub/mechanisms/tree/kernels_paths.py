@@ -1,8 +1,4 @@
-"""Items as paths from the root of a binary tree, by a public bijection that leaves no structure in the prefixes.
-
-A path is the bits of an item in a keyed order: first bit first, packed from the top of word 0 downwards and padded
-with zeros. Values that share a prefix (sequential ids!) would share buckets at every depth; after two Feistel rounds
-of the public hash their prefixes are as different as those of random values, and the way back is as short.
+"""The inner loops between items and paths: the bijection of numbers, and the bits of texts.
 
 With N = L·2^c + R (c = ⌈bits/2⌉):  L' = L ⊕ F₁(R),  R' = R ⊕ F₂(L'),  path = R' ‖ L'. The prefix R' depends on
 every bit of N. F_i(x) is the low bits of the hashes of (256·i + j, words of x) for j = 0, 1, …
@@ -12,26 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from hubbub.numeric.hashing import BLOCK, HashKey, absorb, absorb_block, fill_block, finish_block, start
-
-
-def to_paths(key: HashKey, items: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
-    """The path of each item: the bijection, then first bit first."""
-    paths = np.zeros_like(items)
-    _to_paths(np.uint32(key.low), np.uint32(key.high), np.ascontiguousarray(items, np.uint64), bits, paths)
-    return paths
+from hubbub.numeric.hashing import BLOCK, absorb, absorb_block, fill_block, finish_block, start
 
 
-def from_paths(key: HashKey, paths: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
-    """The item of each path: undoes `to_paths`."""
-    items = np.zeros_like(paths)
-    _from_paths(np.uint32(key.low), np.uint32(key.high), np.ascontiguousarray(paths, np.uint64), bits, items)
-    return items
-
-
-@njit(inline="always")
+@njit(forceinline=True)
 def _low_mask(count):  # type: ignore[no-untyped-def]
     """A word with the `count` lowest bits set."""
     if count >= 64:
@@ -39,8 +20,8 @@ def _low_mask(count):  # type: ignore[no-untyped-def]
     return (np.uint64(1) << np.uint64(count)) - np.uint64(1)
 
 
-@njit(inline="always")
-def read_bits(words, start_bit, count):  # type: ignore[no-untyped-def]
+@njit(forceinline=True)
+def _read_bits(words, start_bit, count):  # type: ignore[no-untyped-def]
     """Bits start … start + count − 1 of a little-endian number, count ≤ 64."""
     index = start_bit >> 6
     shift = start_bit & 63
@@ -52,8 +33,8 @@ def read_bits(words, start_bit, count):  # type: ignore[no-untyped-def]
     return value & _low_mask(count)
 
 
-@njit(inline="always")
-def xor_bits(words, start_bit, count, value):  # type: ignore[no-untyped-def]
+@njit(forceinline=True)
+def _xor_bits(words, start_bit, count, value):  # type: ignore[no-untyped-def]
     """XOR the low `count` bits of a value into a little-endian number at a position."""
     value &= _low_mask(count)
     index = start_bit >> 6
@@ -75,7 +56,7 @@ def _feistel(low, high, step, numbers, from_bit, from_count, to_bit, to_count, s
         for k in range(parts):
             size = min(64, from_count - 64 * k)
             for i in range(count):
-                word = read_bits(numbers[i], from_bit + 64 * k, size)
+                word = _read_bits(numbers[i], from_bit + 64 * k, size)
                 halves[0, i] = np.uint32(word & np.uint64(0xFFFFFFFF))
                 halves[1, i] = np.uint32(word >> np.uint64(32))
             absorb_block(state, halves[0], count)
@@ -83,12 +64,12 @@ def _feistel(low, high, step, numbers, from_bit, from_count, to_bit, to_count, s
         finish_block(state, 1 + 2 * parts, hashes, count)
         size = min(64, to_count - 64 * j)
         for i in range(count):
-            xor_bits(numbers[i], to_bit + 64 * j, size, hashes[i])
+            _xor_bits(numbers[i], to_bit + 64 * j, size, hashes[i])
 
 
 @njit(cache=True, nogil=True)
-def _to_paths(low, high, items, bits, paths):  # type: ignore[no-untyped-def]
-    """Twin: tests/reference/naive.py::to_path."""
+def numbers_to_paths(low, high, items, bits, paths):  # type: ignore[no-untyped-def]
+    """Write the path of each item of `bits` bits, under a key (low, high). Twin: tests/reference/naive.py::to_path."""
     width = items.shape[1]
     right = (bits + 1) // 2
     left = bits - right
@@ -97,20 +78,20 @@ def _to_paths(low, high, items, bits, paths):  # type: ignore[no-untyped-def]
     for first in range(0, items.shape[0], BLOCK):
         numbers = items[first : first + BLOCK].copy()
         if left:
-            _feistel(low, high, 1, numbers, 0, right, right, left, *room)
-            _feistel(low, high, 2, numbers, right, left, 0, right, *room)
+            _feistel(low, high, np.int64(1), numbers, np.int64(0), right, right, left, *room)
+            _feistel(low, high, np.int64(2), numbers, right, left, np.int64(0), right, *room)
         for i in range(numbers.shape[0]):  # R' first, then L', from the top down
             path = paths[first + i]
             for k in range((right + 63) >> 6):
                 count = min(64, right - 64 * k)
-                place_bits(path, pad + left + 64 * k, count, read_bits(numbers[i], 64 * k, count))
+                _place_bits(path, pad + left + 64 * k, count, _read_bits(numbers[i], 64 * k, count))
             for k in range((left + 63) >> 6):
                 count = min(64, left - 64 * k)
-                place_bits(path, pad + 64 * k, count, read_bits(numbers[i], right + 64 * k, count))
+                _place_bits(path, pad + 64 * k, count, _read_bits(numbers[i], right + 64 * k, count))
 
 
-@njit(inline="always")
-def place_bits(path, position, count, value):  # type: ignore[no-untyped-def]
+@njit(forceinline=True)
+def _place_bits(path, position, count, value):  # type: ignore[no-untyped-def]
     """XOR bits into a path at a position counted from its last bit: word 0 is the most significant."""
     last = path.shape[0] - 1
     index = position >> 6
@@ -121,8 +102,8 @@ def place_bits(path, position, count, value):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _from_paths(low, high, paths, bits, items):  # type: ignore[no-untyped-def]
-    """Twin: tests/reference/naive.py::from_path."""
+def paths_to_numbers(low, high, paths, bits, items):  # type: ignore[no-untyped-def]
+    """Write the item of each path into items of zeros. Twin: tests/reference/naive.py::from_path."""
     width = paths.shape[1]
     right = (bits + 1) // 2
     left = bits - right
@@ -136,10 +117,50 @@ def _from_paths(low, high, paths, bits, items):  # type: ignore[no-untyped-def]
                 turned[k] = paths[first + i, width - 1 - k]
             for k in range((right + 63) >> 6):
                 count = min(64, right - 64 * k)
-                xor_bits(numbers[i], 64 * k, count, read_bits(turned, pad + left + 64 * k, count))
+                _xor_bits(numbers[i], 64 * k, count, _read_bits(turned, pad + left + 64 * k, count))
             for k in range((left + 63) >> 6):
                 count = min(64, left - 64 * k)
-                xor_bits(numbers[i], right + 64 * k, count, read_bits(turned, pad + 64 * k, count))
+                _xor_bits(numbers[i], right + 64 * k, count, _read_bits(turned, pad + 64 * k, count))
         if left:
-            _feistel(low, high, 2, numbers, right, left, 0, right, *room)
-            _feistel(low, high, 1, numbers, 0, right, right, left, *room)
+            _feistel(low, high, np.int64(2), numbers, right, left, np.int64(0), right, *room)
+            _feistel(low, high, np.int64(1), numbers, np.int64(0), right, right, left, *room)
+
+
+@njit(cache=True, nogil=True)
+def texts_to_paths(items, hashes, width, places, runs, out):  # type: ignore[no-untyped-def]
+    """Write the path of each item into paths of zeros. Twin: tests/reference/naive.py::text_path.
+
+    Parameters
+    ----------
+    items : uint64 array, shape (n, words of an item)
+        Codes, at the top of `width` bits.
+    hashes : uint64 array
+        The hash of each item; its top bits are the fingerprint.
+    width : int
+    places : int64 array
+        Where the bits of the fingerprint go.
+    runs : int64 array
+        Where the bits of the code go, as in `fingerprint.code_runs`.
+    out : uint64 array, shape (n, words of a path)
+    """
+    for i in range(items.shape[0]):
+        for k in range(runs.shape[0]):
+            first, code, count = runs[k]
+            value = _read_bits(items[i], width - code - count, count)
+            _place_bits(out[i], 64 * out.shape[1] - first - count, count, value)
+        for k in range(places.shape[0]):
+            _place_bits(out[i], 64 * out.shape[1] - places[k] - 1, 1, (hashes[i] >> np.uint64(63 - k)) & np.uint64(1))
+
+
+@njit(cache=True, nogil=True)
+def paths_to_texts(paths, width, runs, out):  # type: ignore[no-untyped-def]
+    """Write the code in each path into items of zeros; arguments as in `texts_to_paths`."""
+    for i in range(paths.shape[0]):
+        for k in range(runs.shape[0]):
+            first, code, count = runs[k]
+            index = first >> 6
+            offset = first & 63
+            value = paths[i, index] << np.uint64(offset)
+            if offset + count > 64:
+                value |= paths[i, index + 1] >> np.uint64(64 - offset)
+            _xor_bits(out[i], width - code - count, count, value >> np.uint64(64 - count))

@@ -1,9 +1,12 @@
-"""The inner loops of the tree mechanism's decoder: buckets, and one step of a beam. Reports are in `tree_reports`.
+"""The inner loops of a search: buckets, and one step down the tree. Reports are in `kernels_reports`.
 
 A row of the tree is (depth, chunk): it looks at the first `depth` bits of a path. Its bucket is the top bits of a
 hash of the first depth − chunk bits and the row's number, XORed with the last `chunk` bits: brothers share a block of
 buckets, so that one hash serves all of them, and paths with equal chunks (a text that has ended goes on as zeros)
 still spread over all buckets. Where the chunk is as wide as a bucket there is no hash.
+
+Small functions have `forceinline`, so that loops become vector instructions; numba's own inlining compiles for minutes.
+Whole numbers that start at a constant are cast: a literal would make numba compile what it is given to once more.
 """
 
 from __future__ import annotations
@@ -15,78 +18,50 @@ from numba import njit
 
 from hubbub.numeric.hashing import absorb, finish, start
 
-ROW_BITS = 24
-MASK_BITS = 20
-MAX_MASKS = 8
-_SMALL_ROOT, _ROOT_GAP = 8, 40.0  # paths, nats
-EVIDENCE_FROM, EVIDENCE_TO, EVIDENCE_STEPS = 10, 50, 32  # the table of evidence, in standard errors
+SMALL_ROOT = 8
+"""A root with so few paths in the beam keeps all of them."""
+
+ROOT_GAP = 40.0
+"""A path that is less likely than the best of its root by more than so many nats is hopeless."""
+
+EVIDENCE_FROM, EVIDENCE_TO, EVIDENCE_STEPS = 10, 50, 32
+"""The table of evidence: from −10 to 50 standard errors, in steps of 1/32."""
 
 
-@njit(inline="always")
-def _low32(word):  # type: ignore[no-untyped-def]
-    return np.uint32(word & np.uint64(0xFFFFFFFF))
-
-
-@njit(inline="always")
-def _high32(word):  # type: ignore[no-untyped-def]
-    return np.uint32(word >> np.uint64(32))
-
-
-@njit(inline="always")
-def chunk_bits(path, from_bit, count):  # type: ignore[no-untyped-def]
-    """Bits from_bit … from_bit + count − 1 of a path, counted from its first bit, count ≤ 20."""
-    index = from_bit >> 6
-    offset = from_bit & 63
-    value = path[index] << np.uint64(offset)
-    if offset + count > 64:
-        value |= path[index + 1] >> np.uint64(64 - offset)
-    return value >> np.uint64(64 - count)
-
-
-@njit(inline="always")
-def _parent_bucket(low, high, path, parent_mask, row, chunk, bucket_bits):  # type: ignore[no-untyped-def]
-    """The bucket of the brother whose chunk is 0."""
-    if chunk == bucket_bits:
-        return np.uint64(0)
-    v0, v1, v2, v3 = start(low, high)
-    words = path.shape[0]
-    for k in range(words):
-        word = path[k] & parent_mask[k]
-        v0, v1, v2, v3 = absorb(v0, v1, v2, v3, _low32(word))
-        v0, v1, v2, v3 = absorb(v0, v1, v2, v3, _high32(word))
-    v0, v1, v2, v3 = absorb(v0, v1, v2, v3, np.uint32(row))
-    hashed = finish(v0, v1, v2, v3, 2 * words + 1)
-    return hashed >> np.uint64(64 - bucket_bits)
-
-
-@njit(inline="always")
-def _bucket(low, high, path, parent_mask, row, depth, chunk, bucket_bits):  # type: ignore[no-untyped-def]
-    base = _parent_bucket(low, high, path, parent_mask, row, chunk, bucket_bits)
-    if chunk == 0:
-        return base
-    return base ^ chunk_bits(path, depth - chunk, chunk)
-
-
-@njit(cache=True, nogil=True)
-def buckets(low, high, paths, parent_mask, row, depth, chunk, bucket_bits, out):  # type: ignore[no-untyped-def]
-    """The bucket of each path in one row. Twin: tests/reference/naive.py::tree_bucket."""
-    for i in range(paths.shape[0]):
-        out[i] = _bucket(low, high, paths[i], parent_mask, row, depth, chunk, bucket_bits)
-
-
-class Step(NamedTuple):
-    """What one step of a search needs to know of the tree; the rows of the next depth are those it asks.
+class Rows(NamedTuple):
+    """The rows of a tree, as kernels take them.
 
     Attributes
     ----------
     low, high : uint32
         The key of the buckets.
-    parent_masks : uint64 array, shape (all rows, words of a path)
+    parent_masks : uint64 array, shape (rows, words of a path)
         The bits of a path that each row hashes.
-    rows : int64 array
+    depths, chunks : int64 arrays
+        Bits of a path that each row looks at, and how many of the last of them are not hashed.
+    bucket_bits : int
+        Bits of a bucket's number.
+    """
+
+    low: Any
+    high: Any
+    parent_masks: Any
+    depths: Any
+    chunks: Any
+    bucket_bits: int
+
+
+class Step(NamedTuple):
+    """What one step of a search needs to know; the rows of the next depth are those it asks.
+
+    Attributes
+    ----------
+    tree : Rows
+        All rows.
+    asked : int64 array
         Rows of the next depth.
-    depth, chunk, bucket_bits : int
-        Bits of a path down to the next depth, those of them that are new, and bits of a bucket's number.
+    depth, chunk : int
+        Bits of a path down to the next depth, and those of them that are new.
     evidence : float32 array
         For text: bits of evidence of a score, from −EVIDENCE_FROM to EVIDENCE_TO standard errors in steps of
         1/EVIDENCE_STEPS. Empty where paths are ranked by their scores.
@@ -102,13 +77,10 @@ class Step(NamedTuple):
         1 / people down to the next depth, and matches for each person of a score.
     """
 
-    low: Any
-    high: Any
-    parent_masks: Any
-    rows: Any
+    tree: Rows
+    asked: Any
     depth: int
     chunk: int
-    bucket_bits: int
     evidence: Any
     per_error: Any
     after: Any
@@ -120,26 +92,80 @@ class Step(NamedTuple):
     per_match: float
 
 
-@njit(inline="always")
+class Children(NamedTuple):
+    """Room for children that are kept: int64 places (parent · 2^chunk + chunk), and float32 scores and ranks."""
+
+    places: Any
+    scores: Any
+    ranks: Any
+
+
+@njit(forceinline=True)
+def _low32(word):  # type: ignore[no-untyped-def]
+    """The low half of a word."""
+    return np.uint32(word & np.uint64(0xFFFFFFFF))
+
+
+@njit(forceinline=True)
+def _high32(word):  # type: ignore[no-untyped-def]
+    """The high half of a word."""
+    return np.uint32(word >> np.uint64(32))
+
+
+@njit(forceinline=True)
+def chunk_bits(path, from_bit, count):  # type: ignore[no-untyped-def]
+    """Bits from_bit … from_bit + count − 1 of a path, counted from its first bit, count ≤ 20."""
+    index = from_bit >> 6
+    offset = from_bit & 63
+    value = path[index] << np.uint64(offset)
+    if offset + count > 64:
+        value |= path[index + 1] >> np.uint64(64 - offset)
+    return value >> np.uint64(64 - count)
+
+
+@njit(forceinline=True)
+def _parent_bucket(tree, row, path):  # type: ignore[no-untyped-def]
+    """The bucket, in one of the `Rows`, of the brother of a path whose chunk is 0."""
+    if tree.chunks[row] == tree.bucket_bits:
+        return np.uint64(0)
+    v0, v1, v2, v3 = start(tree.low, tree.high)
+    words = path.shape[0]
+    for k in range(words):
+        word = path[k] & tree.parent_masks[row, k]
+        v0, v1, v2, v3 = absorb(v0, v1, v2, v3, _low32(word))
+        v0, v1, v2, v3 = absorb(v0, v1, v2, v3, _high32(word))
+    v0, v1, v2, v3 = absorb(v0, v1, v2, v3, np.uint32(row))
+    hashed = finish(v0, v1, v2, v3, 2 * words + 1)
+    return hashed >> np.uint64(64 - tree.bucket_bits)
+
+
+@njit(cache=True, nogil=True)
+def buckets(tree, row, paths, out):  # type: ignore[no-untyped-def]
+    """Write the bucket of each path in one of the `Rows`. Twin: tests/reference/naive.py::tree_bucket."""
+    chunk = tree.chunks[row]
+    for i in range(paths.shape[0]):
+        out[i] = _parent_bucket(tree, row, paths[i])
+        if chunk > 0:
+            out[i] ^= chunk_bits(paths[i], tree.depths[row] - chunk, chunk)
+
+
+@njit(forceinline=True)
 def _own_score(path, step, levels, caps, chunk):  # type: ignore[no-untyped-def]
     """What the rows of the next depth say of one child, each at most its cap."""
     own = np.float32(0)
-    for k in range(step.rows.shape[0]):
-        row = step.rows[k]
-        base = _parent_bucket(step.low, step.high, path, step.parent_masks[row], row, step.chunk, step.bucket_bits)
-        own += min(levels[row, np.int64(base) ^ chunk], caps[k])
+    for k in range(step.asked.shape[0]):
+        row = step.asked[k]
+        own += min(levels[row, np.int64(_parent_bucket(step.tree, row, path)) ^ chunk], caps[k])
     return own
 
 
-@njit(inline="always")
+@njit(forceinline=True)
 def _own_scores(path, step, levels, caps, own):  # type: ignore[no-untyped-def]
     """What the rows of the next depth say of each child, each at most its cap. Returns the largest."""
     many = 1 << step.chunk
-    for k in range(step.rows.shape[0]):
-        row = step.rows[k]
-        base = np.int64(
-            _parent_bucket(step.low, step.high, path, step.parent_masks[row], row, step.chunk, step.bucket_bits)
-        )
+    for k in range(step.asked.shape[0]):
+        row = step.asked[k]
+        base = np.int64(_parent_bucket(step.tree, row, path))
         level = levels[row]
         if k == 0:
             for c in range(many):
@@ -153,7 +179,7 @@ def _own_scores(path, step, levels, caps, own):  # type: ignore[no-untyped-def]
     return best
 
 
-@njit(inline="always")
+@njit(forceinline=True)
 def evidence_bits(score, per_error, evidence):  # type: ignore[no-untyped-def]
     """Bits of evidence of a score, by the table; beyond its ends in a straight line."""
     place = score * per_error + np.float32(EVIDENCE_FROM * EVIDENCE_STEPS)
@@ -161,21 +187,33 @@ def evidence_bits(score, per_error, evidence):  # type: ignore[no-untyped-def]
     return evidence[index] + (place - np.float32(index)) * (evidence[index + 1] - evidence[index])
 
 
-@njit(inline="always")
+@njit(forceinline=True)
 def _rank(score, used, step):  # type: ignore[no-untyped-def]
+    """The score itself, or for a text code the evidence of it in bits less the code bits used."""
     if step.evidence.shape[0] == 0:
         return score
     return evidence_bits(score, step.per_error, step.evidence) - used
 
 
 @njit(cache=True, nogil=True)
-def expand(step, levels, caps, paths, scores, nodes, used, out_scores, out_ranks):  # type: ignore[no-untyped-def]
+def expand(step, levels, caps, front, out_scores, out_ranks):  # type: ignore[no-untyped-def]
     """Score (that of the parent plus what each row of the next depth says) and rank of all children of each path.
 
-    What a row says counts up to a cap; paths are lists of equal length, with one line of caps for each list. Both are
-    −∞ for children that the code does not have. A rank is the score, or for a text code the evidence in bits less the
-    code bits used. Twin: tests/reference/naive.py::tree_children.
+    Parameters
+    ----------
+    step : Step
+    levels : float32 array, shape (rows, buckets)
+        What every row says of every bucket.
+    caps : float32 array, shape (lists, asked rows)
+        The most that a row may say. The paths are lists of equal length, with one line of caps for each.
+    front : Front
+        The parents.
+    out_scores, out_ranks : float32 arrays, shape (parents, 2^chunk)
+        Both are −∞ for children that the code does not have. See `_rank`.
+
+    Twin: tests/reference/naive.py::tree_children.
     """
+    paths, scores, nodes, used = front
     many = 1 << step.chunk
     for i in range(paths.shape[0]):
         own_caps = caps[i * caps.shape[0] // paths.shape[0]]
@@ -200,23 +238,38 @@ def expand(step, levels, caps, paths, scores, nodes, used, out_scores, out_ranks
 
 
 @njit(cache=True, nogil=True)
-def grow(  # type: ignore[no-untyped-def]
-    step, levels, caps, paths, scores, nodes, used, root_shift, quota, cut, needed, places, out_scores, out_ranks
-):
-    """The children that `expand` ranks at or above the cut: place (parent · 2^chunk + chunk), score and rank.
+def grow(step, levels, caps, front, root_shift, quota, cut, needed, out):  # type: ignore[no-untyped-def]
+    """Keep the children that `expand` ranks at or above the cut. Returns how many, and how many the quota turned away.
 
-    Only the `quota` best under one root (the first bits of a path), whose paths stand side by side. Returns how many
-    there are and how many more the quota turned away. The outputs must have room for all children. `needed` has, for
-    each number of code bits used, a score that no child with a lower one can reach the cut with: most children are
-    turned away by that alone.
+    Parameters
+    ----------
+    step, levels, front
+        As in `expand`. Paths with one root stand side by side.
+    caps : float32 array
+        The most that each of the asked rows may say.
+    root_shift : uint64
+        The first word of a path, shifted right by this, is the number of its root.
+    quota : int
+        How many are kept under one root: the best.
+    cut : float32
+        The least rank.
+    needed : float32 array
+        For each number of code bits used, a score below which no child can reach the cut: that alone turns most
+        children away.
+    out : Children
+        Where they go, in order. Must have room for all children.
+
+    Twin: tests/reference/naive.py::best_under_each_root.
     """
+    paths, scores, nodes, used = front
+    places, out_scores, out_ranks = out
     many = 1 << step.chunk
     own = np.empty(many, np.float32)
     last = needed.shape[0] - 1
-    filled, first, turned_away = 0, 0, 0
+    filled, first, turned_away = np.int64(0), np.int64(0), np.int64(0)
     for i in range(paths.shape[0]):
         if i > 0 and paths[i, 0] >> root_shift != paths[i - 1, 0] >> root_shift:
-            filled, more = _close_root(step, places, out_scores, out_ranks, first, filled, quota)
+            filled, more = _close_root(step, out, first, filled, quota)
             turned_away += more
             first = filled
         if nodes[i] == step.done:
@@ -243,12 +296,13 @@ def grow(  # type: ignore[no-untyped-def]
                 out_scores[filled] = score
                 out_ranks[filled] = rank
                 filled += 1
-    filled, more = _close_root(step, places, out_scores, out_ranks, first, filled, quota)
+    filled, more = _close_root(step, out, first, filled, quota)
     return filled, turned_away + more
 
 
-@njit(inline="always")
+@njit(forceinline=True)
 def _nats(pull, score, rank, step):  # type: ignore[no-untyped-def]
+    """How much a score speaks for a path, less what its code bits speak against it."""
     if step.evidence.shape[0] == 0:
         return pull * score
     used = evidence_bits(score, step.per_error, step.evidence) - rank
@@ -256,14 +310,16 @@ def _nats(pull, score, rank, step):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _close_root(step, places, scores, ranks, first, end, quota):  # type: ignore[no-untyped-def]
-    """Of a root's paths keep those that are not hopeless beside its best one, and of these the best, up to a quota.
+def _close_root(step, kept_children, first, end, quota):  # type: ignore[no-untyped-def]
+    """Of one root's children (from `first` to `end`) keep those that are not hopeless, and of these the best.
 
-    Returns where they end, and how many the quota turned away. If a value as large as the best path's score is there,
-    each person of a score speaks for its path with `pull` nats, and each code bit against it with ln 2.
+    Returns where they end, and how many the quota turned away. Hopeless is what is far less likely than the best: if a
+    value as large as the best path's score is there, each person of a score speaks for its path with `pull` nats, and
+    each code bit against it with ln 2.
     """
-    if end - first <= _SMALL_ROOT:
-        return end, 0
+    places, scores, ranks = kept_children
+    if end - first <= SMALL_ROOT:
+        return end, np.int64(0)
     largest = first
     for j in range(first + 1, end):
         if ranks[j] > ranks[largest]:
@@ -274,19 +330,45 @@ def _close_root(step, places, scores, ranks, first, end, quota):  # type: ignore
         best = _nats(pull, scores[largest], ranks[largest], step)
         kept = first
         for j in range(first, end):
-            if _nats(pull, scores[j], ranks[j], step) >= best - _ROOT_GAP:
+            if _nats(pull, scores[j], ranks[j], step) >= best - ROOT_GAP:
                 places[kept], scores[kept], ranks[kept] = places[j], scores[j], ranks[j]
                 kept += 1
         end = kept
     if end - first > quota:
-        return _keep_best(places, scores, ranks, first, end, quota), end - first - quota
-    return end, 0
+        return _keep_best(kept_children, first, end, quota), end - first - quota
+    return end, np.int64(0)
 
 
 @njit(cache=True, nogil=True)
-def _keep_best(places, scores, ranks, first, end, count):  # type: ignore[no-untyped-def]
-    """Move the best ranks of a stretch to its front, in order; where they stop."""
-    least = np.sort(ranks[first:end])[end - first - count]
+def _largest(values, count):  # type: ignore[no-untyped-def]
+    """The count-th largest of some values, by quickselect; they change places. A sort would compile for longer."""
+    low, high, place = 0, values.shape[0] - 1, values.shape[0] - count
+    while low < high:
+        middle = values[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while values[i] < middle:
+                i += 1
+            while values[j] > middle:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if place <= j:
+            high = j
+        elif place >= i:
+            low = i
+        else:
+            break
+    return values[place]
+
+
+@njit(cache=True, nogil=True)
+def _keep_best(kept_children, first, end, count):  # type: ignore[no-untyped-def]
+    """Move the `count` best ranks of a stretch to its front, in order. Returns where they stop."""
+    places, scores, ranks = kept_children
+    least = _largest(ranks[first:end].copy(), count)
     ties = count
     for j in range(first, end):
         ties -= ranks[j] > least
@@ -301,11 +383,13 @@ def _keep_best(places, scores, ranks, first, end, count):  # type: ignore[no-unt
 
 
 @njit(cache=True, nogil=True)
-def share(roots, chunk, wanted, filled, places, scores, ranks):  # type: ignore[no-untyped-def]
+def share(roots, chunk, wanted, filled, kept_children):  # type: ignore[no-untyped-def]
     """Of the first `filled` children keep about as many as wanted, the best of each root, with one quota for all roots.
 
     `roots` has the root of each parent; the children of one root stand side by side. Returns where they end.
+    Twin: tests/mechanisms/test_tree_kernels.py::test_crowded_roots_share_a_beam.
     """
+    places, scores, ranks = kept_children
     firsts = np.empty(filled + 1, np.int64)
     many = 0
     for j in range(filled):
@@ -313,7 +397,7 @@ def share(roots, chunk, wanted, filled, places, scores, ranks):  # type: ignore[
             firsts[many] = j
             many += 1
     firsts[many] = filled
-    low, high = 1, filled  # the largest quota that keeps no more than wanted
+    low, high = np.int64(1), filled  # the largest quota that keeps no more than wanted
     while low < high:
         middle = (low + high + 1) // 2
         total = 0
@@ -327,7 +411,7 @@ def share(roots, chunk, wanted, filled, places, scores, ranks):  # type: ignore[
     for k in range(many):
         first, end = firsts[k], firsts[k + 1]
         if end - first > low:
-            end = _keep_best(places, scores, ranks, first, end, low)
+            end = _keep_best(kept_children, first, end, low)
         for j in range(first, end):
             places[kept], scores[kept], ranks[kept] = places[j], scores[j], ranks[j]
             kept += 1
@@ -335,24 +419,23 @@ def share(roots, chunk, wanted, filled, places, scores, ranks):  # type: ignore[
 
 
 @njit(cache=True, nogil=True)
-def with_chunk(paths, chosen, chunks, depth, chunk, out):  # type: ignore[no-untyped-def]
-    """The chosen paths, each grown by a chunk that ends at `depth`."""
-    for i in range(chosen.shape[0]):
-        for k in range(paths.shape[1]):
-            out[i, k] = paths[chosen[i], k]
-        end = depth - 1  # the last bit of the chunk
-        index = end >> 6
-        shift = 63 - (end & 63)
-        out[i, index] |= np.uint64(chunks[i]) << np.uint64(shift)
-        if shift + chunk > 64:
-            out[i, index - 1] |= np.uint64(chunks[i]) >> np.uint64(64 - shift)
-
-
-@njit(cache=True, nogil=True)
 def log_weights(scores, ranks, some, pulls, bits, per_error, evidence, out):  # type: ignore[no-untyped-def]
     """For each list, ln Σ exp(pull·score)·2^−bits over some of its paths.
 
-    For a text code (evidence is not empty) code bits come to the bits: they are the evidence less the rank.
+    Parameters
+    ----------
+    scores, ranks : float32 arrays, shape (lists, paths)
+    some : int64 array, shape (lists, some paths)
+        Which of them are summed.
+    pulls : float64 array
+        Nats for each person of a score, for each list.
+    bits : float
+        Bits of prior that all paths have; those of a text code are added: they are the evidence less the rank.
+    per_error, evidence
+        As in `Step`.
+    out : float64 array
+        One sum for each list; −∞ where there is nothing to sum.
+
     Twin: tests/reference/naive.py::log_weight.
     """
     ln2 = np.log(2.0)
