@@ -182,6 +182,16 @@ def progress(label: str, total: int, unit: str) -> Iterator[Callable[[int], None
         yield lambda step: bar.advance(task, step)
 
 
+def say_if_compiling(mechanism: str) -> None:
+    """One line on stderr if the search has to be compiled first, which takes a while, once."""
+    if mechanism != "tree":
+        return
+    from hubbub.mechanisms.tree.kernels import are_compiled
+
+    if not are_compiled():
+        typer.echo("hubbub: compiling once, about 12 s", err=True)
+
+
 def visible(text: str) -> str:
     r"""The text with everything that could move a cursor or colour a terminal spelled out.
 

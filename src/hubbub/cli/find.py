@@ -23,6 +23,7 @@ from hubbub.cli.common import (
     print_table,
     progress,
     read_names,
+    say_if_compiling,
 )
 from hubbub.errors import InputError, ParameterError
 
@@ -146,6 +147,7 @@ def find_in(
         domain, people.count, epsilon, delta, DEFAULT_MECHANISM if mechanism is None else mechanism, options, seed
     )
     encoder = Encoder(domain, people.missing, with_truth)
+    say_if_compiling(survey.mechanism)
     with progress("Reporting", people.count, "people") as advance:
         items = encoded(people, encoder, advance)
         answer = run_survey(survey, items, words_for(seed), query, candidates, all_candidates)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from hubbub.codes.table import END, ESC, MAX_BYTES
+from hubbub.jit import inlined, inner, kernel
 
 TEXT, WORDS, HOSTNAMES = 0, 1, 2
 
@@ -33,13 +33,13 @@ _COLON, _SLASH, _AT, _OPEN, _CLOSE, _DOT, _W = b":/@[].w"
 _NOT_OF_A_HOST = byte_set("".join(map(chr, range(0x21))) + '\x7f"%<>[]^`{|}')
 
 
-@njit(forceinline=True)
+@inlined
 def _lower(byte):  # type: ignore[no-untyped-def]
     """The byte with A to Z made small."""
     return byte + np.uint8(32) if 65 <= byte <= 90 else byte
 
 
-@njit(forceinline=True)
+@inlined
 def strip(data, first, end, spaces):  # type: ignore[no-untyped-def]
     """Where data[first:end] begins and ends without the spaces at both ends; `spaces` is a `byte_set`."""
     while first < end and spaces[data[first]]:
@@ -49,7 +49,7 @@ def strip(data, first, end, spaces):  # type: ignore[no-untyped-def]
     return first, end
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _host(data, first, end):  # type: ignore[no-untyped-def]
     """Where the host is in a URL; the end comes before the start if there is none."""
     first, end = strip(data, first, end, _SPACE)
@@ -93,7 +93,7 @@ def _host(data, first, end):  # type: ignore[no-untyped-def]
     return first, first - 1 if bad else end
 
 
-@njit(forceinline=True)
+@inlined
 def _is_www(data, first):  # type: ignore[no-untyped-def]
     """Whether four bytes are "www." in any case."""
     for k in range(3):
@@ -102,7 +102,7 @@ def _is_www(data, first):  # type: ignore[no-untyped-def]
     return bool(data[first + 3] == _DOT)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def normalize(rule, data, ends, reserved, texts, sizes):  # type: ignore[no-untyped-def]
     """Write the normal form of ASCII strings, by the rule TEXT, WORDS or HOSTNAMES, into `texts` and `sizes`.
 
@@ -126,16 +126,16 @@ def normalize(rule, data, ends, reserved, texts, sizes):  # type: ignore[no-unty
         sizes[i] = -1 if same else size
 
 
-@njit(forceinline=True)
+@inlined
 def _put(item, top, used, value, size):  # type: ignore[no-untyped-def]
-    """Write `size` bits after the first `used` ones of an item of `top` bits; how many are used then."""
+    """Write `size` bits of a uint64 after the first `used` bits of an item of `top` bits. Returns used + size."""
     used += size
     shift = top - used
     index = shift >> 6
     shift &= 63
-    item[index] |= np.uint64(value) << np.uint64(shift)
+    item[index] |= value << np.uint64(shift)
     if shift + size > 64:
-        item[index + 1] |= np.uint64(value) >> np.uint64(64 - shift)
+        item[index + 1] |= value >> np.uint64(64 - shift)
     return used
 
 
@@ -167,7 +167,7 @@ class CodeTables(NamedTuple):
     symbol_sizes: Any
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def encode(code, texts, sizes, width, items):  # type: ignore[no-untyped-def]
     """Write the code of each text to the top of its item, which must be zero; `width` ones where it does not fit.
 
@@ -216,16 +216,16 @@ def encode(code, texts, sizes, width, items):  # type: ignore[no-untyped-def]
             if width & 63:
                 items[i, width >> 6] = (np.uint64(1) << np.uint64(width & 63)) - np.uint64(1)
             continue
-        used, at, state = 0, 0, 0
+        used, at, state = np.int64(0), 0, 0
         for k in range(tail):
             symbol = symbols[k]
-            used = _put(items[i], width, used, code_words[state, symbol], lengths[state, symbol])
+            used = _put(items[i], width, used, np.uint64(code_words[state, symbol]), lengths[state, symbol])
             if symbol == ESC:
-                used = _put(items[i], width, used, text[at], 9)
+                used = _put(items[i], width, used, np.uint64(text[at]), np.int64(9))
             at += symbol_sizes[symbol]
             state = next_class[symbol]
         if tail < count:
-            used = _put(items[i], width, used, code_words[state, ESC], lengths[state, ESC])
-            used = _put(items[i], width, used, 1 << 6 | size - at - 1, 7)
+            used = _put(items[i], width, used, np.uint64(code_words[state, ESC]), lengths[state, ESC])
+            used = _put(items[i], width, used, np.uint64(1 << 6 | size - at - 1), np.int64(7))
             for k in range(at, size):
-                used = _put(items[i], width, used, text[k], 8)
+                used = _put(items[i], width, used, np.uint64(text[k]), np.int64(8))

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hubbub.codes.bulk import encode_texts, normalize_ascii
 from hubbub.codes.kernels import byte_set, strip
+from hubbub.jit import kernel
 from hubbub.model.coded_domain import CodedText
 from hubbub.model.domain import Integers, Text
 from hubbub.model.domain_base import OTHER, Domain
@@ -126,7 +126,7 @@ def _encode(domain: CodedText, strings: _Strings) -> Items:
     return encode_texts(domain.code, texts, sizes, domain.width)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _cut_rows(data, ends, most, rows):  # type: ignore[no-untyped-def]
     """Write the first bytes of each string, at most `most`, into a row of zeros. Twin: Text.encode."""
     first = np.int64(0)
@@ -136,7 +136,7 @@ def _cut_rows(data, ends, most, rows):  # type: ignore[no-untyped-def]
         first = ends[i]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _parse_numbers(data, ends, bits, longest, limbs):  # type: ignore[no-untyped-def]
     """Write decimal numbers as 32-bit limbs, lowest first, into rows of zeros. Twin: Integers.encode.
 

@@ -4,9 +4,6 @@ A row of the tree is (depth, chunk): it looks at the first `depth` bits of a pat
 hash of the first depth − chunk bits and the row's number, XORed with the last `chunk` bits: brothers share a block of
 buckets, so that one hash serves all of them, and paths with equal chunks (a text that has ended goes on as zeros)
 still spread over all buckets. Where the chunk is as wide as a bucket there is no hash.
-
-Small functions have `forceinline`, so that loops become vector instructions; numba's own inlining compiles for minutes.
-Whole numbers that start at a constant are cast: a literal would make numba compile what it is given to once more.
 """
 
 from __future__ import annotations
@@ -14,8 +11,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from hubbub.jit import inlined, inner, is_compiled, kernel
 from hubbub.numeric.hashing import absorb, finish, start
 
 SMALL_ROOT = 8
@@ -100,38 +97,38 @@ class Children(NamedTuple):
     ranks: Any
 
 
-@njit(forceinline=True)
+@inlined
 def _low32(word):  # type: ignore[no-untyped-def]
     """The low half of a word."""
     return np.uint32(word & np.uint64(0xFFFFFFFF))
 
 
-@njit(forceinline=True)
+@inlined
 def _high32(word):  # type: ignore[no-untyped-def]
     """The high half of a word."""
     return np.uint32(word >> np.uint64(32))
 
 
-@njit(forceinline=True)
-def chunk_bits(path, from_bit, count):  # type: ignore[no-untyped-def]
-    """Bits from_bit … from_bit + count − 1 of a path, counted from its first bit, count ≤ 20."""
+@inlined
+def chunk_bits(paths, i, from_bit, count):  # type: ignore[no-untyped-def]
+    """Bits from_bit … from_bit + count − 1 of path i, counted from its first bit, count ≤ 20."""
     index = from_bit >> 6
     offset = from_bit & 63
-    value = path[index] << np.uint64(offset)
+    value = paths[i, index] << np.uint64(offset)
     if offset + count > 64:
-        value |= path[index + 1] >> np.uint64(64 - offset)
+        value |= paths[i, index + 1] >> np.uint64(64 - offset)
     return value >> np.uint64(64 - count)
 
 
-@njit(forceinline=True)
-def _parent_bucket(tree, row, path):  # type: ignore[no-untyped-def]
-    """The bucket, in one of the `Rows`, of the brother of a path whose chunk is 0."""
+@inlined
+def _parent_bucket(tree, row, paths, i):  # type: ignore[no-untyped-def]
+    """The bucket, in one of the `Rows`, of the brother of path i whose chunk is 0."""
     if tree.chunks[row] == tree.bucket_bits:
         return np.uint64(0)
     v0, v1, v2, v3 = start(tree.low, tree.high)
-    words = path.shape[0]
+    words = paths.shape[1]
     for k in range(words):
-        word = path[k] & tree.parent_masks[row, k]
+        word = paths[i, k] & tree.parent_masks[row, k]
         v0, v1, v2, v3 = absorb(v0, v1, v2, v3, _low32(word))
         v0, v1, v2, v3 = absorb(v0, v1, v2, v3, _high32(word))
     v0, v1, v2, v3 = absorb(v0, v1, v2, v3, np.uint32(row))
@@ -139,33 +136,33 @@ def _parent_bucket(tree, row, path):  # type: ignore[no-untyped-def]
     return hashed >> np.uint64(64 - tree.bucket_bits)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def buckets(tree, row, paths, out):  # type: ignore[no-untyped-def]
     """Write the bucket of each path in one of the `Rows`. Twin: tests/reference/naive.py::tree_bucket."""
     chunk = tree.chunks[row]
     for i in range(paths.shape[0]):
-        out[i] = _parent_bucket(tree, row, paths[i])
+        out[i] = _parent_bucket(tree, row, paths, i)
         if chunk > 0:
-            out[i] ^= chunk_bits(paths[i], tree.depths[row] - chunk, chunk)
+            out[i] ^= chunk_bits(paths, i, tree.depths[row] - chunk, chunk)
 
 
-@njit(forceinline=True)
-def _own_score(path, step, levels, caps, chunk):  # type: ignore[no-untyped-def]
-    """What the rows of the next depth say of one child, each at most its cap."""
+@inlined
+def _own_score(paths, i, step, levels, caps, chunk):  # type: ignore[no-untyped-def]
+    """What the rows of the next depth say of one child of path i, each at most its cap."""
     own = np.float32(0)
     for k in range(step.asked.shape[0]):
         row = step.asked[k]
-        own += min(levels[row, np.int64(_parent_bucket(step.tree, row, path)) ^ chunk], caps[k])
+        own += min(levels[row, np.int64(_parent_bucket(step.tree, row, paths, i)) ^ chunk], caps[k])
     return own
 
 
-@njit(forceinline=True)
-def _own_scores(path, step, levels, caps, own):  # type: ignore[no-untyped-def]
-    """What the rows of the next depth say of each child, each at most its cap. Returns the largest."""
+@inlined
+def _own_scores(paths, i, step, levels, caps, own):  # type: ignore[no-untyped-def]
+    """Write what the rows of the next depth say of each child of path i, each at most its cap. Returns the largest."""
     many = 1 << step.chunk
     for k in range(step.asked.shape[0]):
         row = step.asked[k]
-        base = np.int64(_parent_bucket(step.tree, row, path))
+        base = np.int64(_parent_bucket(step.tree, row, paths, i))
         level = levels[row]
         if k == 0:
             for c in range(many):
@@ -179,7 +176,7 @@ def _own_scores(path, step, levels, caps, own):  # type: ignore[no-untyped-def]
     return best
 
 
-@njit(forceinline=True)
+@inlined
 def evidence_bits(score, per_error, evidence):  # type: ignore[no-untyped-def]
     """Bits of evidence of a score, by the table; beyond its ends in a straight line."""
     place = score * per_error + np.float32(EVIDENCE_FROM * EVIDENCE_STEPS)
@@ -187,7 +184,7 @@ def evidence_bits(score, per_error, evidence):  # type: ignore[no-untyped-def]
     return evidence[index] + (place - np.float32(index)) * (evidence[index + 1] - evidence[index])
 
 
-@njit(forceinline=True)
+@inlined
 def _rank(score, used, step):  # type: ignore[no-untyped-def]
     """The score itself, or for a text code the evidence of it in bits less the code bits used."""
     if step.evidence.shape[0] == 0:
@@ -195,7 +192,7 @@ def _rank(score, used, step):  # type: ignore[no-untyped-def]
     return evidence_bits(score, step.per_error, step.evidence) - used
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def expand(step, levels, caps, front, out_scores, out_ranks):  # type: ignore[no-untyped-def]
     """Score (that of the parent plus what each row of the next depth says) and rank of all children of each path.
 
@@ -222,11 +219,11 @@ def expand(step, levels, caps, front, out_scores, out_ranks):  # type: ignore[no
                 out_scores[i, c] = -np.inf
                 out_ranks[i, c] = -np.inf
             if scores[i] > -np.inf:
-                only = np.int64(chunk_bits(paths[i], step.depth - step.chunk, step.chunk))
-                out_scores[i, only] = scores[i] + _own_score(paths[i], step, levels, own_caps, only)
+                only = np.int64(chunk_bits(paths, i, step.depth - step.chunk, step.chunk))
+                out_scores[i, only] = scores[i] + _own_score(paths, i, step, levels, own_caps, only)
                 out_ranks[i, only] = _rank(out_scores[i, only], used[i], step)
             continue
-        _own_scores(paths[i], step, levels, own_caps, out_scores[i])
+        _own_scores(paths, i, step, levels, own_caps, out_scores[i])
         for c in range(many):
             if step.done >= 0 and step.after[nodes[i], c] < 0:
                 out_scores[i, c] = -np.inf
@@ -237,7 +234,7 @@ def expand(step, levels, caps, front, out_scores, out_ranks):  # type: ignore[no
             out_ranks[i, c] = _rank(out_scores[i, c], spent, step)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def grow(step, levels, caps, front, root_shift, quota, cut, needed, out):  # type: ignore[no-untyped-def]
     """Keep the children that `expand` ranks at or above the cut. Returns how many, and how many the quota turned away.
 
@@ -273,8 +270,8 @@ def grow(step, levels, caps, front, root_shift, quota, cut, needed, out):  # typ
             turned_away += more
             first = filled
         if nodes[i] == step.done:
-            only = np.int64(chunk_bits(paths[i], step.depth - step.chunk, step.chunk))
-            score = scores[i] + _own_score(paths[i], step, levels, caps, only)
+            only = np.int64(chunk_bits(paths, i, step.depth - step.chunk, step.chunk))
+            score = scores[i] + _own_score(paths, i, step, levels, caps, only)
             rank = _rank(score, used[i], step)
             if rank >= cut:
                 places[filled] = i * many + only
@@ -282,7 +279,7 @@ def grow(step, levels, caps, front, root_shift, quota, cut, needed, out):  # typ
                 out_ranks[filled] = rank
                 filled += 1
             continue
-        best = _own_scores(paths[i], step, levels, caps, own)
+        best = _own_scores(paths, i, step, levels, caps, own)
         least = needed[min(np.int64(used[i]), last)] - scores[i]
         if best < least:
             continue
@@ -300,7 +297,7 @@ def grow(step, levels, caps, front, root_shift, quota, cut, needed, out):  # typ
     return filled, turned_away + more
 
 
-@njit(forceinline=True)
+@inlined
 def _nats(pull, score, rank, step):  # type: ignore[no-untyped-def]
     """How much a score speaks for a path, less what its code bits speak against it."""
     if step.evidence.shape[0] == 0:
@@ -309,7 +306,7 @@ def _nats(pull, score, rank, step):  # type: ignore[no-untyped-def]
     return pull * score - np.log(2.0) * used
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _close_root(step, kept_children, first, end, quota):  # type: ignore[no-untyped-def]
     """Of one root's children (from `first` to `end`) keep those that are not hopeless, and of these the best.
 
@@ -339,7 +336,7 @@ def _close_root(step, kept_children, first, end, quota):  # type: ignore[no-unty
     return end, np.int64(0)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _largest(values, count):  # type: ignore[no-untyped-def]
     """The count-th largest of some values, by quickselect; they change places. A sort would compile for longer."""
     low, high, place = 0, values.shape[0] - 1, values.shape[0] - count
@@ -364,7 +361,7 @@ def _largest(values, count):  # type: ignore[no-untyped-def]
     return values[place]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _keep_best(kept_children, first, end, count):  # type: ignore[no-untyped-def]
     """Move the `count` best ranks of a stretch to its front, in order. Returns where they stop."""
     places, scores, ranks = kept_children
@@ -382,7 +379,7 @@ def _keep_best(kept_children, first, end, count):  # type: ignore[no-untyped-def
     return kept
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def share(roots, chunk, wanted, filled, kept_children):  # type: ignore[no-untyped-def]
     """Of the first `filled` children keep about as many as wanted, the best of each root, with one quota for all roots.
 
@@ -418,7 +415,7 @@ def share(roots, chunk, wanted, filled, kept_children):  # type: ignore[no-untyp
     return kept
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def log_weights(scores, ranks, some, pulls, bits, per_error, evidence, out):  # type: ignore[no-untyped-def]
     """For each list, ln Σ exp(pull·score)·2^−bits over some of its paths.
 
@@ -455,3 +452,8 @@ def log_weights(scores, ranks, some, pulls, bits, per_error, evidence, out):  # 
             if weights[j] > most - 40:
                 total += np.exp(weights[j] - most)
         out[i] = most + np.log(total) if most > -np.inf else -np.inf
+
+
+def are_compiled() -> bool:
+    """Whether the disk has what a search needs; if not, the first one takes a dozen seconds longer."""
+    return is_compiled(grow)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hubbub.jit import inlined, inner, kernel
 from hubbub.mechanisms.tree.kernels import chunk_bits
 from hubbub.mechanisms.tree.plan import MASK_BITS, ROW_BITS
 from hubbub.numeric.hashing import BLOCK, absorb_block, fill_block, finish_block, start
@@ -58,14 +58,14 @@ class _Room(NamedTuple):
     halves: Any
 
 
-@njit(forceinline=True)
+@inlined
 def _halve(word, halves, i):  # type: ignore[no-untyped-def]
     """Write the two halves of word i."""
     halves[0, i] = np.uint32(word & np.uint64(0xFFFFFFFF))
     halves[1, i] = np.uint32(word >> np.uint64(32))
 
 
-@njit(forceinline=True)
+@inlined
 def _parity(word):  # type: ignore[no-untyped-def]
     """The parity of the low 20 bits of a word, which has no others."""
     word ^= word >> np.uint64(16)
@@ -74,7 +74,7 @@ def _parity(word):  # type: ignore[no-untyped-def]
     return (np.uint64(0x6996) >> (word & np.uint64(15))) & np.uint64(1)
 
 
-@njit(forceinline=True)
+@inlined
 def _mask(coins, j, i, bucket_mask):  # type: ignore[no-untyped-def]
     """Mask j of report i."""
     if j < 2:
@@ -82,7 +82,7 @@ def _mask(coins, j, i, bucket_mask):  # type: ignore[no-untyped-def]
     return (coins[1 + (j - 2) // 3, i] >> np.uint64(MASK_BITS * ((j - 2) % 3))) & bucket_mask
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _draw_coins(how, ids, room, rows, drawn, first):  # type: ignore[no-untyped-def]
     """The row of each report of a block, and the hashes with its masks. Twin: tests/reference/naive.py::tree_coins.
 
@@ -112,7 +112,7 @@ def _draw_coins(how, ids, room, rows, drawn, first):  # type: ignore[no-untyped-
         rows[first + i] = row
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _find_buckets(tree, paths, rows, room, hashes):  # type: ignore[no-untyped-def]
     """Write the bucket of each path of a block, in the row of its own of the tree's `Rows`, into `hashes`."""
     state, halves = room
@@ -132,11 +132,11 @@ def _find_buckets(tree, paths, rows, room, hashes):  # type: ignore[no-untyped-d
         chunk = tree.chunks[rows[i]]
         base = hashes[i] >> np.uint64(64 - tree.bucket_bits) if chunk < tree.bucket_bits else np.uint64(0)
         if chunk > 0:
-            base ^= chunk_bits(paths[i], tree.depths[rows[i]] - chunk, chunk)
+            base ^= chunk_bits(paths, i, tree.depths[rows[i]] - chunk, chunk)
         hashes[i] = base
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def randomize(how, tree, paths, words, keep, out):  # type: ignore[no-untyped-def]
     """Write one symbol for each path. Twin: tests/reference/naive.py::tree_symbol.
 
@@ -168,7 +168,7 @@ def randomize(how, tree, paths, words, keep, out):  # type: ignore[no-untyped-de
             out[first + i] = np.uint8(symbol * truth + other * (np.uint64(1) - truth))
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _sort_by_row(rows, coins, said, count, many, out_rows, out_coins, out_said):  # type: ignore[no-untyped-def]
     """Write the first `count` reports in the order of their rows, of which there are `many`."""
     starts = np.zeros(many + 1, np.int64)
@@ -184,7 +184,7 @@ def _sort_by_row(rows, coins, said, count, many, out_rows, out_coins, out_said):
             out_coins[k, place] = coins[k, i]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _spread(how, rows, coins, said, first, count, flips, places):  # type: ignore[no-untyped-def]
     """For some reports and every c the place ⊕ c_i·mask_i in all sums, doubled, plus 1 where ⟨c,y⟩ is odd."""
     bucket_mask = (np.uint64(1) << np.uint64(how.bucket_bits)) - np.uint64(1)
@@ -199,7 +199,7 @@ def _spread(how, rows, coins, said, first, count, flips, places):  # type: ignor
                 places[(1 << j) + c, i] = places[c, i] ^ flips[i]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def accumulate(how, ids, symbols, sums, counts):  # type: ignore[no-untyped-def]
     """Add (−1)^⟨c,y⟩ at ⊕ c_i·mask_i for every c ≠ 0. Twin: tests/reference/naive.py::tree_tally.
 

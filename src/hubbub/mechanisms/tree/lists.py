@@ -75,5 +75,5 @@ def _weight(
     bits = float(walk.tree.codec.unranked_bits(walk.depths.bits[number]))
     table, per_error = walk.evidence(number)
     found = np.empty(len(scores))
-    kernels.log_weights(scores, ranks, some, pulls, bits, per_error, table, found)
+    kernels.log_weights(scores, ranks, np.ascontiguousarray(some), pulls, bits, per_error, table, found)
     return np.asarray(found - costs * walk.depths.people[: number + 1].sum())
