@@ -11,7 +11,7 @@ from tests.reference import naive
 
 from hubbub.codes.automaton import build_automaton
 from hubbub.mechanisms.base import Request
-from hubbub.mechanisms.tree import ENTRY, Tree, kernels
+from hubbub.mechanisms.tree import ENTRY, Tree, kernels, kernels_beam
 from hubbub.mechanisms.tree.levels import TreeLevels
 from hubbub.mechanisms.tree.paths import Front
 from hubbub.mechanisms.tree.walk import Walk
@@ -135,27 +135,27 @@ def check_grow(walk: Walk, number: int, levels: TreeLevels, caps: np.ndarray, fr
     children = list(zip(roots.tolist(), scores.ravel().tolist(), ranks.ravel().tolist(), strict=True))
     ruled_out = 0
     for quota, cut in cases:
-        out = kernels.Children(
+        out = kernels_beam.Children(
             np.empty(ranks.size, np.int64), np.empty(ranks.size, np.float32), np.empty(ranks.size, np.float32)
         )
         needed = walk.needed_scores(number, cut)
         own_caps = caps[walk.depths.rows[number]].astype(np.float32)
         shift = np.uint64(64 - walk.depths.bits[0])
-        filled, turned_away = kernels.grow(
+        filled, turned_away = kernels_beam.grow(
             step, levels.estimates, own_caps, front, shift, quota, np.float32(cut), needed, out
         )
         expected, beyond = naive.best_under_each_root(
             children,
             quota,
             max(cut, -1e30),
-            kernels.SMALL_ROOT,
+            kernels_beam.SMALL_ROOT,
             lambda best: naive.hopeless_gap(
                 best,
                 float(walk.depths.people[: number + 1].sum()),
                 tree.absent,
                 tree.true,
                 1 / (tree.gain * tree.symbols),
-                kernels.ROOT_GAP,
+                kernels_beam.ROOT_GAP,
             ),
         )
         assert out.places[:filled].tolist() == expected
@@ -351,7 +351,7 @@ def test_crowded_roots_share_a_beam(wanted: int) -> None:
         of_root.setdefault(int(roots[place >> 2]), []).append(place)
     quotas = [q for q in range(1, 91) if sum(min(len(some), q) for some in of_root.values()) <= wanted]
     quota = max(quotas, default=1)
-    kept = kernels.share(roots, 2, wanted, 90, kernels.Children(places, scores, ranks))
+    kept = kernels_beam.share(roots, 2, wanted, 90, kernels_beam.Children(places, scores, ranks))
     left = places[:kept].tolist()
     assert left == sorted(left)
     for root, some in of_root.items():

@@ -186,7 +186,7 @@ def say_if_compiling(mechanism: str) -> None:
     """One line on stderr if the search has to be compiled first, which takes a while, once."""
     if mechanism != "tree":
         return
-    from hubbub.mechanisms.tree.kernels import are_compiled
+    from hubbub.mechanisms.tree.kernels_beam import are_compiled
 
     if not are_compiled():
         typer.echo("hubbub: compiling once, about 12 s", err=True)

@@ -11,8 +11,8 @@ JL-HH, which scores every value of the universe.
 Read on in this order: `plan` and `parameters` (the shape of a tree), `paths` with `fingerprint` (items as paths),
 `geometry` (where paths lie, and what a count means), `levels` and `fit` (what a tally says, and what it says of values
 together), `search` with `walk`, `beam`, `text_beam` and `lists` (down the tree), `accept` (what is real), `limits`
-(what can be found), `beside` (candidates next to what was found). The inner loops are in `kernels`, `kernels_reports`
-and `kernels_paths`, and only these need numba. No module imports this one.
+(what can be found), `beside` (candidates next to what was found). The inner loops are in `kernels`, `kernels_beam`,
+`kernels_paths` and `kernels_reports`, and only these need numba. No module imports this one.
 """
 
 from __future__ import annotations

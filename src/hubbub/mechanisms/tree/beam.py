@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.mechanisms.tree import kernels
+from hubbub.mechanisms.tree import kernels_beam
 from hubbub.mechanisms.tree.levels import TreeLevels
 from hubbub.mechanisms.tree.paths import Front
 from hubbub.mechanisms.tree.plan import beam_widths, root_quotas
@@ -63,7 +63,7 @@ class Beam(ABC):
         """The highest rank at which the beam may end."""
 
     @abstractmethod
-    def thinned(self, front: Front, chunk: int, wanted: int, filled: int, out: kernels.Children) -> int:
+    def thinned(self, front: Front, chunk: int, wanted: int, filled: int, out: kernels_beam.Children) -> int:
         """Thin out children where there are many more than wanted. Returns how many of the first ones stay."""
 
     def best_paths(self) -> Front:
@@ -99,7 +99,7 @@ class Beam(ABC):
         sample = np.sort(sample[sample > -np.inf])[::-1]
         # Memory that is not written to costs nothing.
         room = len(front.paths) << chunk
-        out = kernels.Children(np.empty(room, np.int64), np.empty(room, np.float32), np.empty(room, np.float32))
+        out = kernels_beam.Children(np.empty(room, np.int64), np.empty(room, np.float32), np.empty(room, np.float32))
         shift, quota = np.uint64(64 - self.walk.depths.bits[0]), self._quotas[number]
         own_caps = caps[self.walk.depths.rows[number]].astype(np.float32)
         reach = int(wanted * crowding)
@@ -107,7 +107,9 @@ class Beam(ABC):
             cut = sample[reach // every] if reach // every < len(sample) else np.float32(-np.inf)
             cut = min(cut, self.highest_cut(number))
             needed = self.walk.needed_scores(number, float(cut))
-            filled, turned_away = kernels.grow(step, levels.estimates, own_caps, front, shift, quota, cut, needed, out)
+            filled, turned_away = kernels_beam.grow(
+                step, levels.estimates, own_caps, front, shift, quota, cut, needed, out
+            )
             if filled >= 0.8 * wanted or reach // every >= len(sample):
                 break
             reach = max(wanted + turned_away, 2 * reach)
@@ -133,7 +135,7 @@ class NumberBeam(Beam):
         """Any."""
         return np.float32(np.inf)
 
-    def thinned(self, front: Front, chunk: int, wanted: int, filled: int, out: kernels.Children) -> int:  # noqa: ARG002
+    def thinned(self, front: Front, chunk: int, wanted: int, filled: int, out: kernels_beam.Children) -> int:  # noqa: ARG002
         """All: the quotas have thinned them."""
         return filled
 

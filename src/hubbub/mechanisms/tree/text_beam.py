@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.mechanisms.tree import kernels
+from hubbub.mechanisms.tree import kernels, kernels_beam
 from hubbub.mechanisms.tree.beam import MAX_ROOTS, Beam, Roots
 from hubbub.mechanisms.tree.levels import TreeLevels
 from hubbub.mechanisms.tree.paths import Front
@@ -52,9 +52,9 @@ class TextBeam(Beam):
         known = self.walk.tree.codec.unranked_bits(self.walk.depths.bits[number])
         return np.float32(known - math.log2(self.widths[number]) - _BELOW)
 
-    def thinned(self, front: Front, chunk: int, wanted: int, filled: int, out: kernels.Children) -> int:
+    def thinned(self, front: Front, chunk: int, wanted: int, filled: int, out: kernels_beam.Children) -> int:
         """Many paths are high because of what their roots have in common: the roots share the beam."""
-        return int(kernels.share(self.walk.root_of(front.paths), chunk, wanted, filled, out))
+        return int(kernels_beam.share(self.walk.root_of(front.paths), chunk, wanted, filled, out))
 
     def best_root(self, front: Front) -> Roots:
         """The root with the most evidence; without any, that of the best path."""
