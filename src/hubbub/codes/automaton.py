@@ -74,13 +74,12 @@ class CodeAutomaton:
         `is_code` says of each bit of the chunk whether it belongs to the code. The other bits change nothing.
         """
         if is_code not in self._jumps:
-            chunk, nodes = len(is_code), len(self.next)
-            after = np.repeat(np.arange(nodes, dtype=np.int32)[:, np.newaxis], 1 << chunk, axis=1)
+            after = np.arange(len(self.next), dtype=np.int32)[:, np.newaxis]
             used = np.zeros(after.shape, np.float32)
-            values = np.arange(1 << chunk)
-            for place, of_code in enumerate(is_code):
+            for of_code in is_code:  # each bit makes two chunks of one
+                after, used = np.repeat(after, 2, axis=1), np.repeat(used, 2, axis=1)
                 if of_code:
-                    after, used = self._step(after, used, values >> (chunk - 1 - place) & 1)
+                    after, used = self._step(after, used, np.arange(after.shape[1]) & 1)
             self._jumps[is_code] = Jumps(after, used)
         return self._jumps[is_code]
 

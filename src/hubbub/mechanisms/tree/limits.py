@@ -84,8 +84,12 @@ class _Way:
             need(depths > depth, level - _LN2 * max(length - known - fingerprint, 0))
         self._rows = np.array([rows for rows, _ in needs], np.float64).T
         self._least = np.array([least for _, least in needs])
-        rng = np.random.default_rng(_DRAWS)
-        self._normal = rng.standard_normal((_DRAWS, tree.rows)) if people >= _NORMAL_FROM else None
+        self._rng = np.random.default_rng(_DRAWS)
+        self._normal = self._rng.standard_normal((_DRAWS, tree.rows)) if people >= _NORMAL_FROM else None
+        if self._normal is None:
+            # In small crowds chance decides how many speak of which row.
+            self._sizes = self._rng.multinomial(people, self._shares, _DRAWS)
+            self._state = self._rng.bit_generator.state
 
     def found_chance(self, held: float) -> float:
         """The chance that the search finds the value if so many hold it."""
@@ -93,10 +97,8 @@ class _Way:
         chance = tree.absent + held / max(people, 1) * (tree.true - tree.absent)
         # The same draws every time, so that the chance rises with the holders.
         if self._normal is None:
-            rng = np.random.default_rng(_DRAWS)
-            # In small crowds chance decides how many speak of which row.
-            sizes = rng.multinomial(people, self._shares, _DRAWS)
-            return self._passing(rng.binomial(sizes, chance), sizes)
+            self._rng.bit_generator.state = self._state
+            return self._passing(self._rng.binomial(self._sizes, chance), self._sizes)
         expected = people * self._shares
         return self._passing(expected * chance + self._normal * np.sqrt(expected * chance * (1 - chance)), expected)
 

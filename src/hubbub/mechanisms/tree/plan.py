@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from hubbub.mechanisms.tree.fingerprint import fingerprint_before, path_bits
@@ -80,6 +81,7 @@ def _ends(shares: list[float]) -> tuple[int, ...]:
     return tuple(ends)
 
 
+@lru_cache(maxsize=4096)  # a plan asks for the same few hundred again and again
 def _edge(log_chance: float) -> float:
     """Standard errors at which the beam ends, if it holds this share of what is there."""
     return max(0.0, normal_quantile_log(min(log_chance, -math.log(2))))
