@@ -93,7 +93,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     assert {"hubbub/py.typed", "hubbub/__init__.pyi", "hubbub-0.1.0.dist-info/licenses/LICENSE"} <= names
     source = [path for path in (ROOT / "src").rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     files = {path.relative_to(ROOT / "src").as_posix() for path in source}
-    assert any(name.startswith("hubbub/model/codes/") and not name.endswith(".py") for name in files)
+    assert any(name.startswith("hubbub/codes/tables/") and not name.endswith(".py") for name in files)
     assert {name for name in names if name.startswith("hubbub/")} == files
 
 

@@ -75,13 +75,13 @@ from code_texts import (
 )
 from code_words import LANGUAGES, Strings, commonest, commonest_of, listed, words_of
 
-from hubbub.analysis.code_bits import measure_code
-from hubbub.analysis.code_fitting import SHAPES, fit_code
+from hubbub.codes.bits import measure_code
+from hubbub.codes.fitting import SHAPES, fit_code
+from hubbub.codes.shipped import CODE_NAMES
+from hubbub.codes.text_code import TextCode
 from hubbub.model.coded_domain import NORMALIZATIONS, WIDTHS
-from hubbub.model.codes import CODE_NAMES
-from hubbub.model.text_code import TextCode
 
-CODES = Path(__file__).parents[1] / "src" / "hubbub" / "model" / "codes"
+CODES = Path(__file__).parents[1] / "src" / "hubbub" / "codes" / "tables"
 
 # The weight of each language in the table for several, where it is not 1: those with letters of their own need more.
 WEIGHTS = {"en": 1.4, "pl": 3.0, "tr": 2.4, "fr": 1.4, "de": 1.4, "nl": 1.1}

@@ -34,9 +34,9 @@ from hubbub import (
     create_survey,
     mechanism_for,
 )
+from hubbub.codes.shipped import load_code
 from hubbub.mechanisms.tree.plan import plan_text_tree
 from hubbub.model.coded_domain import WIDTHS
-from hubbub.model.codes import load_code
 from hubbub.wire.report_batch import encode_batch
 
 FOLDER = Path(__file__).resolve().parents[1] / "tests" / "vectors"

@@ -1,6 +1,7 @@
 """Every public name and its home: what type checkers and editors see, and what `__init__.py` loads from."""
 
 from hubbub.analysis.decode import find_hitters as find_hitters
+from hubbub.codes.text_code import TextCode as TextCode
 from hubbub.errors import HubbubError as HubbubError
 from hubbub.errors import InputError as InputError
 from hubbub.errors import ParameterError as ParameterError
@@ -31,7 +32,6 @@ from hubbub.model.privacy import PrivacyGuarantee as PrivacyGuarantee
 from hubbub.model.question import Question as Question
 from hubbub.model.survey import Survey as Survey
 from hubbub.model.tally import Tally as Tally
-from hubbub.model.text_code import TextCode as TextCode
 from hubbub.numeric.randomness import BulkWords as BulkWords
 from hubbub.numeric.randomness import OSWords as OSWords
 from hubbub.numeric.randomness import ReplayedWords as ReplayedWords

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Final
 
 from hubbub.analysis.decode import answer_question, encode_candidates
+from hubbub.codes.shipped import load_code
 from hubbub.errors import InputError, ParameterError, shown
 from hubbub.inputs.columns import read_column
 from hubbub.inputs.encoding import Encoder, tidy_candidates
@@ -15,7 +16,6 @@ from hubbub.inputs.plain import Value
 from hubbub.mechanisms.registry import plan_survey
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.coded_domain import WIDTHS, CodedText
-from hubbub.model.codes import load_code
 from hubbub.model.domain import Domain
 from hubbub.model.estimates import Answer
 from hubbub.model.question import Question

@@ -11,11 +11,11 @@ import pytest
 from tests.reference.text_code import DATA
 
 from hubbub.cli.domains import parse_domain
+from hubbub.codes.shipped import load_code
+from hubbub.codes.text_code import TextCode
 from hubbub.errors import HubbubError, InputError
 from hubbub.model.coded_domain import WIDTHS, CodedText, Hostnames, Words
-from hubbub.model.codes import load_code
 from hubbub.model.domain import Integers, IPv4, Text
-from hubbub.model.text_code import TextCode
 
 Run = Callable[..., CompletedProcess[str]]
 

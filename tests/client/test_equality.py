@@ -16,7 +16,7 @@ from hubbub import Categories, CodedText, Domain, Hostnames, Integers, IPv4, Tex
 from hubbub.client.domains import read_domain
 from hubbub.client.hashing import derive_key, hash_words
 from hubbub.client.survey import encode_report, read_survey
-from hubbub.model.codes import load_code
+from hubbub.codes.shipped import load_code
 from hubbub.numeric import hashing
 
 texts = st.one_of(

@@ -28,11 +28,13 @@ from typer.testing import CliRunner
 
 from hubbub import Hostnames, Integers, ReplayedWords, SeededWords, Text, create_survey, mechanism_for
 from hubbub.cli.main import app
+from hubbub.codes.shipped import load_code
 from hubbub.collector.serving import serving
 from hubbub.collector.state import Collector
 from hubbub.mechanisms.registry import REGISTRY
+from hubbub.mechanisms.tree.paths import TextPaths
+from hubbub.model.coded_domain import CodedText
 from hubbub.numeric.hashing import Purpose, derive_key, hash_uint64
-from hubbub.numeric.text_paths import path_bits, text_paths
 from hubbub.paper.run import STUDIES
 from hubbub.store.reports import Batch, append
 from hubbub.store.store import Store
@@ -447,8 +449,9 @@ def tree_from_the_page() -> dict[str, str]:
 def coded_path(item: int, width: int, fingerprint: int) -> str:
     """The bits of a path of coded text, by the library."""
     key = derive_key(SEED, Purpose.TREE_FINGERPRINT)
-    path = text_paths(key, np.array([[item]], np.uint64), width, fingerprint)
-    return "".join(f"{word:064b}" for word in path[0].tolist())[: path_bits(fingerprint, width)]
+    codec = TextPaths(key, CodedText(load_code("text"), "text-1", width), fingerprint)
+    path = codec.to_paths(np.array([[item]], np.uint64))
+    return "".join(f"{word:064b}" for word in path[0].tolist())[: codec.bits]
 
 
 def tree_from_the_library() -> dict[str, str]:

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hubbub import Categories, Hostnames, Integers, IPv4, Text, Words
+from hubbub.codes.shipped import load_code
 from hubbub.inputs.encoding import Encoder, Held, tidy_candidates
 from hubbub.model.coded_domain import CodedText
-from hubbub.model.codes import load_code
 from hubbub.model.estimates import Intake
 from hubbub.numeric.bulk_items import encode_items, encode_marked
 

@@ -22,8 +22,8 @@ from hubbub import (
     load_survey,
     mechanism_for,
 )
+from hubbub.mechanisms.tree.fingerprint import path_bits
 from hubbub.mechanisms.tree.plan import masks_for, plan_text_tree, plan_tree
-from hubbub.numeric.text_paths import path_bits
 from hubbub.simulation import population
 from hubbub.simulation.rehearsal import rehearse
 from hubbub.testing import public_seed

@@ -9,7 +9,7 @@ import pytest
 
 from hubbub import Hostnames, Integers, Query, SeededWords, create_survey, find_hitters, mechanism_for
 from hubbub.mechanisms.tree import Tree
-from hubbub.mechanisms.tree.levels import refit
+from hubbub.mechanisms.tree.fit import refit
 from hubbub.model.tally import Tally
 from hubbub.numeric.hashing import hash_uint64
 from hubbub.simulation.rehearsal import rehearse
@@ -91,7 +91,7 @@ def forged_reports(tree: Tree, value: str, row: int, count: int, seed: int):
     """Reports without noise for a value, all of one row: ids are drawn until their coins choose it."""
     ends, share = np.array(tree.plan.ends), np.diff(tree.plan.ends, prepend=0)[row] / 2**24
     words = SeededWords(seed).draw(int(2 * count / share) + 1000, 4)
-    coins = hash_uint64(tree._keys[1], words[:, :2]) >> np.uint64(40)
+    coins = hash_uint64(tree.keys.coins, words[:, :2]) >> np.uint64(40)
     words = words[np.searchsorted(ends, coins.astype(np.int64), side="right") == row][:count]
     words[:, 2] = 0  # the truth is kept
     assert len(words) == count

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from hubbub import Hostnames, Integers, create_survey, mechanism_for
-from hubbub.mechanisms.tree import levels as tree_levels
-from hubbub.mechanisms.tree.levels import TreeLevels, refit, trusted_rows
+from hubbub.mechanisms.tree import fit as tree_fit
+from hubbub.mechanisms.tree.fit import refit, trusted_rows
+from hubbub.mechanisms.tree.levels import TreeLevels
 from hubbub.testing import public_seed
 
 
@@ -15,7 +16,7 @@ class Shared:
     """As much of a tree as `refit` asks for: values whose buckets are given, one row of numbers for each."""
 
     own_noise, symbols = 0.5, 4
-    code: str | None = None  # of numbers; texts have one
+    coded = False  # numbers
 
     def __init__(self, buckets: np.ndarray) -> None:
         self.known = buckets.astype(np.uint64)
@@ -97,7 +98,7 @@ def test_first_rows_that_an_unknown_text_shares_are_left_out(seed: int) -> None:
     levels = TreeLevels(estimates.astype(np.float32), people, 0.4)
     tree = Shared(buckets)
     assert refit(tree, levels, np.zeros((1, 1), np.uint64)).trusted.any(axis=1).all()
-    tree.code = "text"
+    tree.coded = True
     alone = refit(tree, levels, np.zeros((1, 1), np.uint64))
     assert alone.trusted[0].tolist() == [row >= parted for row in range(rows)]
     held = 0.12 * people.sum()
@@ -145,7 +146,7 @@ def test_a_row_that_only_one_of_two_trusts_still_holds_both(seed: int) -> None:
         exact[rows, value] += share * levels.people
 
     def solved(estimates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return tree_levels._least_squares(levels.people, buckets, estimates[rows, buckets], trusted)
+        return tree_fit._least_squares(levels.people, buckets, estimates[rows, buckets], trusted)
 
     found, inflation = solved(exact)
     assert np.allclose(found, shares, rtol=1e-6)
@@ -232,5 +233,5 @@ def test_rows_that_are_too_low_stay() -> None:
 def test_small_rows_are_pooled() -> None:
     """Neighbours together until they have enough people; what is left over joins the last pool; one pool at least."""
     people = np.array([5.0, 1, 2, 2, 9, 1, 1])
-    assert tree_levels._pools(people, 5.0).tolist() == [0, 1, 1, 1, 2, 2, 2]
-    assert tree_levels._pools(people, 100.0).tolist() == [0] * 7
+    assert tree_fit._pools(people, 5.0).tolist() == [0, 1, 1, 1, 2, 2, 2]
+    assert tree_fit._pools(people, 100.0).tolist() == [0] * 7

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.reference import text_code as twin
 
+from hubbub.codes.shipped import CODE_NAMES, load_code
+from hubbub.codes.text_code import TextCode
 from hubbub.errors import ParameterError
 from hubbub.mechanisms.registry import create_survey, load_survey
 from hubbub.model.coded_domain import (
@@ -23,9 +25,7 @@ from hubbub.model.coded_domain import (
     text_v1,
     words_v1,
 )
-from hubbub.model.codes import CODE_NAMES, load_code
 from hubbub.model.domain import OTHER, IPv4, domain_from_json
-from hubbub.model.text_code import TextCode
 
 DOMAINS = [
     Hostnames(),

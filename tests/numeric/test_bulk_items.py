@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tests.model.test_coded_domain import Hostile, anything, odd_text
 from tests.reference import text_code as twin
 
+from hubbub.codes.shipped import load_code
+from hubbub.codes.text_code import TextCode
 from hubbub.model.coded_domain import NORMALIZATIONS, CodedText, Hostnames, Words
-from hubbub.model.codes import load_code
 from hubbub.model.domain import OTHER, Categories, Integers, IPv4, Text
-from hubbub.model.text_code import TextCode
 from hubbub.numeric.bulk_items import encode_items
 
 SHIPPED = [Hostnames(), Words(), Words("tr"), CodedText(load_code("text"), "text-1", 192)]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 DATA = Path(__file__).parents[1] / "data"
-CODES = Path(__file__).parents[2] / "src" / "hubbub" / "model" / "codes"
+CODES = Path(__file__).parents[2] / "src" / "hubbub" / "codes" / "tables"
 
 SHIPPED: dict[str, dict[str, Any]] = {
     path.stem: json.loads(path.read_text("utf-8")) for path in sorted(CODES.glob("*.json"))

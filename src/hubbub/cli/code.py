@@ -15,12 +15,12 @@ import typer
 
 from hubbub.cli.common import AsJSON, command, number, plural, print_json, print_table, progress
 from hubbub.cli.domains import read_code
+from hubbub.codes.shipped import CODE_NAMES
 from hubbub.errors import InputError, ParameterError
 from hubbub.model.coded_domain import NORMALIZATIONS, WIDTHS
-from hubbub.model.codes import CODE_NAMES
 
 if TYPE_CHECKING:
-    from hubbub.model.text_code import TextCode
+    from hubbub.codes.text_code import TextCode
 
 code = typer.Typer(
     name="code",
@@ -54,8 +54,8 @@ def fit(
     hubbub code fit cities.txt -o cities.json --kind words
     hubbub find visits.csv --column city --domain words:cities.json
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
-    from hubbub.analysis.code_bits import measure_code
-    from hubbub.analysis.code_fitting import SHAPES, fit_code, fit_steps
+    from hubbub.codes.bits import measure_code
+    from hubbub.codes.fitting import SHAPES, fit_code, fit_steps
 
     strings, skipped = read_strings(file, kind)
     with progress("Fitting", fit_steps(SHAPES[kind]), "steps") as advance:
@@ -86,7 +86,7 @@ def measure(
     \b
     hubbub code measure hostnames referrers.txt
     """  # noqa: D301
-    from hubbub.analysis.code_bits import measure_code
+    from hubbub.codes.bits import measure_code
 
     rules = kind or (Kind(name.partition("-")[0]) if name in CODE_NAMES else Kind.TEXT)
     strings, skipped = read_strings(file, rules)

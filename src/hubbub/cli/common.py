@@ -121,6 +121,16 @@ def counted(chunks: Iterable[list[T]], advance: Callable[[int], None]) -> Iterat
         advance(len(chunk))
 
 
+def say_if_compiling(mechanism: str) -> None:
+    """One line on stderr if the search has to be compiled first, which takes a while, once."""
+    if mechanism != "tree":
+        return
+    from hubbub.mechanisms.tree.kernels_beam import are_compiled
+
+    if not are_compiled():
+        typer.echo("hubbub: compiling once, about 12 s", err=True)
+
+
 def visible(text: str) -> str:
     r"""The text with everything that could move a cursor or colour a terminal spelled out.
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from hubbub.codes.shipped import CODE_NAMES, LANGUAGES, load_code
+from hubbub.codes.table import MAX_FILE_BYTES
+from hubbub.codes.text_code import TextCode
 from hubbub.errors import InputError, ParameterError
 from hubbub.model.coded_domain import WIDTHS, CodedText
-from hubbub.model.codes import CODE_NAMES, LANGUAGES, load_code
 from hubbub.model.domain import Categories, Domain, Integers, IPv4, Text
-from hubbub.model.text_code import MAX_FILE_BYTES, TextCode
 
 _DOMAINS = (
     "hostnames, words, words:LANGUAGE, text, text:BYTES, integers:BITS, ipv4, categories:FILE, hostnames:FILE, "

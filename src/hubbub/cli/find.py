@@ -8,7 +8,17 @@ from typing import Annotated
 import typer
 
 from hubbub.cli.answers import Found, show, to_json
-from hubbub.cli.common import AllCandidates, AsJSON, Level, command, counted, parse_options, print_json, progress
+from hubbub.cli.common import (
+    AllCandidates,
+    AsJSON,
+    Level,
+    command,
+    counted,
+    parse_options,
+    print_json,
+    progress,
+    say_if_compiling,
+)
 
 DEFAULT_DOMAIN = "text"
 
@@ -69,6 +79,7 @@ def find(
         started = time.perf_counter()
         rehearsal = plan_rehearsal(values, people.count, epsilon, delta, mechanism, options, seed)
         encoder = Encoder(values, people.missing, truth)
+        say_if_compiling(rehearsal.survey.mechanism)
         with progress("Reporting", people.count, "people") as advance:
             answer = rehearsal.ask(question, counted(people.chunks(), advance), encoder)
         found = Found(rehearsal.survey, answer, encoder.truth, time.perf_counter() - started)

@@ -12,10 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from hubbub.codes.shipped import LANGUAGES, load_code
+from hubbub.codes.table import MAX_BYTES
+from hubbub.codes.text_code import TextCode
 from hubbub.errors import ParameterError, shown
-from hubbub.model.codes import LANGUAGES, load_code
 from hubbub.model.domain_base import MAX_BITS, OTHER, Domain, as_text, check_bits, normalize_text
-from hubbub.model.text_code import MAX_BYTES, TextCode
 
 # What String.prototype.trim of a browser takes away; Python's strip() knows other characters.
 _SPACES: Final = (

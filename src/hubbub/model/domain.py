@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from hubbub.codes.text_code import TextCode
 from hubbub.errors import ParameterError, shown
 from hubbub.model.coded_domain import CodedText
 from hubbub.model.domain_base import MAX_BITS, OTHER, Domain, as_text, check_bits, normalize_text
-from hubbub.model.text_code import TextCode
 
 __all__ = [
     "MAX_BITS",

@@ -10,11 +10,12 @@ The mixer is `lowbias32` of C. Wellons' search for integer hash functions with l
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hubbub.jit import inlined, kernel
 
-@njit(inline="always")
+
+@inlined
 def _mix(word):  # type: ignore[no-untyped-def]
     word = np.uint32(word ^ (word >> np.uint32(16)))
     word = np.uint32(word * np.uint32(0x7FEB352D))
@@ -23,7 +24,7 @@ def _mix(word):  # type: ignore[no-untyped-def]
     return np.uint32(word ^ (word >> np.uint32(16)))
 
 
-@njit(inline="always")
+@inlined
 def _arrange(seed, draws, pool, places):  # type: ignore[no-untyped-def]
     """The place of every value; `draws` and `pool` are room to work in.
 
@@ -41,7 +42,7 @@ def _arrange(seed, draws, pool, places):  # type: ignore[no-untyped-def]
         pool[drawn] = pool[left - 1]
 
 
-@njit("void(uint64[::1], uint64[::1], int64, int64[::1])", cache=True, nogil=True)
+@kernel
 def places_of(seeds, items, values, out):  # type: ignore[no-untyped-def]
     """The place of each item in the arrangement of its own seed. All values are arranged, whichever is asked for."""
     draws, pool, places = np.empty(values, np.uint32), np.empty(values, np.uint16), np.empty(values, np.uint16)
@@ -50,7 +51,7 @@ def places_of(seeds, items, values, out):  # type: ignore[no-untyped-def]
         out[i] = places[items[i]]
 
 
-@njit("void(uint64[::1], int64[::1], int64, int64[::1])", cache=True, nogil=True)
+@kernel
 def add_matches(seeds, starts, size, matches):  # type: ignore[no-untyped-def]
     """Count for every value the windows it is in, of `size` places from each start on.
 

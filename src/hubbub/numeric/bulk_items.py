@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hubbub.codes.bulk import encode_texts, normalize_ascii
+from hubbub.codes.kernels import byte_set, strip
+from hubbub.jit import kernel
 from hubbub.model.coded_domain import CodedText
 from hubbub.model.domain import Integers, Text
 from hubbub.model.domain_base import OTHER, Domain
-from hubbub.model.text_code import ESC, MAX_BYTES, TextCode
-from hubbub.numeric import text_kernels
 
 Items = NDArray[np.uint64]
 
-_RULES = {"text-1": text_kernels.TEXT, "words-1": text_kernels.WORDS, "hostnames-1": text_kernels.HOSTNAMES}
 _LONGEST_NUMBER = 155  # digits, as in Integers
+_STRIPPED = byte_set("\t\n\v\f\r \x1c\x1d\x1e\x1f")  # by str.strip, which takes more than a browser
 
 
 def encode_items(domain: Domain, values: Iterable[object]) -> Items:
@@ -100,20 +100,18 @@ class _Strings:
 
 def _cut(domain: Text, strings: _Strings) -> Items:
     rows = np.zeros((len(strings.values), 8 * domain.item_words), np.uint8)
-    text_kernels.cut(strings.data, strings.ends, domain.max_bytes, rows)
+    _cut_rows(strings.data, strings.ends, domain.max_bytes, rows)
     return strings.mend(domain, rows.view("<u8").astype(np.uint64, copy=False))
 
 
 def _parse(domain: Integers, strings: _Strings) -> Items:
     limbs = np.zeros((len(strings.values), 2 * domain.item_words), "<u4")
-    text_kernels.parse_numbers(strings.data, strings.ends, domain.bits, _LONGEST_NUMBER, limbs)
+    _parse_numbers(strings.data, strings.ends, domain.bits, _LONGEST_NUMBER, limbs)
     return strings.mend(domain, limbs.view("<u8").astype(np.uint64, copy=False))
 
 
 def _encode(domain: CodedText, strings: _Strings) -> Items:
-    count = len(strings.values)
-    texts, sizes = np.empty((count, MAX_BYTES), np.uint8), np.empty(count, np.int64)
-    text_kernels.normalize(_RULES[domain.normalization], strings.data, strings.ends, texts, sizes)
+    texts, sizes = normalize_ascii(domain.normalization, strings.data, strings.ends, OTHER.encode("ascii"))
     seen: dict[str, bytes | None] = {}
     for place in strings.odd:
         value = strings.values[place]
@@ -125,48 +123,42 @@ def _encode(domain: CodedText, strings: _Strings) -> Items:
             raw = domain.normal_bytes(value)
         sizes[place] = -1 if raw is None else len(raw)
         texts[place, : len(raw or b"")] = np.frombuffer(raw or b"", np.uint8)
-    items = np.zeros((count, domain.item_words), np.uint64)
-    text_kernels.encode(_tables(domain.code), texts, sizes, domain.width, items)
-    return items
+    return encode_texts(domain.code, texts, sizes, domain.width)
 
 
-@lru_cache(maxsize=8)
-def _tables(code: TextCode) -> tuple[NDArray[Any], ...]:
-    """A code as its kernel takes it."""
-    columns = np.zeros(256, np.int64)  # column 0 is for the bytes that no symbol has
-    used = sorted(set(b"".join(code.symbols)))
-    columns[used] = np.arange(1, len(used) + 1)
-    matches = {code.symbols[index]: index for index in range(2, code.first_end)}
-    ends = {code.symbols[index][::-1]: index for index in range(code.first_end, len(code.symbols))}
-    sizes = [len(symbol) for symbol in code.symbols]
-    sizes[ESC] = 1
-    words = np.array(code.code_words, np.int64)
-    return (
-        columns,
-        *_tree(matches, columns),
-        *_tree(ends, columns),
-        np.ascontiguousarray(words[:, :, 0]),
-        np.ascontiguousarray(words[:, :, 1]),
-        np.array(code.next_class, np.int64),
-        np.array(sizes, np.int64),
-    )
+@kernel
+def _cut_rows(data, ends, most, rows):  # type: ignore[no-untyped-def]
+    """Write the first bytes of each string, at most `most`, into a row of zeros. Twin: Text.encode."""
+    first = np.int64(0)
+    for i in range(ends.shape[0]):
+        for k in range(min(ends[i] - first, most)):
+            rows[i, k] = data[first + k]
+        first = ends[i]
 
 
-def _tree(strings: dict[bytes, int], columns: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The node after each node and column, −1 where no string goes on, and the string that ends in a node, or −1."""
-    after: list[dict[int, int]] = [{}]
-    ending = [-1]
-    for string, index in strings.items():
-        node = 0
-        for byte in string:
-            column = int(columns[byte])
-            if column not in after[node]:
-                after[node][column] = len(after)
-                after.append({})
-                ending.append(-1)
-            node = after[node][column]
-        ending[node] = index
-    nodes = np.full((len(after), int(columns.max()) + 1), -1, np.int32)
-    for node, edges in enumerate(after):
-        nodes[node, list(edges)] = list(edges.values())
-    return nodes, np.array(ending, np.int64)
+@kernel
+def _parse_numbers(data, ends, bits, longest, limbs):  # type: ignore[no-untyped-def]
+    """Write decimal numbers as 32-bit limbs, lowest first, into rows of zeros. Twin: Integers.encode.
+
+    A string that is no number of at most `bits` bits and `longest` digits gets all `bits` ones.
+    """
+    first = np.int64(0)
+    used = (bits + 31) >> 5
+    highest = np.uint64((1 << (bits - 32 * (used - 1))) - 1)
+    for i in range(ends.shape[0]):
+        start, end = strip(data, first, ends[i], _STRIPPED)
+        first = ends[i]
+        number = limbs[i]
+        good = 1 <= end - start <= longest
+        for at in range(start, end if good else start):
+            good = good and 48 <= data[at] <= 57
+            digit = np.uint64(data[at]) - np.uint64(48)
+            for k in range(used):
+                digit += np.uint64(number[k]) * np.uint64(10)
+                number[k] = np.uint32(digit & np.uint64(0xFFFFFFFF))
+                digit >>= np.uint64(32)
+            good = good and digit == 0
+        if not good or number[used - 1] > highest:
+            for k in range(used - 1):
+                number[k] = np.uint32(0xFFFFFFFF)
+            number[used - 1] = np.uint32(highest)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from hubbub.jit import kernel
 
 
 def transform(values: NDArray[np.int64]) -> NDArray[np.int64] | NDArray[np.float64]:
@@ -63,7 +64,7 @@ def sample_signed_characters(
     return plus.reshape(crowds, size), minus.reshape(crowds, size)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _transform_in_place(values):  # type: ignore[no-untyped-def]
     """Twin: tests/reference/naive.py::walsh_hadamard."""
     n = values.shape[0]

@@ -12,10 +12,10 @@ from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hubbub.errors import ParameterError
+from hubbub.jit import inlined, inner, kernel
 
 
 class Purpose(IntEnum):
@@ -89,12 +89,12 @@ def uniform_below(hashes: NDArray[np.uint64], bound: int) -> NDArray[np.int64]:
 # numba widens sums and XORs to 64 bits: the casts keep them in 32, or no loop would become vector instructions.
 
 
-@njit(inline="always")
+@inlined
 def _rotate(x, b):  # type: ignore[no-untyped-def]
     return np.uint32((x << np.uint32(b)) | (x >> np.uint32(32 - b)))
 
 
-@njit(inline="always")
+@inlined
 def _round(v0, v1, v2, v3):  # type: ignore[no-untyped-def]
     v0 = np.uint32(v0 + v1)
     v1 = np.uint32(_rotate(v1, 5) ^ v0)
@@ -109,7 +109,7 @@ def _round(v0, v1, v2, v3):  # type: ignore[no-untyped-def]
     return v0, v1, v2, v3
 
 
-@njit(inline="always")
+@inlined
 def _four_rounds(v0, v1, v2, v3):  # type: ignore[no-untyped-def]
     v0, v1, v2, v3 = _round(v0, v1, v2, v3)
     v0, v1, v2, v3 = _round(v0, v1, v2, v3)
@@ -117,7 +117,7 @@ def _four_rounds(v0, v1, v2, v3):  # type: ignore[no-untyped-def]
     return _round(v0, v1, v2, v3)
 
 
-@njit(inline="always")
+@inlined
 def start(low, high):  # type: ignore[no-untyped-def]
     """The four state words before the first message word."""
     return (
@@ -128,7 +128,7 @@ def start(low, high):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(inline="always")
+@inlined
 def absorb(v0, v1, v2, v3, word):  # type: ignore[no-untyped-def]
     """The state after one more message word."""
     v3 = np.uint32(v3 ^ word)
@@ -137,7 +137,7 @@ def absorb(v0, v1, v2, v3, word):  # type: ignore[no-untyped-def]
     return np.uint32(v0 ^ word), v1, v2, v3
 
 
-@njit(inline="always")
+@inlined
 def finish(v0, v1, v2, v3, length):  # type: ignore[no-untyped-def]
     """The 64-bit hash of a message of `length` words."""
     v0, v1, v2, v3 = absorb(v0, v1, v2, v3, np.uint32(np.uint32(4 * length) << np.uint32(24)))
@@ -153,7 +153,7 @@ def finish(v0, v1, v2, v3, length):  # type: ignore[no-untyped-def]
 BLOCK = 512
 
 
-@njit(cache=True, nogil=True)
+@inner
 def fill_block(state, v0, v1, v2, v3, count):  # type: ignore[no-untyped-def]
     """One state for all messages, of which there are at most BLOCK."""
     for i in range(count):
@@ -163,7 +163,7 @@ def fill_block(state, v0, v1, v2, v3, count):  # type: ignore[no-untyped-def]
         state[3 * BLOCK + i] = v3
 
 
-@njit(cache=True, nogil=True)
+@inner
 def absorb_block(state, words, count):  # type: ignore[no-untyped-def]
     """One more word of every message."""
     for i in range(count):
@@ -174,14 +174,14 @@ def absorb_block(state, words, count):  # type: ignore[no-untyped-def]
         state[3 * BLOCK + i] = v3
 
 
-@njit(cache=True, nogil=True)
+@inner
 def finish_block(state, length, hashes, count):  # type: ignore[no-untyped-def]
     """The hashes of all messages, which have `length` words each; the state stays as it is."""
     for i in range(count):
         hashes[i] = finish(state[i], state[BLOCK + i], state[2 * BLOCK + i], state[3 * BLOCK + i], length)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _hash_rows(low, high, messages, hashes):  # type: ignore[no-untyped-def]
     """Twin: tests/reference/naive.py::half_sip_hash."""
     length = messages.shape[1]

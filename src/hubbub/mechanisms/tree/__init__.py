@@ -8,9 +8,11 @@ rows, so that everybody's report counts towards it.
 It answers in practice the question the paper ends on: whether an efficient local mechanism can be as accurate as
 JL-HH, which scores every value of the universe.
 
-Read on in this order: `geometry` (where values lie), `plan` and `parameters` (the shape of a tree), `levels` (what a
-tally says), `search` with `walk`, `beam` and `lists` (down the tree), `accept` (what is real), `limits` (what can be
-found), `beside` (candidates next to what was found).
+Read on in this order: `plan` and `parameters` (the shape of a tree), `paths` with `fingerprint` (items as paths),
+`geometry` (where paths lie, and what a count means), `levels` and `fit` (what a tally says, and what it says of values
+together), `search` with `walk`, `beam`, `text_beam` and `lists` (down the tree), `accept` (what is real), `limits`
+(what can be found), `beside` (candidates next to what was found). The inner loops are in `kernels`, `kernels_beam`,
+`kernels_paths` and `kernels_reports`, and only these need numba. No module imports this one.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from hubbub.mechanisms import facts, selection
 from hubbub.mechanisms.base import Entry
 from hubbub.mechanisms.checks import check_batch, check_cells, check_items, check_reports
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism, check_tally
+from hubbub.mechanisms.tree import kernels_reports
 from hubbub.mechanisms.tree.beside import beside, sharing_tails
 from hubbub.mechanisms.tree.geometry import TreeGeometry
 from hubbub.mechanisms.tree.levels import TreeLevels
@@ -36,7 +39,6 @@ from hubbub.model.estimates import Estimates, Query
 from hubbub.model.mechanism import Items, Reports, Words
 from hubbub.model.privacy import PrivacyGuarantee
 from hubbub.model.tally import Cells, Tally
-from hubbub.numeric import tree_reports
 from hubbub.numeric.hadamard import transform
 
 
@@ -57,24 +59,9 @@ class Tree(TreeGeometry, SurveyMechanism):
     def randomize(self, items: Items, words: Words) -> Reports:
         """One symbol per item: a pure function of items and words."""
         items, words = check_batch(items, words, self.survey.domain, self.words_per_report)
-        coins, bucket = self._keys[1], self._keys[2]
-        arrays = self.arrays
         symbols = np.empty(len(items), np.uint8)
-        tree_reports.randomize(
-            np.uint32(coins.low),
-            np.uint32(coins.high),
-            np.uint32(bucket.low),
-            np.uint32(bucket.high),
-            self.paths(items),
-            words,
-            arrays["ends"],
-            arrays["parent_masks"],
-            arrays["depths"],
-            arrays["chunks"],
-            self.plan.bucket_bits,
-            self.masks,
-            np.uint64(self.threshold),
-            symbols,
+        kernels_reports.randomize(
+            self.kernel_coins, self.kernel_rows, self.paths(items), words, np.uint64(self.threshold), symbols
         )
         reports = np.empty(len(items), self.report_dtype)
         reports["id"] = words[:, :2]
@@ -97,19 +84,10 @@ class Tree(TreeGeometry, SurveyMechanism):
         """Add 2^s − 1 signs for each report."""
         check_cells(cells, self.cells_shape)
         check_reports(reports, self.report_dtype)
-        coins = self._keys[1]
         split = self.rows << self.plan.bucket_bits
-        tree_reports.accumulate(
-            np.uint32(coins.low),
-            np.uint32(coins.high),
-            reports["id"],
-            reports["symbol"],
-            self.arrays["ends"],
-            self.plan.bucket_bits,
-            self.masks,
-            cells[:split],
-            cells[split:],
-        )
+        # Copies, since kernels would be compiled once more for arrays with gaps, and for those that cannot be written.
+        ids, symbols = np.array(reports["id"]), np.array(reports["symbol"])
+        kernels_reports.accumulate(self.kernel_coins, ids, symbols, cells[:split], cells[split:])
 
     # The analyst's role.
 
@@ -170,7 +148,7 @@ class Tree(TreeGeometry, SurveyMechanism):
     def estimate_beside(self, tally: Tally, items: Items, found: Items) -> Estimates:
         """Counts of the items in what is left when the values already found are taken away, and of those found.
 
-        All are least squares of what the rows say, with the variance that shared buckets add (`tree_beside`).
+        All are least squares of what the rows say, with the variance that shared buckets add (`beside`).
         """
         check_tally(tally, self.survey_id, self.cells_shape)
         items, found = check_items(items, self.survey.domain), check_items(found, self.survey.domain)
@@ -200,9 +178,9 @@ class Tree(TreeGeometry, SurveyMechanism):
             self._stderrs(levels, counts) * np.sqrt(fit.inflation[order]),
             threshold=-math.inf if query.best_guess else float(needed.min(initial=usual)),
             detection_limit=found_from(self, people, typical, query),
-            log_priors=self.log_priors(paths),
+            log_priors=self.codec.log_priors(paths),
             doubts=doubts[order],
-            long_limit=None if self.code is None else found_from(self, people, long, query),
+            long_limit=None if long is None else found_from(self, people, long, query),
             uneven=fit.uneven[order],
         )
 
@@ -210,9 +188,7 @@ class Tree(TreeGeometry, SurveyMechanism):
         """How many must hold each item for `discover` to find it with a chance of about 95 %."""
         del usual
         check_tally(tally, self.survey_id, self.cells_shape)
-        lengths = np.full(len(items), self.bits)
-        if self.code is not None:
-            lengths = np.rint(self.code.lengths(check_items(items, self.survey.domain), self.bits)).astype(np.int64)
+        lengths = np.rint(self.codec.lengths(check_items(items, self.survey.domain))).astype(np.int64)
         if self.rows == 1:
             return np.full(len(items), self._seen_from(tally.count, query))
         found = {length: found_from(self, tally.count, length, query) for length in set(lengths.tolist())}

@@ -8,14 +8,16 @@ neighbour that fell out of the list. What remains of such doubt is added up over
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hubbub.mechanisms.tree.fit import trusted_rows
 from hubbub.mechanisms.tree.geometry import TreeGeometry
-from hubbub.mechanisms.tree.levels import Front, TreeLevels, trusted_rows
+from hubbub.mechanisms.tree.levels import TreeLevels
+from hubbub.mechanisms.tree.paths import Front
 from hubbub.model.estimates import Query
-from hubbub.numeric.text_paths import fingerprint_before
 
 _TWIN_NATS = 40.0  # a rival that is less likely than the best by more than this is none
 _MOST_TWINS = 3
@@ -37,18 +39,19 @@ def accept(
     needed = tree.acceptance_counts(front.paths, int(people), query).reshape(lists, each)
     rows = levels.parts(tree.buckets(front.paths)).reshape(lists, each, -1)
     totals = rows.sum(axis=2)
-    possible = (tree.is_value(front.paths) & np.isfinite(front.scores)).reshape(lists, each)
+    possible = (tree.codec.is_value(front.paths) & np.isfinite(front.scores)).reshape(lists, each)
     lead = np.where(possible, totals - needed, -np.inf)
     best = np.argmax(lead, axis=1)
     pulls, costs = tree.odds(totals[np.arange(lists), best] / people)
     caps = row_caps(tree, levels, pulls, costs)
-    used = front.used.reshape(lists, each) if tree.code is not None else np.full((lists, each), tree.path_bits)
+    prior = tree.codec.prior_nats(front.used).reshape(lists, each)
     said = np.minimum(rows, caps[:, np.newaxis, :]).sum(axis=2)
-    weights = pulls[:, np.newaxis] * said - costs[:, np.newaxis] * people - math.log(2) * used
+    weights = pulls[:, np.newaxis] * said - costs[:, np.newaxis] * people - prior
     weights = np.where(possible, weights, -np.inf)
     own = np.maximum(weights[np.arange(lists), best], -1e300)  # a list without a value has −∞
+    judge = _Judge(tree, levels, query, _collision(tree, lists))
     twins = [
-        _twins(tree, levels, front.paths[k * each : (k + 1) * each], weights[k], best[k], query)
+        judge.twins(front.paths[k * each : (k + 1) * each], weights[k], best[k])
         if lead[k, best[k]] >= 0
         else np.empty(0, np.int64)
         for k in range(lists)
@@ -57,10 +60,9 @@ def accept(
         weights[number, others] = -np.inf
     weights[np.arange(lists), best] = let_go  # all that is not the best, listed or not
     doubts = np.exp(np.clip(np.logaddexp.reduce(weights, axis=1) - own, -700.0, 700.0))
-    collision = _collision(tree, lists)
     for number, place in enumerate(best):
         path = front.paths[number * each + place][np.newaxis]
-        if lead[number, place] < 0 or not _carried(tree, levels, path, rows[number, place], collision, query):
+        if lead[number, place] < 0 or not judge.carried(path, rows[number, place]):
             doubts[number] = np.inf
     order = np.argsort(doubts, kind="stable")
     sure = order[np.cumsum(doubts[order]) <= doubt]
@@ -71,74 +73,73 @@ def accept(
     )
 
 
-def _carried(
-    tree: TreeGeometry,
-    levels: TreeLevels,
-    path: NDArray[np.uint64],
-    parts: NDArray[np.float64],
-    collision: float,
-    query: Query,
-) -> bool:
-    """Whether what the rows say of a path, each in `parts`, is enough without what single collisions or forgers add.
+@dataclass(frozen=True)
+class _Judge:
+    """Judges single paths; `collision` is the chance that a bucket holds another value."""
 
-    Without any one row, the rest may be less rare by the chance of a collision; where rows disagree, those that can be
-    trusted must be enough by themselves, and if they still disagree, all stretches of the path must speak for it.
-    """
-    people = levels.people
-    rare = tree.log_shares(path, query)[0]
-    alone = rare - math.log(collision * tree.rows)
-    for row in range(1 if tree.plan.chunks[0] == tree.plan.bucket_bits else 0, tree.rows):  # such roots do not collide
-        rest = float(parts.sum() - parts[row])
-        if rest < tree.count_threshold(int(people.sum() - people[row]), min(alone, -math.log(2))):
+    tree: TreeGeometry
+    levels: TreeLevels
+    query: Query
+    collision: float
+
+    def carried(self, path: NDArray[np.uint64], parts: NDArray[np.float64]) -> bool:
+        """Whether what the rows say of a path is enough without what single collisions or forgers may have added.
+
+        `parts` is what each row says. Without any one row, the rest may be less rare by the chance of a collision;
+        where rows disagree, those that can be trusted must be enough by themselves, and if they still disagree, all
+        stretches of the path must speak for it.
+        """
+        tree, levels = self.tree, self.levels
+        people = levels.people
+        rare = tree.log_shares(path, self.query)[0]
+        alone = rare - math.log(self.collision * tree.rows)
+        for row in range(
+            1 if tree.plan.chunks[0] == tree.plan.bucket_bits else 0, tree.rows
+        ):  # such roots do not collide
+            rest = float(parts.sum() - parts[row])
+            if rest < tree.count_threshold(int(people.sum() - people[row]), min(alone, -math.log(2))):
+                return False
+        trusted, even = trusted_rows(tree, levels, parts)
+        if parts[trusted].sum() < tree.count_threshold(int(people[trusted].sum()), rare):
             return False
-    trusted, even = trusted_rows(tree, levels, parts)
-    if parts[trusted].sum() < tree.count_threshold(int(people[trusted].sum()), rare):
-        return False
-    if even:
-        return True
-    share = parts.sum() / people.sum()
-    middle = (np.cumsum(people) - people / 2) / people.sum()
-    thirds = np.minimum((3 * middle).astype(np.int64), 2)
-    return all(parts[thirds == k].sum() >= 0.25 * share * people[thirds == k].sum() for k in range(3))
+        if even:
+            return True
+        share = parts.sum() / people.sum()
+        middle = (np.cumsum(people) - people / 2) / people.sum()
+        thirds = np.minimum((3 * middle).astype(np.int64), 2)
+        return all(parts[thirds == k].sum() >= 0.25 * share * people[thirds == k].sum() for k in range(3))
 
+    def twins(self, paths: NDArray[np.uint64], weights: NDArray[np.float64], best: int) -> NDArray[np.int64]:
+        """Other values of a list that are there as well as the best one.
 
-def _twins(
-    tree: TreeGeometry,
-    levels: TreeLevels,
-    paths: NDArray[np.uint64],
-    weights: NDArray[np.float64],
-    best: int,
-    query: Query,
-) -> NDArray[np.int64]:
-    """Other values of a list that are there as well as the best one.
-
-    They share its buckets down to where they part, so that only the rows below can tell. Both must be seen there, by
-    themselves, among as many values as could part there.
-    """
-    if tree.code is None:
-        return np.empty(0, np.int64)
-    rivals = np.flatnonzero(weights > weights[best] - _TWIN_NATS)
-    rivals = rivals[rivals != best]
-    if not len(rivals):
-        return np.empty(0, np.int64)
-    own, others = tree.buckets(paths[[best]]), tree.buckets(paths[rivals])
-    apart = own != others
-    first = levels.parts(own)
-    second = levels.parts(others)
-    lengths = -tree.log_priors(paths[rivals])
-    found = []
-    for k, rival in enumerate(rivals):
-        people = int(levels.people[apart[k]].sum())
-        shared = int(np.argmax(apart[k]))  # the row where they part
-        depth = tree.plan.depths[shared] if shared else 0
-        # Ways to go on after that with the fingerprint so far.
-        known = fingerprint_before(tree.fingerprint, depth)
-        ways = max(lengths[k] - math.log(2) * (depth - known), 0.0)
-        log_level = math.log(query.level / 4) - max(ways - math.log(2) * known, math.log(8))
-        least = tree.count_threshold(people, log_level)
-        if first[0, apart[k]].sum() >= least and second[k, apart[k]].sum() >= least:
-            found.append(rival)
-    return np.array(found[:_MOST_TWINS], np.int64)
+        They share its buckets down to where they part, so that only the rows below can tell. Both must be seen there,
+        by themselves, among as many values as could part there. Numbers do not begin alike, and have none.
+        """
+        tree, levels = self.tree, self.levels
+        if not tree.coded:
+            return np.empty(0, np.int64)
+        rivals = np.flatnonzero(weights > weights[best] - _TWIN_NATS)
+        rivals = rivals[rivals != best]
+        if not len(rivals):
+            return np.empty(0, np.int64)
+        own, others = tree.buckets(paths[[best]]), tree.buckets(paths[rivals])
+        apart = own != others
+        first = levels.parts(own)
+        second = levels.parts(others)
+        lengths = -tree.codec.log_priors(paths[rivals])
+        found = []
+        for k, rival in enumerate(rivals):
+            people = int(levels.people[apart[k]].sum())
+            shared = int(np.argmax(apart[k]))  # the row where they part
+            depth = tree.plan.depths[shared] if shared else 0
+            # Ways to go on after that with the fingerprint so far.
+            known = tree.codec.unranked_bits(depth)
+            ways = max(lengths[k] - math.log(2) * (depth - known), 0.0)
+            log_level = math.log(self.query.level / 4) - max(ways - math.log(2) * known, math.log(8))
+            least = tree.count_threshold(people, log_level)
+            if first[0, apart[k]].sum() >= least and second[k, apart[k]].sum() >= least:
+                found.append(rival)
+        return np.array(found[:_MOST_TWINS], np.int64)
 
 
 def row_caps(

@@ -1,18 +1,13 @@
-"""Counts of named values beside values that are known: least squares over what every row says.
-
-In a hashed row two values may share a bucket, and what a row says there is the sum of both. Say that values i and j
-share buckets in rows that G_ij of all people speak about; then the sums over rows of what their buckets say have the
-mean G·counts and the covariance noise·people·G. So the counts are G⁻¹·sums: unbiased whatever is shared, with less
-certainty the more it is.
-"""
+"""Counts of named values beside values that are known, by the least squares of `fit`."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hubbub.mechanisms.tree.fit import overlap, refit
 from hubbub.mechanisms.tree.geometry import TreeGeometry
-from hubbub.mechanisms.tree.levels import TreeLevels, refit
+from hubbub.mechanisms.tree.levels import TreeLevels
 
 _AT_ONCE = 2048
 _LARGE = 64  # values that the search has not found and that are large enough to fake another
@@ -31,22 +26,21 @@ def beside(
     """
     people = max(float(levels.people.sum()), 1.0)
     shares = levels.people / people
-    theirs = tree.buckets(known).astype(np.int64)
-    overlap = _overlap(theirs, theirs, shares)
-    inverse = np.linalg.pinv(overlap, rcond=1e-6, hermitian=True)
-    fitted = refit(tree, levels, known).with_shared  # whatever is shared is told apart below
+    fit = refit(tree, levels, known)
+    theirs, fitted = fit.buckets, fit.with_shared  # whatever is shared is told apart below
+    inverse = np.linalg.pinv(overlap(theirs, theirs, shares), rcond=1e-6, hermitian=True)
     estimates = levels.estimates.astype(np.float64)
     for row, share in enumerate(shares):
         np.subtract.at(estimates[row], theirs[:, row], fitted * share)
     left = TreeLevels(estimates.astype(np.float32), levels.people, levels.noise)
     mine = tree.buckets(paths).astype(np.int64)
-    counts, added = left.sums(mine.astype(np.uint64)), np.zeros(len(mine))
+    counts, added = left.sums(mine), np.zeros(len(mine))
     touched = np.flatnonzero(np.any([np.isin(mine[:, r], theirs[:, r]) for r in range(tree.rows)], axis=0))
     holders = np.maximum(fitted, 0.0)
     numbers = {path.tobytes(): number for number, path in enumerate(known)}
     for start in range(0, len(touched), _AT_ONCE):
         some = touched[start : start + _AT_ONCE]
-        shared = _overlap(mine[some], theirs, shares)
+        shared = overlap(mine[some], theirs, shares)
         own = np.array([numbers.get(path.tobytes(), -1) for path in paths[some]], np.int64)
         is_known = own >= 0
         apart = 1 - np.einsum("ij,jk,ik->i", shared, inverse, shared)
@@ -88,11 +82,3 @@ def sharing_tails(tree: TreeGeometry, left: TreeLevels, paths: NDArray[np.uint64
         extra = np.full(len(asked), float(np.maximum(hidden[rest], 0.0).sum()))
         tails[asked] += len(ways) * min(1.0, _LARGE * chance) * np.exp(law.log_tail(counts, extra))
     return tails
-
-
-def _overlap(some: NDArray[np.int64], others: NDArray[np.int64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The share of people who speak of rows where two values have one bucket, for each pair."""
-    total = np.zeros((len(some), len(others)))
-    for row, share in enumerate(shares):
-        total += share * (some[:, row, np.newaxis] == others[np.newaxis, :, row])
-    return total

@@ -4,27 +4,35 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.errors import ParameterError
 from hubbub.mechanisms.checks import check_fields, whole, whole_text
+from hubbub.mechanisms.tree.fingerprint import path_bits
+from hubbub.mechanisms.tree.kernels import EVIDENCE_FROM, EVIDENCE_STEPS, EVIDENCE_TO, Rows, buckets
+from hubbub.mechanisms.tree.kernels_reports import Coins, first_rows
 from hubbub.mechanisms.tree.parameters import FIELDS, read_plan
-from hubbub.mechanisms.tree.text_walk import text_walk
+from hubbub.mechanisms.tree.paths import PathCodec, path_codec
+from hubbub.mechanisms.tree.plan import MAX_MASKS
 from hubbub.model.coded_domain import CodedText
 from hubbub.model.estimates import Query
 from hubbub.model.mechanism import Items
 from hubbub.model.survey import Survey
-from hubbub.numeric import tree_kernels
-from hubbub.numeric.bit_paths import from_paths, to_paths
 from hubbub.numeric.count_law import CountLaw, response_law
 from hubbub.numeric.hashing import HashKey, Purpose, derive_key
 from hubbub.numeric.sampling import response_epsilon
 from hubbub.numeric.tails import binomial_threshold
-from hubbub.numeric.text_paths import fingerprint_places, path_bits, text_items, text_paths
-from hubbub.numeric.tree_kernels import EVIDENCE_FROM, EVIDENCE_STEPS, EVIDENCE_TO
+
+
+class Keys(NamedTuple):
+    """Keys of the public hash: of paths, of the coins of reports, and of buckets."""
+
+    paths: HashKey
+    coins: HashKey
+    buckets: HashKey
 
 
 class TreeGeometry:
@@ -40,13 +48,11 @@ class TreeGeometry:
         self.item_words = survey.domain.item_words
         domain = survey.domain
         self.fingerprint = whole(parameters, "fingerprint_bits", 0, 20)
-        if (self.fingerprint > 0) != isinstance(domain, CodedText):
+        self.coded = isinstance(domain, CodedText)  # texts may begin alike, and some are likelier than others
+        if (self.fingerprint > 0) != self.coded:
             raise ParameterError(f"parameters.fingerprint_bits must be above 0 for coded text, got {self.fingerprint}")
-        self.code = text_walk(domain.code) if isinstance(domain, CodedText) else None
-        self.path_bits = path_bits(self.fingerprint, self.bits)
-        self.path_words = -(-self.path_bits // 64)
-        self.plan = read_plan(parameters, self.path_bits)
-        self.masks = whole(parameters, "masks", 1, tree_kernels.MAX_MASKS)
+        self.plan = read_plan(parameters, path_bits(self.fingerprint, self.bits))
+        self.masks = whole(parameters, "masks", 1, MAX_MASKS)
         self.beam = 1 << whole(parameters, "beam_bits", 0, 20)
         self.threshold = whole_text("keep_threshold", parameters["keep_threshold"])
         self.symbols = 1 << self.masks
@@ -66,75 +72,44 @@ class TreeGeometry:
     # Public coins and buckets.
 
     @cached_property
-    def _keys(self) -> tuple[HashKey, HashKey, HashKey]:
+    def keys(self) -> Keys:
+        """The keys, from the survey's seed."""
         seed = self.survey.public_seed
-        root = Purpose.TREE_BIJECTION if self.code is None else Purpose.TREE_FINGERPRINT
-        root_key, coins, bucket = (derive_key(seed, p) for p in (root, Purpose.TREE_COINS, Purpose.TREE_BUCKET))
-        return root_key, coins, bucket
-
-    @property
-    def bucket_key(self) -> HashKey:
-        """The key of the buckets."""
-        return self._keys[2]
+        root = Purpose.TREE_FINGERPRINT if self.coded else Purpose.TREE_BIJECTION
+        return Keys(*(derive_key(seed, purpose) for purpose in (root, Purpose.TREE_COINS, Purpose.TREE_BUCKET)))
 
     @cached_property
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """The plan as the kernels take it."""
-        parent_bits = [depth - chunk for depth, chunk in zip(self.plan.depths, self.plan.chunks, strict=True)]
-        return {
-            "ends": np.array(self.plan.ends, np.uint64),
-            "depths": np.array(self.plan.depths, np.int64),
-            "chunks": np.array(self.plan.chunks, np.int64),
-            "parent_masks": np.stack([self.prefix_mask(bits) for bits in parent_bits]),
-        }
+    def kernel_rows(self) -> Rows:
+        """The rows as the kernels take them."""
+        key, plan = self.keys.buckets, self.plan
+        hashed = [depth - chunk for depth, chunk in zip(plan.depths, plan.chunks, strict=True)]
+        return Rows(
+            low=np.uint32(key.low),
+            high=np.uint32(key.high),
+            parent_masks=np.stack([self.codec.prefix_mask(bits) for bits in hashed]),
+            depths=np.array(plan.depths, np.int64),
+            chunks=np.array(plan.chunks, np.int64),
+            bucket_bits=plan.bucket_bits,
+        )
+
+    @cached_property
+    def kernel_coins(self) -> Coins:
+        """How coins are read, as the kernels take it."""
+        key, ends = self.keys.coins, np.array(self.plan.ends, np.uint64)
+        return Coins(np.uint32(key.low), np.uint32(key.high), ends, first_rows(ends), self.masks, self.plan.bucket_bits)
+
+    @cached_property
+    def codec(self) -> PathCodec:
+        """How items become paths."""
+        return path_codec(self.survey.domain, self.keys.paths, self.fingerprint)
 
     def paths(self, items: Items) -> NDArray[np.uint64]:
-        """Where the items lie in the tree: by a bijection, or for a text code with a fingerprint of the whole."""
-        if self.code is not None:
-            return text_paths(self._keys[0], items, self.bits, self.fingerprint)
-        return to_paths(self._keys[0], items, self.bits)
+        """Where the items lie in the tree."""
+        return self.codec.to_paths(items)
 
     def items(self, paths: NDArray[np.uint64]) -> Items:
         """The items that lie there."""
-        if self.code is not None:
-            return text_items(paths, self.bits, self.fingerprint)
-        return from_paths(self._keys[0], paths, self.bits)
-
-    def is_value(self, paths: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Whether a whole path can be somebody's: inside the universe, and for text a code with its fingerprint."""
-        if self.code is not None:
-            return self.completed(paths, self.path_bits)[1]
-        if self.size == 1 << self.bits:
-            return np.ones(len(paths), bool)
-        return np.array([int.from_bytes(item.tobytes(), "little") < self.size for item in self.items(paths)], bool)
-
-    def completed(self, paths: NDArray[np.uint64], depth: int) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-        """Whole paths of texts that end within the first `depth` bits, and which of them are somebody's.
-
-        Those are texts of the domain whose fingerprint is the one that the path began with.
-        """
-        items = self.items(paths)
-        whole = self.paths(items)
-        matching = np.asarray(((whole & self.prefix_mask(depth)) == paths).all(axis=1))
-        matching[matching] = [value is not None for value in self.survey.domain.decode(items[matching])]
-        return whole, matching
-
-    def prefix_mask(self, depth: int) -> NDArray[np.uint64]:
-        """The first bits of a path."""
-        total = 64 * self.path_words
-        mask = ((1 << depth) - 1) << (total - depth)
-        return np.frombuffer(mask.to_bytes(total // 8, "big"), ">u8").astype(np.uint64)
-
-    def is_code(self, depth: int, chunk: int) -> tuple[bool, ...]:
-        """Which of the last bits of a path's first `depth` bits are bits of a text code, not of the fingerprint."""
-        places = fingerprint_places(self.fingerprint)
-        return tuple(place not in places for place in range(depth - chunk, depth))
-
-    @cached_property
-    def fallback_paths(self) -> NDArray[np.uint64]:
-        """The path of "(other)", if the domain is text with a code."""
-        none = self.survey.domain.encode([None])
-        return self.paths(none if self.code is not None else none[:0])
+        return self.codec.to_items(paths)
 
     def buckets(self, paths: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """The bucket of each path in each row, shape (n, rows)."""
@@ -142,19 +117,8 @@ class TreeGeometry:
 
     def row_buckets(self, row: int, paths: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """The bucket of each path in one row."""
-        key, plan = self.bucket_key, self.plan
         found = np.empty(len(paths), np.uint64)
-        tree_kernels.buckets(
-            np.uint32(key.low),
-            np.uint32(key.high),
-            paths,
-            self.arrays["parent_masks"][row],
-            row,
-            plan.depths[row],
-            plan.chunks[row],
-            plan.bucket_bits,
-            found,
-        )
+        buckets(self.kernel_rows, row, paths, found)
         return found
 
     # What counts mean.
@@ -162,12 +126,6 @@ class TreeGeometry:
     def count_law(self, people: int) -> CountLaw:
         """The law of a count but for collisions: a report of somebody else matches with chance 1/q."""
         return response_law(people, self.symbols, self.keep)
-
-    def log_priors(self, paths: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """The logarithm of each value's share of the level: 1/N, or for text 2^−(length of its code)."""
-        if self.code is None:
-            return np.full(len(paths), -math.log(self.size))
-        return -math.log(2) * self.code.lengths(self.items(paths), self.bits)
 
     def odds(self, shares: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Nats for a value that some share of the people hold: for each person estimated, and off for each report.
@@ -181,7 +139,7 @@ class TreeGeometry:
         return (match - miss) / (self.gain * self.symbols), -absent * match - (1 - absent) * miss
 
     def evidence(self, people: float) -> NDArray[np.float32]:
-        """Bits of evidence that somebody holds a value, for counts in standard errors as `tree_kernels.Step` has them.
+        """Bits of evidence that somebody holds a value, for counts in standard errors as `kernels.Step` has them.
 
         It is the exact likelihood ratio of the matches among the reports of so many people, for the share that
         explains them best: people·KL(matches/people ‖ 1/q). A normal law would overstate it where matches are few.
@@ -206,7 +164,7 @@ class TreeGeometry:
 
     def log_shares(self, paths: NDArray[np.uint64], query: Query) -> NDArray[np.float64]:
         """The logarithm of the chance that each value may have to be reported though nobody holds it."""
-        return self.log_priors(paths) + math.log(query.level / (2 if self.rows == 1 else 4))
+        return self.codec.log_priors(paths) + math.log(query.level / (2 if self.rows == 1 else 4))
 
     def count_threshold(self, people: int, log_level: float) -> float:
         """The least count that a value nobody holds reaches with at most this chance, among so many reports."""

@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hubbub.mechanisms.tree.fingerprint import fingerprint_before
 from hubbub.mechanisms.tree.geometry import TreeGeometry
-from hubbub.mechanisms.tree.plan import TEXT_BROAD, beam_widths, list_widths
+from hubbub.mechanisms.tree.plan import ROW_BITS, TEXT_BROAD, beam_widths, list_widths
 from hubbub.model.estimates import Query
 from hubbub.numeric.bisection import bisect
-from hubbub.numeric.text_paths import fingerprint_before
-from hubbub.numeric.tree_kernels import ROW_BITS
 
 _DRAWS = 2_000
 _NORMAL_FROM = 20_000  # people from which the matches of all rows together are as good as normal
@@ -66,8 +65,7 @@ class _Way:
         depths = np.array(tree.plan.depths)
         steps = sorted(set(tree.plan.depths))
         chunks = [tree.plan.chunks[tree.plan.depths.index(depth)] for depth in steps]
-        coded = tree.code is not None
-        beams = beam_widths(tree.beam, steps, chunks, coded)
+        beams = beam_widths(tree.beam, steps, chunks, tree.coded)
         lists = list_widths(chunks)
 
         def need(rows: NDArray[np.bool_], log_chance: float) -> None:
@@ -81,7 +79,7 @@ class _Way:
                 break
             # Inside the beam, among all paths of that depth (the roots are all in it, and far below the root of a text
             # has been noticed), and in the list of its root, among those that parted from it at any depth above …
-            if number > 0 and not (coded and depth > steps[0] + TEXT_BROAD):
+            if number > 0 and not (tree.coded and depth > steps[0] + TEXT_BROAD):
                 need(depths <= depth, math.log(beams[number]) - _LN2 * depth)
             for above in steps[:number]:
                 if 1 << (depth - above) > lists[number]:
@@ -90,8 +88,12 @@ class _Way:
             need(depths > depth, level - _LN2 * max(length - known - fingerprint, 0))
         self._rows = np.array([rows for rows, _ in needs], np.float64).T
         self._least = np.array([least for _, least in needs])
-        rng = np.random.default_rng(_DRAWS)
-        self._normal = rng.standard_normal((_DRAWS, tree.rows)) if people >= _NORMAL_FROM else None
+        self._rng = np.random.default_rng(_DRAWS)
+        self._normal = self._rng.standard_normal((_DRAWS, tree.rows)) if people >= _NORMAL_FROM else None
+        if self._normal is None:
+            # In small crowds chance decides how many speak of which row.
+            self._sizes = self._rng.multinomial(people, self._shares, _DRAWS)
+            self._state = self._rng.bit_generator.state
 
     def found_chance(self, held: float) -> float:
         """The chance that the search finds the value if so many hold it."""
@@ -99,10 +101,8 @@ class _Way:
         chance = tree.absent + held / max(people, 1) * (tree.true - tree.absent)
         # The same draws every time, so that the chance rises with the holders.
         if self._normal is None:
-            rng = np.random.default_rng(_DRAWS)
-            # In small crowds chance decides how many speak of which row.
-            sizes = rng.multinomial(people, self._shares, _DRAWS)
-            return self._passing(rng.binomial(sizes, chance), sizes)
+            self._rng.bit_generator.state = self._state
+            return self._passing(self._rng.binomial(self._sizes, chance), self._sizes)
         expected = people * self._shares
         return self._passing(expected * chance + self._normal * np.sqrt(expected * chance * (1 - chance)), expected)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from hubbub.mechanisms.tree import kernels
 from hubbub.mechanisms.tree.accept import row_caps
-from hubbub.mechanisms.tree.levels import Front, TreeLevels
+from hubbub.mechanisms.tree.levels import TreeLevels
+from hubbub.mechanisms.tree.paths import Front
 from hubbub.mechanisms.tree.plan import TEXT_BROAD
 from hubbub.mechanisms.tree.walk import Walk
-from hubbub.numeric import tree_kernels
-from hubbub.numeric.text_paths import fingerprint_before
 
 _LISTED = 64
 _HOPELESS = -10.0  # bits; a list whose best path ranks so low will not be accepted
@@ -26,9 +26,7 @@ def list_roots(
     nothing in them that could be accepted are left out, unless `every` one is asked for.
     """
     lists = len(paths)
-    mask = np.zeros(walk.tree.path_words, np.uint64)
-    mask[0] = np.uint64(((1 << walk.depths.bits[0]) - 1) << (64 - walk.depths.bits[0]))
-    roots = paths & mask
+    roots = paths & walk.tree.codec.prefix_mask(walk.depths.bits[0])
     let_go = np.full(lists, -np.inf)
     pulls, costs = walk.tree.odds(sizes / max(walk.depths.people.sum(), 1.0))
     caps = row_caps(walk.tree, levels, pulls, costs)
@@ -50,7 +48,7 @@ def list_roots(
         chosen = (best + np.arange(lists)[:, np.newaxis] * scores.shape[1]).ravel()
         front = walk.descend(number, front, scores.ravel()[chosen], chosen)
         ranks[np.isneginf(front.scores).reshape(ranks.shape)] = -np.inf
-        if walk.tree.code is not None and not every and walk.depths.bits[number] > walk.depths.bits[0] + TEXT_BROAD:
+        if walk.tree.coded and not every and walk.depths.bits[number] > walk.depths.bits[0] + TEXT_BROAD:
             alive = np.flatnonzero(ranks.max(axis=1) >= _HOPELESS)
             if len(alive) < lists:
                 kept = (np.arange(lists * width).reshape(lists, width))[alive].ravel()
@@ -74,11 +72,8 @@ def _weight(
     some: NDArray[np.int64],
 ) -> NDArray[np.float64]:
     """The logarithm of the sum of prior times likelihood of some paths in each list."""
-    coded = walk.tree.code is not None
-    # Of the ways to go on with a code few have the fingerprint that the path says.
-    depth = walk.depths.bits[number]
-    bits = float(fingerprint_before(walk.tree.fingerprint, depth) if coded else depth)
+    bits = float(walk.tree.codec.unranked_bits(walk.depths.bits[number]))
     table, per_error = walk.evidence(number)
     found = np.empty(len(scores))
-    tree_kernels.log_weights(scores, ranks, some, pulls, bits, per_error, table, found)
+    kernels.log_weights(scores, ranks, np.ascontiguousarray(some), pulls, bits, per_error, table, found)
     return np.asarray(found - costs * walk.depths.people[: number + 1].sum())

@@ -9,11 +9,19 @@ from typing import Any
 from hubbub.errors import ParameterError, shown
 from hubbub.mechanisms.base import Request
 from hubbub.mechanisms.checks import whole
-from hubbub.mechanisms.tree.plan import TreePlan, beam_width, masks_for, plan_text_tree, plan_tree, text_beam_width
+from hubbub.mechanisms.tree.plan import (
+    MASK_BITS,
+    ROW_BITS,
+    TreePlan,
+    beam_width,
+    masks_for,
+    plan_text_tree,
+    plan_tree,
+    text_beam_width,
+)
 from hubbub.model.coded_domain import CodedText
 from hubbub.model.domain_base import Domain
 from hubbub.numeric.sampling import response_threshold
-from hubbub.numeric.tree_kernels import MASK_BITS, ROW_BITS
 
 MAX_EPSILON = 6
 _STANDARD_FROM = 300_000  # people from which a larger tally pays
@@ -93,9 +101,9 @@ def _typical_length(domain: Domain) -> int:
     return min(_TYPICAL_LENGTHS[domain.normalization], domain.width)
 
 
-def stated_lengths(domain: Domain, bits: int) -> tuple[int, int]:
-    """Code bits of a usual and of a long value, for which the detection limit is stated; numbers are all alike."""
+def stated_lengths(domain: Domain, bits: int) -> tuple[int, int | None]:
+    """Code bits of a usual and of a long value, for which detection limits are stated; no number is long."""
     if not isinstance(domain, CodedText):
-        return bits, bits
+        return bits, None
     usual, long = _STATED_LENGTHS[domain.normalization]
     return min(usual, bits), min(long, bits)

@@ -8,13 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
+from hubbub.mechanisms.tree.fingerprint import fingerprint_before, path_bits
 from hubbub.numeric.bisection import bisect
 from hubbub.numeric.tails import normal_quantile_log
-from hubbub.numeric.text_paths import fingerprint_before, path_bits
-from hubbub.numeric.tree_kernels import MAX_MASKS, ROW_BITS
 
+ROW_BITS = 24  # of a report's coins choose its row
+MASK_BITS = 20  # at most in a mask, and so in the number of a bucket
+MAX_MASKS = 8
 ONE_ROW_BITS = 20  # universes so small that every value has a cell
 FULL_DEPTH_ROWS = 3  # the deepest level is split over independent hashes, so that one collision cannot decide
 _REACH = 2.3  # how far above the beam's edge a value should stand at each depth, in standard errors
@@ -79,12 +82,14 @@ def _ends(shares: list[float]) -> tuple[int, ...]:
     return tuple(ends)
 
 
+@lru_cache(maxsize=4096)  # a plan asks for the same few hundred again and again
 def _edge(log_chance: float) -> float:
     """Standard errors at which the beam ends, if it holds this share of what is there."""
     return max(0.0, normal_quantile_log(min(log_chance, -math.log(2))))
 
 
 def _chunk(bits: int) -> int:
+    """Bits of a step down the tree of numbers."""
     return 4 if bits < 128 else 8
 
 
@@ -117,6 +122,7 @@ def _text_shares(depths: list[int], lengths: list[int], typical: int, beam: int)
     """
 
     def needed(length: int) -> float:
+        """Standard errors that a code of so many bits needs."""
         return _edge(math.log(_LEVEL / 2) - max(length, 0) * math.log(2)) + 1.645
 
     def kept(width: float, bits: int, z: float) -> float:
@@ -124,9 +130,11 @@ def _text_shares(depths: list[int], lengths: list[int], typical: int, beam: int)
         return ((_edge(math.log(width) - bits * math.log(2)) + _TEXT_REACH) / z) ** 2
 
     def sought(length: int, excess: float) -> float:
+        """Standard errors with which a code of so many bits is sought."""
         return needed(length) + excess + _TEXT_SLOPE * max(length - typical, 0)
 
     def least(excess: float) -> list[float]:
+        """The least cumulative share at each depth."""
         found: list[float] = []
         for depth, length in zip(depths, lengths, strict=True):
             z = sought(max(length, 6), excess)
@@ -140,6 +148,7 @@ def _text_shares(depths: list[int], lengths: list[int], typical: int, beam: int)
         return found
 
     def fits(excess: float) -> bool:
+        """Whether enough people are left below every depth."""
         return all(
             share + (needed(length - known - _FINGERPRINT_SAVES) / sought(length, excess)) ** 2 <= 1
             for known, share in zip(lengths, least(excess), strict=True)
@@ -150,6 +159,7 @@ def _text_shares(depths: list[int], lengths: list[int], typical: int, beam: int)
 
 
 def _bucket_bits(standard: bool) -> int:
+    """Bits of a bucket's number, and depth of the roots."""
     return 18 if standard else 16
 
 
@@ -213,6 +223,6 @@ def _shares(depths: list[int], last_chunk: int, beam: int) -> list[float]:
 
 
 def _raised(steps: list[float], least: float) -> list[float]:
-    """No depth is left without reporters; those that need the fewest have this much together at least."""
+    """Raise small shares to a floor, least / len(steps), and make all of them add up to 1 again."""
     raised = [max(step, least / len(steps)) for step in steps]
     return [step / sum(raised) for step in raised]

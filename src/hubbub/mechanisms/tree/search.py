@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.mechanisms.tree.accept import accept
-from hubbub.mechanisms.tree.beam import Beam
+from hubbub.mechanisms.tree.beam import NumberBeam
+from hubbub.mechanisms.tree.fit import Fit, fit_buckets, refit
 from hubbub.mechanisms.tree.geometry import TreeGeometry
-from hubbub.mechanisms.tree.levels import Fit, TreeLevels, refit
+from hubbub.mechanisms.tree.levels import TreeLevels
 from hubbub.mechanisms.tree.lists import list_roots
+from hubbub.mechanisms.tree.text_beam import TextBeam
 from hubbub.mechanisms.tree.walk import Walk
 from hubbub.model.estimates import Query
 
@@ -26,26 +28,19 @@ def search(tree: TreeGeometry, levels: TreeLevels, query: Query) -> tuple[NDArra
     """Paths of the values that stand out, their counts, and the chance that each is a neighbour of the real one."""
     walk = Walk(tree, levels)
     people = int(levels.people.sum())
-    accepted = np.empty((0, tree.path_words), np.uint64)
-    # No path of the code leads to "(other)", which may be what most people hold: it is asked for by name.
-    other = tree.fallback_paths
-    if (levels.sums(tree.buckets(other)) >= tree.acceptance_counts(other, people, query)).any():
-        accepted = other
+    # No path of a text code leads to "(other)", which may be what most people hold: it is asked for by name.
+    hidden = tree.codec.hidden_paths()
+    accepted = hidden[levels.sums(tree.buckets(hidden)) >= tree.acceptance_counts(hidden, people, query)]
     fit, doubts = refit(tree, levels, accepted), np.zeros(len(accepted))
     doubt = query.level / 4  # as much is for values that noise alone carries, and twice as much for intervals
     for number in range(_PASSES):
-        beam = Beam(walk, fit.left, capped=number > 0)
+        beam = (TextBeam if tree.coded else NumberBeam)(walk, fit.left, capped=number > 0)
         promising = beam.best_paths()
-        near, sizes = beam.near_roots(promising, query)
         if query.best_guess:
-            first, size = near[:1], sizes[:1]
-            if tree.code is None or not len(near):
-                first = promising.paths[:1]
-                size = levels.sums(tree.buckets(first))
-            best, _ = list_roots(walk, fit.left, first, size, every=True)
-            valid = np.flatnonzero(tree.is_value(best.paths)) if len(best.paths) else np.empty(0, np.int64)
-            guess = best.paths[valid[:1]]
+            best, _ = list_roots(walk, fit.left, *beam.best_root(promising), every=True)
+            guess = best.paths[np.flatnonzero(tree.codec.is_value(best.paths))[:1]]
             return guess, refit(tree, levels, guess), np.ones(len(guess))
+        near, sizes = beam.near_roots(promising, query)
         fresh, theirs = accept(tree, fit.left, *list_roots(walk, fit.left, near, sizes), query, doubt)
         doubt -= float(theirs.sum())
         new = ~_contains(accepted, fresh)
@@ -60,12 +55,13 @@ def search(tree: TreeGeometry, levels: TreeLevels, query: Query) -> tuple[NDArra
             if lead[worst] >= 0:
                 break
             accepted, doubts = np.delete(accepted, worst, axis=0), np.delete(doubts, worst)
-            fit = refit(tree, levels, accepted)
+            fit = fit_buckets(tree, levels, np.delete(fit.buckets, worst, axis=0))
         if few:  # what so few were hiding is not worth another pass
             break
     return accepted, fit, doubts
 
 
 def _contains(many: NDArray[np.uint64], some: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Whether each of some paths is among the many."""
     known = {path.tobytes() for path in many}
     return np.array([path.tobytes() in known for path in some], bool)

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hubbub.codes.table import END, MAX_WORD
 from hubbub.errors import ParameterError
-from hubbub.model.text_code import END, MAX_WORD
 
 Counts = NDArray[np.float64]
 

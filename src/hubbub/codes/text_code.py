@@ -17,27 +17,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
+from hubbub.codes.table import DIGITS, END, ESC, MAX_BYTES, MAX_FILE_BYTES, MAX_WORD, check_table
 from hubbub.errors import ParameterError
 
-MAX_BYTES: Final = 64
-"""The longest string a code has a word for."""
-
-MAX_JSON_BYTES: Final = 8192
-"""The largest table, without white space."""
-
-MAX_FILE_BYTES: Final = 4 * MAX_JSON_BYTES
-"""The largest document that is read: white space is free, but nobody's megabytes are parsed."""
-
-MAX_WORD: Final = 15
-"""The longest code word of one symbol, in bits."""
-
-END: Final = 0
-ESC: Final = 1
 _TAIL_HEADER = 7  # the 1 after ESC and the six bits of the count
-_BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
-_FIELDS = ("bytes", "tokens", "ends", "class", "lengths")
 
 
 class TextCode:
@@ -77,12 +62,12 @@ class TextCode:
     )
 
     def __init__(self, table: Mapping[str, Any]) -> None:
-        self._table = _checked(table)
+        self._table = check_table(table)
         alphabet = [bytes([ord(char)]) for char in self._table["bytes"]]
         tokens, ends = ([text.encode("latin-1") for text in self._table[name]] for name in ("tokens", "ends"))
         self.symbols: tuple[bytes, ...] = (b"", b"", *alphabet, *tokens, *ends)
         self.first_end = len(self.symbols) - len(ends)
-        self.next_class = tuple(_BASE36.index(char) for char in self._table["class"])
+        self.next_class = tuple(DIGITS.index(char) for char in self._table["class"])
         self.code_words = tuple(_canonical_words([int(digit, 16) for digit in row]) for row in self._table["lengths"])
         self._matches = {self.symbols[index]: index for index in range(2, self.first_end)}
         self._ends = {self.symbols[index]: index for index in range(self.first_end, len(self.symbols))}
@@ -229,58 +214,3 @@ def _canonical_words(lengths: list[int]) -> tuple[tuple[int, int], ...]:
         words[index] = (word, length)
         word, before = word + 1, length
     return tuple(words)
-
-
-def _checked(table: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a table that is a code; anything else is a ParameterError."""
-    if not isinstance(table, Mapping):
-        raise ParameterError(f"a code must be an object, got {type(table).__name__}")
-    if set(table) != set(_FIELDS):
-        odd = sorted(str(name) for name in set(table) ^ set(_FIELDS))[0]
-        raise ParameterError(f"a code has the fields {', '.join(_FIELDS)}, got {_missing(odd)}{odd[:40]!r}")
-    for name in ("bytes", "class"):
-        if not isinstance(table[name], str):
-            raise ParameterError(f"code.{name} must be a string, got {type(table[name]).__name__}")
-    for name in ("tokens", "ends", "lengths"):
-        if not isinstance(table[name], list) or not all(isinstance(text, str) for text in table[name]):
-            raise ParameterError(f"code.{name} must be a list of strings, got {type(table[name]).__name__}")
-    size = len(json.dumps(dict(table), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"))
-    if size > MAX_JSON_BYTES:
-        raise ParameterError(f"a code must be at most {MAX_JSON_BYTES} bytes of JSON, got {size}")
-    _check_symbols("bytes", list(table["bytes"]), 1)
-    _check_symbols("tokens", table["tokens"], 2)
-    _check_symbols("ends", table["ends"], 1)
-    symbols = 2 + len(table["bytes"]) + len(table["tokens"]) + len(table["ends"])
-    classes = len(table["lengths"])
-    if not 1 <= classes <= len(_BASE36):
-        raise ParameterError(f"code.lengths must have 1 to {len(_BASE36)} rows, got {classes}")
-    for index, row in enumerate(table["lengths"]):
-        if len(row) != symbols or not set(row) <= set("123456789abcdef"):
-            raise ParameterError(
-                f"code.lengths[{index}] must be {symbols} hex digits from 1 to f, one for each symbol, got {row[:40]!r}"
-            )
-        total = sum(1 << MAX_WORD - int(digit, 16) for digit in row)
-        if total != 1 << MAX_WORD:
-            raise ParameterError(f"code.lengths[{index}] must have a Kraft sum of 1, got {total}/{1 << MAX_WORD}")
-    after = table["class"]
-    if len(after) != symbols or not set(after) <= set(_BASE36[:classes]):
-        raise ParameterError(
-            f"code.class must be {symbols} digits of base 36 below {classes}, one for each symbol, got {after[:40]!r}"
-        )
-    return {name: list(table[name]) if isinstance(table[name], list) else table[name] for name in _FIELDS}
-
-
-def _missing(name: str) -> str:
-    return "no " if name in _FIELDS else "unknown "
-
-
-def _check_symbols(name: str, texts: list[str], shortest: int) -> None:
-    """Distinct strings of bytes; a token and an end may spell the same, the place in the string tells them apart."""
-    for text in texts:
-        if not shortest <= len(text) <= MAX_BYTES or max(text) > "\xff":
-            raise ParameterError(
-                f"code.{name} must hold strings of {shortest} to {MAX_BYTES} characters up to U+00FF, got {text[:40]!r}"
-            )
-    if len(set(texts)) < len(texts):
-        twice = next(text for index, text in enumerate(texts) if text in texts[:index])
-        raise ParameterError(f"code.{name} must be distinct, got {twice!r} twice")

@@ -1,4 +1,4 @@
-"""A text code as a binary automaton, for a decoder that walks many codes bit by bit.
+"""A text code as a binary automaton: it walks many codes at once, a bit or a chunk of bits at a time.
 
 * Each class has a binary tree of its code words; the root of class 0 is node 0.
 * ESC leads to a shared node: after 0, eight raw bits and the tree of the class after ESC; after 1, six bits of a
@@ -8,15 +8,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.model.text_code import END, ESC, MAX_BYTES, TextCode
+from hubbub.codes.table import END, ESC, MAX_BYTES
+from hubbub.codes.text_code import TextCode
 
 DEAD = -1
 _UNSET = -2
+
+
+class Jumps(NamedTuple):
+    """Where chunks of bits lead: both arrays have shape (nodes, 2^bits of a chunk).
+
+    Attributes
+    ----------
+    after : int32 array
+        The node after the chunk, negative if there is none.
+    used : float32 array
+        How many bits of the chunk are bits of the code, not padding.
+    """
+
+    after: NDArray[np.int32]
+    used: NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +57,7 @@ class CodeAutomaton:
     next: NDArray[np.int32]
     accepting: NDArray[np.bool_]
     done: int
+    _jumps: dict[tuple[bool, ...], Jumps] = field(default_factory=dict, init=False, repr=False)
 
     def walk(self, bits: int, length: int) -> int:
         """The node after `length` bits, most significant first, or −1."""
@@ -49,9 +68,41 @@ class CodeAutomaton:
                 break
         return node
 
+    def jumps(self, is_code: tuple[bool, ...]) -> Jumps:
+        """Where every chunk of len(is_code) bits leads from every node; made once for each `is_code`.
 
+        `is_code` says of each bit of the chunk whether it belongs to the code. The other bits change nothing.
+        """
+        if is_code not in self._jumps:
+            after = np.arange(len(self.next), dtype=np.int32)[:, np.newaxis]
+            used = np.zeros(after.shape, np.float32)
+            for of_code in is_code:  # each bit makes two chunks of one
+                after, used = np.repeat(after, 2, axis=1), np.repeat(used, 2, axis=1)
+                if of_code:
+                    after, used = self._step(after, used, np.arange(after.shape[1]) & 1)
+            self._jumps[is_code] = Jumps(after, used)
+        return self._jumps[is_code]
+
+    def lengths(self, items: NDArray[np.uint64], width: int) -> NDArray[np.float64]:
+        """The code bits in each item of `width` bits; all of them where the code does not end."""
+        raw = items[:, ::-1].astype(">u8").view(np.uint8).reshape(len(items), 8 * items.shape[1])
+        bits = np.unpackbits(raw, axis=1)[:, 64 * items.shape[1] - width :]
+        nodes, used = np.zeros(len(items), np.int32), np.zeros(len(items), np.float32)
+        for place in range(width):
+            nodes, used = self._step(nodes, used, bits[:, place])
+        return used.astype(np.float64)
+
+    def _step(
+        self, nodes: NDArray[np.int32], used: NDArray[np.float32], bits: NDArray[np.integer]
+    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """The nodes after one more bit, and the code bits used then: padding does not count."""
+        after = np.where(nodes >= 0, self.next[nodes, bits], DEAD).astype(np.int32)
+        return after, used + ((nodes >= 0) & (nodes != self.done))
+
+
+@lru_cache(maxsize=4)  # some ten megabytes each, once its jumps are made
 def build_automaton(code: TextCode) -> CodeAutomaton:
-    """The automaton of a code: about classes × symbols nodes, and 585 for raw bytes."""
+    """The automaton of a code: about classes × symbols nodes, and 585 for raw bytes. Equal codes share one."""
     edges: list[list[int]] = []
 
     def add_node() -> int:

@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 from tests.reference import naive
 
 from hubbub.client.mechanisms import text_layout
+from hubbub.codes.shipped import load_code
+from hubbub.mechanisms.tree.fingerprint import fingerprint_before, fingerprint_places, path_bits
+from hubbub.mechanisms.tree.paths import TextPaths
+from hubbub.model.coded_domain import CodedText
 from hubbub.numeric.hashing import HashKey
-from hubbub.numeric.text_paths import fingerprint_before, fingerprint_places, path_bits, text_items, text_paths
 
 KEY = HashKey(0x03020100, 0x07060504)
 KEY_BYTES = bytes(range(8))
@@ -22,16 +25,21 @@ def packed(numbers: list[int], width: int) -> np.ndarray:
     return np.frombuffer(b"".join(n.to_bytes(size, "little") for n in numbers), "<u8").reshape(len(numbers), -1)
 
 
+def codec(width: int, fingerprint: int) -> TextPaths:
+    """The codec of any text code in items of some width."""
+    return TextPaths(KEY, CodedText(load_code("text"), "text-1", width), fingerprint)
+
+
 def check(numbers: list[int], width: int, fingerprint: int) -> None:
     """Paths are the twin's, padded with zeros, and lead back to the items."""
     items = packed(numbers, width)
-    paths = text_paths(KEY, items, width, fingerprint)
+    paths = codec(width, fingerprint).to_paths(items)
     bits = path_bits(fingerprint, width)
     for number, path in zip(numbers, paths, strict=True):
         text = "".join(format(int(word), "064b") for word in path)
         assert text[:bits] == naive.text_path(KEY_BYTES, number, width, fingerprint)
         assert set(text[bits:]) <= {"0"}
-    assert np.array_equal(text_items(paths, width, fingerprint), items)
+    assert np.array_equal(codec(width, fingerprint).to_items(paths), items)
 
 
 @given(width=st.integers(16, 512), fingerprint=st.integers(1, 20), data=st.data())
@@ -69,6 +77,6 @@ def test_a_path_without_a_fingerprint_is_the_code() -> None:
 def test_fingerprints_are_hashes_of_the_whole_item() -> None:
     """Items that differ in their last bit alone part within the first eight bits as often as random ones."""
     items = packed(list(range(2**15)), 96)
-    lead = text_paths(KEY, items, 96, 16)[:, 0] >> np.uint64(56)
+    lead = codec(96, 16).to_paths(items)[:, 0] >> np.uint64(56)
     alike = int(np.count_nonzero(lead[0::2] == lead[1::2]))
     assert abs(alike - 2**14 / 256) < 6 * np.sqrt(2**14 / 256)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hubbub.codes.table import ESC
+from hubbub.codes.text_code import TextCode
 from hubbub.errors import ParameterError
-from hubbub.model.text_code import ESC, TextCode
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.analysis.code_classes import ROUNDS, Counts, cluster
+from hubbub.codes.classes import ROUNDS, Counts, cluster
+from hubbub.codes.table import DIGITS, END, ESC, MAX_BYTES, MAX_JSON_BYTES
+from hubbub.codes.text_code import TextCode
 from hubbub.errors import ParameterError
-from hubbub.model.text_code import END, ESC, MAX_BYTES, MAX_JSON_BYTES, TextCode
 
-_DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _LONGEST_END = 16
 
 
@@ -84,8 +84,8 @@ def fit_code(
     table = merging.symbols()
     counts = _count_neighbours(texts, weights, _flat(table))
     after, rows = cluster(counts, min(shape.classes, _room(table)), advance)
-    table["class"] = "".join(_DIGITS[index] for index in after)
-    table["lengths"] = ["".join(_DIGITS[length] for length in row) for row in rows]
+    table["class"] = "".join(DIGITS[index] for index in after)
+    table["lengths"] = ["".join(DIGITS[length] for length in row) for row in rows]
     return TextCode(table)
 
 
@@ -239,7 +239,7 @@ def _flat(symbols: Mapping[str, Any]) -> TextCode:
     size = 2 + sum(len(symbols[name]) for name in ("bytes", "tokens", "ends"))
     longest = (size - 1).bit_length()
     short = (1 << longest) - size
-    row = "".join(_DIGITS[longest - 1] if index < short else _DIGITS[longest] for index in range(size))
+    row = "".join(DIGITS[longest - 1] if index < short else DIGITS[longest] for index in range(size))
     return TextCode({**symbols, "class": "0" * size, "lengths": [row]})
 
 

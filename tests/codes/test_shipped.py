@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hubbub import CodedText, Hostnames, Words
+from hubbub.codes.shipped import LANGUAGES, load_code
 from hubbub.model.coded_domain import WIDTHS
-from hubbub.model.codes import LANGUAGES, load_code
 
 # Everyday words, and bounds for their mean bits: in the table of the language, and in the one for several.
 EVERYDAY = {

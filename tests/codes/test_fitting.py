@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.reference import text_code as twin
 
-from hubbub.analysis.code_bits import measure_code
-from hubbub.analysis.code_classes import code_lengths
-from hubbub.analysis.code_fitting import SHAPES, CodeShape, fit_code, fit_steps
+from hubbub.codes.bits import measure_code
+from hubbub.codes.classes import code_lengths
+from hubbub.codes.fitting import SHAPES, CodeShape, fit_code, fit_steps
+from hubbub.codes.shipped import load_code
+from hubbub.codes.table import ESC
+from hubbub.codes.text_code import TextCode
 from hubbub.errors import ParameterError
-from hubbub.model.codes import load_code
-from hubbub.model.text_code import ESC, TextCode
 
 SMALL = CodeShape(tokens=6, ends=4, classes=4, seeded_ends=2)
 

@@ -15,10 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.reference import text_code as twin
 
+from hubbub.codes import text_code
+from hubbub.codes.shipped import CODE_NAMES, load_code
+from hubbub.codes.table import MAX_BYTES
+from hubbub.codes.text_code import TextCode
 from hubbub.errors import ParameterError
-from hubbub.model import text_code
-from hubbub.model.codes import CODE_NAMES, load_code
-from hubbub.model.text_code import MAX_BYTES, TextCode
 
 VECTORS = json.loads((twin.DATA / "text_code_vectors.json").read_text("utf-8"))
 CODES = {name: TextCode(table) for name, table in twin.TABLES.items()}

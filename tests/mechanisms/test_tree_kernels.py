@@ -9,14 +9,15 @@ import pytest
 from scipy.stats import binom
 from tests.reference import naive
 
+from hubbub.codes.automaton import build_automaton
 from hubbub.mechanisms.base import Request
-from hubbub.mechanisms.tree import ENTRY, Tree
-from hubbub.mechanisms.tree.levels import Front, TreeLevels
+from hubbub.mechanisms.tree import ENTRY, Tree, kernels, kernels_beam
+from hubbub.mechanisms.tree.levels import TreeLevels
+from hubbub.mechanisms.tree.paths import Front
 from hubbub.mechanisms.tree.walk import Walk
 from hubbub.model.coded_domain import Words
 from hubbub.model.domain import Integers
 from hubbub.model.survey import Survey
-from hubbub.numeric import tree_kernels
 from hubbub.numeric.randomness import SeededWords
 
 
@@ -60,7 +61,7 @@ def test_reports_and_sums_equal_the_twins(bits: int, epsilon: str) -> None:
     reports = tree.randomize(items, words)
     cells = np.zeros(tree.cells_shape, np.int64)
     tree.accumulate(cells, reports)
-    bijection, coins, bucket = (key_bytes(key) for key in tree._keys)
+    bijection, coins, bucket = (key_bytes(key) for key in tree.keys)
     expected = np.zeros_like(cells)
     for number, row_words, report in zip(numbers, words.tolist(), reports, strict=True):
         report_id = b"".join(word.to_bytes(8, "little") for word in row_words[:2])
@@ -98,7 +99,7 @@ def test_the_transform_counts_matches() -> None:
     reports = tree.randomize(items, words)
     cells = np.zeros(tree.cells_shape, np.int64)
     tree.accumulate(cells, reports)
-    coins = key_bytes(tree._keys[1])
+    coins = key_bytes(tree.keys.coins)
     spectrum = naive.walsh_hadamard(cells[:32].tolist())
     for place in range(32):
         matches = 0
@@ -120,7 +121,7 @@ def said_of_children(
         whole = [
             bits[: depth - chunk] + f"{child:0{chunk}b}" + "0" * (len(bits) - depth) for child in range(1 << chunk)
         ]
-        key = key_bytes(tree.bucket_key)
+        key = key_bytes(tree.keys.buckets)
         places = [naive.tree_bucket(key, each, row, depth, chunk, tree.plan.bucket_bits) for each in whole]
         said.append({child: float(levels.estimates[row, place]) for child, place in enumerate(places)})
     return said
@@ -134,32 +135,33 @@ def check_grow(walk: Walk, number: int, levels: TreeLevels, caps: np.ndarray, fr
     children = list(zip(roots.tolist(), scores.ravel().tolist(), ranks.ravel().tolist(), strict=True))
     ruled_out = 0
     for quota, cut in cases:
-        places = np.empty(ranks.size, np.int64)
-        out = np.empty(ranks.size, np.float32), np.empty(ranks.size, np.float32)
+        out = kernels_beam.Children(
+            np.empty(ranks.size, np.int64), np.empty(ranks.size, np.float32), np.empty(ranks.size, np.float32)
+        )
         needed = walk.needed_scores(number, cut)
         own_caps = caps[walk.depths.rows[number]].astype(np.float32)
         shift = np.uint64(64 - walk.depths.bits[0])
-        filled, turned_away = tree_kernels.grow(
-            step, levels.estimates, own_caps, *front, shift, quota, np.float32(cut), needed, places, *out
+        filled, turned_away = kernels_beam.grow(
+            step, levels.estimates, own_caps, front, shift, quota, np.float32(cut), needed, out
         )
         expected, beyond = naive.best_under_each_root(
             children,
             quota,
             max(cut, -1e30),
-            tree_kernels._SMALL_ROOT,
+            kernels_beam.SMALL_ROOT,
             lambda best: naive.hopeless_gap(
                 best,
                 float(walk.depths.people[: number + 1].sum()),
                 tree.absent,
                 tree.true,
                 1 / (tree.gain * tree.symbols),
-                tree_kernels._ROOT_GAP,
+                kernels_beam.ROOT_GAP,
             ),
         )
-        assert places[:filled].tolist() == expected
+        assert out.places[:filled].tolist() == expected
         assert turned_away == beyond
-        assert out[0][:filled].tolist() == [children[place][1] for place in expected]
-        assert out[1][:filled].tolist() == [children[place][2] for place in expected]
+        assert out.scores[:filled].tolist() == [children[place][1] for place in expected]
+        assert out.ranks[:filled].tolist() == [children[place][2] for place in expected]
         ruled_out += sum(rank >= max(cut, -1e30) for _, _, rank in children) - filled - turned_away
     return ruled_out
 
@@ -207,7 +209,7 @@ def text_front(walk: Walk, number: int, rng: np.random.Generator) -> Front:
     tree = walk.tree
     paths = tree.paths(tree.survey.domain.encode(HELD))
     paths = paths[np.argsort(paths[:, 0], kind="stable")]
-    first = paths & tree.prefix_mask(walk.depths.bits[0])
+    first = paths & tree.codec.prefix_mask(walk.depths.bits[0])
     front = walk.with_state(first, rng.integers(-30, 60, len(paths)).astype(np.float32))
     for step in range(1, number + 1):
         depth, chunk = walk.depths.bits[step], walk.depths.chunks[step]
@@ -230,13 +232,13 @@ def test_the_steps_of_a_text_beam_equal_the_twins(number: int) -> None:
     chunk, depth = walk.depths.chunks[number], walk.depths.bits[number]
     caps = rng.integers(8, 25, (2, tree.rows)).astype(np.float64)
     seen_scores, seen_ranks = walk.expand(number, levels, caps, front)
-    after, more = tree.code.jumps(tree.is_code(depth, chunk))
+    after, more = tree.codec.jumps(depth, chunk)
     table, per_error = walk.evidence(number)
     ended = 0
     for i, path in enumerate(front.paths.tolist()):
         node, used = int(front.nodes[i]), float(front.used[i])
         bits = "".join(f"{word:064b}" for word in path)
-        if node == tree.code.done:
+        if node == tree.codec.done:
             ended += 1
             spent = {int(bits[depth - chunk : depth], 2): used}
         else:
@@ -246,10 +248,10 @@ def test_the_steps_of_a_text_beam_equal_the_twins(number: int) -> None:
         expected = naive.tree_children(said, limits, float(front.scores[i]), spent)
         assert seen_scores[i].tolist() == expected
         for child, code in spent.items():
-            place = expected[child] * float(per_error) + tree_kernels.EVIDENCE_FROM * tree_kernels.EVIDENCE_STEPS
+            place = expected[child] * float(per_error) + kernels.EVIDENCE_FROM * kernels.EVIDENCE_STEPS
             assert seen_ranks[i, child] == pytest.approx(naive.interpolated(table.tolist(), place) - code, abs=2e-3)
         assert np.isneginf(np.delete(seen_ranks[i], list(spent))).all()
-    assert ended == sum(np.array(front.nodes) == tree.code.done)
+    assert ended == sum(np.array(front.nodes) == tree.codec.done)
     assert ended > 0 or number < 3
     check_grow(walk, number, levels, caps[0], front, [(7, -np.inf), (10, -20.0), (1000, -np.inf), (1000, 0.0)])
 
@@ -259,9 +261,9 @@ def test_an_ended_text_goes_on_alone() -> None:
     tree = make_tree(0, "4", domain=Words())
     walk = Walk(tree, TreeLevels(np.zeros((tree.rows, 1 << tree.plan.bucket_bits), np.float32), np.ones(tree.rows), 1))
     front = text_front(walk, len(walk.depths.bits) - 1, np.random.default_rng(3))
-    assert (front.nodes == tree.code.done).all()
+    assert (front.nodes == tree.codec.done).all()
     assert set(tree.survey.domain.decode(tree.items(front.paths))) == set(HELD)
-    assert tree.is_value(front.paths).all()
+    assert tree.codec.is_value(front.paths).all()
     assert front.used.tolist() == [
         tree.survey.domain.code_length(v) for v in tree.survey.domain.decode(tree.items(front.paths))
     ]
@@ -269,10 +271,9 @@ def test_an_ended_text_goes_on_alone() -> None:
 
 def test_jumps_are_steps_of_the_automaton() -> None:
     """A chunk leads where its code bits lead one by one; bits of the fingerprint lead nowhere and cost nothing."""
-    tree = make_tree(0, "4", domain=Words())
-    automaton = tree.code._automaton
+    automaton = build_automaton(Words().code)
     for is_code in ((True, True, True), (False, True, True, True), (True, False, True), (False, False)):
-        after, used = tree.code.jumps(is_code)
+        after, used = automaton.jumps(is_code)
         for state in range(0, len(automaton.next), 7):
             for value in range(1 << len(is_code)):
                 node, cost = state, 0
@@ -290,9 +291,9 @@ def test_evidence_is_the_likelihood_ratio_of_the_matches(epsilon: str, people: i
     """The table has people·KL at each of its counts, and between them a likelihood ratio of whole matches."""
     tree = make_tree(64, epsilon)
     table, per_match = tree.evidence(people), 1 / (tree.gain * tree.symbols)
-    steps, first = tree_kernels.EVIDENCE_STEPS, tree_kernels.EVIDENCE_FROM
+    steps, first = kernels.EVIDENCE_STEPS, kernels.EVIDENCE_FROM
     stderr = np.sqrt(tree.noise * people)
-    assert len(table) == (first + tree_kernels.EVIDENCE_TO) * steps + 1
+    assert len(table) == (first + kernels.EVIDENCE_TO) * steps + 1
     assert table[first * steps] == 0
     seen = 0
     for place in range(0, len(table), 11):
@@ -307,8 +308,8 @@ def test_evidence_is_the_likelihood_ratio_of_the_matches(epsilon: str, people: i
         for matches in range(-(-people // tree.symbols), people // 2, 37):
             score = (tree.symbols * matches - people) * tree.gain
             ratio = binom.logpmf(matches, people, matches / people) - binom.logpmf(matches, people, tree.absent)
-            found = tree_kernels.evidence_bits(np.float32(score), np.float32(steps / stderr), table)
-            if score < tree_kernels.EVIDENCE_TO * stderr:
+            found = kernels.evidence_bits.py_func(np.float32(score), np.float32(steps / stderr), table)
+            if score < kernels.EVIDENCE_TO * stderr:
                 assert found == pytest.approx(ratio / np.log(2), rel=1e-3, abs=0.01)
 
 
@@ -323,16 +324,16 @@ def test_log_weights_equal_the_twin(coded: bool) -> None:
     ranks = scores.copy()
     if coded:
         table = make_tree(64, "4").evidence(50.0)
-        places = scores * per_error + tree_kernels.EVIDENCE_FROM * tree_kernels.EVIDENCE_STEPS
+        places = scores * per_error + kernels.EVIDENCE_FROM * kernels.EVIDENCE_STEPS
         known = [[naive.interpolated(table.tolist(), x) if x > -np.inf else x for x in row] for row in places.tolist()]
         ranks = (np.array(known) - code).astype(np.float32)
     some = np.argsort(rng.random((3, 10)), axis=1)[:, :7]
     pulls, out = np.array([0.5, 2.0, 1.0]), np.empty(3)
-    tree_kernels.log_weights(scores, ranks, some, pulls, 6.0, per_error, table, out)
+    kernels.log_weights(scores, ranks, some, pulls, 6.0, per_error, table, out)
     for i in range(3):
         paths = [(float(scores[i, j]), float(code[i, j]) if coded else 0.0) for j in some[i]]
         assert out[i] == pytest.approx(naive.log_weight(paths, float(pulls[i]), 6.0), rel=1e-4)
-    tree_kernels.log_weights(scores, ranks, some[:, :0], pulls, 6.0, per_error, table, out)
+    kernels.log_weights(scores, ranks, some[:, :0], pulls, 6.0, per_error, table, out)
     assert (out == -np.inf).all()
 
 
@@ -350,7 +351,7 @@ def test_crowded_roots_share_a_beam(wanted: int) -> None:
         of_root.setdefault(int(roots[place >> 2]), []).append(place)
     quotas = [q for q in range(1, 91) if sum(min(len(some), q) for some in of_root.values()) <= wanted]
     quota = max(quotas, default=1)
-    kept = tree_kernels.share(roots, 2, wanted, 90, places, scores, ranks)
+    kept = kernels_beam.share(roots, 2, wanted, 90, kernels_beam.Children(places, scores, ranks))
     left = places[:kept].tolist()
     assert left == sorted(left)
     for root, some in of_root.items():

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.reference import text_code as twin
 
-from hubbub.model.text_code import MAX_BYTES, TextCode
-from hubbub.numeric.code_automaton import DEAD, CodeAutomaton, build_automaton
+from hubbub.codes.automaton import DEAD, CodeAutomaton, build_automaton
+from hubbub.codes.table import MAX_BYTES
+from hubbub.codes.text_code import TextCode
 
 CODES = {name: TextCode(table) for name, table in twin.TABLES.items()}
 AUTOMATA = {name: build_automaton(code) for name, code in CODES.items()}

@@ -1,0 +1,259 @@
+"""The inner loops of a search: buckets, and all children of some paths; `kernels_beam` keeps the best children.
+
+A row of the tree is (depth, chunk): it looks at the first `depth` bits of a path. Its bucket is the top bits of a
+hash of the first depth − chunk bits and the row's number, XORed with the last `chunk` bits: brothers share a block of
+buckets, so that one hash serves all of them, and paths with equal chunks (a text that has ended goes on as zeros)
+still spread over all buckets. Where the chunk is as wide as a bucket there is no hash.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hubbub.jit import inlined, kernel
+from hubbub.numeric.hashing import absorb, finish, start
+
+EVIDENCE_FROM, EVIDENCE_TO, EVIDENCE_STEPS = 10, 50, 32
+"""The table of evidence: from −10 to 50 standard errors, in steps of 1/32."""
+
+
+class Rows(NamedTuple):
+    """The rows of a tree, as kernels take them.
+
+    Attributes
+    ----------
+    low, high : uint32
+        The key of the buckets.
+    parent_masks : uint64 array, shape (rows, words of a path)
+        The bits of a path that each row hashes.
+    depths, chunks : int64 arrays
+        Bits of a path that each row looks at, and how many of the last of them are not hashed.
+    bucket_bits : int
+        Bits of a bucket's number.
+    """
+
+    low: Any
+    high: Any
+    parent_masks: Any
+    depths: Any
+    chunks: Any
+    bucket_bits: int
+
+
+class Step(NamedTuple):
+    """What one step of a search needs to know; the rows of the next depth are those it asks.
+
+    Attributes
+    ----------
+    tree : Rows
+        All rows.
+    asked : int64 array
+        Rows of the next depth.
+    depth, chunk : int
+        Bits of a path down to the next depth, and those of them that are new.
+    evidence : float32 array
+        For text: bits of evidence of a score, from −EVIDENCE_FROM to EVIDENCE_TO standard errors in steps of
+        1/EVIDENCE_STEPS. Empty where paths are ranked by their scores.
+    per_error : float32
+        Steps of that table for each person of a score.
+    after, more : int32 and float32 arrays, shape (states, 2^chunk)
+        Where a chunk leads from each state of a text code (negative: nowhere), and the code bits in it.
+    done : int
+        The state of a text that has ended; its path is complete, and has one child only. −1 for numbers.
+    absent, true : float
+        The chances that a report matches a value nobody holds, and its holder's value.
+    per_person, per_match : float
+        1 / people down to the next depth, and matches for each person of a score.
+    """
+
+    tree: Rows
+    asked: Any
+    depth: int
+    chunk: int
+    evidence: Any
+    per_error: Any
+    after: Any
+    more: Any
+    done: int
+    absent: float
+    true: float
+    per_person: float
+    per_match: float
+
+
+@inlined
+def _low32(word):  # type: ignore[no-untyped-def]
+    """The low half of a word."""
+    return np.uint32(word & np.uint64(0xFFFFFFFF))
+
+
+@inlined
+def _high32(word):  # type: ignore[no-untyped-def]
+    """The high half of a word."""
+    return np.uint32(word >> np.uint64(32))
+
+
+@inlined
+def chunk_bits(paths, i, from_bit, count):  # type: ignore[no-untyped-def]
+    """Bits from_bit … from_bit + count − 1 of path i, counted from its first bit, count ≤ 20."""
+    index = from_bit >> 6
+    offset = from_bit & 63
+    value = paths[i, index] << np.uint64(offset)
+    if offset + count > 64:
+        value |= paths[i, index + 1] >> np.uint64(64 - offset)
+    return value >> np.uint64(64 - count)
+
+
+@inlined
+def _parent_bucket(tree, row, paths, i):  # type: ignore[no-untyped-def]
+    """The bucket, in one of the `Rows`, of the brother of path i whose chunk is 0."""
+    if tree.chunks[row] == tree.bucket_bits:
+        return np.uint64(0)
+    v0, v1, v2, v3 = start(tree.low, tree.high)
+    words = paths.shape[1]
+    for k in range(words):
+        word = paths[i, k] & tree.parent_masks[row, k]
+        v0, v1, v2, v3 = absorb(v0, v1, v2, v3, _low32(word))
+        v0, v1, v2, v3 = absorb(v0, v1, v2, v3, _high32(word))
+    v0, v1, v2, v3 = absorb(v0, v1, v2, v3, np.uint32(row))
+    hashed = finish(v0, v1, v2, v3, 2 * words + 1)
+    return hashed >> np.uint64(64 - tree.bucket_bits)
+
+
+@kernel
+def buckets(tree, row, paths, out):  # type: ignore[no-untyped-def]
+    """Write the bucket of each path in one of the `Rows`. Twin: tests/reference/naive.py::tree_bucket."""
+    chunk = tree.chunks[row]
+    for i in range(paths.shape[0]):
+        out[i] = _parent_bucket(tree, row, paths, i)
+        if chunk > 0:
+            out[i] ^= chunk_bits(paths, i, tree.depths[row] - chunk, chunk)
+
+
+@inlined
+def own_score(paths, i, step, levels, caps, chunk):  # type: ignore[no-untyped-def]
+    """What the rows of the next depth say of one child of path i, each at most its cap."""
+    own = np.float32(0)
+    for k in range(step.asked.shape[0]):
+        row = step.asked[k]
+        own += min(levels[row, np.int64(_parent_bucket(step.tree, row, paths, i)) ^ chunk], caps[k])
+    return own
+
+
+@inlined
+def own_scores(paths, i, step, levels, caps, own):  # type: ignore[no-untyped-def]
+    """Write what the rows of the next depth say of each child of path i, each at most its cap. Returns the largest."""
+    many = 1 << step.chunk
+    for k in range(step.asked.shape[0]):
+        row = step.asked[k]
+        base = np.int64(_parent_bucket(step.tree, row, paths, i))
+        level = levels[row]
+        if k == 0:
+            for c in range(many):
+                own[c] = min(level[base ^ c], caps[k])
+        else:
+            for c in range(many):
+                own[c] += min(level[base ^ c], caps[k])
+    best = own[0]
+    for c in range(1, many):
+        best = max(best, own[c])
+    return best
+
+
+@inlined
+def evidence_bits(score, per_error, evidence):  # type: ignore[no-untyped-def]
+    """Bits of evidence of a score, by the table; beyond its ends in a straight line."""
+    place = score * per_error + np.float32(EVIDENCE_FROM * EVIDENCE_STEPS)
+    index = min(max(np.int64(place), 0), evidence.shape[0] - 2)
+    return evidence[index] + (place - np.float32(index)) * (evidence[index + 1] - evidence[index])
+
+
+@inlined
+def rank_of(score, used, step):  # type: ignore[no-untyped-def]
+    """The score itself, or for a text code the evidence of it in bits less the code bits used."""
+    if step.evidence.shape[0] == 0:
+        return score
+    return evidence_bits(score, step.per_error, step.evidence) - used
+
+
+@kernel
+def expand(step, levels, caps, front, out_scores, out_ranks):  # type: ignore[no-untyped-def]
+    """Score (that of the parent plus what each row of the next depth says) and rank of all children of each path.
+
+    Parameters
+    ----------
+    step : Step
+    levels : float32 array, shape (rows, buckets)
+        What every row says of every bucket.
+    caps : float32 array, shape (lists, asked rows)
+        The most that a row may say. The paths are lists of equal length, with one line of caps for each.
+    front : Front
+        The parents.
+    out_scores, out_ranks : float32 arrays, shape (parents, 2^chunk)
+        Both are −∞ for children that the code does not have. See `rank_of`.
+
+    Twin: tests/reference/naive.py::tree_children.
+    """
+    paths, scores, nodes, used = front
+    many = 1 << step.chunk
+    for i in range(paths.shape[0]):
+        own_caps = caps[i * caps.shape[0] // paths.shape[0]]
+        if scores[i] == -np.inf or nodes[i] == step.done:
+            for c in range(many):
+                out_scores[i, c] = -np.inf
+                out_ranks[i, c] = -np.inf
+            if scores[i] > -np.inf:
+                only = np.int64(chunk_bits(paths, i, step.depth - step.chunk, step.chunk))
+                out_scores[i, only] = scores[i] + own_score(paths, i, step, levels, own_caps, only)
+                out_ranks[i, only] = rank_of(out_scores[i, only], used[i], step)
+            continue
+        own_scores(paths, i, step, levels, own_caps, out_scores[i])
+        for c in range(many):
+            if step.done >= 0 and step.after[nodes[i], c] < 0:
+                out_scores[i, c] = -np.inf
+                out_ranks[i, c] = -np.inf
+                continue
+            out_scores[i, c] += scores[i]
+            spent = used[i] + step.more[nodes[i], c] if step.done >= 0 else np.float32(0)
+            out_ranks[i, c] = rank_of(out_scores[i, c], spent, step)
+
+
+@kernel
+def log_weights(scores, ranks, some, pulls, bits, per_error, evidence, out):  # type: ignore[no-untyped-def]
+    """For each list, ln Σ exp(pull·score)·2^−bits over some of its paths.
+
+    Parameters
+    ----------
+    scores, ranks : float32 arrays, shape (lists, paths)
+    some : int64 array, shape (lists, some paths)
+        Which of them are summed.
+    pulls : float64 array
+        Nats for each person of a score, for each list.
+    bits : float
+        Bits of prior that all paths have; those of a text code are added: they are the evidence less the rank.
+    per_error, evidence
+        As in `Step`.
+    out : float64 array
+        One sum for each list; −∞ where there is nothing to sum.
+
+    Twin: tests/reference/naive.py::log_weight.
+    """
+    ln2 = np.log(2.0)
+    for i in range(scores.shape[0]):
+        pull = pulls[i]
+        weights = np.empty(some.shape[1])
+        most = -np.inf
+        for j in range(some.shape[1]):
+            score = scores[i, some[i, j]]
+            code = 0.0
+            if evidence.shape[0] > 0 and score > -np.inf:
+                code = evidence_bits(score, per_error, evidence) - ranks[i, some[i, j]]
+            weights[j] = pull * score - ln2 * (bits + code)
+            most = max(most, weights[j])
+        total = 0.0
+        for j in range(some.shape[1]):
+            if weights[j] > most - 40:
+                total += np.exp(weights[j] - most)
+        out[i] = most + np.log(total) if most > -np.inf else -np.inf

@@ -1,0 +1,56 @@
+"""Kernels are compiled once, and it is known whether they are."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from hubbub.jit import is_compiled
+
+ONE_OF_EACH = """
+from numba.core.dispatcher import Dispatcher
+from hubbub import Hostnames, Integers, find
+from hubbub.codes import kernels as code_kernels
+from hubbub.mechanisms.tree import kernels, kernels_beam, kernels_paths, kernels_reports
+from hubbub.numeric import bulk_items, hadamard, hashing
+
+find([n % 9 for n in range(300)], domain=Integers(64), epsilon=2, seed=1)
+find([f"host{n % 9}.example.org" for n in range(3000)], domain=Hostnames(), epsilon=6, seed=1, candidates=["a.org"])
+for module in (bulk_items, code_kernels, hadamard, hashing, kernels, kernels_beam, kernels_paths, kernels_reports):
+    for name, function in vars(module).items():
+        if isinstance(function, Dispatcher) and function.stats.cache_path:
+            print(len(function.signatures), module.__name__, name)
+"""
+
+
+def test_it_is_known_whether_a_kernel_is_compiled(tmp_path: Path) -> None:
+    """Not before its first call, and after it from then on."""
+    source = tmp_path / "loops.py"
+    source.write_text("from hubbub.jit import kernel\n\n\n@kernel\ndef twice(x):\n    return 2 * x\n")
+    spec = importlib.util.spec_from_file_location("loops", source)
+    assert spec is not None
+    assert spec.loader is not None
+    loops = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loops)
+    assert not is_compiled(loops.twice)
+    assert loops.twice(3) == 6
+    assert is_compiled(loops.twice)
+
+
+def test_every_kernel_is_compiled_for_one_combination_of_types() -> None:
+    """Numbers and texts alike: each further combination would cost its users a second."""
+    done = subprocess.run([sys.executable, "-c", ONE_OF_EACH], capture_output=True, text=True, check=True)
+    counts = dict(line.split(maxsplit=1)[::-1] for line in done.stdout.splitlines())
+    assert len(counts) > 10
+    assert {name: count for name, count in counts.items() if int(count) > 1} == {}
+
+
+def test_the_command_line_says_that_it_compiles(tmp_path: Path) -> None:
+    """One line on stderr where nothing was kept on disk."""
+    code = "from hubbub.cli.common import say_if_compiling as say; say('tree'); say('jl_hh')"
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert done.stderr == "hubbub: compiling once, about 12 s\n"
