@@ -1,6 +1,6 @@
 """Every public name and its home: what type checkers and editors see, and what `__init__.py` loads from."""
 
-from hubbub.analysis.decode import find_hitters as find_hitters
+from hubbub.analysis.answers import find_hitters as find_hitters
 from hubbub.codes.text_code import TextCode as TextCode
 from hubbub.errors import HubbubError as HubbubError
 from hubbub.errors import InputError as InputError

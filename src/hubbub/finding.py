@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final
 
-from hubbub.analysis.decode import answer_question, encode_candidates
+from hubbub.analysis.answers import answer_question, encode_candidates
 from hubbub.codes.shipped import load_code
 from hubbub.errors import InputError, ParameterError, shown
 from hubbub.inputs.columns import read_column
@@ -35,6 +35,7 @@ def find(
     options: Mapping[str, object] | None = None,
     candidates: Iterable[object] | None = None,
     all_candidates: bool = False,
+    hitters_only: bool = False,
     top: int = 20,
     level: float = 0.05,
     seed: int | None = None,
@@ -52,7 +53,7 @@ def find(
         The values that can be held; without it, texts in the shipped code, in lower case.
     mechanism, options
         As in `create_survey`.
-    candidates, all_candidates, top, level
+    candidates, all_candidates, hitters_only, top, level
         As in `Question`.
     seed : int, optional
         Repeats a rehearsal exactly; whoever knows it can undo the noise.
@@ -79,7 +80,7 @@ def find(
     if not people:
         nobody = f"none, and {missing:,} missing" if missing else "none"
         raise InputError(f"values must hold at least one person's value, got {nobody}")
-    question = Question(top, level, candidates, all_candidates)
+    question = Question(top, level, candidates, all_candidates, hitters_only)
     domain = default_domain() if domain is None else domain
     rehearsal = plan_rehearsal(domain, len(people), epsilon, delta, mechanism, options, seed)
     chunks = (people[start : start + _AT_ONCE] for start in range(0, len(people), _AT_ONCE))

@@ -24,7 +24,7 @@ from hubbub import (
     find_hitters,
     mechanism_for,
 )
-from hubbub.analysis.decode import encode_candidates
+from hubbub.analysis.answers import encode_candidates
 from hubbub.analysis.intervals import simultaneous_width
 from hubbub.errors import ParameterError, SurveyMismatch
 from hubbub.numeric.count_law import gaussian_law, response_law

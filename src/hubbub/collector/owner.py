@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from starlette.types import Message
 
-from hubbub.analysis.decode import answer_question, encode_candidates
+from hubbub.analysis.answers import answer_question, encode_candidates
 from hubbub.collector import documents
 from hubbub.collector.documents import AnswerDocument, Candidates, NewSurvey, SurveyList, SurveyStatus
 from hubbub.collector.limits import MAX_BATCH_BYTES, MAX_DOCUMENT_BYTES, too_large

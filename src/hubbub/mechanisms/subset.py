@@ -142,6 +142,16 @@ class Subset(SurveyMechanism):
         counts = np.asarray((tally.cells[values] - tally.count * self.absent) / (self.held - self.absent), np.float64)
         return counts, np.sqrt(self.count_law(tally.count).variance(np.clip(counts, 0.0, tally.count)))
 
+    def gap_variance(self, tally: Tally, first: Estimates, second: Estimates) -> NDArray[np.float64]:
+        """The variance of the difference of two counts: windows that hold one of the two values and not the other."""
+        size, window, held, gap = self.size, self.window, self.held, self.held - self.absent
+        own = (held * (size - window) + (1 - held) * window) / (size - 1) - gap**2
+        pairs = max((size - 1) * (size - 2), 1)  # with two values everybody holds one of them
+        rest = 2 * (held * (window - 1) * (size - window) + (1 - held) * window * (size - 1 - window)) / pairs
+        holders = np.clip(first.counts, 0.0, None) + np.clip(second.counts, 0.0, None)
+        holders = np.minimum(holders, tally.count)
+        return np.asarray((holders * own + (tally.count - holders) * rest) / gap**2)
+
     def discover(self, tally: Tally, query: Query) -> Estimates:
         """Every value is counted; those above what noise reaches are returned."""
         self.check_tally(tally)

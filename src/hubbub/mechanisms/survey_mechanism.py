@@ -140,6 +140,11 @@ class SurveyMechanism(ABC):
             counts[start : start + len(items)] = self.estimate(tally, items).counts
         return counts
 
+    def gap_variance(self, tally: Tally, first: Estimates, second: Estimates) -> NDArray[np.float64]:
+        """The variance of the difference of two counts of one tally, pair by pair; here the largest that it can be."""
+        del tally
+        return np.asarray((first.stderrs + second.stderrs) ** 2)
+
     def check_tally(self, tally: Tally) -> None:
         """Refuse a tally of another survey or shape."""
         check_tally(tally, self.survey_id, self.cells_shape)

@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 _DECIMAL = re.compile(r"[0-9]{1,155}", re.ASCII)  # 2^512 has 155 digits
+_LONGEST_LIST = 1024
 _OCTET = re.compile(r"0|[1-9][0-9]{0,2}", re.ASCII)
 
 
@@ -158,6 +159,11 @@ class Categories(Domain):
     def size(self) -> int:
         """The names, and "(other)" unless the list is closed."""
         return len(self.names) + self.other
+
+    @property
+    def is_list(self) -> bool:
+        """Up to 1,024 values."""
+        return self.size <= _LONGEST_LIST
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""

@@ -40,6 +40,11 @@ class Domain(ABC):
         """64-bit words of an item."""
         return -(-self.bits // 64)
 
+    @property
+    def is_list(self) -> bool:
+        """Whether people can be shown a count for every value: a short list of names."""
+        return False
+
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
         """Plain data from which `domain_from_json` makes an equal domain."""

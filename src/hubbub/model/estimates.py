@@ -128,6 +128,10 @@ class Hitter:
     uneven : bool
         Parts of the reports disagree about the value: another value shares its sums, or reports are forged. What is
         far above the rest was left out of the count.
+    stands_out : bool
+        Surely somebody holds it. Rows without this mark are in an answer only if all values of a list were asked for.
+    ahead_of : int or None
+        In the answer to a whole list, how many of the other values are surely held by fewer people; None elsewhere.
     """
 
     value: int | str
@@ -139,6 +143,8 @@ class Hitter:
     confidence: float
     listed: bool = False
     uneven: bool = False
+    stands_out: bool = True
+    ahead_of: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +178,7 @@ class Answer:
     long_limit: float | None = None
     limit_of: Callable[[object], float] | None = field(default=None, repr=False, compare=False)
     intake: Intake | None = None
+    whole_list: bool = False
 
     def limit_for(self, value: object) -> float:
         """How many people must hold this value for the search to find it with a chance of about 95 %.

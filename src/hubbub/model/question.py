@@ -26,17 +26,22 @@ class Question:
         slightly larger one. Any iterable is taken; it is kept as a tuple.
     all_candidates : bool
         Answer with a row for every candidate, whether it stands out or not.
+    hitters_only : bool
+        Answer with the values that stand out, also where the domain is a list. Without it, and without candidates, the
+        answer to a list has a row for each of its values.
     """
 
     top: int = 20
     level: float = 0.05
     candidates: Iterable[object] | None = None
     all_candidates: bool = False
+    hitters_only: bool = False
 
     def __post_init__(self) -> None:
         _ = self.query  # which checks `top` and `level`
-        if not isinstance(self.all_candidates, bool):
-            raise ParameterError(f"all_candidates must be a bool, got all_candidates={shown(self.all_candidates)}")
+        for name in ("all_candidates", "hitters_only"):
+            if not isinstance(value := getattr(self, name), bool):
+                raise ParameterError(f"{name} must be True or False, got {name}={shown(value)}")
         if self.candidates is None:
             if self.all_candidates:
                 raise ParameterError("all_candidates must come with candidates, got none")

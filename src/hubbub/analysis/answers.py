@@ -12,12 +12,13 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.analysis.intervals import simultaneous_width
+from hubbub.analysis.rows import hitters_of, log_tails, reachable
+from hubbub.analysis.whole_list import answer_list
 from hubbub.errors import ParameterError
 from hubbub.mechanisms.registry import mechanism_for
 from hubbub.mechanisms.selection import FOUND_95
@@ -40,6 +41,7 @@ def find_hitters(
     level: float = 0.05,
     candidates: Iterable[object] | None = None,
     all_candidates: bool = False,
+    hitters_only: bool = False,
     decoder: SurveyMechanism | None = None,
 ) -> Answer:
     """What the tally of a survey says.
@@ -50,12 +52,12 @@ def find_hitters(
         What the reports answered.
     tally : Tally
         The sums of its reports.
-    top, level, candidates, all_candidates
+    top, level, candidates, all_candidates, hitters_only
         As in `Question`. Candidates that are not in the survey's domain are left out; at least one must be in it.
     decoder : SurveyMechanism, optional
         The survey's mechanism, where the caller has built it already.
     """
-    question = Question(top, level, candidates, all_candidates)
+    question = Question(top, level, candidates, all_candidates, hitters_only)
     named = encode_candidates(survey.domain, question)
     return answer_question(survey, decoder or mechanism_for(survey), tally, question, named)
 
@@ -66,6 +68,8 @@ def answer_question(
     """The answer to a question whose candidates are `named`, as `encode_candidates` has them."""
     if tally.count == 0:
         return Answer(0, math.inf, (), None if named is None else math.inf)
+    if named is None and survey.domain.is_list and not question.hitters_only:
+        return answer_list(survey, decoder, tally, question)
     law = decoder.count_law(tally.count)
     query = question.query if named is None else question.query.split(2)
     if named is None:
@@ -77,10 +81,10 @@ def answer_question(
         rows = sorted(_searched(survey, law, query, found, named) + rows, key=lambda hitter: -hitter.count)
     return Answer(
         tally.count,
-        _reachable(found.detection_limit, tally),
+        reachable(found.detection_limit, tally),
         tuple(rows if question.all_candidates else rows[: question.top]),
-        _reachable(limit, tally),
-        _reachable(found.long_limit, tally),
+        reachable(limit, tally),
+        reachable(found.long_limit, tally),
         partial(_limit_for, survey, decoder, tally, query, found.detection_limit),
     )
 
@@ -107,16 +111,7 @@ def _limit_for(
     item = survey.domain.encode([value])
     if np.array_equal(item, survey.domain.encode([None])) and survey.domain.decode(item)[0] != value:
         return math.inf
-    return _reachable(float(decoder.limits_for(tally, item, query, usual)[0]), tally)
-
-
-@overload
-def _reachable(limit: float, tally: Tally) -> float: ...
-@overload
-def _reachable(limit: float | None, tally: Tally) -> float | None: ...
-def _reachable(limit: float | None, tally: Tally) -> float | None:
-    """A limit that the people of a tally can reach, or infinity."""
-    return math.inf if limit is not None and limit > tally.count else limit
+    return reachable(float(decoder.limits_for(tally, item, query, usual)[0]), tally)
 
 
 def encode_candidates(domain: Domain, question: Question) -> Items | None:
@@ -148,20 +143,12 @@ def _searched(
     if named is not None:
         listed = _contained(found.items, named)
         choices[listed] = math.log(len(named))
-    return _rows(survey, law, found, width, choices, listed)
+    return hitters_of(survey, law, found, width, choices, listed)
 
 
 def _stands_out(law: CountLaw, scored: Estimates, query: Query) -> NDArray[np.bool_]:
     """Which candidates have a count that one of them, if nobody held it, would reach with a chance of level/2."""
-    return np.asarray(_log_tails(law, scored) <= math.log(query.level / 2) - math.log(len(scored)))
-
-
-def _log_tails(law: CountLaw, estimates: Estimates) -> NDArray[np.float64]:
-    """The logarithm of the chance that each value, if nobody held it, came so high: by noise or by shared buckets."""
-    tails = law.log_tail(estimates.counts, law.collisions(estimates.counts, estimates.stderrs))
-    if estimates.sharing_tails is None:
-        return tails
-    return np.logaddexp(tails, np.log(np.maximum(estimates.sharing_tails, 1e-300)))
+    return np.asarray(log_tails(law, scored) <= math.log(query.level / 2) - math.log(len(scored)))
 
 
 def _listed(
@@ -182,41 +169,9 @@ def _listed(
     sharing = None if scored.sharing_tails is None else scored.sharing_tails[chosen]
     picked = Estimates(scored.items[chosen], scored.counts[chosen], scored.stderrs[chosen], sharing_tails=sharing)
     choices = np.full(len(picked), math.log(len(scored)))
-    return _rows(survey, law, picked, width, choices, np.ones(len(picked), np.bool_)), limit
+    return hitters_of(survey, law, picked, width, choices, np.ones(len(picked), np.bool_)), limit
 
 
 def _contained(items: Items, among: Items) -> NDArray[np.bool_]:
     known = {item.tobytes() for item in among}
     return np.array([item.tobytes() in known for item in items], np.bool_)
-
-
-def _rows(
-    survey: Survey,
-    law: CountLaw,
-    estimates: Estimates,
-    width: float,
-    log_choices: NDArray[np.float64],
-    listed: NDArray[np.bool_],
-) -> list[Hitter]:
-    """Estimates as hitters; `log_choices` is the logarithm of how many values each had to stand out among."""
-    counts, stderrs = estimates.counts, estimates.stderrs
-    extra = law.collisions(counts, stderrs)
-    low, high = law.lower(counts, extra, width), law.upper(counts, extra, width)
-    doubts = np.exp(np.minimum(0.0, log_choices + _log_tails(law, estimates)))
-    if estimates.doubts is not None:
-        doubts = np.minimum(1.0, doubts + estimates.doubts)
-    return [
-        Hitter(
-            value=value,
-            count=float(counts[index]),
-            share=float(counts[index]) / law.people,
-            stderr=float(stderrs[index]),
-            low=float(low[index]),
-            high=float(high[index]),
-            confidence=1.0 - float(doubts[index]),
-            listed=bool(listed[index]),
-            uneven=estimates.uneven is not None and bool(estimates.uneven[index]),
-        )
-        for index, value in enumerate(survey.domain.decode(estimates.items))
-        if value is not None  # the code of no value is an artefact, not a value anybody can hold
-    ]

@@ -1,0 +1,63 @@
+"""The rows of an answer: estimates with their intervals, and how sure it is that somebody holds the value."""
+
+from __future__ import annotations
+
+import math
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hubbub.model.estimates import Estimates, Hitter
+from hubbub.model.survey import Survey
+from hubbub.model.tally import Tally
+from hubbub.numeric.count_law import CountLaw
+
+
+def hitters_of(
+    survey: Survey,
+    law: CountLaw,
+    estimates: Estimates,
+    width: float,
+    log_choices: NDArray[np.float64],
+    listed: NDArray[np.bool_],
+) -> list[Hitter]:
+    """Estimates as hitters; `log_choices` is the logarithm of how many values each had to stand out among."""
+    counts, stderrs = estimates.counts, estimates.stderrs
+    extra = law.collisions(counts, stderrs)
+    low, high = law.lower(counts, extra, width), law.upper(counts, extra, width)
+    doubts = np.exp(np.minimum(0.0, log_choices + log_tails(law, estimates)))
+    if estimates.doubts is not None:
+        doubts = np.minimum(1.0, doubts + estimates.doubts)
+    return [
+        Hitter(
+            value=value,
+            count=float(counts[index]),
+            share=float(counts[index]) / law.people,
+            stderr=float(stderrs[index]),
+            low=float(low[index]),
+            high=float(high[index]),
+            confidence=1.0 - float(doubts[index]),
+            listed=bool(listed[index]),
+            uneven=estimates.uneven is not None and bool(estimates.uneven[index]),
+        )
+        for index, value in enumerate(survey.domain.decode(estimates.items))
+        if value is not None  # the code of no value is an artefact, not a value anybody can hold
+    ]
+
+
+def log_tails(law: CountLaw, estimates: Estimates) -> NDArray[np.float64]:
+    """The logarithm of the chance that each value, if nobody held it, came so high: by noise or by shared buckets."""
+    tails = law.log_tail(estimates.counts, law.collisions(estimates.counts, estimates.stderrs))
+    if estimates.sharing_tails is None:
+        return tails
+    return np.logaddexp(tails, np.log(np.maximum(estimates.sharing_tails, 1e-300)))
+
+
+@overload
+def reachable(limit: float, tally: Tally) -> float: ...
+@overload
+def reachable(limit: float | None, tally: Tally) -> float | None: ...
+def reachable(limit: float | None, tally: Tally) -> float | None:
+    """A limit that the people of a tally can reach, or infinity."""
+    return math.inf if limit is not None and limit > tally.count else limit

@@ -1,0 +1,63 @@
+"""The answer to a list: every value with its count and interval, and which of them are surely ahead of which.
+
+Half of the level is for the intervals: with a chance of at most level/2, any of them misses. A value stands out if its
+interval does not begin at nobody, so that needs no share of its own. The other half is for comparisons: with a chance of
+at most level/2, any value that is called ahead of another is not.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hubbub.analysis.intervals import simultaneous_width
+from hubbub.analysis.rows import hitters_of, reachable
+from hubbub.mechanisms.selection import FOUND_95
+from hubbub.mechanisms.survey_mechanism import SurveyMechanism
+from hubbub.model.estimates import Answer, Estimates
+from hubbub.model.question import Question
+from hubbub.model.survey import Survey
+from hubbub.model.tally import Tally
+from hubbub.numeric.tails import normal_quantile_log, normal_tail_log
+
+
+def answer_list(survey: Survey, decoder: SurveyMechanism, tally: Tally, question: Question) -> Answer:
+    """A row for every value of a list, largest count first. Costs one estimate of each value, and of each pair."""
+    size, law = survey.domain.size, decoder.count_law(tally.count)
+    estimates = decoder.estimate(tally, np.arange(size, dtype=np.uint64)[:, np.newaxis])
+    extra = float(law.collisions(estimates.counts, estimates.stderrs).min())
+    width = simultaneous_width(law, size, -math.inf, extra, question.level / 2)
+    rows = hitters_of(survey, law, estimates, width, np.full(size, math.log(size)), np.zeros(size, np.bool_))
+    ahead = values_behind(decoder, tally, estimates, question.level / 2)
+    marked = (
+        replace(row, stands_out=row.low > 0, ahead_of=int(behind)) for row, behind in zip(rows, ahead, strict=True)
+    )
+    limit = law.seen_from(law.threshold(float(normal_tail_log(width)), extra), extra, FOUND_95)
+    return Answer(
+        tally.count,
+        reachable(limit, tally),
+        tuple(sorted(marked, key=lambda row: -row.count)),
+        limit_of=lambda value: math.inf if survey.domain.lacks(value) else reachable(limit, tally),
+        whole_list=True,
+    )
+
+
+def values_behind(decoder: SurveyMechanism, tally: Tally, estimates: Estimates, level: float) -> NDArray[np.int64]:
+    """How many values each value is surely ahead of: all such claims are right but with a chance of at most `level`.
+
+    The difference of two counts is taken for normal, with the correction for whole matches. A pair that is equal can be
+    called wrongly in two ways, so each of the d·(d − 1) claims has its share of the level.
+    """
+    size = len(estimates)
+    width = normal_quantile_log(math.log(level) - math.log(size * (size - 1)))
+    step = decoder.count_law(tally.count).step
+    behind = np.zeros(size, np.int64)
+    for index in range(size):
+        one = Estimates(estimates.items[[index]], estimates.counts[[index]], estimates.stderrs[[index]])
+        gaps = estimates.counts[index] - estimates.counts - step / 2
+        needed = width * np.sqrt(decoder.gap_variance(tally, one, estimates))
+        behind[index] = np.count_nonzero(gaps > needed)
+    return behind
