@@ -2,8 +2,8 @@
 
     python benchmarks/lists.py --json lists.json --write docs/lists.md
 
-One process, about ten minutes. `--quick` takes about a minute. `--only-times` measures the times again and takes the
-rest from the JSON file. docs/lists.md explains what it prints.
+One process, about a quarter of an hour. `--quick` takes about a minute. `--only-times` measures the times again and
+takes the rest from the JSON file. docs/lists.md explains what it prints.
 """
 
 from __future__ import annotations

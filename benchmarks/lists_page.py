@@ -21,7 +21,7 @@ CROWDS = {
 def table(header: str, rows: Iterable[Sequence[object]]) -> list[str]:
     """A Markdown table and an empty line; the header's fields are apart by semicolons."""
     names = header.split("; ")
-    lines = [names, ["---:"] * len(names), *rows]
+    lines = [names, ["---", *["---:"] * (len(names) - 1)], *rows]
     return [*(f"| {' | '.join(str(field) for field in line)} |" for line in lines), ""]
 
 
@@ -214,8 +214,8 @@ def time_section(results: Row) -> list[str]:
 
 INTRODUCTION = """
 How large is the error of a count when the values are a short list, and what does a report cost? `make lists` measures
-it in about ten minutes, with a seed that is never used to choose anything; `make lists-quick` takes about a minute and
-prints a part.
+it in about a quarter of an hour, with a seed that is never used to choose anything; `make lists-quick` takes about a
+minute and prints a part.
 
 The list is closed, so it has exactly as many values as the tables say. The error is the root mean square over all
 values and runs, whether anybody holds them or not, as a ratio to the **optimum**: subset selection by formula, with the
