@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .PHONY: help demo paper test lint vectors statistical bench bench-quick bench-sparse accuracy accuracy-quick
-.PHONY: coverage coverage-quick limits limits-quick siblings bench-collector soak fuzz docs clean
+.PHONY: coverage coverage-quick limits limits-quick lists lists-quick siblings bench-collector soak fuzz docs clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -77,6 +77,12 @@ siblings: $(VENV)/.ready-dev  ## Are names that are alike told apart? Goes on wh
 
 limits-quick: $(VENV)/.ready-dev  ## The same for a few cells in minutes, printed only
 	$(BIN)/python benchmarks/limits.py --quick --values 20 --state limits-quick.jsonl
+
+lists: $(VENV)/.ready-dev  ## Measure counts over short lists, beside the optimum and peers; rewrites docs/lists.md
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/lists.py --json lists.json --write docs/lists.md
+
+lists-quick: $(VENV)/.ready-dev  ## The same in about a minute, without peers, printed only
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/lists.py --quick
 
 bench-collector: $(VENV)/.ready-dev  ## Measure the collector over HTTP; rewrites docs/collector-benchmarks.md
 	$(BIN)/python benchmarks/collector.py --write docs/collector-benchmarks.md

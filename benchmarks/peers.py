@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
 import sys
-import tempfile
 import time
-import venv
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, norm
+
+try:
+    from benchmarks.own_environment import ask
+except ModuleNotFoundError:  # run as a script, whose own folder is on the path
+    from own_environment import ask  # type: ignore[import-not-found,no-redef]
 
 LEVEL = 0.05
 MOST_CANDIDATES = 20  # bits of the most candidates that tuned PEM scores on one level
@@ -111,21 +112,9 @@ def _count(people: Values, candidates: Values) -> NDArray[np.int64]:
 # pure-ldp, in an environment of its own.
 
 
-def pure_ldp(jobs: Sequence[dict[str, Any]], timeout: float = 900.0) -> list[dict[str, Any]] | str:
+def pure_ldp(jobs: Sequence[dict[str, Any]]) -> list[dict[str, Any]] | str:
     """The answers of pure-ldp's PEM to some jobs of `_answer`, or why there are none."""
-    with tempfile.TemporaryDirectory(prefix="hubbub-pure-ldp-") as folder:
-        python = str(Path(folder) / "bin" / "python")
-        try:
-            venv.create(folder, with_pip=True)
-            install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PURE_LDP]
-            subprocess.run(install, check=True, capture_output=True, text=True, timeout=timeout)
-            asked = json.dumps(list(jobs))
-            done = subprocess.run(
-                [python, __file__], input=asked, check=True, stdout=subprocess.PIPE, text=True, timeout=timeout
-            )
-        except (OSError, subprocess.SubprocessError) as error:
-            return f"pure-ldp was left out: {type(error).__name__} while it was installed or run"
-        return list(json.loads(done.stdout))
+    return ask(__file__, PURE_LDP, jobs)
 
 
 def _answer(values: list[int], epsilon: float, top: int, step: int, seed: int) -> dict[str, Any]:
