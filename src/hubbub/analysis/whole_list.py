@@ -1,8 +1,8 @@
 """The answer to a list: every value with its count and interval, and which of them are surely ahead of which.
 
 Half of the level is for the intervals: with a chance of at most level/2, any of them misses. A value stands out if its
-interval does not begin at nobody, so that needs no share of its own. The other half is for comparisons: with a chance of
-at most level/2, any value that is called ahead of another is not.
+interval does not begin at nobody, so that needs no share of its own. The other half is for comparisons: with a chance
+of at most level/2, any value that is called ahead of another is not.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ def choose_mechanism(domain: Domain, epsilon: float) -> str:
     """
     if domain.size > subset.MAX_VALUES:
         return "tree"
-    searched = plan.noise_of(plan.masks_for(epsilon), epsilon)
+    searched = plan.list_noise(domain.size, epsilon)
     listed = subset.noise_of(domain.size, subset.best_window(domain.size, epsilon), epsilon)
     is_better = math.sqrt(listed) <= _WORTH_IT * math.sqrt(searched)
     return "subset" if is_better or epsilon > MAX_EPSILON else "tree"

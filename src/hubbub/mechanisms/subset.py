@@ -40,7 +40,7 @@ from hubbub.model.privacy import PrivacyGuarantee
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Cells, Tally
 from hubbub.numeric.arrangements import add_matches, places_of, sample_matches
-from hubbub.numeric.count_law import CountLaw, match_law
+from hubbub.numeric.count_law import CountLaw, match_law, mean_variance
 from hubbub.numeric.hashing import Purpose, derive_key, hash_uint64, uniform_below
 from hubbub.numeric.sampling import bernoulli, response_epsilon, response_threshold
 
@@ -189,10 +189,9 @@ def match_chances(size: int, window: int, truth: float) -> tuple[float, float]:
 
 
 def noise_of(size: int, window: int, epsilon: float) -> float:
-    """The variance that each report adds to the count of a value that its sender does not hold."""
+    """The variance of a count that each report adds, as a mean over all values of the list."""
     gain = window * math.expm1(min(epsilon, 200.0))
-    held, absent = match_chances(size, window, gain / (gain + size))
-    return absent * (1 - absent) / (held - absent) ** 2
+    return mean_variance(size, *match_chances(size, window, gain / (gain + size)))
 
 
 def best_window(size: int, epsilon: float) -> int:

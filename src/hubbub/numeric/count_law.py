@@ -210,6 +210,15 @@ def match_law(people: int, held: float, absent: float) -> CountLaw:
     return CountLaw(people, cumulants(min(held, 1 - 2.0**-53)), cumulants(absent), step, _REACH / step, absent)
 
 
+def mean_variance(size: int, held: float, absent: float) -> float:
+    """The variance of a count that each report adds, as a mean over all values of a list; the same for every crowd.
+
+    A report matches the value of its sender with chance `held` and each of the others with chance `absent`.
+    """
+    total = held * (1 - held) + (size - 1) * absent * (1 - absent)
+    return total / (size * (held - absent) ** 2)
+
+
 def laplace_law(people: int, rate: float, draws: int = 1, scale: float = 1.0) -> CountLaw:
     """Everybody adds the sum of `draws` discrete Laplace variables, times `scale`; holders add 1 as well."""
     ratio = math.exp(-rate)

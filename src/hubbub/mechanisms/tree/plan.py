@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from hubbub.mechanisms.tree.fingerprint import fingerprint_before, path_bits
 from hubbub.numeric.bisection import bisect
+from hubbub.numeric.count_law import mean_variance
 from hubbub.numeric.tails import normal_quantile_log
 
 ROW_BITS = 24  # of a report's coins choose its row
@@ -53,6 +54,13 @@ def noise_of(masks: int, epsilon: float) -> float:
     """The variance that each report adds to the count of a value that its sender does not hold."""
     grown, symbols = math.expm1(min(epsilon, 50.0)), 1 << masks
     return (grown + symbols) ** 2 / (grown**2 * (symbols - 1))
+
+
+def list_noise(size: int, epsilon: float) -> float:
+    """The variance of a count that each report adds, as a mean over all values of a list that fits into one row."""
+    symbols = 1 << masks_for(epsilon)
+    grown = math.exp(min(epsilon, 50.0))
+    return mean_variance(size, grown / (grown + symbols - 1), 1 / symbols)
 
 
 def plan_tree(bits: int, standard: bool) -> TreePlan:
