@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any
 from hubbub.cli.common import number, plural, print_table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hubbub.inputs.encoding import Truth
     from hubbub.model.domain import Domain
-    from hubbub.model.estimates import Answer
+    from hubbub.model.estimates import Answer, Hitter
     from hubbub.model.survey import Survey
 
 _TRUTH_SHOWN = 20
+_LIST_SHOWN = 50  # rows of a list on a terminal
+_COMPARED = 3  # values at the top of a list about which a sentence says whom they are ahead of
 _UNSEEN = {"kept": "not seen", "cut": "was cut", "other": "is (other)"}
 
 
@@ -39,6 +43,7 @@ def to_json(found: Found) -> dict[str, Any]:
         "detection_limit": finite(found.answer.detection_limit),
         "long_limit": finite(found.answer.long_limit),
         "candidate_limit": finite(found.answer.candidate_limit),
+        "whole_list": found.answer.whole_list,
         **(asdict(found.answer.intake) if found.answer.intake else {}),
         "hitters": hitters,
     }
@@ -57,26 +62,58 @@ def show(found: Found, top: int) -> None:
     columns += [("named", "left")] if with_named else []
     columns += [("true", "right")] if found.truth else []
     rows = []
-    for hitter in answer.hitters:
+    for hitter in answer.hitters[: _LIST_SHOWN if answer.whole_list else None]:
         # An unbiased count may lie beyond 0 or all reports, where the interval ends: what is shown holds the count.
         interval = f"{number(min(hitter.low, hitter.count))} – {number(max(hitter.high, hitter.count))}"
-        row = [str(hitter.value), number(hitter.count), f"{hitter.share:.2%}", interval, _sure(hitter.confidence)]
+        sure = _sure(hitter.confidence) if hitter.stands_out else "–"
+        row = [str(hitter.value), number(hitter.count), f"{hitter.share:.2%}", interval, sure]
         row += ["yes" if hitter.listed else "no"] if with_named else []
         rows.append([*row, number(found.truth.count(hitter.value))] if found.truth else row)
     if found.truth:
-        seen = {hitter.value for hitter in answer.hitters}
-        # In a full table, a value that is not shown may have been seen all the same.
-        missing = found.truth.largest(_TRUTH_SHOWN)[: 10 if len(seen) < top else 0]
-        for held in missing:
-            if held.value not in seen:
-                row = [str(held.value), "–", "–", _UNSEEN[held.fate], "–", *(["–"] if with_named else [])]
-                rows.append([*row, number(held.count)])
+        rows += _unseen(found.truth, answer, top, with_named)
     options = " ".join(f"{key}={value}" for key, value in survey.options.items())
-    title = f"{survey.mechanism} {options}: {plural(answer.reports, 'report')}, {survey.stated}"
-    nothing = "" if answer.hitters else "Nothing stands out. "
-    caption = [f"{nothing}{about_limits(survey.domain, answer)} {found.seconds:.1f} s."]
+    title = f"{survey.mechanism} {options}".strip() + f": {plural(answer.reports, 'report')}, {survey.stated}"
+    caption = [*_about_list(answer)] if answer.whole_list else [_about_search(survey.domain, answer)]
+    caption[-1] += f" {found.seconds:.1f} s."
     caption += [*_about_noise(answer), *_about_intake(survey.domain, answer)]
     print_table(title, columns, rows, caption)
+
+
+def _unseen(truth: Truth, answer: Answer, top: int, with_named: bool) -> list[list[str]]:
+    """Rows of the values that most people hold and that the answer does not have."""
+    seen = {hitter.value for hitter in answer.hitters}
+    # In a full table, a value that is not shown may have been seen all the same.
+    missing = truth.largest(_TRUTH_SHOWN)[: 10 if answer.whole_list or len(seen) < top else 0]
+    return [
+        [str(held.value), "–", "–", _UNSEEN[held.fate], "–", *(["–"] if with_named else []), number(held.count)]
+        for held in missing
+        if held.value not in seen
+    ]
+
+
+def _about_search(domain: Domain, answer: Answer) -> str:
+    """What stands out, and what could have been seen."""
+    return f"{'' if answer.hitters else 'Nothing stands out. '}{about_limits(domain, answer)}"
+
+
+def _about_list(answer: Answer) -> list[str]:
+    """What a table of a whole list says, in sentences: what stands out, and which values are ahead of which."""
+    rows = answer.hitters
+    said = []
+    if len(rows) > _LIST_SHOWN:
+        said.append(f"The first {_LIST_SHOWN} of {plural(len(rows), 'value')}; --json has all of them.")
+    standing = sum(row.stands_out for row in rows)
+    said.append(f"{standing} of {plural(len(rows), 'value')} surely held by somebody; all intervals hold together.")
+    ahead = [_about_rank(rows, place) for place in range(min(_COMPARED, len(rows))) if rows[place].ahead_of]
+    return [*said, *(ahead or ["No value is surely ahead of another."])]
+
+
+def _about_rank(rows: Sequence[Hitter], place: int) -> str:
+    """Whom the value at this place of a list is surely ahead of, in a sentence."""
+    value, behind, below = rows[place].value, rows[place].ahead_of or 0, len(rows) - 1 - place
+    if behind < below:
+        return f"{value} is surely ahead of {behind} of the {len(rows) - 1} others."
+    return f"{value} is surely ahead of {rows[-1].value if below == 1 else 'all below it'}."
 
 
 def finite(limit: float | None) -> float | None:

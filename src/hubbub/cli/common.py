@@ -26,6 +26,10 @@ AllCandidates = Annotated[
     bool, typer.Option("--all-candidates", help="A row for every candidate, whether it stands out or not.")
 ]
 
+HittersOnly = Annotated[
+    bool, typer.Option("--hitters-only", help="Of a list, the values that stand out instead of all of them.")
+]
+
 _SUFFIXES = {"k": 3, "m": 6, "b": 9, "g": 9}
 
 

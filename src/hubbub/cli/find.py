@@ -11,6 +11,7 @@ from hubbub.cli.answers import Found, show, to_json
 from hubbub.cli.common import (
     AllCandidates,
     AsJSON,
+    HittersOnly,
     Level,
     command,
     counted,
@@ -35,7 +36,8 @@ def find(
     ] = None,
     epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Privacy loss of each person.")] = "1",
     mechanism: Annotated[
-        str | None, typer.Option("--mechanism", "-m", help="A name of `hubbub mechanisms`; default: tree.")
+        str | None,
+        typer.Option("--mechanism", "-m", help="A name of `hubbub mechanisms`; default: the best for the domain."),
     ] = None,
     option: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="KEY=VALUE", help="Repeatable.")] = None,
     delta: Annotated[str | None, typer.Option(help="Default: what the mechanism needs, 0 where pure.")] = None,
@@ -49,6 +51,7 @@ def find(
         str | None, typer.Option(metavar="FILE", help="Values named in advance, one a line: seen from a smaller count.")
     ] = None,
     all_candidates: AllCandidates = False,
+    hitters_only: HittersOnly = False,
     top: Annotated[int, typer.Option(help="At most this many values.", min=1)] = 20,
     level: Level = 0.05,
     seed: Annotated[int | None, typer.Option(help="Repeat a rehearsal exactly; undoes its privacy.", min=0)] = None,
@@ -72,7 +75,7 @@ def find(
     from hubbub.inputs.people import open_people
     from hubbub.model.question import Question
 
-    question = Question(top, level, read_candidates(candidates, all_candidates), all_candidates)
+    question = Question(top, level, read_candidates(candidates, all_candidates), all_candidates, hitters_only)
     opened = open_people(file, column=column, person=person, format=file_format, delimiter=delimiter, seed=seed)
     with opened as people:
         values, options = parse_domain(domain), parse_options(option or [])

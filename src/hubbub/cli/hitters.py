@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hubbub.cli.answers import Found, show, to_json
-from hubbub.cli.common import AllCandidates, AsJSON, Level, command, print_json
+from hubbub.cli.common import AllCandidates, AsJSON, HittersOnly, Level, command, print_json
 from hubbub.cli.service import SurveyURL, Token, ask, ask_json, need_token, parse_survey_url
 from hubbub.errors import ServiceError
 
@@ -28,6 +28,7 @@ def hitters(
         ),
     ] = None,
     all_candidates: AllCandidates = False,
+    hitters_only: HittersOnly = False,
     top: Annotated[int, typer.Option(help="At most this many values.", min=1, max=10_000)] = 20,
     level: Level = 0.05,
     token: Token = None,
@@ -50,7 +51,8 @@ def hitters(
         raise ServiceError("the collector sent another survey than the one in the address")
     path = f"/v1/surveys/{address.survey_id}/hitters"
     if named is None:
-        document = ask_json(address.server, f"{path}?top={top}&level={level}", need_token(token))
+        form = "&hitters_only=true" if hitters_only else ""
+        document = ask_json(address.server, f"{path}?top={top}&level={level}{form}", need_token(token))
     else:
         asked = {"candidates": named, "all_candidates": all_candidates, "top": top, "level": level}
         document = ask_json(address.server, path, need_token(token), "POST", asked)
@@ -74,4 +76,5 @@ def read_answer(document: Mapping[str, Any]) -> Answer:
         tuple(Hitter(**hitter) for hitter in document["hitters"]),
         document["candidate_limit"],
         document["long_limit"],
+        whole_list=document["whole_list"],
     )

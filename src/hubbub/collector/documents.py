@@ -73,13 +73,14 @@ class SurveyList(BaseModel):
 
 
 class AnswerDocument(BaseModel):
-    """The values that stand out. A limit is null where there are too few reports to find anything."""
+    """The values that stand out, or all values of a list. A limit is null if there are too few reports for any."""
 
     survey_id: str
     reports: int
     detection_limit: float | None
     long_limit: float | None
     candidate_limit: float | None
+    whole_list: bool
     hitters: list[Hitter]
 
 
@@ -123,5 +124,6 @@ def answer_document(stored: StoredSurvey, answer: Answer) -> AnswerDocument:
         detection_limit=finite(answer.detection_limit),
         long_limit=finite(answer.long_limit),
         candidate_limit=finite(answer.candidate_limit),
+        whole_list=answer.whole_list,
         hitters=list(answer.hitters),
     )

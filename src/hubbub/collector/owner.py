@@ -144,9 +144,14 @@ async def delete(survey_id: str, owner: Owner) -> None:
 
 
 @router.get("/surveys/{survey_id}/hitters", responses=UNKNOWN)
-async def hitters(survey_id: str, owner: Owner, top: Top = 20, level: Level = 0.05) -> AnswerDocument:
-    """Return the values that stand out, with error bars, from all reports that were durable when this was asked."""
-    return await _answer(owner, survey_id, Question(top, level))
+async def hitters(
+    survey_id: str, owner: Owner, top: Top = 20, level: Level = 0.05, hitters_only: bool = False
+) -> AnswerDocument:
+    """Return the values that stand out, with error bars, from all reports that were durable when this was asked.
+
+    If the domain is a list, return all of its values, unless `hitters_only` is true.
+    """
+    return await _answer(owner, survey_id, Question(top, level, hitters_only=hitters_only))
 
 
 @router.post("/surveys/{survey_id}/hitters", responses=UNKNOWN)
