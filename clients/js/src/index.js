@@ -1,0 +1,30 @@
+import { answer as deliver } from "./delivery.js";
+import { kinds } from "./domains.js";
+import { mechanisms } from "./mechanisms.js";
+import { checkSurvey } from "./shape.js";
+import { readSurvey as readChecked } from "./survey.js";
+
+export { checkSurvey };
+
+/**
+ * Read a survey. Everything that docs/wire-format.md refuses is refused, and more than it states is not executed.
+ *
+ * @param {string} document the survey's canonical JSON
+ * @returns {import("./survey.js").Encoder} from a value and 32 random bytes to the bytes of a report
+ * @throws {Error} with a sentence
+ */
+export const readSurvey = (document) => readChecked(checkSurvey(document), { kinds, mechanisms });
+
+/**
+ * Answer a survey, unless this browser did before, and send what is not acknowledged yet.
+ *
+ * @param {string} url the survey's address, https://…/v1/surveys/<id>
+ * @param {unknown} value anything; what does not fit the survey's domain is "(other)"
+ * @param {{ maxEpsilon?: number }} [options] the largest epsilon that the survey may state; 4 at most
+ * @returns {Promise<boolean>} whether the survey is answered, now or before; it never rejects
+ */
+export const answer = (url, value, { maxEpsilon = 4 } = {}) =>
+  deliver(url, value, Math.min(4, maxEpsilon), (_, document) => readSurvey(document)).then(
+    () => true,
+    () => false,
+  );

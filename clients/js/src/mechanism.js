@@ -1,0 +1,18 @@
+/**
+ * What a mechanism is to a device, once the parameters of a survey are read.
+ *
+ * @typedef {object} Randomizer
+ * @property {number} loss the epsilon that its thresholds execute, in doubles
+ * @property {(item: string, id: number[], chance: bigint, choice: bigint) => number[]} answer the bytes after the
+ *   report's id, from an item, the id as words of 32 bits, which decides nothing but public coins, and two words of 64
+ *   random bits
+ */
+
+/**
+ * A mechanism: from the parameters of a survey, its domain, its seed as words of 32 bits and its options.
+ *
+ * @typedef {(parameters: any, domain: import("./domains.js").Domain, seed: number[], options: any) => Randomizer} Mechanism
+ */
+
+/** A number below a bound, from 64 random bits. @param {bigint} word @param {number} bound */
+export const below = (word, bound) => Number((word * BigInt(bound)) >> 64n);
