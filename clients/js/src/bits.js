@@ -18,10 +18,10 @@ export const fromBits = (digits) => parseInt(digits, 2);
 export const xor = (a, b) => [...a].map((digit, at) => +digit ^ +b[at]).join("");
 
 /** The first multiple of 64 from a number up. @param {number} length */
-export const up64 = (length) => Math.ceil(length / 64) * 64;
+export const up64 = (length) => length + (-length & 63);
 
 /** A string of a multiple of 32 digits as words of 32 bits. @param {string} digits */
-export const words32 = (digits) => (digits.match(/.{32}/g) ?? []).map(fromBits);
+export const words32 = (digits) => /** @type {string[]} */ (digits.match(/.{32}/g)).map(fromBits);
 
 /** The words of an item in hashes, the lowest first. @param {string} item */
 export const itemWords = (item) => words32(item.padStart(up64(item.length), "0")).reverse();

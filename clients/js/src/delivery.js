@@ -1,6 +1,6 @@
 import { check } from "./check.js";
 import { readLedger, writeLedger } from "./ledger.js";
-import { fromHex } from "./survey.js";
+import { encodeReport, fromHex } from "./survey.js";
 import { utf8 } from "./text.js";
 
 /**
@@ -24,12 +24,12 @@ const request = (url, body) =>
  * @param {string} url the survey's address, which ends with its id
  * @param {unknown} value anything
  * @param {number} maxEpsilon the largest epsilon that the survey may state
- * @param {(data: any, document: string) => import("./survey.js").Encoder} read how to read a survey; throws at one that is
- *   refused
+ * @param {import("./survey.js").Parts} parts
+ * @param {(document: string) => any} parse from the survey's text to its JSON; throws at one that is refused
  * @returns {Promise<void>}
  * @throws if nothing was told; never with anything of the value
  */
-export const answer = (url, value, maxEpsilon, read) =>
+export const answer = (url, value, maxEpsilon, parts, parse) =>
   navigator.locks.request("hubbub", async () => {
     const id = url.slice(-64);
     const days = Date.now() / 864e5;
@@ -39,14 +39,14 @@ export const answer = (url, value, maxEpsilon, read) =>
       const document = await (await request(url)).text();
       const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", utf8(document)));
       check(`${digest}` === `${fromHex(id)}`);
-      const data = JSON.parse(document);
-      const { name, epsilon, closes } = data;
+      const data = parse(document);
+      const { epsilon } = data;
       // What all reports of 30 days tell together has a limit.
       let left = 10 - epsilon;
       for (const entry of Object.values(ledger)) if (entry.answered > days - 30) left -= entry.epsilon;
       check(epsilon <= maxEpsilon && left >= 0);
-      const report = [1, ...digest, ...read(data, document)(value, crypto.getRandomValues(new Uint8Array(32)))];
-      ledger[id] = { name, epsilon, closes, url, report, answered: days };
+      const report = [1, ...digest, ...encodeReport(data, parts, value, crypto.getRandomValues(new Uint8Array(32)))];
+      ledger[id] = { name: data.name, epsilon, closes: data.closes, url, report, answered: days };
       writeLedger(ledger);
       ledger = readLedger(); // what the browser does not keep must not be sent
     }
@@ -64,5 +64,5 @@ async function send(entry, days) {
   const status = (entry.status = reply.status);
   if (status === 200) return (await reply.json()).statuses;
   if (status === 404 || status === 410) return days - (entry.missing ??= days) > 7;
-  return status < 500 && ![408, 409, 425, 429].includes(status);
+  return /^4(?!0[89]|2[59])/.test(`${status}`); // 408, 409, 425 and 429 say nothing final; neither does a server in trouble
 }

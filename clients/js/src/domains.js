@@ -2,10 +2,10 @@
  * A map from values to items, made from the object in a survey.
  *
  * @typedef {object} Domain
- * @property {number} length digits of an item
- * @property {number} [size] how many items there are, if not all that have so many digits
+ * @property {number} size how many items there are
  * @property {string} other the item of what does not fit
- * @property {(value: any) => string} lookUp the item of a value, in base 2; throws for what does not fit
+ * @property {(value: any) => string} lookUp the item of a value, in base 2; throws for what does not fit. Only items of
+ *   coded text have all their zeros at the front
  */
 
 /** A kind of domain. @typedef {(data: any) => Domain} Kind */

@@ -2,18 +2,22 @@ import { answer as deliver } from "./delivery.js";
 import { kinds } from "./domains.js";
 import { mechanisms } from "./mechanisms.js";
 import { checkSurvey } from "./shape.js";
-import { readSurvey as readChecked } from "./survey.js";
+import { encodeReport } from "./survey.js";
 
-export { checkSurvey };
+const parts = { ...kinds, ...mechanisms };
 
 /**
- * Read a survey. Everything that docs/wire-format.md refuses is refused, and more than it states is not executed.
+ * Read a survey. Everything that docs/wire-format.md refuses is refused.
  *
  * @param {string} document the survey's canonical JSON
- * @returns {import("./survey.js").Encoder} from a value and 32 random bytes to the bytes of a report
+ * @returns {(value: unknown, random: Uint8Array<ArrayBuffer>) => number[]} from any value, and 32 random bytes of which
+ *   the first 16 are the report's id, to the bytes of a report
  * @throws {Error} with a sentence
  */
-export const readSurvey = (document) => readChecked(checkSurvey(document), { kinds, mechanisms });
+export function readSurvey(document) {
+  const data = checkSurvey(document);
+  return (value, random) => encodeReport(data, parts, value, random);
+}
 
 /**
  * Answer a survey, unless this browser did before, and send what is not acknowledged yet.
@@ -24,7 +28,7 @@ export const readSurvey = (document) => readChecked(checkSurvey(document), { kin
  * @returns {Promise<boolean>} whether the survey is answered, now or before; it never rejects
  */
 export const answer = (url, value, { maxEpsilon = 4 } = {}) =>
-  deliver(url, value, Math.min(4, maxEpsilon), (_, document) => readSurvey(document)).then(
+  deliver(url, value, Math.min(4, maxEpsilon), parts, checkSurvey).then(
     () => true,
     () => false,
   );

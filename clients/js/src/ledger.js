@@ -10,11 +10,11 @@
  *
  * @typedef {object} Entry
  * @property {string} name
- * @property {string} epsilon
+ * @property {any} epsilon its spelling
  * @property {string} url
- * @property {number} answered when, in milliseconds since 1970
- * @property {string | null} closes a time like 2030-01-31T00:00:00Z
- * @property {number[]} [report] the bytes to send, until they are acknowledged or given up
+ * @property {number} answered when, in days since 1970; other times likewise
+ * @property {any} closes a time like 2030-01-31T00:00:00Z, or null
+ * @property {any} [report] the bytes to send, until they are acknowledged or given up
  * @property {number} [missing] when the collector first said that there is no such survey
  * @property {number} [status] of the last reply
  */

@@ -14,5 +14,8 @@
  * @typedef {(parameters: any, domain: import("./domains.js").Domain, seed: number[], options: any) => Randomizer} Mechanism
  */
 
+/** Bits of an item. @param {import("./domains.js").Domain} domain */
+export const lengthOf = ({ size }) => Math.ceil(Math.log2(size));
+
 /** A number below a bound, from 64 random bits. @param {bigint} word @param {number} bound */
 export const below = (word, bound) => Number((word * BigInt(bound)) >> 64n);

@@ -1,3 +1,4 @@
+import { lengthOf } from "./mechanism.js";
 import { bucket, jl } from "./onebit.js";
 import { otherPath } from "./otherpath.js";
 import { subset } from "./subset.js";
@@ -10,7 +11,9 @@ import { treeWith } from "./tree.js";
  * @type {Record<string, import("./mechanism.js").Mechanism>}
  */
 export const mechanisms = {
-  tree: treeWith((seed, item, fingerprint) => (fingerprint ? textPath(seed, item, fingerprint) : otherPath(seed, item))),
+  tree: treeWith((seed, item, fingerprint, domain) =>
+    fingerprint ? textPath(seed, item, fingerprint) : otherPath(seed, item.padStart(lengthOf(domain), "0")),
+  ),
   subset,
   jl,
   bucket,

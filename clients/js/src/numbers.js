@@ -13,22 +13,22 @@ const reader = (pattern) => {
 const digitsOf = reader("\\d{1,155}");
 const addressOf = reader("(?:(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)(?:\\.(?=\\d)|(?![\\d.]))){4}");
 
-/** The digits of a whole number that has no more than so many. @param {bigint} number @param {number} length */
+/** A whole number that has no more than so many bits. @param {bigint} number @param {number} length */
 function fitting(number, length) {
   check(number >= 0 && number >> BigInt(length) === 0n);
-  return bits(number, length);
+  return number.toString(2);
 }
 
 /** Whole numbers. @type {import("./domains.js").Kind} */
 export const integers = ({ bits: length }) => ({
-  length,
+  size: 2 ** length,
   other: "1".repeat(length),
   lookUp: (value) => fitting(BigInt(typeof value === "string" ? digitsOf(value) : value), length),
 });
 
 /** IPv4 addresses. @type {import("./domains.js").Kind} */
 export const ipv4 = () => ({
-  length: 32,
+  size: 2 ** 32,
   other: "1".repeat(32),
   lookUp: (value) =>
     typeof value === "string"

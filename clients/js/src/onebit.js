@@ -1,6 +1,6 @@
 import { bits, fromBits } from "./bits.js";
 import { hash } from "./hash.js";
-import { below } from "./mechanism.js";
+import { below, lengthOf } from "./mechanism.js";
 
 /** 1 if two strings of one length have an odd number of ones in common, else 0. @param {string} a @param {string} b */
 const dot = (a, b) => [...a].reduce((sum, digit, at) => sum ^ (+digit & +b[at]), 0);
@@ -23,11 +23,11 @@ const oneBit = ({ truth_threshold }, seed, rows, sign) => ({
 });
 
 /** JL-HH with one bit. @type {import("./mechanism.js").Mechanism} */
-export const jl = (parameters, { length }, seed, options) =>
+export const jl = (parameters, domain, seed, options) =>
   oneBit(parameters, seed, parameters.rows, (item, row) =>
     options.projection === "dense"
       ? +hash(seed, 2, [fromBits(item), 0, row >> 6])[63 - (row & 63)]
-      : dot(item, bits(row, length)),
+      : dot(item.padStart(24, "0"), bits(row, 24)),
   );
 
 /**
@@ -41,7 +41,7 @@ function fullRank(rows, length) {
   const basis = new Map(); // by the bits of a row
   for (const digits of rows) {
     for (let row = BigInt("0b" + digits); row; ) {
-      const size = row.toString(16).length * 4 - Math.clz32(parseInt(row.toString(16)[0], 16)) + 28;
+      const size = row.toString(2).length;
       const known = basis.get(size);
       if (!known) basis.set(size, row);
       row ^= known ?? row;
@@ -51,7 +51,8 @@ function fullRank(rows, length) {
 }
 
 /** The Bucket mechanism with one bit. @type {import("./mechanism.js").Mechanism} */
-export const bucket = (parameters, { length }, seed) => {
+export const bucket = (parameters, domain, seed) => {
+  const length = lengthOf(domain);
   const { rows_per_trial: perTrial, trials } = parameters;
 
   /** @param {number} trial @param {number} attempt @param {number} row */
@@ -76,6 +77,6 @@ export const bucket = (parameters, { length }, seed) => {
 
   return oneBit(parameters, seed, perTrial * trials, (item, row) => {
     const drawn = rowsOf(Math.floor(row / perTrial))[row % perTrial];
-    return dot(drawn, item) ^ +hash(seed, 5, [row])[63];
+    return dot(drawn, item.padStart(length, "0")) ^ +hash(seed, 5, [row])[63];
   });
 };

@@ -3,7 +3,7 @@ import { cut, textOf, utf8 } from "./text.js";
 
 /** The bytes of a text, the first one lowest. @type {import("./domains.js").Kind} */
 export const text = ({ max_bytes: most }) => ({
-  length: 8 * most,
-  other: "0".repeat(8 * most),
-  lookUp: (value) => byteBits(utf8(cut(textOf(value), most)).reverse()).padStart(8 * most, "0"),
+  size: 256 ** most,
+  other: "0",
+  lookUp: (value) => byteBits(utf8(cut(textOf(value), most)).reverse()) || "0",
 });

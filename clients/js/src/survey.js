@@ -1,42 +1,40 @@
 import { check } from "./check.js";
 
 /**
- * What a survey is read with.
+ * What surveys are read with: kinds of domains and mechanisms, by name. No kind has the name of a mechanism.
  *
- * @typedef {object} Parts
- * @property {Record<string, import("./domains.js").Kind>} kinds
- * @property {Record<string, import("./mechanism.js").Mechanism>} mechanisms
- */
-
-/**
- * The report of any value, from 32 random bytes of which the first 16 are its id. Never throws, whatever the value is.
- *
- * @typedef {(value: unknown, random: Uint8Array<ArrayBuffer>) => number[]} Encoder
+ * @typedef {Record<string, any>} Parts
  */
 
 /** The bytes that hexadecimal digits write. @param {string} digits */
-export const fromHex = (digits) => new Uint8Array((digits.match(/../g) ?? []).map((byte) => parseInt(byte, 16)));
+export const fromHex = (digits) =>
+  new Uint8Array(/** @type {string[]} */ (digits.match(/../g)).map((byte) => parseInt(byte, 16)));
+
+/** Bytes as words of 32 bits. @param {Uint8Array<ArrayBuffer>} bytes */
+const words = (bytes) => [...new Uint32Array(bytes.buffer)];
 
 /**
- * Read a survey, and refuse one that costs more privacy than it states.
+ * The report of a value. A survey that costs more privacy than it states is refused, with an exception; the value alone
+ * never gives one.
  *
  * @param {any} data the survey's JSON, parsed
  * @param {Parts} parts those that are at hand
- * @returns {Encoder}
+ * @param {unknown} value anything
+ * @param {Uint8Array<ArrayBuffer>} random 32 bytes; the first 16 are the report's id
+ * @returns {number[]} bytes: the id and the answer
  */
-export function readSurvey(data, { kinds, mechanisms }) {
-  const domain = kinds[data.domain.kind](data.domain);
-  const seed = [...new Uint32Array(fromHex(data.public_seed).buffer)];
-  const { loss, answer } = mechanisms[data.mechanism](data.parameters, domain, seed, data.options);
+export function encodeReport(data, parts, value, random) {
+  /** @type {import("./domains.js").Domain} */
+  const domain = parts[data.domain.kind](data.domain);
+  /** @type {import("./mechanism.js").Randomizer} */
+  const { loss, answer } = parts[data.mechanism](data.parameters, domain, words(fromHex(data.public_seed)), data.options);
   check(loss <= +data.epsilon + 2 ** -40);
-  return (value, random) => {
-    let item = domain.other;
-    try {
-      item = domain.lookUp(value);
-    } catch {
-      // Whatever a foreign object does when it is looked at: an error would tell of the value.
-    }
-    const [, , chance, choice] = new BigUint64Array(random.buffer);
-    return [...random.slice(0, 16), ...answer(item, [...new Uint32Array(random.buffer, 0, 4)], chance, choice)];
-  };
+  let item = domain.other;
+  try {
+    item = domain.lookUp(value);
+  } catch {
+    // Whatever a foreign object does when it is looked at: an error would tell of the value.
+  }
+  const [, , chance, choice] = new BigUint64Array(random.buffer);
+  return [...random.slice(0, 16), ...answer(item, words(random).slice(0, 4), chance, choice)];
 }

@@ -1,4 +1,4 @@
-import { bits, fromBits, up64, words32 } from "./bits.js";
+import { fromBits, up64, words32 } from "./bits.js";
 import { check } from "./check.js";
 import { hash } from "./hash.js";
 import { below } from "./mechanism.js";
@@ -6,7 +6,7 @@ import { below } from "./mechanism.js";
 /**
  * The mechanism `tree`, for some domains.
  *
- * @param {(seed: number[], item: string, fingerprint: number) => string} pathOf the path of an item
+ * @param {(seed: number[], item: string, fingerprint: number, domain: import("./domains.js").Domain) => string} pathOf the path of an item
  * @returns {import("./mechanism.js").Mechanism}
  */
 export const treeWith = (pathOf) => (parameters, domain, seed) => {
@@ -19,7 +19,7 @@ export const treeWith = (pathOf) => (parameters, domain, seed) => {
       const coins = (...block) => hash(seed, 7, [...id, ...block]);
       const row = ends.findIndex((/** @type {number} */ end) => fromBits(coins().slice(0, 24)) < end);
 
-      const path = pathOf(seed, item, fingerprint_bits);
+      const path = pathOf(seed, item, fingerprint_bits, domain);
       const start = depths[row] - chunks[row];
       let bucket = fromBits(path.slice(start, depths[row]));
       if (chunks[row] < bucket_bits) {
@@ -33,8 +33,8 @@ export const treeWith = (pathOf) => (parameters, domain, seed) => {
       let symbol = 0;
       for (let mask = 0; mask < masks; mask++) {
         const end = drawn.length - 20 * mask;
-        const common = bits(bucket & fromBits(drawn.slice(end - 20, end)), 1);
-        symbol += (common.replace(/0/g,"").length & 1) << mask;
+        let common = bucket & fromBits(drawn.slice(end - 20, end));
+        for (; common; common &= common - 1) symbol ^= 1 << mask; // for each bit that is one
       }
       return [chance < BigInt(keep_threshold) ? symbol : below(choice, 2 ** masks)];
     },
