@@ -1,6 +1,8 @@
 // Build dist/ from src/, and copy the scripts into the Python package: its wheel carries them, and needs no node.
 import { build } from "esbuild";
-import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
 import { minify } from "terser";
 
@@ -16,6 +18,7 @@ async function bundle(source, name, format) {
     target: "es2022",
     charset: "utf8",
     format,
+    mangleProps: format === "iife" ? /^(lookUp|odds)$/ : undefined, // no field of a survey, and used by us alone
     write: false,
   });
   const options = { ecma: 2020, module: format === "esm", compress: { passes: 3, unsafe_arrows: true } };
@@ -27,6 +30,13 @@ mkdirSync(out, { recursive: true });
 await bundle("start.js", "hubbub.js", "iife");
 await bundle("view.js", "hubbub-ledger.js", "iife");
 await bundle("index.js", "hubbub.mjs", "esm");
+
+// The declarations of the module's entry stand alone: they name no type of another file.
+const types = mkdtempSync(`${tmpdir()}/hubbub-types-`);
+const tsc = [`${here}node_modules/typescript/bin/tsc`, "--project", `${here}tsconfig.types.json`, "--outDir", types];
+execFileSync(process.execPath, tsc, { stdio: "inherit" });
+copyFileSync(`${types}/index.d.ts`, `${out}/hubbub.d.mts`);
+rmSync(types, { recursive: true });
 
 if (!process.argv[2]) {
   const served = `${here}../../src/hubbub/collector/static`;

@@ -5,5 +5,5 @@ interface Navigator {
 }
 
 interface Window {
-  hubbub?: { consent(): void; report(value?: unknown): Promise<void> };
+  hubbub?: { consent(): void; report(value: unknown): Promise<void> };
 }

@@ -3,7 +3,7 @@ import { bits } from "./bits.js";
 /**
  * HalfSipHash-2-4 with 64 bits of output (docs/wire-format.md).
  *
- * @param {number[]} key two words of 32 bits
+ * @param {number[]} key words of 32 bits, of which the first two count
  * @param {number[]} message words of 32 bits
  * @returns {number[]} two words of 32 bits, the low one first
  */
@@ -52,7 +52,7 @@ const rotate = (word, by) => (word << by) | (word >>> (32 - by));
  * @param {number[]} message words of 32 bits
  * @returns {string} 64 digits of base 2, the highest first
  */
-export function hash([first, second, ...seed], purpose, message) {
-  const [low, high] = sipHash(sipHash([first, second], [purpose, ...seed]), message);
+export function hash(seed, purpose, message) {
+  const [low, high] = sipHash(sipHash(seed, [purpose, ...seed.slice(2)]), message);
   return bits(high, 32) + bits(low, 32);
 }

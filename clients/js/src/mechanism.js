@@ -2,10 +2,10 @@
  * What a mechanism is to a device, once the parameters of a survey are read.
  *
  * @typedef {object} Randomizer
- * @property {number} loss the epsilon that its thresholds execute, in doubles
- * @property {(item: string, id: number[], chance: bigint, choice: bigint) => number[]} answer the bytes after the
- *   report's id, from an item, the id as words of 32 bits, which decides nothing but public coins, and two words of 64
- *   random bits
+ * @property {any} keep how many of 2^64 chances are for an honest answer, as the survey spells it
+ * @property {number} odds how much more than by a lie an answer comes from the item it is honest for, for each chance
+ * @property {(item: string, id: number[], honest: boolean, choice: bigint) => number[]} answer the bytes after the report's
+ *   id, from an item, the id as words of 32 bits, which decides nothing but public coins, and 64 random bits
  */
 
 /**

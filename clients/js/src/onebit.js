@@ -15,10 +15,11 @@ const dot = (a, b) => [...a].reduce((sum, digit, at) => sum ^ (+digit & +b[at]),
  * @returns {import("./mechanism.js").Randomizer}
  */
 const oneBit = ({ truth_threshold }, seed, rows, sign) => ({
-  loss: Math.log(truth_threshold / (2 ** 64 - truth_threshold)),
-  answer(item, id, chance) {
+  keep: truth_threshold,
+  odds: 2 - 2 ** 64 / truth_threshold,
+  answer(item, id, honest) {
     const row = below(BigInt("0b" + hash(seed, 1, id)), rows);
-    return [sign(item, row) ^ +(chance >= BigInt(truth_threshold))];
+    return [sign(item, row) ^ +!honest];
   },
 });
 

@@ -13,18 +13,23 @@ let consent;
 /** @type {Promise<void>} */
 const consented = new Promise((resolve) => (consent = resolve));
 
-/** @param {unknown} [value] the host that the visitor came from, if it is nothing else */
-const tell = async (value) => {
-  const { dataset, src } = /** @type {any} */ (script);
-  const host = document.referrer.split("/")[2] ?? location.host;
-  value ??= dataset.value ?? (host === location.host ? dataset.none ?? "direct" : host);
-  if ("consent" in dataset) await consented;
-  if (navigator.globalPrivacyControl || navigator.doNotTrack === "1") return;
-  await answer(`${new URL("v1/surveys/" + dataset.survey, src)}`, value, Math.min(4, dataset.maxEpsilon ?? 4), parts, JSON.parse);
+/** @param {(dataset: any) => unknown} valueOf */
+const tell = async (valueOf) => {
+  try {
+    const { dataset, src } = /** @type {any} */ (script);
+    if ("consent" in dataset) await consented;
+    if (navigator.globalPrivacyControl || navigator.doNotTrack === "1") return;
+    const url = new URL("v1/surveys/" + dataset.survey, src).href;
+    await answer(url, valueOf(dataset), Math.min(4, dataset.maxEpsilon ?? 4), parts, JSON.parse);
+  } catch {
+    // Nothing that goes wrong is the page's business.
+  }
 };
 
-/** Nothing that goes wrong is the page's business. @param {unknown} [value] */
-const report = (value) => tell(value).catch(() => {});
+window.hubbub = { consent, report: (value) => tell(() => value) };
 
-window.hubbub = { consent, report };
-script?.dataset.manual ?? report();
+script?.dataset.manual ??
+  tell(({ value, none = "direct" }) => {
+    const host = document.referrer.split("/")[2] ?? location.host;
+    return value ?? (host === location.host ? none : host);
+  });

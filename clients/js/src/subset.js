@@ -12,25 +12,23 @@ function mix(word) {
 
 /** @type {import("./mechanism.js").Mechanism} */
 export const subset = ({ keep_threshold, window }, { size }, seed) => {
-  check(window > 0 && window < size); // a longer one would meet itself, and the loss below would be wrong
+  check(window > 0 && window < size); // a longer one would meet itself, and the odds below would be wrong
   return {
-    loss: Math.log1p((keep_threshold * size) / (2 ** 64 - keep_threshold) / window),
-    answer(item, id, chance, choice) {
+    keep: keep_threshold,
+    odds: size / window,
+    answer(item, id, honest, choice) {
       const coins = hash(seed, 13, id);
       const left = [...Array(size).keys()];
       // The places of all values in the circle, whatever the item is: the time does not depend on it.
-      let places = [...left];
-      if (window > 1) {
-        places = places.map((value) => {
-          const mixed = mix(mix(fromBits(coins.slice(32)) + value) ^ fromBits(coins.slice(0, 32)));
-          const drawn = ((mixed * left.length) / 2 ** 32) | 0;
-          const [place] = left.splice(drawn, 1, left[left.length - 1]);
-          left.pop();
-          return place;
-        });
-      }
+      const places = [...left].map((value) => {
+        const mixed = mix(mix(fromBits(coins.slice(32)) + value) ^ fromBits(coins.slice(0, 32)));
+        const drawn = ((mixed * left.length) / 2 ** 32) | 0;
+        const [place] = left.splice(drawn, 1, left[left.length - 1]);
+        left.pop();
+        return window > 1 ? place : value;
+      });
       const kept = (places[fromBits(item)] - below(choice, window) + size) % size;
-      const told = chance < BigInt(keep_threshold) ? kept : below(choice, size);
+      const told = honest ? kept : below(choice, size);
       return size > 256 ? [told & 255, told >> 8] : [told];
     },
   };

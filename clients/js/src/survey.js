@@ -27,8 +27,8 @@ export function encodeReport(data, parts, value, random) {
   /** @type {import("./domains.js").Domain} */
   const domain = parts[data.domain.kind](data.domain);
   /** @type {import("./mechanism.js").Randomizer} */
-  const { loss, answer } = parts[data.mechanism](data.parameters, domain, words(fromHex(data.public_seed)), data.options);
-  check(loss <= +data.epsilon + 2 ** -40);
+  const { keep, odds, answer } = parts[data.mechanism](data.parameters, domain, words(fromHex(data.public_seed)), data.options);
+  check(Math.log1p((keep * odds) / (2 ** 64 - keep)) <= +data.epsilon + 2 ** -40);
   let item = domain.other;
   try {
     item = domain.lookUp(value);
@@ -36,5 +36,5 @@ export function encodeReport(data, parts, value, random) {
     // Whatever a foreign object does when it is looked at: an error would tell of the value.
   }
   const [, , chance, choice] = new BigUint64Array(random.buffer);
-  return [...random.slice(0, 16), ...answer(item, words(random).slice(0, 4), chance, choice)];
+  return [...random.slice(0, 16), ...answer(item, words(random).slice(0, 4), chance < BigInt(keep), choice)];
 }

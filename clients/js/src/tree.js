@@ -13,8 +13,9 @@ export const treeWith = (pathOf) => (parameters, domain, seed) => {
   const { bucket_bits, chunks, depths, ends, fingerprint_bits, keep_threshold, masks } = parameters;
   check(/^[1-8]$/.test(masks)); // or a lie could not be any symbol
   return {
-    loss: Math.log1p((keep_threshold * 2 ** masks) / (2 ** 64 - keep_threshold)),
-    answer(item, id, chance, choice) {
+    keep: keep_threshold,
+    odds: 2 ** masks,
+    answer(item, id, honest, choice) {
       /** Coins of the id: of the first block, or of one that has a number. @param {number[]} block */
       const coins = (...block) => hash(seed, 7, [...id, ...block]);
       const row = ends.findIndex((/** @type {number} */ end) => fromBits(coins().slice(0, 24)) < end);
@@ -36,7 +37,7 @@ export const treeWith = (pathOf) => (parameters, domain, seed) => {
         let common = bucket & fromBits(drawn.slice(end - 20, end));
         for (; common; common &= common - 1) symbol ^= 1 << mask; // for each bit that is one
       }
-      return [chance < BigInt(keep_threshold) ? symbol : below(choice, 2 ** masks)];
+      return [honest ? symbol : below(choice, 2 ** masks)];
     },
   };
 };
