@@ -17,6 +17,7 @@ async function bundle(source, name, format) {
     minify: true,
     target: "es2022",
     charset: "utf8",
+    tsconfigRaw: "{}",
     format,
     mangleProps: format === "iife" ? /^(lookUp|odds)$/ : undefined, // no field of a survey, and used by us alone
     write: false,

@@ -15,6 +15,6 @@ export declare function readSurvey(document: string): (value: unknown, random: U
  * @param {{ maxEpsilon?: number }} [options] the largest epsilon that the survey may state; 4 at most
  * @returns {Promise<boolean>} whether the survey is answered, now or before; it never rejects
  */
-export declare const answer: (url: string, value: unknown, { maxEpsilon }?: {
+export declare function answer(url: string, value: unknown, { maxEpsilon }?: {
     maxEpsilon?: number;
-}) => Promise<boolean>;
+}): Promise<boolean>;

@@ -34,7 +34,7 @@ export const answer = (url, value, maxEpsilon, parts, parse) =>
     const id = url.slice(-64);
     const days = Date.now() / 864e5;
     let ledger = readLedger();
-    check(!localStorage.hubbubOut);
+    check(!navigator.globalPrivacyControl && navigator.doNotTrack !== "1" && !localStorage.hubbubOut);
     if (!ledger[id]) {
       const document = await (await request(url)).text();
       const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", utf8(document)));

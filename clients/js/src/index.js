@@ -27,8 +27,11 @@ export function readSurvey(document) {
  * @param {{ maxEpsilon?: number }} [options] the largest epsilon that the survey may state; 4 at most
  * @returns {Promise<boolean>} whether the survey is answered, now or before; it never rejects
  */
-export const answer = (url, value, { maxEpsilon = 4 } = {}) =>
-  deliver(url, value, Math.min(4, maxEpsilon), parts, checkSurvey).then(
-    () => true,
-    () => false,
-  );
+export async function answer(url, value, { maxEpsilon = 4 } = {}) {
+  try {
+    await deliver(url, value, Math.min(4, maxEpsilon), parts, checkSurvey);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -18,7 +18,6 @@ const tell = async (valueOf) => {
   try {
     const { dataset, src } = /** @type {any} */ (script);
     if ("consent" in dataset) await consented;
-    if (navigator.globalPrivacyControl || navigator.doNotTrack === "1") return;
     const url = new URL("v1/surveys/" + dataset.survey, src).href;
     await answer(url, valueOf(dataset), Math.min(4, dataset.maxEpsilon ?? 4), parts, JSON.parse);
   } catch {

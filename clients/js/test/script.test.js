@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { webcrypto } from "node:crypto";
 import { after, before, beforeEach, test } from "node:test";
 import { readSurvey } from "../src/index.js";
-import { Collector, DAY, SCRIPT, Site, changed } from "./page.js";
-import { load, randomOf, toHex, valueOf } from "./vectors.js";
+import { Collector, DAY, SCRIPT, Site, changed } from "../support/page.js";
+import { load, randomOf, toHex, valueOf } from "../support/vectors.js";
 
 const HOSTS = load("tree").surveys.find((/** @type {any} */ { name }) => name === "hostnames").survey; // ε = 1.5
 const POLL = load("subset").surveys.find((/** @type {any} */ { name }) => name === "closed, 2").survey;

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { test } from "node:test";
 import { kinds } from "../src/domains.js";
 import { readSurvey } from "../src/index.js";
-import { itemOf, load, randomOf, toHex, valueOf } from "./vectors.js";
+import { itemOf, load, randomOf, toHex, valueOf } from "../support/vectors.js";
 
 for (const file of ["tree", "subset", "jl", "bucket"]) {
   test(`reports of ${file}`, () => {
