@@ -61,7 +61,9 @@ def texts(count: int, seed: int) -> Iterator[str]:
         lambda: some(CASES + MARKS, 30),
         lambda: some(BLANKS, 3) + url() + some(BLANKS, 3),
         lambda: some("é", 70) + some(CASES, 20),
-        lambda: some(BLANKS, 2) + ".".join(str(draw.randint(0, 300)) for _ in range(draw.randint(3, 5))) + some(BLANKS, 2),
+        lambda: (
+            some(BLANKS, 2) + ".".join(str(draw.randint(0, 300)) for _ in range(draw.randint(3, 5))) + some(BLANKS, 2)
+        ),
         lambda: some(BLANKS, 2) + some("0123456789", 160) + some(BLANKS, 2),
     )
     for index in range(count):
