@@ -12,7 +12,21 @@ BLANKS = "\t\n\v\f\r \x1c\x1d\x1e\x1f\x85\xa0\u1680\u180e\u2000\u200a\u200b\u202
 MARKS = "\u0300\u0301\u0308\u0323\u0327\u0345\u05b0\u064b\u0f71\u0f72\u1100\u1161\u11a8\u3099\u200d\ufe0f"
 CASES = "ABCXYZÄÖÜßẞÅÅΩΣσςΤΑϐIİıiĲǅǄǆŉﬁﬀΐΰᾳᾼῌꞀꭰᏸჰᲰ𐐀𐐨𞤀𞤢K𝐀"
 BREAKERS = ".:/\\?#@[]%<>^`{|}\"'()&=+~!$*,;_"
-WORLD = ("münchen", "日本語", "россия", "ελλάδα", "مصر", "भारत", "한국", "straße", "xn--mnchen-3ya", "faß")
+CONTROLS = "\0\x01\x08\x1b\x7f\x80\x9f\xad"
+WORLD = (
+    "münchen",
+    "日本語",
+    "россия",
+    "ελλάδα",
+    "مصر",
+    "भारत",
+    "한국",
+    "straße",
+    "xn--mnchen-3ya",
+    "faß",
+    "H\u0331J\u030c",
+    "T\u0308",
+)
 
 
 def assigned() -> list[str]:
@@ -45,6 +59,11 @@ def texts(count: int, seed: int) -> Iterator[str]:
         tail = draw.choice(("", "/", "/a/b?c#d", "?q@x", "#f", "\\x", "/" + some(everything, 8)))
         return scheme + user + (host() if draw.random() < 0.8 else address()) + port + tail
 
+    def broken() -> str:
+        text = host()
+        place = draw.randint(0, len(text))
+        return text[:place] + draw.choice(BREAKERS + CONTROLS + BLANKS) + text[place:]
+
     def surrogates() -> str:
         units = [chr(draw.randint(0xD800, 0xDFFF)) if draw.random() < 0.5 else draw.choice("aA.é😀") for _ in range(9)]
         return "".join(units)
@@ -56,7 +75,7 @@ def texts(count: int, seed: int) -> Iterator[str]:
         return some("😀👩\u200d👩👧🏽🇩🇪❤\ufe0f☕", 20)
 
     kinds: tuple[Callable[[], str], ...] = (
-        *(host, url, url, surrogates, mixed, mixed, emoji),
+        *(host, broken, url, url, surrogates, mixed, mixed, emoji),
         lambda: some(everything, 20),
         lambda: some(CASES + MARKS, 30),
         lambda: some(BLANKS, 3) + url() + some(BLANKS, 3),
