@@ -1,0 +1,20 @@
+/**
+ * Read a survey. Everything that docs/wire-format.md refuses is refused.
+ *
+ * @param {string} document the survey's canonical JSON
+ * @returns {(value: unknown, random: Uint8Array<ArrayBuffer>) => number[]} from any value, and 32 random bytes of which
+ *   the first 16 are the report's id, to the bytes of a report
+ * @throws {Error} with a sentence
+ */
+export declare function readSurvey(document: string): (value: unknown, random: Uint8Array<ArrayBuffer>) => number[];
+/**
+ * Answer a survey, unless this browser did before, and send what is not acknowledged yet.
+ *
+ * @param {string} url the survey's address, https://…/v1/surveys/<id>
+ * @param {unknown} value anything; what does not fit the survey's domain is "(other)"
+ * @param {{ maxEpsilon?: number }} [options] the largest epsilon that the survey may state; 4 at most
+ * @returns {Promise<boolean>} whether the survey is answered, now or before; it never rejects
+ */
+export declare function answer(url: string, value: unknown, { maxEpsilon }?: {
+    maxEpsilon?: number;
+}): Promise<boolean>;

@@ -1,0 +1,83 @@
+import { bits, fromBits } from "./bits.js";
+import { hash } from "./hash.js";
+import { below, lengthOf } from "./mechanism.js";
+
+/** 1 if two strings of one length have an odd number of ones in common, else 0. @param {string} a @param {string} b */
+const dot = (a, b) => [...a].reduce((sum, digit, at) => sum ^ (+digit & +b[at]), 0);
+
+/**
+ * One bit about one row, which is a public coin of the report's id.
+ *
+ * @param {any} parameters
+ * @param {number[]} seed
+ * @param {number} rows
+ * @param {(item: string, row: number) => number} sign
+ * @returns {import("./mechanism.js").Randomizer}
+ */
+const oneBit = ({ truth_threshold }, seed, rows, sign) => ({
+  keep: truth_threshold,
+  odds: 2 - 2 ** 64 / truth_threshold,
+  answer(item, id, honest) {
+    const row = below(BigInt("0b" + hash(seed, 1, id)), rows);
+    return [sign(item, row) ^ +!honest];
+  },
+});
+
+/** JL-HH with one bit. @type {import("./mechanism.js").Mechanism} */
+export const jl = (parameters, domain, seed, options) =>
+  oneBit(parameters, seed, parameters.rows, (item, row) =>
+    options.projection === "dense"
+      ? +hash(seed, 2, [fromBits(item), 0, row >> 6])[63 - (row & 63)]
+      : dot(item.padStart(24, "0"), bits(row, 24)),
+  );
+
+/**
+ * Whether rows of bits over GF(2) determine a number of so many bits.
+ *
+ * @param {string[]} rows
+ * @param {number} length
+ */
+function fullRank(rows, length) {
+  /** @type {Map<number, bigint>} */
+  const basis = new Map(); // by the bits of a row
+  for (const digits of rows) {
+    for (let row = BigInt("0b" + digits); row; ) {
+      const size = row.toString(2).length;
+      const known = basis.get(size);
+      if (!known) basis.set(size, row);
+      row ^= known ?? row;
+    }
+  }
+  return basis.size === length;
+}
+
+/** The Bucket mechanism with one bit. @type {import("./mechanism.js").Mechanism} */
+export const bucket = (parameters, domain, seed) => {
+  const length = lengthOf(domain);
+  const { rows_per_trial: perTrial, trials } = parameters;
+
+  /** @param {number} trial @param {number} attempt @param {number} row */
+  const draw = (trial, attempt, row) => {
+    let drawn = "";
+    for (let word = 0; drawn.length < length; word++) drawn = hash(seed, 4, [trial, attempt, row, word]) + drawn;
+    return drawn.slice(drawn.length - length);
+  };
+
+  /** @param {number} trial */
+  const rowsOf = (trial) => {
+    for (let attempt = 0; ; attempt++) {
+      const rows = [];
+      while (rows.length < perTrial) {
+        const row = draw(trial, attempt, rows.length);
+        if (!row.includes("1")) break; // a row of zeros ends the attempt
+        rows.push(row);
+      }
+      if (rows.length === perTrial && fullRank(rows, length)) return rows;
+    }
+  };
+
+  return oneBit(parameters, seed, perTrial * trials, (item, row) => {
+    const drawn = rowsOf(Math.floor(row / perTrial))[row % perTrial];
+    return dot(drawn, item.padStart(length, "0")) ^ +hash(seed, 5, [row])[63];
+  });
+};

@@ -1,0 +1,9 @@
+import { byteBits } from "./bits.js";
+import { cut, textOf, utf8 } from "./text.js";
+
+/** The bytes of a text, the first one lowest. @type {import("./domains.js").Kind} */
+export const text = ({ max_bytes: most }) => ({
+  size: 256 ** most,
+  other: "0",
+  lookUp: (value) => byteBits(utf8(cut(textOf(value), most)).reverse()) || "0",
+});

@@ -1,0 +1,28 @@
+import { check } from "./check.js";
+import { cut, utf8 } from "./text.js";
+
+/** @param {string} text */
+const text1 = (text) => cut(text.toLowerCase().normalize(), 64);
+
+/** @param {string} text */
+function hostnames1(text) {
+  const [, found] = /** @type {string[]} */ (
+    /^(?:(?:[a-z][a-z\d+.-]*:)?\/\/)?(?:[^/\\?#]*@)?([^/\\?#]*)/i.exec(text.trim())
+  );
+  const host = found.replace(/[A-Z]+/g, (letters) => letters.toLowerCase()).normalize();
+  const address = /^\[[\da-f:.]+]/.exec(host);
+  const name = address ? address[0] : host.replace(/\.*(:.*)?$/s, "").replace(/^(www\.)+(?=.*\.)/, "");
+  check((address || /^[^\0-\x20\x7f"%<>[\]^`{|}\s]+$/.test(name)) && utf8(name).length < 65);
+  return name;
+}
+
+/**
+ * The rules of coded text by name (docs/text-codes.md). What a rule refuses, it throws at.
+ *
+ * @type {Record<string, (text: string) => string>}
+ */
+export const rules = {
+  "text-1": text1,
+  "words-1": (text) => text1(text.trim()).trim(),
+  "hostnames-1": hostnames1,
+};

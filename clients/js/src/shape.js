@@ -1,0 +1,179 @@
+// Everything that makes a document no survey. The self-starting script leaves this out: it answers the survey that its
+// page names by SHA-256, and no shape makes it tell more than the epsilon it checks.
+import { isPrivate } from "./privacy.js";
+import { textOf, utf8 } from "./text.js";
+import { textPath } from "./textpath.js";
+
+/** @param {unknown} holds @param {string} rule @returns {asserts holds} */
+function demand(holds, rule) {
+  if (!holds) throw new Error(`${rule}, got another`);
+}
+
+/** @param {string} name @param {number} number @param {number} low @param {number} high */
+function within(name, number, low, high) {
+  demand(number >= low && number <= high, `${name} must be from ${low} to ${high}`);
+}
+
+// Patterns of canonical JSON. The text is known to be that already, so they need not tell what JSON excludes.
+const LETTER = String.raw`(?:[^"\\]|\\(?:u00..|[^u]))`; // with another \u comes a lone surrogate
+const TEXT = `"${LETTER}*"`;
+const TEXTS = String.raw`\[(?:${TEXT},?)*\]`;
+const NUMBER = String.raw`\d+`;
+const NUMBERS = String.raw`\[[\d,]+\]`;
+const THRESHOLD = String.raw`"[1-9]\d{0,19}"`;
+const DECIMAL = String.raw`"(?:0|[1-9]\d*)(?:\.\d*[1-9])?"`;
+const TIME = `(?:null|${TEXT})`;
+
+const DOMAIN = [
+  `"bits":${NUMBER},"kind":"integers"`,
+  `"kind":"ipv4"`,
+  `"kind":"categories","names":${TEXTS},"normalization":1,"other":(?:true|false)`,
+  `"kind":"text","max_bytes":${NUMBER},"normalization":1`,
+  `"code":\\{"bytes":${TEXT},"class":${TEXT},"ends":${TEXTS},"lengths":${TEXTS},"tokens":${TEXTS}\\},` +
+    `"kind":"coded_text","normalization":"(?:text|words|hostnames)-1","width":${NUMBER}`,
+].join("|");
+
+const MECHANISM = [
+  [
+    "tree",
+    `"size":"(?:auto|small|standard)"`,
+    `"beam_bits":${NUMBER},"bucket_bits":${NUMBER},"chunks":${NUMBERS},"depths":${NUMBERS},"ends":${NUMBERS},` +
+      `"fingerprint_bits":${NUMBER},"keep_threshold":${THRESHOLD},"masks":${NUMBER}`,
+  ],
+  ["subset", "", `"keep_threshold":${THRESHOLD},"window":${NUMBER}`],
+  [
+    "jl",
+    `"calibration":"onebit","projection":"(?:dense|hadamard)"`,
+    `"rows":${NUMBER},"truth_threshold":${THRESHOLD}`,
+  ],
+  [
+    "bucket",
+    `"beta":"0\\.0{0,99}(?=[1-9])\\d{0,27}[1-9]","calibration":"onebit","decoder":"(?:hard|soft)"`,
+    `"rows_per_trial":${NUMBER},"trials":${NUMBER},"truth_threshold":${THRESHOLD}`,
+  ],
+];
+
+const SHAPES = MECHANISM.map(
+  ([name, options, parameters]) =>
+    new RegExp(
+      `^\\{"closes":${TIME},"delta":${DECIMAL},"domain":\\{(?:${DOMAIN})\\},"epsilon":${DECIMAL},` +
+        `"expected_reports":${NUMBER},"mechanism":"${name}","name":"${LETTER}{1,200}","opens":${TIME},` +
+        `"options":\\{${options}\\},"parameters":\\{${parameters}\\},"public_seed":"[\\da-f]{64}","version":1\\}$`,
+      "u",
+    ),
+);
+
+/** @param {string} name @param {string} text */
+function checkDecimal(name, text) {
+  demand(text.replace(/^[0.]+|\./g, "").length <= 60, `${name} must have at most 60 digits`);
+}
+
+/** @param {string} name @param {string | null} text @param {number} otherwise in milliseconds since 1970 */
+function readTime(name, text, otherwise) {
+  const date = new Date(text ?? otherwise);
+  const written = date.toJSON()?.replace(".000", "");
+  demand(text === null || written === text, `${name} must be a time like 2030-01-31T00:00:00Z`);
+  return text === null ? otherwise : +date;
+}
+
+/** @param {import("./textcode.js").Table} table */
+function checkTable(table) {
+  const { bytes, tokens, ends, lengths } = table;
+  const symbols = 2 + [...bytes].length + tokens.length + ends.length;
+  demand(utf8(JSON.stringify(table)).length <= 8192, "a code must be at most 8192 bytes of JSON");
+  for (const [list, shortest] of /** @type {[string[], number][]} */ ([[[...bytes], 1], [tokens, 2], [ends, 1]])) {
+    const fit = list.every((text) => text.length >= shortest && text.length <= 64 && !/[^\0-\xff]/.test(text));
+    demand(fit && new Set(list).size === list.length, "bytes, tokens and ends of a code must be distinct strings of bytes");
+  }
+  demand(lengths.length >= 1 && lengths.length <= 36, "code.lengths must have 1 to 36 rows");
+  for (const row of lengths) {
+    const filled = [...row].reduce((sum, digit) => sum + 2 ** (15 - parseInt(digit, 16)), 0);
+    const complete = /^[1-9a-f]*$/.test(row) && row.length === symbols && filled === 2 ** 15;
+    demand(complete, "a row of code.lengths must be a complete code of all symbols");
+  }
+  const known = /^[\da-z]*$/.test(table.class) && [...table.class].every((digit) => parseInt(digit, 36) < lengths.length);
+  demand(known && table.class.length === symbols, "code.class must be a digit for each symbol");
+}
+
+/** The number of values and the bits of an item. @param {any} domain */
+function checkDomain({ kind, bits, names, other, max_bytes, code, width }) {
+  let length = 32;
+  if (kind === "integers") within("bits", (length = bits), 1, 512);
+  if (kind === "text") within("max_bytes", (length = 8 * max_bytes) / 8, 1, 64);
+  if (kind === "coded_text") {
+    within("width", (length = width), 16, 512);
+    checkTable(code);
+  }
+  if (kind !== "categories") return { size: 2 ** length, length };
+  const size = names.length + other;
+  const normal = names.every((/** @type {string} */ name) => textOf(name) === name && name !== "(other)");
+  demand(size >= 2, "a domain must have at least 2 values");
+  demand(normal && new Set(names).size === names.length, "names must be distinct and in normal form");
+  return { size, length: (size - 1).toString(2).length };
+}
+
+/** @param {any} parameters @param {number} length bits of an item @param {boolean} coded */
+function checkTree({ beam_bits, bucket_bits, chunks, depths, ends, fingerprint_bits, masks }, length, coded) {
+  within("bucket_bits", bucket_bits, 1, 20);
+  within("beam_bits", beam_bits, 0, 20);
+  within("masks", masks, 1, 8);
+  within("fingerprint_bits", fingerprint_bits, coded ? 1 : 0, coded ? 20 : 0);
+  const deepest = coded ? textPath([...Array(8)], "0".repeat(length), fingerprint_bits).length : length;
+  const rows = depths.length;
+  demand(rows <= 200 && chunks.length === rows && ends.length === rows, "depths, chunks and ends must be of one length");
+  demand(ends[0] > 0 && ends[rows - 1] === 2 ** 24, "ends must rise to 2^24");
+  demand(depths[0] <= 20 && depths[rows - 1] === deepest, `depths must go from 20 or less to ${deepest}`);
+  for (let row = 0; row < rows; row++) {
+    demand(!row || ends[row] > ends[row - 1], "ends must rise to 2^24");
+    demand(!row || depths[row] >= depths[row - 1], `depths must go from 20 or less to ${deepest}`);
+    demand(chunks[row] <= Math.min(bucket_bits, depths[row]), "chunks must fit into their bucket and depth");
+  }
+}
+
+/** @param {any} data @param {number} length bits of an item */
+function checkOneBit({ mechanism, options, parameters }, length) {
+  let { rows } = parameters;
+  if (mechanism === "jl") {
+    demand(length <= 24, "jl must have at most 2^24 values");
+    demand(options.projection === "dense" || rows === 2 ** length, "rows must be all for hadamard");
+  } else {
+    const { rows_per_trial: perTrial, trials } = parameters;
+    // With more rows than that a trial without a zero row is hardly ever drawn, and the search would not end.
+    within("rows_per_trial", perTrial, length + 1, Math.min(4096, 4 * 2 ** length));
+    within("trials", trials, 1, 1024);
+    rows = perTrial * trials;
+  }
+  within("rows", rows, 1, 2 ** 24);
+  demand(rows <= 2 ** 21 || !(rows & (rows - 1)), "rows must be at most 2^21, or a power of two up to 2^24");
+  demand(BigInt(parameters.truth_threshold) > 1n << 63n, "truth_threshold must be above 2^63");
+}
+
+/**
+ * Check that a document is a survey that devices answer, and that it executes no more than it states.
+ *
+ * @param {string} document the survey's canonical JSON, and no other spelling of it
+ * @returns {any} the survey, parsed
+ * @throws {Error} with a sentence
+ */
+export function checkSurvey(document) {
+  const data = JSON.parse(document);
+  // What is written again as it was read has no field twice, no fraction and no other spelling.
+  const canonical = JSON.stringify(data) === document && SHAPES.some((shape) => shape.test(document));
+  demand(canonical, "a document must be the canonical JSON of a survey for devices");
+  const { mechanism, parameters, epsilon, delta } = data;
+  within("expected_reports", data.expected_reports, 1, 1e15);
+  checkDecimal("epsilon", epsilon);
+  within("epsilon", +epsilon, 1e-15, 1000);
+  checkDecimal("delta", delta);
+  within("delta", +delta, delta === "0" ? 0 : 1e-60, 0.36787944117144232);
+  demand(readTime("opens", data.opens, 0) < readTime("closes", data.closes, Infinity), "closes must be after opens");
+  const { size, length } = checkDomain(data.domain);
+  if (mechanism === "tree") checkTree(parameters, length, data.domain.kind === "coded_text");
+  else if (mechanism !== "subset") checkOneBit(data, length);
+  else {
+    demand(size <= 4096, "subset must have at most 4096 values");
+    within("window", parameters.window, 1, size - 1);
+  }
+  demand(isPrivate(data, size), `a survey must execute no more than epsilon = ${epsilon}`);
+  return data;
+}

@@ -1,0 +1,126 @@
+// A page of a site, for node: what the self-starting script sees of a browser. Real HTTP, on the loopback interface.
+import { createServer } from "node:http";
+import { readFileSync } from "node:fs";
+import { createHash, webcrypto } from "node:crypto";
+
+export const SCRIPT = readFileSync(new URL("../dist/hubbub.js", import.meta.url), "utf8");
+export const DAY = 864e5;
+
+/** A browser's memory of one site: storage, locks and a clock. */
+export class Site {
+  storage = /** @type {any} */ ({});
+  now = Date.UTC(2030, 0, 1);
+  /** @type {Promise<unknown>} */
+  #last = Promise.resolve();
+
+  locks = {
+    /** @param {string} _ @param {() => Promise<unknown>} work */
+    request: (_, work) => {
+      const result = this.#last.then(work);
+      this.#last = result.catch(() => {});
+      return result;
+    },
+  };
+
+  /** The ledger, as it is stored. @returns {Record<string, import("../src/ledger.js").Entry>} */
+  get ledger() {
+    return JSON.parse(this.storage.hubbub ?? "{}");
+  }
+
+  /**
+   * A page view: run the script, with some attributes, and wait until it is done or waits for the page.
+   *
+   * @param {Record<string, string>} dataset
+   * @param {any} [changes] of what the script sees: names of globals, with their values
+   */
+  async view(dataset, changes = {}) {
+    const { src = "http://127.0.0.1:1/hubbub.js", referrer = "", navigator = {}, ...globals } = changes;
+    const requests = /** @type {{ url: string, options: any }[]} */ ([]);
+    const seen = {
+      document: { currentScript: { dataset, src }, referrer },
+      location: { host: "site.example" },
+      navigator: navigator && { locks: this.locks, ...navigator },
+      localStorage: this.storage,
+      crypto: webcrypto,
+      Date: { now: () => this.now, parse: Date.parse },
+      fetch: (/** @type {string} */ url, /** @type {any} */ options) => {
+        requests.push({ url, options });
+        return fetch(url, options);
+      },
+      window: /** @type {any} */ ({}),
+      ...globals,
+    };
+    new Function(...Object.keys(seen), SCRIPT)(...Object.values(seen));
+    await this.settled();
+    return { hubbub: seen.window.hubbub, requests };
+  }
+
+  /** Wait until no work is under way. */
+  async settled() {
+    for (let last; last !== this.#last; ) {
+      last = this.#last;
+      await last;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+}
+
+/** A collector that fails as it is told. */
+export class Collector {
+  /** @type {Map<string, string>} */
+  surveys = new Map();
+  /** What comes instead of the next replies to uploads: a status, or text that is sent with 200. @type {(number | string)[]} */
+  faults = [];
+  /** @type {Buffer[]} */
+  posted = [];
+  /** @type {import("node:http").IncomingHttpHeaders[]} */
+  headers = [];
+  /** @type {string[]} */
+  requests = [];
+  onPost = () => {};
+
+  server = createServer((request, response) => {
+    this.requests.push(`${request.method} ${request.url}`);
+    this.headers.push(request.headers);
+    const parts = /** @type {Buffer[]} */ ([]);
+    request.on("data", (part) => parts.push(part));
+    request.on("end", () => {
+      if (request.method === "GET") {
+        const document = this.surveys.get(/** @type {string} */ (request.url).slice(-64));
+        response.writeHead(document ? 200 : 404).end(document);
+        return;
+      }
+      this.onPost();
+      this.posted.push(Buffer.concat(parts));
+      const fault = this.faults.shift();
+      if (fault === 0) request.socket.destroy();
+      else if (typeof fault === "number") response.writeHead(fault).end("{}");
+      else response.end(fault ?? '{"accepted":1,"duplicate":0,"invalid":0,"statuses":["accepted"]}');
+    });
+  });
+
+  async start() {
+    await new Promise((resolve) => this.server.listen(0, "127.0.0.1", () => resolve(undefined)));
+    const address = /** @type {import("node:net").AddressInfo} */ (this.server.address());
+    this.src = `http://127.0.0.1:${address.port}/hubbub.js`;
+    return this;
+  }
+
+  stop() {
+    this.server.closeAllConnections();
+    this.server.close();
+  }
+
+  /** Serve a survey; its id. @param {string} document */
+  add(document) {
+    const id = createHash("sha256").update(document).digest("hex");
+    this.surveys.set(id, document);
+    return id;
+  }
+}
+
+/** A survey's JSON with other fields, in canonical form. @param {string} document @param {Record<string, unknown>} fields */
+export function changed(document, fields) {
+  const data = { ...JSON.parse(document), ...fields };
+  return JSON.stringify(Object.fromEntries(Object.keys(data).sort().map((name) => [name, data[name]])));
+}

@@ -1,0 +1,34 @@
+import { readFileSync } from "node:fs";
+
+/** A file of tests/vectors. @param {string} name */
+export function load(name) {
+  const file = new URL(`../../../tests/vectors/${name}.json`, import.meta.url);
+  return JSON.parse(readFileSync(file, "ascii"));
+}
+
+/** The value that a vector speaks of. @param {{ type: string, value: string }} described */
+export function valueOf({ type, value }) {
+  if (type === "integer") return BigInt(value);
+  return type === "float" ? Number(value) : type === "null" ? null : value;
+}
+
+/** @param {Iterable<number>} bytes */
+export const toHex = (bytes) => Buffer.from([...bytes]).toString("hex");
+
+/** The random bytes that words stand for, which are written in hexadecimal. @param {string[]} words */
+export function randomOf(words) {
+  const random = new Uint8Array(32);
+  new BigUint64Array(random.buffer).set(words.map((word) => BigInt("0x" + word)));
+  return random;
+}
+
+/** The item of a value, as a number in hexadecimal. @param {import("../src/domains.js").Domain} domain @param {unknown} value */
+export function itemOf({ lookUp, other }, value) {
+  let item = other;
+  try {
+    item = lookUp(value);
+  } catch {
+    // It does not fit.
+  }
+  return BigInt("0b" + item).toString(16);
+}

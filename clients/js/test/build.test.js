@@ -1,0 +1,43 @@
+// What is in the repository is what the sources build, and the types are right. Only where node_modules is there.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+
+const here = fileURLToPath(new URL("..", import.meta.url));
+const served = `${here}../../src/hubbub/collector/static/`;
+const tools = existsSync(`${here}node_modules/esbuild`) ? false : "no node_modules: run npm install in clients/js";
+
+/** @param {string[]} command */
+const run = (...command) => execFileSync(process.execPath, command, { cwd: here, stdio: "pipe", encoding: "utf8" });
+
+test("the scripts in the wheel are the built ones", () => {
+  for (const name of readdirSync(served)) {
+    assert.deepEqual(readFileSync(served + name), readFileSync(`${here}dist/${name}`), name);
+  }
+});
+
+test("the self-starting script is small", () => {
+  const size = gzipSync(readFileSync(`${here}dist/hubbub.js`), { level: 9 }).length;
+  assert.ok(size <= 3000, `${size} bytes`);
+});
+
+test("a build gives the same bytes", { skip: tools }, () => {
+  const folder = mkdtempSync(`${tmpdir()}/hubbub-`);
+  try {
+    run("build.mjs", folder);
+    const names = readdirSync(`${here}dist`).sort();
+    assert.deepEqual(readdirSync(folder).sort(), names);
+    for (const name of names)
+      assert.equal(readFileSync(`${folder}/${name}`, "utf8"), readFileSync(`${here}dist/${name}`, "utf8"), name);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("the types are right", { skip: tools }, () => {
+  run("node_modules/typescript/bin/tsc", "--project", "tsconfig.json");
+});

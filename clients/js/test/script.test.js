@@ -1,0 +1,357 @@
+// The self-starting script as it is built, in a page that node plays: when it tells, what, and to whom.
+import assert from "node:assert/strict";
+import { webcrypto } from "node:crypto";
+import { after, before, beforeEach, test } from "node:test";
+import { readSurvey } from "../src/index.js";
+import { Collector, DAY, SCRIPT, Site, changed } from "../support/page.js";
+import { load, randomOf, toHex, valueOf } from "../support/vectors.js";
+
+const HOSTS = load("tree").surveys.find((/** @type {any} */ { name }) => name === "hostnames").survey; // ε = 1.5
+const POLL = load("subset").surveys.find((/** @type {any} */ { name }) => name === "closed, 2").survey;
+
+/** @type {Collector} */
+let collector;
+/** @type {Site} */
+let site;
+/** @type {string} */
+let survey;
+/** @type {{ src: string }} */
+let at;
+
+before(async () => {
+  collector = await new Collector().start();
+  at = { src: /** @type {string} */ (collector.src) };
+});
+after(() => collector.stop());
+beforeEach(() => {
+  site = new Site();
+  survey = collector.add(HOSTS);
+  Object.assign(collector, { faults: [], posted: [], requests: [], headers: [], onPost: () => {} });
+});
+
+/** Random bytes that make the script tell the truth. */
+function truthful() {
+  const random = new Uint8Array(32).fill(7, 0, 16);
+  return {
+    random,
+    crypto: { subtle: webcrypto.subtle, getRandomValues: (/** @type {Uint8Array} */ bytes) => (bytes.set(random), bytes) },
+  };
+}
+
+/** What the collector must get for a value. @param {string} document @param {unknown} value */
+const truth = (document, value) => toHex(readSurvey(document)(value, truthful().random));
+
+/** The report of the last batch, in hexadecimal. */
+const reported = () => toHex(collector.posted[collector.posted.length - 1]).slice(66);
+
+test("the first view asks and tells, later ones request nothing", async () => {
+  const first = await site.view({ survey }, at);
+  assert.deepEqual(collector.requests, [`GET /v1/surveys/${survey}`, `POST /v1/surveys/${survey}/reports`]);
+  assert.equal(toHex(collector.posted[0]).slice(0, 66), "01" + survey);
+  assert.equal(collector.posted[0].length, 50);
+  const { name, epsilon, report, status, answered } = site.ledger[survey];
+  assert.deepEqual([name, epsilon, report, status, answered], ["vectors", "1.5", undefined, 200, site.now / DAY]);
+  assert.equal(first.requests.length, 2);
+  for (let view = 0; view < 3; view++) assert.deepEqual((await site.view({ survey }, at)).requests, []);
+});
+
+test("requests are simple: no preflight, no cookie, no referrer, no header", async () => {
+  const { requests } = await site.view({ survey }, { ...at, referrer: "https://news.example/secret" });
+  for (const { options } of requests) {
+    assert.equal(options.credentials, "omit");
+    assert.equal(options.referrerPolicy, "no-referrer");
+    assert.equal(options.headers, undefined);
+  }
+  assert.equal(requests[1].options.keepalive, true);
+  assert.ok(requests[1].options.body instanceof Uint8Array);
+  for (const headers of collector.headers) {
+    assert.deepEqual([headers.cookie, headers.referer, headers["content-type"]], [undefined, undefined, undefined]);
+  }
+  assert.doesNotMatch(SCRIPT, /sendBeacon|cookie|Math\.random|localStorage\.clear/);
+});
+
+test("the value is the host of the referrer, or direct", async () => {
+  /** @type {[Record<string, string>, string, string][]} */
+  const cases = [
+    [{}, "https://www.news.example/a?b", "news.example"],
+    [{}, "https://news.example:8443/", "news.example"],
+    [{}, "android-app://com.example.reader/", "com.example.reader"],
+    [{}, "", "direct"],
+    [{}, "https://site.example/elsewhere", "direct"],
+    [{ none: "typed" }, "", "typed"],
+    [{ value: "checkout" }, "https://news.example/", "checkout"],
+    [{ value: "" }, "https://news.example/", ""],
+  ];
+  for (const [attributes, referrer, value] of cases) {
+    site = new Site();
+    await site.view({ survey, ...attributes }, { ...at, referrer, crypto: truthful().crypto });
+    assert.equal(reported(), truth(HOSTS, value), JSON.stringify([attributes, referrer]));
+  }
+});
+
+test("every value makes one report of the same size", async () => {
+  const values = ["", "a", "x".repeat(1000), "\ud800", "(other)", 7, null, undefined, {}, [], Symbol("s"), NaN, 10n, true];
+  const hostile = { toString: () => assert.fail(), get then() { return assert.fail(); } }; // prettier-ignore
+  for (const value of [...values, hostile, new Proxy({}, { get: () => assert.fail() })]) {
+    site = new Site();
+    const { hubbub } = await site.view({ survey, manual: "" }, at);
+    hubbub.report(value);
+    await site.settled();
+    assert.equal(collector.posted.pop()?.length, 50);
+    assert.equal(collector.requests.length, 2);
+    collector.requests = [];
+  }
+});
+
+test("manual: nothing before report, and one report", async () => {
+  const { hubbub, requests } = await site.view({ survey, manual: "" }, { ...at, crypto: truthful().crypto });
+  assert.deepEqual([requests.length, site.storage], [0, {}]);
+  await Promise.all([hubbub.report("a.example"), hubbub.report("b.example")]);
+  assert.equal(collector.posted.length, 1);
+  assert.equal(reported(), truth(HOSTS, "a.example"));
+});
+
+test("consent: nothing is stored or sent before it", async () => {
+  const { hubbub, requests } = await site.view({ survey, consent: "" }, at);
+  assert.deepEqual([requests.length, site.storage], [0, {}]);
+  hubbub.consent();
+  await site.settled();
+  assert.equal(collector.posted.length, 1);
+});
+
+test("Global Privacy Control, Do Not Track and opt-out: nothing is stored or sent", async () => {
+  for (const navigator of [{ globalPrivacyControl: true }, { doNotTrack: "1" }]) {
+    assert.deepEqual((await site.view({ survey }, { ...at, navigator })).requests, []);
+    assert.deepEqual(site.storage, {});
+  }
+  site.storage.hubbubOut = "1";
+  assert.deepEqual((await site.view({ survey }, at)).requests, []);
+  delete site.storage.hubbubOut;
+  await site.view({ survey }, { ...at, navigator: { globalPrivacyControl: false, doNotTrack: "unspecified" } });
+  assert.equal(collector.posted.length, 1);
+});
+
+test("a report is written down before it is sent", async () => {
+  let stored = "";
+  collector.onPost = () => (stored = site.storage.hubbub);
+  await site.view({ survey }, at);
+  const entry = JSON.parse(stored)[survey];
+  assert.deepEqual([entry.epsilon, entry.report], ["1.5", [...collector.posted[0]]]);
+  assert.doesNotMatch(stored, /direct/);
+});
+
+test("the same bytes again on later views, until a collector acknowledges them", async () => {
+  const faults = [503, 500, 408, 409, 425, 429, 0, "<html>", "{}", 204, 404, 410];
+  for (const fault of faults) {
+    collector.faults = [fault];
+    await site.view({ survey }, at);
+    assert.equal(site.ledger[survey].report.length, 50, `${fault}`);
+  }
+  await site.view({ survey }, at);
+  assert.equal(collector.posted.length, faults.length + 1);
+  assert.equal(new Set(collector.posted.map(toHex)).size, 1);
+  assert.equal(collector.requests.filter((each) => each.startsWith("GET")).length, 1);
+  assert.equal(site.ledger[survey].report, undefined);
+});
+
+test("other refusals are final", async () => {
+  for (const fault of [400, 403, 413, 422]) {
+    site = new Site();
+    collector.faults = [fault];
+    await site.view({ survey }, at);
+    assert.deepEqual([site.ledger[survey].report, site.ledger[survey].status], [undefined, fault]);
+    assert.deepEqual((await site.view({ survey }, at)).requests, []);
+  }
+});
+
+test("404 and 410 are final after 7 days of it", async () => {
+  for (const fault of [404, 410]) {
+    site = new Site();
+    for (const [days, kept] of [[0, true], [6.9, true], [7.1, false]]) { // prettier-ignore
+      collector.faults = [fault];
+      site.now = Date.UTC(2030, 0, 1) + Number(days) * DAY;
+      await site.view({ survey }, at);
+      assert.equal(!!site.ledger[survey].report, kept);
+    }
+    assert.deepEqual((await site.view({ survey }, at)).requests, []);
+  }
+});
+
+test("nothing is sent after the survey closes", async () => {
+  const closing = collector.add(changed(HOSTS, { closes: "2030-01-02T00:00:00Z" }));
+  collector.faults = [503];
+  await site.view({ survey: closing }, at);
+  site.now += 2 * DAY;
+  assert.deepEqual((await site.view({ survey: closing }, at)).requests, []);
+  assert.equal(site.ledger[closing].report, undefined);
+  const late = new Site();
+  late.now = site.now;
+  await late.view({ survey: closing }, at);
+  assert.equal(collector.posted.length, 1);
+});
+
+test("a survey that opens later is told when it is open", async () => {
+  collector.faults = [409];
+  const id = collector.add(changed(HOSTS, { opens: "2030-01-02T00:00:00Z" }));
+  await site.view({ survey: id }, at);
+  await site.view({ survey: id }, at);
+  assert.equal(site.ledger[id].status, 200);
+});
+
+test("storage that keeps nothing: nothing is sent", async () => {
+  const full = new Proxy({}, { set: () => { throw new Error("QuotaExceededError"); } }); // prettier-ignore
+  const silent = new Proxy({}, { set: () => true });
+  const blocked = { get localStorage() { throw new Error("SecurityError"); } }; // prettier-ignore
+  for (const localStorage of [full, silent, undefined, null]) {
+    await site.view({ survey }, { ...at, localStorage });
+    await site.view({ survey }, { ...at, localStorage });
+  }
+  assert.throws(() => blocked.localStorage);
+  assert.equal(collector.posted.length, 0);
+});
+
+test("a ledger that is none is left as it is, and nothing is sent", async () => {
+  for (const text of ["", "no JSON", "null", "5", '"text"', "[]", "{"]) {
+    site.storage.hubbub = text;
+    await site.view({ survey }, at);
+    await site.view({ survey }, at);
+    assert.equal(site.storage.hubbub, text);
+  }
+  assert.equal(collector.posted.length, 0);
+});
+
+test("another document than the one that the id names is not answered", async () => {
+  collector.surveys.set(survey, changed(HOSTS, { name: "another" }));
+  await site.view({ survey }, at);
+  collector.surveys.delete(survey);
+  await site.view({ survey }, at);
+  assert.deepEqual([collector.posted.length, site.ledger], [0, {}]);
+});
+
+test("without TLS there is no crypto.subtle, and nothing is sent", async () => {
+  const crypto = { getRandomValues: webcrypto.getRandomValues.bind(webcrypto) };
+  await site.view({ survey }, { ...at, crypto });
+  await site.view({ survey }, { ...at, navigator: { locks: undefined } });
+  assert.deepEqual([collector.posted.length, site.ledger], [0, {}]);
+});
+
+test("a survey may state 4 at most, and data-max-epsilon only lowers that", async () => {
+  const four = load("tree").surveys.find((/** @type {any} */ each) => /"epsilon":"3"/.test(each.survey)).survey;
+  const high = collector.add(changed(four, { epsilon: "4.01" }));
+  for (const maxEpsilon of [undefined, "4", "9", "Infinity"]) {
+    const dataset = /** @type {Record<string, string>} */ ({ survey: high, ...(maxEpsilon && { maxEpsilon }) });
+    await site.view(dataset, at);
+  }
+  for (const maxEpsilon of ["1.4", "0", "-1", "much"]) await site.view({ survey, maxEpsilon }, at);
+  assert.equal(collector.posted.length, 0);
+  await site.view({ survey: collector.add(changed(four, { epsilon: "4" })) }, at);
+  await site.view({ survey, maxEpsilon: "1.5" }, at);
+  assert.equal(collector.posted.length, 2);
+});
+
+test("a survey that executes more than it states is not answered", async () => {
+  let refused = 0;
+  for (const { name, survey: document, reason } of load("bad_surveys").surveys) {
+    const mechanism = reason === "privacy" && JSON.parse(document).mechanism;
+    // One threshold above the exact one is less than the slack of 2^-40; the module has no slack.
+    if (!mechanism || (/above the claim/.test(name) && !/18446744073709551615/.test(name))) continue;
+    await site.view({ survey: collector.add(document) }, at);
+    refused++;
+  }
+  for (const [document, parameters] of /** @type {[string, any][]} */ ([
+    [HOSTS, { keep_threshold: "18446744073709551616" }],
+    [HOSTS, { keep_threshold: "36893488147419103232" }],
+    [HOSTS, { masks: 7.5 }],
+    [HOSTS, { masks: 69, keep_threshold: "1" }],
+    [POLL, { window: 3 }],
+    [POLL, { window: 1e6 }],
+    [POLL, { window: 0.5 }],
+    [POLL, { window: -1 }],
+  ])) {
+    const data = JSON.parse(document);
+    await site.view({ survey: collector.add(changed(document, { parameters: { ...data.parameters, ...parameters } })) }, at);
+  }
+  for (const epsilon of ["1.49", "NaN", "", "-1.5", "1.5.1", 1.4, null, "0x1.8"]) {
+    await site.view({ survey: collector.add(changed(HOSTS, { epsilon })) }, at);
+  }
+  assert.ok(refused >= 6);
+  assert.deepEqual([collector.posted.length, site.ledger], [0, {}]);
+});
+
+test("what all surveys of 30 days tell adds up to 10 at most", async () => {
+  const three = load("tree").surveys.find((/** @type {any} */ each) => each.name === "coded text").survey;
+  const ids = [1, 2, 3, 4].map((number) => collector.add(changed(three, { name: `survey ${number}` })));
+  for (const id of ids) await site.view({ survey: id }, at);
+  assert.deepEqual(Object.keys(site.ledger).sort(), ids.slice(0, 3).sort());
+  await site.view({ survey: collector.add(changed(three, { epsilon: "3", name: "one more" })) }, at);
+  assert.equal(collector.posted.length, 3);
+  site.now += 30.1 * DAY;
+  for (const id of ids) await site.view({ survey: id }, at);
+  assert.equal(collector.posted.length, 4);
+});
+
+test("what another survey of the site left behind goes along", async () => {
+  collector.faults = [503];
+  await site.view({ survey }, at);
+  const other = collector.add(changed(HOSTS, { name: "another" }));
+  await site.view({ survey: other }, at);
+  assert.equal(collector.posted.length, 3);
+  assert.equal(toHex(collector.posted[0]), toHex(collector.posted[1]));
+  assert.ok(!site.ledger[survey].report && !site.ledger[other].report);
+});
+
+test("two tabs make one report", async () => {
+  await Promise.all([1, 2, 3].map(() => site.view({ survey }, at)));
+  assert.equal(collector.posted.length, 1);
+});
+
+test("nothing is thrown into the page, whatever is missing", async () => {
+  /** @type {unknown[]} */
+  const thrown = [];
+  const note = (/** @type {unknown} */ error) => thrown.push(error);
+  process.on("unhandledRejection", note);
+  await site.view({}, at);
+  await site.view({ survey: "" }, at);
+  await site.view({ survey: "no id" }, at);
+  await site.view({ survey }, { src: "http://127.0.0.1:1/hubbub.js" });
+  await site.view({ survey }, { src: "no address" });
+  await site.view({ survey }, { ...at, fetch: () => { throw new Error("no"); } }); // prettier-ignore
+  for (const name of ["location", "navigator", "localStorage", "fetch", "crypto"]) {
+    await site.view({ survey }, { ...at, [name]: null });
+  }
+  await site.view({ survey }, { ...at, document: { currentScript: null, referrer: "" } });
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  process.off("unhandledRejection", note);
+  assert.deepEqual(thrown, []);
+  assert.equal(collector.posted.length, 0);
+});
+
+test("the script makes the bytes of the vectors", async () => {
+  let cases = 0;
+  for (const file of ["tree", "subset"]) {
+    for (const entry of load(file).surveys) {
+      const { domain, epsilon } = JSON.parse(entry.survey);
+      if (!["categories", "coded_text"].includes(domain.kind) || epsilon > 4) continue;
+      if (file === "tree" && domain.kind === "categories") continue; // the module has these
+      const id = collector.add(entry.survey);
+      for (const { value, words, report } of entry.cases) {
+        site = new Site();
+        const getRandomValues = (/** @type {Uint8Array} */ bytes) => (bytes.set(randomOf(words)), bytes);
+        const crypto = { subtle: webcrypto.subtle, getRandomValues };
+        const { hubbub } = await site.view({ survey: id, manual: "" }, { ...at, crypto });
+        await hubbub.report(valueOf(value));
+        assert.equal(reported(), report, `${entry.name} ${JSON.stringify(value)}`);
+        cases++;
+      }
+    }
+  }
+  assert.ok(cases > 100);
+});
+
+test("surveys that the script leaves to the module are not answered", async () => {
+  for (const [file, name] of [["tree", "categories"], ["tree", "text 8"], ["tree", "integers 32"], ["jl", "hadamard 8"]]) { // prettier-ignore
+    const entry = load(file).surveys.find((/** @type {any} */ each) => each.name === name);
+    await site.view({ survey: collector.add(entry.survey) }, at);
+  }
+  assert.deepEqual([collector.posted.length, site.ledger], [0, {}]);
+});

@@ -1,0 +1,76 @@
+// The second script as it is built: what it shows, and the opt-out. The document is as small as can be.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { DAY, Site } from "../support/page.js";
+
+const SCRIPT = readFileSync(new URL("../dist/hubbub-ledger.js", import.meta.url), "utf8");
+
+class Element {
+  /** @type {Element[]} */
+  children = [];
+  textContent = "";
+  click = async () => {};
+  /** @param {string} name */
+  constructor(name) {
+    this.name = name;
+  }
+  /** @param {Element[]} more */
+  append(...more) {
+    this.children.push(...more);
+  }
+  /** @param {Element[]} more */
+  replaceChildren(...more) {
+    this.children = more;
+  }
+  /** @param {string} _ @param {() => Promise<void>} listener */
+  addEventListener(_, listener) {
+    this.click = listener;
+  }
+  /** @returns {string[]} */
+  get texts() {
+    return [this.textContent, ...this.children.flatMap((child) => child.texts)].filter(Boolean);
+  }
+  /** @returns {Element[]} */
+  get all() {
+    return [this, ...this.children.flatMap((child) => child.all)];
+  }
+}
+
+/** @param {Site} site @param {any} [localStorage] */
+function shown(site, localStorage = site.storage) {
+  const place = new Element("div");
+  const document = {
+    createElement: (/** @type {string} */ name) => new Element(name),
+    querySelectorAll: (/** @type {string} */ selector) => (selector === "[data-hubbub-ledger]" ? [place] : []),
+  };
+  new Function("document", "localStorage", "navigator", SCRIPT)(document, localStorage, { locks: site.locks });
+  return place;
+}
+
+test("what was told, and an opt-out that forgets what is not delivered yet", async () => {
+  const site = new Site();
+  assert.ok(shown(site).texts.includes("This browser told this site nothing."));
+  const entry = { name: "<b>hosts</b>", epsilon: "1.5", url: "", closes: null, answered: site.now / DAY };
+  site.storage.hubbub = JSON.stringify({ a: { ...entry, report: [1] }, b: { ...entry, status: 200 }, c: { ...entry, status: 422 } });
+  const storage = Object.assign(site.storage, { removeItem: (/** @type {string} */ name) => delete site.storage[name] });
+  const place = shown(site, storage);
+  for (const text of ["<b>hosts</b>", "1.5", "not delivered yet", "delivered", "given up", "Opt out"]) {
+    assert.ok(place.texts.includes(text), text);
+  }
+  /** @param {string} text */
+  const press = async (text) => {
+    await place.all.find((each) => each.textContent === text)?.click();
+    await site.settled();
+  };
+  await press("Opt out");
+  assert.equal(site.storage.hubbubOut, "1");
+  assert.equal(site.ledger.a.report, undefined);
+  assert.equal(Object.keys(site.ledger).length, 3);
+  await press("Take part again");
+  assert.ok(!("hubbubOut" in site.storage) && place.texts.includes("Opt out"));
+});
+
+test("without storage it says so", () => {
+  assert.match(shown(new Site(), null).texts.join(), /keeps nothing/);
+});
