@@ -51,6 +51,28 @@ def places_of(seeds, items, values, out):  # type: ignore[no-untyped-def]
         out[i] = places[items[i]]
 
 
+@inlined
+def _below(word, bound):  # type: ignore[no-untyped-def]
+    """As `hashing.uniform_below`."""
+    low, high = word & np.uint64(0xFFFFFFFF), word >> np.uint64(32)
+    return np.int64((high * np.uint64(bound) + (low * np.uint64(bound) >> np.uint64(32))) >> np.uint64(32))
+
+
+@kernel
+def name_windows(places, words, threshold, size, values, out):  # type: ignore[no-untyped-def]
+    """The first place of the window that each report names.
+
+    Where the third word is below the threshold, it is one of the `size` windows with the place of the sender's value,
+    else any. The fourth word says which. Both are computed for everyone, and chosen without a branch: the time does
+    not depend on the value.
+    """
+    for i in range(places.shape[0]):
+        own = places[i] - _below(words[i, 3], size)
+        own += values * np.int64(own < 0)
+        anyone = _below(words[i, 3], values)
+        out[i] = anyone + (own - anyone) * np.int64(words[i, 2] < threshold)
+
+
 @kernel
 def add_matches(seeds, starts, size, matches):  # type: ignore[no-untyped-def]
     """Count for every value the windows it is in, of `size` places from each start on.
@@ -61,10 +83,10 @@ def add_matches(seeds, starts, size, matches):  # type: ignore[no-untyped-def]
     draws, pool, places = np.empty(values, np.uint32), np.empty(values, np.uint16), np.empty(values, np.uint16)
     for i in range(seeds.shape[0]):
         _arrange(seeds[i], draws, pool, places)
-        start = starts[i]
+        start = np.int32(starts[i])
         for v in range(values):
-            ahead = places[v] - start
-            ahead += values * (ahead < 0)
+            ahead = np.int32(np.int32(places[v]) - start)
+            ahead = np.int32(ahead + np.int32(values) * np.int32(ahead < 0))
             matches[v] += np.int64(ahead < size)
 
 
