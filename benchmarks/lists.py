@@ -104,14 +104,6 @@ def optimum(counts: NDArray[np.int64], epsilon: float) -> float:
 
 
 @cache
-def least(values: int, epsilon: float) -> tuple[int, float]:
-    """The size of subsets with the least error over all values, and that error as a ratio to the optimum."""
-    counts = counts_of("even", values, 1_000, SEED)  # any crowd gives the same: all own people are counted once
-    size = min(range(1, values), key=lambda each: error_of(counts, each, epsilon))
-    return size, error_of(counts, size, epsilon) / optimum(counts, epsilon)
-
-
-@cache
 def names(values: int) -> Categories:
     """A closed list."""
     return Categories([f"value {number}" for number in range(values)], other=False)
@@ -171,9 +163,7 @@ def measure(cell: Cell, runs: int, seed: int) -> Row:
     """All runs of a cell, summed up."""
     best = optimum(counts_of(cell.crowd, cell.values, cell.people, seed), cell.epsilon)
     found = list_peers.mean_square(list(square_errors(cell, runs, seed)))
-    least_size, least_ratio = least(cell.values, cell.epsilon)
-    sizes = {"size": best_size(cell.values, cell.epsilon), "least_size": least_size, "least": least_ratio}
-    return {**cell._asdict(), **ratio_of(found, best), "optimum": best, **sizes}
+    return {**cell._asdict(), **ratio_of(found, best), "optimum": best, "size": best_size(cell.values, cell.epsilon)}
 
 
 def cells(quick: bool) -> list[Cell]:

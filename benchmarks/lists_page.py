@@ -127,18 +127,16 @@ def error_tables(results: Row) -> list[str]:
 
 
 def size_table(results: Row) -> list[str]:
-    """The optimum of each list by formula, and what another size of subsets would give."""
+    """The optimum of each list by formula."""
     rows = {(row["values"], row["epsilon"]): row for row in results["cells"]}
     return table(
-        "values; ε; size of subsets; optimum, in √people; size with the least error; its error",
+        "values; ε; size of subsets; optimum, in √people",
         (
             [
                 f"{values:,}",
                 f"{epsilon:g}",
                 row["size"],
                 f"{row['optimum'] / math.sqrt(row['people']):.4f}",
-                row["least_size"],
-                f"{row['least']:.3f}",
             ]
             for (values, epsilon), row in rows.items()
         ),
@@ -219,8 +217,8 @@ minute and prints a part.
 
 The list is closed, so it has exactly as many values as the tables say. The error is the root mean square over all
 values and runs, whether anybody holds them or not, as a ratio to the **optimum**: subset selection by formula, with the
-size of subsets that gives values nobody holds the least noise, the noise of a value's own people included. After ± is
-half of the 99 % interval.
+size of subsets that has the least such error, the noise of a value's own people included. After ± is half of the 99 %
+interval.
 
 With 1,000 people `subset` is run person by person. With more, tallies are drawn from their law (`sample_tally`). `tree`
 is always run person by person, with a fresh public seed in each run.
@@ -229,10 +227,9 @@ TARGETS = """
 A cell misses if all of its 99 % interval is beyond the target. For peers the interval is that of the quotient.
 """
 OPTIMUM = """
-By formula. The sum of the errors does not depend on the crowd, for everybody is among the own people of one value. A
-larger size of subsets can have the smaller error over all values together, for it has less noise of a value's own
-people. The last two columns have the size with the least error, and that error as a ratio to the optimum: where it is
-below 1, so much could be gained.
+By formula. Everybody is among the own people of one value and among the others of the rest, so the error over all
+values is the same for every crowd, and so is the size of subsets with the least error. `subset` chooses its windows by
+the same rule. The size is about the number of values over e^ε + 1, and 1 where that is less: randomised response.
 """
 
 

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from hubbub.errors import ParameterError
+from hubbub.paper import lower_bound, theorems
 from hubbub.paper.bucket_success import theorem_people
 from hubbub.paper.largest_error import LargestError
 from hubbub.paper.run import STUDIES, count_cells, environment, find_studies, run_studies
-from hubbub.paper.separation import BestLocal, OfTwo
+from hubbub.paper.separation import BestLocal, OfTwo, posterior_means
 from hubbub.paper.smallest_crowd import SmallestCrowd, crowd_size
-from hubbub.paper.study import GLPS, JL, NAIVE, cell_generator, decades
+from hubbub.paper.study import EPSILON, GLPS, JL, NAIVE, SUBSET, TREE, cell_generator, decades
 
 
 @pytest.mark.parametrize("quick", [True, False])
@@ -66,12 +67,32 @@ def test_the_smallest_crowd_is_the_edge_of_success() -> None:
 
 def test_the_largest_error_is_over_the_whole_universe() -> None:
     """Within the bound in all runs, and more than the noise of a single value."""
-    for contender in (NAIVE, JL["onebit"], GLPS["onebit"]):
+    for contender in (NAIVE, JL["onebit"], GLPS["onebit"], SUBSET, TREE):
         row = LargestError(contender, 10**6, 8, 3).run(np.random.default_rng(2))
         assert len(row.errors) == 3
         assert row.within_bound == 3
         # More than one value's noise: the largest of 256 exceeds one standard error, C·√n with C ≥ 1.
         assert min(row.errors) > 1000
+
+
+def test_subset_attains_the_lower_bound() -> None:
+    """Of two values: its counts are randomised response's, its posterior mean is the best local estimate."""
+    people, runs = 10_000, 4_000
+    within = 4 / (2 * runs) ** 0.5  # four standard errors of a root mean square
+    counts = OfTwo(SUBSET, people, runs).run(np.random.default_rng(7))
+    assert counts.rmse == pytest.approx(theorems.randomized_response_rmse(EPSILON) * people**0.5, rel=within)
+    read = OfTwo(SUBSET, people, runs, posterior=True).run(np.random.default_rng(8))
+    assert read.rmse == pytest.approx(theorems.lower_bound_rmse(EPSILON) * people**0.5, rel=within)
+    assert read.label == "subset (short lists) posterior mean"
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+def test_the_posterior_mean_of_a_count_is_that_of_the_reports(epsilon: float) -> None:
+    """Every report gives its own posterior chance; the sum of them is what the count says."""
+    rounds = lower_bound.play(1000, epsilon, 0.0, 50, np.random.default_rng(9))
+    stderr = theorems.randomized_response_rmse(epsilon) * 1000**0.5
+    found = posterior_means(rounds.unbiased_estimates(), 1000, stderr)
+    assert found == pytest.approx(rounds.posterior_means())
 
 
 def test_the_theorem_s_people() -> None:

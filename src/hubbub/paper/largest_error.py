@@ -12,6 +12,7 @@ from itertools import islice
 
 import numpy as np
 
+from hubbub.mechanisms.subset import MAX_VALUES
 from hubbub.paper import theorems
 from hubbub.paper.study import (
     BETA,
@@ -22,6 +23,7 @@ from hubbub.paper.study import (
     GLPS,
     JL,
     NAIVE,
+    SUBSET,
     TREE,
     Contender,
     Study,
@@ -184,6 +186,7 @@ def _universe_cells(quick: bool) -> list[LargestError | CentralRegret]:
         cells += [LargestError(contender, PEOPLE, bits, runs) for bits in grid]
     for contender in (NAIVE, BUCKET["paper"], BUCKET["onebit"], GLPS["paper"], GLPS["onebit"], TREE):
         cells += [LargestError(contender, PEOPLE, bits, runs) for bits in small]
+    cells += [LargestError(SUBSET, PEOPLE, bits, runs) for bits in grid if 2**bits <= MAX_VALUES]
     return cells + [CentralRegret(PEOPLE, bits, 200 if quick else 1000) for bits in small]
 
 

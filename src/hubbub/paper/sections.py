@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from hubbub.paper import bucket_success, largest_error, separation, smallest_crowd
+from hubbub.paper import bucket_success, largest_error, separation, smallest_crowd, theorems
 from hubbub.paper.bucket_success import Successes
 from hubbub.paper.largest_error import Errors, Regret
-from hubbub.paper.separation import Failures, Misses
+from hubbub.paper.separation import Failures, Misses, OfTwo
 from hubbub.paper.smallest_crowd import Crowd
-from hubbub.paper.study import Measured, of_type, select
+from hubbub.paper.study import SUBSET, Measured, of_type, select
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,14 @@ def _separation(measured: Measured[separation.Setting, Misses | Failures]) -> Se
     """The lower bound, who attains it, and the centralised mechanism."""
     setting, rows = measured.setting, measured.rows
     errors = of_type(rows, Misses)
-    table = []
+    table, largest = [], max(row.people for row in errors)
     for label in dict.fromkeys(row.label for row in errors):
         mine = select(errors, label=label)
         people = [row.people for row in mine]
         roots = [row.rmse / row.people**0.5 for row in mine]
         shown = f"{min(roots):.3f} to {max(roots):.3f}" if mine[0].local else "goes to 0"
-        table.append((label, shown, f"n^{_slope(people, [row.rmse for row in mine]):.2f}", f"{mine[-1].rmse:,.4g}"))
+        last = f"{mine[-1].rmse:,.4g}" if mine[-1].people == largest else f"– ({mine[-1].people:,} at most)"
+        table.append((label, shown, f"n^{_slope(people, [row.rmse for row in mine]):.2f}", last))
     failures = of_type(rows, Failures)
     worst = max(
         abs(count / row.runs - chance)
@@ -70,6 +71,10 @@ def _separation(measured: Measured[separation.Setting, Misses | Failures]) -> Se
         for count, chance in zip(row.failures, row.formula, strict=True)
     )
     central = select(errors, label="central")
+    counted, read = (
+        [row.rmse / row.people**0.5 for row in errors if row.label == label]
+        for label in (SUBSET.label, OfTwo(SUBSET, 1, 1, posterior=True).label)
+    )
     return Section(
         "The lower bound, and what trust buys (Theorem 3.3)",
         "separation",
@@ -79,6 +84,11 @@ def _separation(measured: Measured[separation.Setting, Misses | Failures]) -> Se
             f"{setting.rmse_bound:.4f}·√n, and every way to choose the larger value misses it by more than "
             f"{setting.regret_bound:.2f}·√n with a chance of at least {setting.beta:.0%}. Randomised response, "
             "read by its posterior mean, attains the bound: the black points lie on the dashed line.",
+            "The mechanism subset is randomised response where there are two values. Its counts are unbiased for every "
+            f"crowd, which costs: their error is {min(counted):.3f}·√n to {max(counted):.3f}·√n, where the formula "
+            f"e^(ε/2)/(e^ε − 1) says {theorems.randomized_response_rmse(setting.epsilon):.3f}. Read by the posterior "
+            f"mean, which knows that bits are fair, its error is {min(read):.4f}·√n to {max(read):.4f}·√n: on the "
+            "bound.",
             f"The chance of missing by more than c·√n follows the formula: the largest difference between formula and "
             f"experiment, over {sum(len(row.c) for row in failures)} points, is {worst:.4f}.",
             f"A trusted centre errs by a few people whatever n is: {central[0].regret:g} of "
@@ -86,7 +96,7 @@ def _separation(measured: Measured[separation.Setting, Misses | Failures]) -> Se
             f"is worst for it (bound: {setting.central_bound:.1f}).",
         ),
         Table(
-            ("estimate of a count", "error / √n", "error grows like", f"error at {errors[-1].people:,} people"),
+            ("estimate of a count", "error / √n", "error grows like", f"error at {largest:,} people"),
             table,
         ),
     )
@@ -138,8 +148,12 @@ def _error_against_universe(measured: Measured[largest_error.UniverseSetting, Er
         "error-against-universe",
         (
             f"The largest error of any count, over √n, with {setting.people:,} people. It grows with √log N: the "
-            "largest of N noises is not much larger than one of them. GLPS-HH recovers at most one value in 64, and in "
-            "small universes its error is the largest count that it leaves out.",
+            "largest of N noises is not much larger than one of them. subset stands where it can be chosen, up to "
+            "4,096 values.",
+            "GLPS-HH recovers at most one value in 64, and a single one in universes of up to 2^6 values; all others "
+            "count as 0. So in small universes its error is no noise but the largest count that it leaves out. Where "
+            "it finds the most frequent value that is the second, a smaller share the more values there are; where it "
+            "finds another one it is the most frequent, and the error jumps.",
             f"The centralised exponential mechanism misses the heavy hitter by at most (2/ε)·ln(N/β): measured "
             f"{central[0].regret:g} people for 2^{central[0].bits} values and {central[-1].regret:g} for "
             f"2^{central[-1].bits}, on the crowd that is worst for it (bounds: {central[0].bound:.1f} and "
@@ -157,12 +171,12 @@ def _smallest_crowd(measured: Measured[smallest_crowd.Setting, Crowd]) -> Sectio
     for label, calibration in dict.fromkeys((row.label, row.calibration) for row in rows):
         mine = {row.share: row for row in select(rows, label=label, calibration=calibration)}
         cells = [f"{mine[share].people:,}" if mine[share].people else "none" for share in shares]
-        table.append((f"{label}, 2^{mine[shares[0]].bits} values", calibration, *cells))
+        table.append((f"{label}, 2^{mine[shares[0]].bits} values", calibration or "–", *cells))
         seen = [(share, row.people) for share, row in mine.items() if row.people]
         if len(seen) > 1:
             slopes.append(_slope(*zip(*seen, strict=True)))
     gains = []
-    for label in dict.fromkeys(row.label for row in rows):
+    for label in dict.fromkeys(row.label for row in rows if row.calibration):
         paper, one_bit = (select(rows, label=label, calibration=c) for c in ("paper", "onebit"))
         ratios = [
             before.people / after.people
@@ -181,7 +195,9 @@ def _smallest_crowd(measured: Measured[smallest_crowd.Setting, Crowd]) -> Sectio
             f"exponents of f are between {min(slopes):.2f} and {max(slopes):.2f}.",
             "How many times fewer people one bit needs than the paper's noise, on average over the shares: "
             + "; ".join(gains)
-            + ". The universes differ: JL-HH scores every value of a small one, the others search a large one.",
+            + ". The universes differ: JL-HH scores every value of a small one, the others search a large one. "
+            "tree has no choice of noise and stands beside one bit, for its privacy is pure as well; its people report "
+            "one by one.",
         ),
         Table(("mechanism", "calibration", *(f"share {share:.0%}" for share in shares)), table),
     )

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from hubbub.model.mechanism import Histogram
 from hubbub.numeric.tails import normal_quantile
 from hubbub.paper import lower_bound, theorems
-from hubbub.paper.study import BETA, BUCKET, DELTA, EPSILON, JL, NAIVE, Contender, Study, decades
+from hubbub.paper.study import BETA, BUCKET, DELTA, EPSILON, JL, NAIVE, SUBSET, TREE, Contender, Study, decades
 from hubbub.simulation import exponential
 
 _TWO = np.array([[0], [1]], np.uint64)
 FAILURE_EPSILONS = (0.5, 1.0, 2.0)
 FAILURE_PEOPLE = 10**6
+ONE_BY_ONE = 10**5  # people of the largest crowd of tree
 REGRETS = (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0)
 
 
@@ -107,16 +108,24 @@ class BestLocal:
 
 @dataclass(frozen=True)
 class OfTwo:
-    """A mechanism of this library on fair bits."""
+    """A mechanism of this library on fair bits, read by its counts or by the posterior mean."""
 
     contender: Contender
     people: int
     runs: int
+    posterior: bool = False
+
+    @property
+    def label(self) -> str:
+        """Mechanism, calibration and how it is read."""
+        how = "posterior mean" if self.posterior else self.contender.calibration
+        return " ".join(filter(None, (self.contender.label, how)))
 
     @property
     def name(self) -> str:
-        """Mechanism, calibration and size."""
-        return f"{self.contender.label} {self.contender.calibration} {self.people} people"
+        """Label and size."""
+        how = " posterior mean" if self.posterior else ""
+        return f"{self.contender.label} {self.contender.calibration}{how} {self.people} people"
 
     def run(self, rng: np.random.Generator) -> Misses:
         """The estimate of the count of value 1, and the value with the larger estimate."""
@@ -125,9 +134,19 @@ class OfTwo:
         for run, mechanism in enumerate(islice(self.contender.mechanisms(self.people, 1, rng), self.runs)):
             crowd = Histogram(_TWO, np.array([self.people - ones[run], ones[run]]))
             estimates[run] = mechanism.estimate(mechanism.sample_tally(crowd, rng), _TWO).counts
+            if self.posterior:
+                estimates[run] = posterior_means(estimates[run], self.people, mechanism.noise_stderr(self.people))
         regrets = lower_bound.regrets(self.people, ones, np.argmax(estimates, axis=1))
-        label = " ".join(filter(None, (self.contender.label, self.contender.calibration)))
-        return _misses(label, self.people, estimates[:, 1] - ones, regrets)
+        return _misses(self.label, self.people, estimates[:, 1] - ones, regrets)
+
+
+def posterior_means(counts: NDArray[np.float64], people: int, stderr: float) -> NDArray[np.float64]:
+    """The expected counts given unbiased ones of fair bits: pulled towards n/2, the more the larger their noise is.
+
+    Exact for randomised response, where a count says all that the reports say; `stderr` is the noise for a crowd.
+    """
+    pull = 1 / (1 + stderr**2 / (people / 4))  # people / 4 is the variance of the sum of fair bits
+    return people / 2 + pull * (counts - people / 2)
 
 
 @dataclass(frozen=True)
@@ -198,8 +217,12 @@ def _cells(quick: bool) -> list[BestLocal | OfTwo | Central | Failure]:
     cells: list[BestLocal | OfTwo | Central | Failure] = []
     cells += [BestLocal(people, 10_000 if quick else 200_000) for people in grid]
     cells += [Central(people, 2000 if quick else 20_000) for people in grid]
-    contenders = (NAIVE, JL["paper"], JL["onebit"], BUCKET["onebit"])
-    cells += [OfTwo(contender, people, 40 if quick else 500) for contender in contenders for people in grid]
+    contenders, runs = (NAIVE, JL["paper"], JL["onebit"], BUCKET["onebit"], SUBSET), 40 if quick else 500
+    cells += [OfTwo(contender, people, runs) for contender in contenders for people in grid]
+    # With two values `subset` is randomised response, and its tally takes no time to draw.
+    cells += [OfTwo(SUBSET, people, 4_000 if quick else 20_000, posterior=True) for people in grid]
+    # The tally of tree cannot be drawn at once: its people report one by one.
+    cells += [OfTwo(TREE, people, runs) for people in grid if people <= ONE_BY_ONE]
     cells += [Failure(epsilon, 20_000 if quick else 1_000_000) for epsilon in FAILURE_EPSILONS]
     return cells
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hubbub.model.mechanism import Histogram
 from hubbub.numeric.bisection import first_whole
 from hubbub.paper.study import (
     BUCKET,
@@ -19,6 +20,7 @@ from hubbub.paper.study import (
     GLPS_LEAN,
     GLPS_STAGED,
     JL,
+    TREE,
     Contender,
     Study,
     finds_first,
@@ -102,10 +104,20 @@ class SmallestCrowd:
         for done, mechanism in enumerate(self.contender.mechanisms(people, self.bits, rng), 1):
             tail = JL_TAIL if self.bits == JL_BITS else None
             crowd = population.heavy(people, self.share, tail, self.bits, rng)
+            if not mechanism.samples_at_once:
+                crowd = listed(crowd, self.bits, rng)
             successes += finds_first(mechanism, crowd, rng)
             if done == self.runs or done - successes > may_fail:
                 break
         return successes, done
+
+
+def listed(crowd: Histogram, bits: int, rng: np.random.Generator) -> Histogram:
+    """The same crowd with a random value for everybody who is alone with hers; only of values of up to 63 bits."""
+    alone = np.setdiff1d(rng.integers(0, 1 << bits, 2 * crowd.singletons + 10), crowd.items[:, 0].astype(np.int64))
+    others = rng.permutation(alone)[: crowd.singletons].astype(np.uint64)[:, np.newaxis]
+    counts = np.concatenate([crowd.counts, np.ones(len(others), np.int64)])
+    return Histogram(np.concatenate([crowd.items, others]), counts)
 
 
 def crowd_size(step: int) -> int:
@@ -118,6 +130,7 @@ def _cells(quick: bool) -> list[SmallestCrowd]:
     shares, runs = ((0.5, 0.2), 5) if quick else ((0.5, 0.3, 0.2, 0.1, 0.05), 30)
     pairs = [(contender, JL_BITS) for contender in JL.values()]
     pairs += [(c, BITS) for group in (BUCKET, BUCKET_HARD, GLPS_LEAN, GLPS_STAGED) for c in group.values()]
+    pairs.append((TREE, BITS))
     return [SmallestCrowd(contender, bits, share, runs) for contender, bits in pairs for share in shares]
 
 

@@ -126,6 +126,7 @@ CALIBRATIONS = ("paper", "tight", "onebit")
 
 NAIVE = Contender("naive baseline", "naive-laplace")
 TREE = Contender("tree (hubbub's default)", "tree")
+SUBSET = Contender("subset (short lists)", "subset")
 JL = {c: Contender("JL-HH", "jl", {"calibration": c}) for c in CALIBRATIONS}
 BUCKET = {c: Contender("Bucket", "bucket", {"calibration": c}) for c in CALIBRATIONS}
 BUCKET_HARD = {c: Contender("Bucket, vote", "bucket", {"calibration": c, "decoder": "hard"}) for c in CALIBRATIONS}

@@ -31,8 +31,9 @@ def smallest_crowd(measured: Measured[smallest.Setting, smallest.Crowd]) -> Figu
     grid = figure.subplots(1, 3, sharex=True, sharey=True)
     shares = sorted({row.share for row in rows})
     for axes, (calibration, title) in zip(grid, CALIBRATION.items(), strict=True):
-        for label in dict.fromkeys(row.label for row in rows):
-            mine = [row for row in select(rows, label=label, calibration=calibration) if row.people]
+        shown = (calibration, "") if calibration == "onebit" else (calibration,)  # without a choice: pure, as one bit
+        for label in dict.fromkeys(row.label for row in rows if row.calibration in shown):
+            mine = [row for row in select(rows, label=label) if row.people and row.calibration in shown]
             axes.plot(
                 column(mine, "share"),
                 column(mine, "people"),

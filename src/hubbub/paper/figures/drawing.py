@@ -32,6 +32,7 @@ _MECHANISM_STYLE: Final[dict[Any, Any]] = {
     "GLPS-HH, staged, s = 4": (PURPLE, "v"),
     "naive baseline": (GREY, "P"),
     "tree (hubbub's default)": (BLACK, "*"),
+    "subset (short lists)": (ORANGE, "D"),
 }
 CALIBRATION: Final = {"paper": "paper's noise", "tight": "tight noise", "onebit": "one bit"}
 
