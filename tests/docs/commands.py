@@ -1,0 +1,60 @@
+"""The command line as the documentation shows it: what its commands are, and how the tests run them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import typer
+from typer.testing import CliRunner
+
+from hubbub.cli.main import app
+
+
+def leaves(group, path: str = "") -> dict[str, object]:
+    """All commands below a group, by their names with blanks between."""
+    found: dict[str, object] = {}
+    for name, command in group.commands.items():
+        found |= leaves(command, f"{path}{name} ") if hasattr(command, "commands") else {path + name: command}
+    return found
+
+
+COMMAND_LINE = leaves(typer.main.get_command(app))
+
+
+def as_documented(printed: str) -> str:
+    """What was printed, with the address and the ids that the documentation writes."""
+    server = os.environ.get("HUBBUB_SERVER", "http://127.0.0.1:8000")
+    return re.sub(r"/v1/surveys/[0-9a-f]{64}", "/v1/surveys/ID", printed.replace(server, "http://127.0.0.1:8000"))
+
+
+def run_server(arguments: list[str]) -> str:
+    """Run `hubbub serve` as a process of its own, on a port that is free, until it listens; what it prints."""
+    command = [sys.executable, "-m", "hubbub", *arguments, "--port", "0"]
+    environment = {name: value for name, value in os.environ.items() if name != "HUBBUB_DB"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        printed = ""
+        while "Listening" not in printed and (line := process.stdout.readline()):
+            printed += line
+        process.terminate()
+    assert "Listening" in printed
+    return printed
+
+
+def run_command(command: str) -> str:
+    """Run a hubbub command line in this process and return what it prints."""
+    name, *arguments = shlex.split(os.path.expandvars(command))
+    assert name == "hubbub"
+    if arguments[0] == "serve" and "--help" not in arguments:
+        return run_server(arguments)
+    given = None
+    if "<" in arguments:
+        *arguments, _, file = arguments
+        given = Path(file).read_bytes()
+    result = CliRunner().invoke(app, arguments, input=given)
+    assert result.exit_code == 0, f"{command}: exit code {result.exit_code}\n{result.output}"
+    return as_documented(result.stdout)

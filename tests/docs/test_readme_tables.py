@@ -1,0 +1,44 @@
+"""The README's tables are what the registry says and what was measured."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from tests.docs.pages import ROOT
+
+from hubbub.mechanisms.registry import REGISTRY
+
+
+def test_table_of_mechanisms_is_the_registry() -> None:
+    """The README's table has the registry's names, guarantees, report sizes, times and advice, word for word."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in re.findall(r"^\| `.*\|$", text, re.M)]
+    abouts = [entry.about for entry in REGISTRY.values()]
+    assert rows == [[f"`{a.name}`", a.guarantee, a.report, a.server_time, a.use_when] for a in abouts]
+
+
+def test_the_readme_says_what_was_measured() -> None:
+    """People in the README's table are z95 of docs/accuracy.md, in hundreds; its other figures stand there too."""
+    readme, page = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/accuracy.md"))
+    deviation = math.sqrt(1_000_000) * 2 * math.exp(0.5) / math.expm1(1)
+
+    def first(pattern: str) -> float:
+        found = re.search(pattern, page, re.MULTILINE)
+        assert found is not None, pattern
+        return float(found.group(1))
+
+    limit = first(r"which is ([\d.]+) at 64 bits")
+    tree = first(r"^\| 1 \| 1,000,000 \|.*? \| 24 \| ([\d.]+) \[")
+    pem = [first(rf"^\| PEM, {plan} \| 1 \| \d+ \| ([\d.]+) \[") for plan in ("tuned", "steps of 8 bits")]
+    listed, list_limit = first(r"z95\s+([\d.]+) \["), first(r"against ([\d.]+) for scoring the list alone")
+    expected = [(z, z / limit) for z in (limit, tree, *pem)] + [(listed, listed / list_limit)]
+    section = readme[readme.index("## How few people") :].split("\n## ")[0]
+    rows = re.findall(r"^\|.*\| ([\d,]+) \| ([\d.]+) \|$", section, re.MULTILINE)
+    assert rows == [(f"{round(z * deviation, -2):,.0f}", f"{ratio:.2f}") for z, ratio in expected]
+    standard = re.search(r"^\| 64 \| standard \| (\d+) \| (\d+) \| ([\d.]+) \|", page, re.MULTILINE)
+    assert standard is not None
+    encode, tally, decode = standard.groups()
+    for said in (f"{encode} ns to make", f"{tally} ns to add up", f"answer {float(decode):.1f} s"):
+        assert said in " ".join(section.split())
+    assert re.search(r"\*\*(\d+)\*\* times as long at ε = 1", page).group(1) + " times as long" in section
