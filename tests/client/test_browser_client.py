@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hubbub.model.codes import load_code
 from tests.client.browser_texts import texts
 
 from hubbub import (
@@ -35,7 +36,6 @@ from hubbub import (
 from hubbub.collector.serving import serving
 from hubbub.collector.state import Collector
 from hubbub.model.coded_domain import NORMALIZATIONS
-from hubbub.model.codes import load_code
 from hubbub.model.domain_base import normalize_text
 from hubbub.store.store import Store
 
