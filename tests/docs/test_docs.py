@@ -26,7 +26,7 @@ import typer
 from tests.reference import naive
 from typer.testing import CliRunner
 
-from hubbub import Hostnames, Integers, ReplayedWords, SeededWords, Text, create_survey, mechanism_for
+from hubbub import Bytes, Hostnames, Integers, ReplayedWords, SeededWords, create_survey, mechanism_for
 from hubbub.cli.main import app
 from hubbub.codes.shipped import load_code
 from hubbub.collector.serving import serving
@@ -546,7 +546,7 @@ def from_the_page() -> dict[str, str]:
         "survey_id": survey_id,
         **{f"key of purpose {purpose}": derived(purpose).hex() for purpose in range(1, 13)},
         "item of 5": little(5),
-        "item of U+0065 U+0301, text:8": little(int.from_bytes("\u00e9".encode(), "little")),
+        "item of U+0065 U+0301, bytes:8": little(int.from_bytes("\u00e9".encode(), "little")),
         "id": little(*ID),
         "hash of the id": f"{coin:016x}",
         "jl row of the id": str(row),
@@ -591,7 +591,7 @@ def from_the_library() -> dict[str, str]:
         "survey_id": survey.survey_id.hex(),
         **{f"key of purpose {purpose}": little(key.high << 32 | key.low) for purpose, key in keys.items()},
         "item of 5": five.astype("<u8").tobytes().hex(),
-        "item of U+0065 U+0301, text:8": Text(8).encode(["e\u0301"]).astype("<u8").tobytes().hex(),
+        "item of U+0065 U+0301, bytes:8": Bytes(8).encode(["e\u0301"]).astype("<u8").tobytes().hex(),
         "id": told["id"].tobytes().hex(),
         "hash of the id": f"{int(coin[0]):016x}",
         "jl row of the id": str(jl.channel.rows_of(np.array([ID], np.uint64))[0]),

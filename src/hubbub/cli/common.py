@@ -26,6 +26,8 @@ AllCandidates = Annotated[
     bool, typer.Option("--all-candidates", help="A row for every candidate, whether it stands out or not.")
 ]
 
+DOMAINS = "text, hostnames, words, integers:BITS, ipv4, choices:NAME,NAME, categories:FILE, bytes:SIZE or code:FILE."
+
 _SUFFIXES = {"k": 3, "m": 6, "b": 9, "g": 9}
 
 
