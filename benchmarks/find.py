@@ -24,7 +24,7 @@ CASES = (
     ("URLs", ["--domain", "hostnames"]),
     ("words", ["--domain", "words"]),
     ("hosts", ["--domain", "text"]),
-    ("hosts", ["--domain", "text:32"]),
+    ("hosts", ["--domain", "bytes:32"]),
     ("numbers", ["--domain", "integers:64"]),
 )
 

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from hubbub import (
+    Bytes,
     Categories,
     CodedText,
     Domain,
@@ -34,9 +35,7 @@ from hubbub import (
     create_survey,
     mechanism_for,
 )
-from hubbub.codes.shipped import load_code
 from hubbub.mechanisms.tree.plan import plan_text_tree
-from hubbub.model.coded_domain import WIDTHS
 from hubbub.wire.report_batch import encode_batch
 
 FOLDER = Path(__file__).resolve().parents[1] / "tests" / "vectors"
@@ -157,12 +156,12 @@ def tree_vectors() -> Iterator[dict[str, Any]]:
     yield good("addresses", ask(IPv4(), "1"), ADDRESSES)
     yield good("categories", ask(NAMES, "2"), [*NAMES.names, *TEXTS[:12], None])
     for size in (1, 8, 64):
-        yield good(f"text {size}", ask(Text(size), "1"), list(TEXTS[:24]))
+        yield good(f"bytes {size}", ask(Bytes(size), "1"), list(TEXTS[:24]))
     yield good("hostnames", ask(Hostnames(), "1.5"), list(TEXTS))
     yield good("words", ask(Words(), "1"), list(TEXTS[:20]))
-    yield good("coded text", ask(CodedText(load_code("text"), "text-1", WIDTHS["text-1"]), "3"), list(TEXTS[:20]))
+    yield good("coded text", ask(Text(), "3"), list(TEXTS[:20]))
     for width, fingerprint in ((16, 1), (16, 20), (63, 8), (64, 9), (96, 12), (512, 20)):
-        survey = with_fingerprint(ask(CodedText(load_code("text"), "text-1", width), "2"), fingerprint)
+        survey = with_fingerprint(ask(Text(width), "2"), fingerprint)
         yield good(f"coded text {width}, fingerprint {fingerprint}", survey, list(TEXTS[:8]))
 
 
@@ -191,7 +190,7 @@ def bucket_vectors() -> Iterator[dict[str, Any]]:
     for bits in (1, 2, 8, 32, 63, 64, 65, 128, 129, 512):
         yield good(f"integers {bits}", ask(Integers(bits), "1", "bucket"), integers(bits)[: 13 if bits < 100 else 3])
     yield good("beta", ask(Integers(16), "2", "bucket", options={"beta": "0.001", "decoder": "hard"}), integers(16))
-    yield good("text 4", ask(Text(4), "1", "bucket"), list(TEXTS[:12]))
+    yield good("bytes 4", ask(Bytes(4), "1", "bucket"), list(TEXTS[:12]))
     yield good("hostnames 48", ask(Hostnames(48), "1", "bucket"), list(TEXTS[:8]))
 
 
@@ -206,11 +205,11 @@ def domain_vectors() -> Iterator[dict[str, Any]]:
         IPv4(),
         NAMES,
         CLOSED,
-        Text(1),
-        Text(3),
-        Text(64),
+        Bytes(1),
+        Bytes(3),
+        Bytes(64),
     ]
-    coded = [Hostnames(), Hostnames(16), Words(), Words("de"), CodedText(load_code("text"), "text-1", 512)]
+    coded = [Hostnames(), Hostnames(16), Words(), Words("de"), Text(512)]
     for domain in (*domains, *coded):
         cases = [{"value": described(value), "item": item_of(domain, value)} for value in values_for(domain)]
         yield {"domain": domain.to_json(), "cases": cases}
@@ -262,10 +261,10 @@ _BAD_FIELDS: dict[tuple[str, str], tuple[Survey, tuple[Any, ...]]] = {
         tuple(_CATEGORIES | {"names": names, "other": other} for names, other in ((["a"], False), (["a", "b"], 0))),
     ),
     ("a list without other", "domain"): (JL, ({"kind": "categories", "normalization": 1, "names": ["a", "b"]},)),
-    ("text", "domain"): (
+    ("bytes", "domain"): (
         TREE,
         tuple(
-            {"kind": "text", "max_bytes": size, "normalization": rule}
+            {"kind": "bytes", "max_bytes": size, "normalization": rule}
             for size, rule in ((0, 1), (65, 1), ("8", 1), (8, 2), (8, "1"), (8, True))
         ),
     ),

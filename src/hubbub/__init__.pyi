@@ -14,12 +14,13 @@ from hubbub.mechanisms.registry import load_survey as load_survey
 from hubbub.mechanisms.registry import mechanism_for as mechanism_for
 from hubbub.model.coded_domain import CodedText as CodedText
 from hubbub.model.coded_domain import Hostnames as Hostnames
+from hubbub.model.coded_domain import Text as Text
 from hubbub.model.coded_domain import Words as Words
+from hubbub.model.domain import Bytes as Bytes
 from hubbub.model.domain import Categories as Categories
 from hubbub.model.domain import Domain as Domain
 from hubbub.model.domain import Integers as Integers
 from hubbub.model.domain import IPv4 as IPv4
-from hubbub.model.domain import Text as Text
 from hubbub.model.estimates import Answer as Answer
 from hubbub.model.estimates import Estimates as Estimates
 from hubbub.model.estimates import Hitter as Hitter

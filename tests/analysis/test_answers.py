@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from hubbub import (
+    Bytes,
     Categories,
     Estimates,
     Histogram,
@@ -19,7 +20,6 @@ from hubbub import (
     Question,
     SeededWords,
     Tally,
-    Text,
     create_survey,
     find_hitters,
     mechanism_for,
@@ -131,7 +131,7 @@ def test_other_is_a_hitter_too() -> None:
 
 def test_items_that_are_no_text_are_dropped() -> None:
     """A decoded item that is not UTF-8 is not shown as a value."""
-    domain = Text(2)
+    domain = Bytes(2)
     crowd = Histogram(np.array([[0xFFFF]], np.uint64), np.array([50_000]))
     assert answer(domain, crowd, 1).hitters == ()
 
@@ -284,7 +284,7 @@ def test_repeated_and_foreign_candidates_are_left_out() -> None:
     domain = Categories(["a", "\u00e9", "c"])
     named = Question(candidates=["e\u0301", "a", "\u00e9", "nowhere", None])
     assert domain.decode(encode_candidates(domain, named)) == ["\u00e9", "a"]
-    assert Text(4).decode(encode_candidates(Text(4), Question(candidates=["", "(other)"]))) == ["", "(oth"]
+    assert Bytes(4).decode(encode_candidates(Bytes(4), Question(candidates=["", "(other)"]))) == ["", "(oth"]
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from hubbub.cli.domains import parse_domain
 from hubbub.codes.shipped import load_code
 from hubbub.codes.text_code import TextCode
 from hubbub.errors import HubbubError, InputError
-from hubbub.model.coded_domain import WIDTHS, CodedText, Hostnames, Words
-from hubbub.model.domain import Integers, IPv4, Text
+from hubbub.model.coded_domain import WIDTHS, CodedText, Hostnames, Text, Words
+from hubbub.model.domain import Bytes, Categories, Integers, IPv4
 
 Run = Callable[..., CompletedProcess[str]]
 
@@ -118,10 +118,17 @@ def test_domains() -> None:
     assert parse_domain("hostnames") == Hostnames()
     assert parse_domain("words") == Words()
     assert parse_domain("words:de") == Words("de") != Words()
-    assert parse_domain("text") == CodedText(load_code("text"), "text-1", WIDTHS["text-1"])
-    assert parse_domain("text:24") == Text(24)
+    assert parse_domain("text") == Text() == CodedText(load_code("text"), "text-1", WIDTHS["text-1"])
+    assert parse_domain("bytes:24") == Bytes(24)
+    assert parse_domain("choices:yes, no") == Categories(["yes", "no"], other=False)
     assert parse_domain("integers:64") == Integers(64)
     assert parse_domain("ipv4") == IPv4()
+
+
+def test_text_with_a_number_names_bytes() -> None:
+    """Text has no size; who gives one wants raw bytes."""
+    with pytest.raises(HubbubError, match="raw text bytes:24, got domain='text:24'"):
+        parse_domain("text:24")
 
 
 def test_a_language_or_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,11 +150,27 @@ def test_measure_a_language(hubbub_cli: Run, words: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "code", "code:", "words:", "text:", "integers", "ipv4:", "ipv6", "hostnames:no/such/file", "text:x"]
+    "text",
+    [
+        "",
+        "code",
+        "code:",
+        "words:",
+        "text:",
+        "integers",
+        "ipv4:",
+        "ipv6",
+        "hostnames:no/such/file",
+        "text:x",
+        "bytes:x",
+        "choices:",
+        "choices:a",
+        "choices:a,,b",
+    ],
 )
 def test_bad_domains(text: str) -> None:
     """What is no domain is refused."""
-    with pytest.raises(HubbubError, match=r"^(the file of a code|domain) .*must be|^domain must be|must be written"):
+    with pytest.raises(HubbubError, match=r"^(the file of a code|domain|a domain) .*must (be|have)"):
         parse_domain(text)
 
 

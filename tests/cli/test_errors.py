@@ -64,7 +64,7 @@ FIND_ERRORS = {
     "an empty mechanism": ("find", "{folder}/people.txt", "-m", ""),
     "a mechanism in capitals": ("find", "{folder}/people.txt", "-m", "JL"),
     "the baseline, which is not local": ("find", "{folder}/people.txt", "-m", "exponential"),
-    "jl with too large a domain": ("find", "{folder}/people.txt", "-m", "jl", "--domain", "text:32"),
+    "jl with too large a domain": ("find", "{folder}/people.txt", "-m", "jl", "--domain", "bytes:32"),
     "jl with a domain one bit too large": ("find", "{folder}/people.txt", "-m", "jl", "--domain", "integers:25"),
     "naive-laplace with too large a domain": (
         *("find", "{folder}/people.txt", "-m", "naive-laplace"),
@@ -103,7 +103,25 @@ FIND_ERRORS = {
         f"domain {domain}": ("find", "{folder}/people.txt", "--domain", domain)
         for domain in (
             *("integers:0", "integers:513", "integers:", "integers", "integers:-1", "integers:8.0", "integers:1e3"),
-            *("integers: 8", "integers:99999999999", "text:0", "text:65", "text:", "text:abc", "foo:3", "", ":", ":8"),
+            *(
+                "integers: 8",
+                "integers:99999999999",
+                "bytes:0",
+                "bytes:65",
+                "bytes:",
+                "bytes:abc",
+                "text:",
+                "text:32",
+                "choices",
+                "choices:",
+                "choices:a",
+                "choices:a,,b",
+                "choices:a,a",
+                "foo:3",
+                "",
+                ":",
+                ":8",
+            ),
             *("INTEGERS:8", "categories", "categories:"),
         )
     },

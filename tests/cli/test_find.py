@@ -140,7 +140,7 @@ class TestJson:
         assert "truth" not in json.dumps(found).replace("truth_threshold", "")
         assert "true_count" not in json.dumps(found)
 
-    @pytest.mark.parametrize("domain", ["integers:8", "integers:300", "text:3", "text:32", "categories"])
+    @pytest.mark.parametrize("domain", ["integers:8", "integers:300", "bytes:3", "bytes:32", "categories"])
     @pytest.mark.parametrize("chosen", [(), ("-m", "bucket"), ("-m", "bucket", "-o", "calibration=tight")])
     def test_the_survey_reloads_with_its_id(
         self, hubbub_cli: Cli, tmp_path: Path, domain: str, chosen: tuple[str, ...]
@@ -196,7 +196,7 @@ class TestDefaults:
 
     @pytest.mark.parametrize(
         ("domain", "mechanism"),
-        [("integers:1", "subset"), ("integers:20", "tree"), ("integers:21", "tree"), ("text:4", "tree")],
+        [("integers:1", "subset"), ("integers:20", "tree"), ("integers:21", "tree"), ("bytes:4", "tree")],
     )
     def test_the_mechanism_follows_from_the_domain(self, hubbub_cli: Cli, domain: str, mechanism: str) -> None:
         """The mechanism is subset for short lists and tree for everything else; both are pure."""
@@ -206,7 +206,7 @@ class TestDefaults:
     @pytest.mark.parametrize("epsilon", ["1", "2", "3", "5"])
     def test_what_everyone_holds_is_found(self, hubbub_cli: Cli, epsilon: str) -> None:
         """The defaults find a value that all hold, far above the limit they state, at every epsilon."""
-        options = ("--domain", "text:18", "--epsilon", epsilon, "--seed", "1", "--json")
+        options = ("--domain", "bytes:18", "--epsilon", epsilon, "--seed", "1", "--json")
         found = answer(hubbub_cli("find", "-", *options, stdin="aaaa\n" * 6000))
         assert found["detection_limit"] < 6000
         assert [hitter["value"] for hitter in found["hitters"]] == ["aaaa"]
@@ -338,7 +338,7 @@ class TestFormats:
             "-m",
             "bucket",
             "--domain",
-            "text:4",
+            "bytes:4",
             "--truth",
             "--json",
             "--seed",
@@ -362,7 +362,7 @@ class TestFormats:
             "-m",
             "bucket",
             "--domain",
-            "text:5",
+            "bytes:5",
             "--truth",
             "--json",
             "--seed",
@@ -417,7 +417,7 @@ class TestValues:
 
     def test_other_is_a_text_like_any_other(self, hubbub_cli: Cli) -> None:
         """In a domain of texts the value "(other)" is that text."""
-        options = (*BUCKET, "--domain", "text:7", "--truth", "--json")
+        options = (*BUCKET, "--domain", "bytes:7", "--truth", "--json")
         found = answer(hubbub_cli("find", "-", *options, stdin="(other)\n" * 3000 + "a\n" * 10))
         assert found["hitters"][0]["value"] == "(other)"
         assert found["hitters"][0]["true_count"] == 3000
@@ -444,7 +444,7 @@ class TestValues:
 
     def test_equal_texts_are_counted_together(self, hubbub_cli: Cli) -> None:
         """Two spellings of one text, composed and decomposed, are one value."""
-        options = (*BUCKET, "--domain", "text:3", "--truth", "--json")
+        options = (*BUCKET, "--domain", "bytes:3", "--truth", "--json")
         found = answer(hubbub_cli("find", "-", *options, stdin="é\n" * 900 + "e\u0301\n" * 800))
         assert [(hitter["value"], hitter["true_count"]) for hitter in found["hitters"]] == [("é", 1700)]
 
@@ -453,7 +453,7 @@ class TestValues:
     )
     def test_json_gives_values_back_exactly(self, hubbub_cli: Cli, value: str) -> None:
         """Whatever is in a value, the object is one line of JSON that holds it."""
-        options = (*BUCKET, "--column", "value", "--domain", "text:18", "--json")
+        options = (*BUCKET, "--column", "value", "--domain", "bytes:18", "--json")
         found = answer(hubbub_cli("find", "-", *options, stdin=table_of(value)))
         assert [hitter["value"] for hitter in found["hitters"]] == [value]
 
@@ -464,7 +464,7 @@ class TestIntake:
     def test_missing_values_are_nobody(self, hubbub_cli: Cli) -> None:
         """Rows without a value are no people: no nameless value is found, and a sentence says how many there are."""
         table = "id,word\n" + "1,tea\n" * 3000 + "2,\n" * 2000
-        options = ("find", "-", "--column", "word", "--domain", "text:4", "--epsilon", "3", "--seed", "1")
+        options = ("find", "-", "--column", "word", "--domain", "bytes:4", "--epsilon", "3", "--seed", "1")
         found = answer(hubbub_cli(*options, "--json", stdin=table))
         assert (found["reports"], found["missing"]) == (3000, 2000)
         assert [hitter["value"] for hitter in found["hitters"]] == ["tea"]
@@ -476,7 +476,7 @@ class TestIntake:
     def test_what_is_cut_is_said(self, hubbub_cli: Cli) -> None:
         """Texts that are too long are counted, and the truth has them whole: two that are cut to one are two."""
         lines = "abcd-1\n" * 2500 + "abcd-2\n" * 500 + "ab\n" * 1000
-        options = ("find", "-", "--domain", "text:4", "--epsilon", "3", "--seed", "1", "--truth")
+        options = ("find", "-", "--domain", "bytes:4", "--epsilon", "3", "--seed", "1", "--truth")
         found = answer(hubbub_cli(*options, "--json", stdin=lines))
         assert (found["missing"], found["cut"], found["other"]) == (0, 3000, 0)
         assert {hitter["value"]: hitter["true_count"] for hitter in found["hitters"]} == {"abcd": 0, "ab": 1000}
@@ -524,9 +524,9 @@ class TestIntake:
     def test_it_is_what_python_gives(self, hubbub_cli: Cli) -> None:
         """The command and `hubbub.find` say the same of the same values."""
         values = ["a", "abcdef", "", "b"] * 50
-        options = ("find", "-", "--domain", "text:4", "--seed", "1", "--json")
+        options = ("find", "-", "--domain", "bytes:4", "--seed", "1", "--json")
         found = answer(hubbub_cli(*options, stdin="\n".join(values)))
-        same = hubbub.find(values, domain=hubbub.Text(4), seed=1)
+        same = hubbub.find(values, domain=hubbub.Bytes(4), seed=1)
         assert same.intake == hubbub.Intake(found["missing"], found["cut"], found["other"]) == hubbub.Intake(50, 50, 0)
 
 
@@ -610,7 +610,7 @@ class TestTable:
     @pytest.mark.parametrize("value", ["[red]x[/red]", "[/]", "[bold", ":smile:", "[link=http://x]y[/link]"])
     def test_markup_is_text(self, hubbub_cli: Cli, value: str) -> None:
         """What looks like markup is shown as it is, and colours nothing."""
-        options = (*BUCKET, "--domain", "text:23", "--truth")
+        options = (*BUCKET, "--domain", "bytes:23", "--truth")
         run = hubbub_cli("find", "-", *options, stdin=f"{value}\n" * 3000, env={"FORCE_COLOR": "1", "COLUMNS": "120"})
         assert run.returncode == 0
         row = next(line for line in run.stdout.splitlines() if value in line)
@@ -624,7 +624,7 @@ class TestTable:
         """A value cannot colour, move, ring or retitle the terminal of whoever looks at the answer."""
         names = tmp_path / "names.txt"
         names.write_bytes(f"{value}\nother\n".encode())
-        domain = f"categories:{names}" if known else "text:18"
+        domain = f"categories:{names}" if known else "bytes:18"
         options = (*BUCKET, "--column", "value", "--domain", domain, "--truth")
         run = hubbub_cli("find", "-", *options, stdin=table_of(value))
         assert run.returncode == 0
@@ -633,7 +633,7 @@ class TestTable:
 
     def test_a_value_of_two_lines_is_one_row(self, hubbub_cli: Cli) -> None:
         """A line end in a value does not start a line that looks like another value."""
-        options = (*BUCKET, "--column", "value", "--domain", "text:18")
+        options = (*BUCKET, "--column", "value", "--domain", "bytes:18")
         run = hubbub_cli("find", "-", *options, stdin=table_of("line one\nline two"))
         assert run.returncode == 0
         row = next(line for line in run.stdout.splitlines() if "line one" in line)

@@ -21,6 +21,7 @@ from hubbub.model.codes import load_code
 from tests.client.browser_texts import texts
 
 from hubbub import (
+    Bytes,
     Categories,
     CodedText,
     Domain,
@@ -28,7 +29,6 @@ from hubbub import (
     Integers,
     IPv4,
     Survey,
-    Text,
     Words,
     create_survey,
     mechanism_for,
@@ -113,7 +113,7 @@ def test_items_are_equal() -> None:
     """Values have the same items in every domain."""
     given = list(texts(3_000, 2))
     domains: list[Domain] = [
-        *(Integers(1), Integers(64), Integers(512), IPv4(), Text(1), Text(20), Text(64)),
+        *(Integers(1), Integers(64), Integers(512), IPv4(), Bytes(1), Bytes(20), Bytes(64)),
         *(Categories(["red", "", "Ärger", "\ufffd"]), Categories([f"name {n}" for n in range(999)], other=False)),
         *(Hostnames(), Words("de"), CodedText(load_code("text"), "text-1", 512), Hostnames(40)),
     ]
@@ -125,7 +125,7 @@ def surveys() -> Iterator[Survey]:
     """Surveys of every mechanism that devices run."""
     few = Categories(["yes", "no", "perhaps"], other=False)
     many = Categories([f"name {number}" for number in range(300)])
-    for domain in (Hostnames(), Words(), Text(8), Integers(32), Integers(200), IPv4(), many, few):
+    for domain in (Hostnames(), Words(), Bytes(8), Integers(32), Integers(200), IPv4(), many, few):
         for epsilon in ("0.5", "2.5"):
             yield create_survey("equal", domain, epsilon, mechanism="tree", public_seed=SEED)
     for domain in (few, many, Integers(1), Integers(9)):
@@ -137,7 +137,7 @@ def surveys() -> Iterator[Survey]:
             yield create_survey(
                 "equal", domain, 1, mechanism="jl", options=options, public_seed=SEED, expected_reports=500
             )
-    for domain in (few, many, Text(2), Integers(70)):
+    for domain in (few, many, Bytes(2), Integers(70)):
         yield create_survey("equal", domain, 1, mechanism="bucket", public_seed=SEED, options={"beta": "0.9"})
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hubbub import Categories, CodedText, Domain, Hostnames, Integers, IPv4, Text, Words, create_survey, mechanism_for
+from hubbub import Bytes, Categories, CodedText, Domain, Hostnames, Integers, IPv4, Words, create_survey, mechanism_for
 from hubbub.client.domains import read_domain
 from hubbub.client.hashing import derive_key, hash_words
 from hubbub.client.survey import encode_report, read_survey
@@ -45,15 +45,15 @@ values = st.one_of(
 small = st.one_of(
     st.integers(1, 24).map(Integers),
     st.lists(st.text(max_size=5), min_size=1, max_size=40).map(
-        lambda names: Categories(sorted({Text(60).decode(Text(60).encode([name]))[0] for name in names}))
+        lambda names: Categories(sorted({Bytes(60).decode(Bytes(60).encode([name]))[0] for name in names}))
     ),
-    st.integers(1, 3).map(Text),
+    st.integers(1, 3).map(Bytes),
 )
 codes = st.sampled_from([("text", "text-1"), ("words", "words-1"), ("hostnames", "hostnames-1")])
 domains = st.one_of(
     small,
     st.integers(1, 512).map(Integers),
-    st.integers(1, 64).map(Text),
+    st.integers(1, 64).map(Bytes),
     st.just(IPv4()),
     st.builds(lambda code, width: CodedText(load_code(code[0]), code[1], width), codes, st.integers(16, 512)),
 )
@@ -105,7 +105,7 @@ def test_bucket(domain: Domain, epsilon: Decimal, value: Any, drawn: list[int], 
 
 
 @settings(max_examples=300)
-@given(st.sampled_from([Hostnames(), Words(), CodedText(load_code("text"), "text-1", 300), Text(20)]), texts)
+@given(st.sampled_from([Hostnames(), Words(), CodedText(load_code("text"), "text-1", 300), Bytes(20)]), texts)
 def test_items_of_text(domain: Domain, text: str) -> None:
     """The item of any text, surrogates and all."""
     item = read_domain(domain.to_json()).item(text)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from tests.docs.wire_from_page import ID, LIE, SEED, SPREAD, SUBSET, TREE, little
 
-from hubbub import Categories, Integers, ReplayedWords, Text, create_survey, mechanism_for
+from hubbub import Bytes, Categories, Integers, ReplayedWords, create_survey, mechanism_for
 from hubbub.codes.shipped import load_code
 from hubbub.mechanisms.tree.paths import TextPaths
 from hubbub.model.coded_domain import CodedText
@@ -116,7 +116,7 @@ def from_the_library() -> dict[str, str]:
         "survey_id": survey.survey_id.hex(),
         **{f"key of purpose {purpose}": little(key.high << 32 | key.low) for purpose, key in keys.items()},
         "item of 5": five.astype("<u8").tobytes().hex(),
-        "item of U+0065 U+0301, text:8": Text(8).encode(["e\u0301"]).astype("<u8").tobytes().hex(),
+        "item of U+0065 U+0301, bytes:8": Bytes(8).encode(["e\u0301"]).astype("<u8").tobytes().hex(),
         "id": told["id"].tobytes().hex(),
         "hash of the id": f"{int(coin[0]):016x}",
         "jl row of the id": str(jl.channel.rows_of(np.array([ID], np.uint64))[0]),

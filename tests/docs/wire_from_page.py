@@ -167,7 +167,7 @@ def from_the_page() -> dict[str, str]:
         "survey_id": survey_id,
         **{f"key of purpose {purpose}": derived(purpose).hex() for purpose in range(1, 14)},
         "item of 5": little(5),
-        "item of U+0065 U+0301, text:8": little(int.from_bytes("\u00e9".encode(), "little")),
+        "item of U+0065 U+0301, bytes:8": little(int.from_bytes("\u00e9".encode(), "little")),
         "id": little(*ID),
         "hash of the id": f"{coin:016x}",
         "jl row of the id": str(row),

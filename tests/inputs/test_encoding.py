@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hubbub import Categories, Hostnames, Integers, IPv4, Text, Words
+from hubbub import Bytes, Categories, Hostnames, Integers, IPv4, Words
 from hubbub.codes.shipped import load_code
 from hubbub.inputs.encoding import Encoder, Held, tidy_candidates
 from hubbub.model.coded_domain import CodedText
@@ -15,7 +15,7 @@ from hubbub.model.estimates import Intake
 from hubbub.numeric.bulk_items import encode_items, encode_marked
 
 CODED = CodedText(load_code("text"), "text-1", 512)
-ALL = [Integers(8), IPv4(), Categories(["a", "b"]), Text(4), CODED, Words(), Hostnames()]
+ALL = [Integers(8), IPv4(), Categories(["a", "b"]), Bytes(4), CODED, Words(), Hostnames()]
 VALUES = ["a", "é", "abcd", "abcde", "ééé", "x" * 64, "X" * 65, " " * 70 + "b", "é" * 33, "é" * 32, 5, 12345, "13.0"]
 
 
@@ -41,7 +41,7 @@ class TestMarks:
 @pytest.mark.parametrize(
     ("domain", "kept", "cut"),
     [
-        (Text(4), ["abcd", "éé", "", 1234], ["abcde", "ééé", "abcé", 12345]),
+        (Bytes(4), ["abcd", "éé", "", 1234], ["abcde", "ééé", "abcé", 12345]),
         (CODED, ["x" * 64, "é" * 32], ["x" * 65, "é" * 33, " " + "x" * 64]),
         (Words(width=512), ["x" * 64, "  " + "x" * 64 + " "], ["x" * 65]),
         (Hostnames(512), ["x" * 64, "x" * 65, "a.example/" + "x" * 99], []),
@@ -58,10 +58,10 @@ def test_cuts(domain, kept, cut):
 @given(st.lists(st.text(max_size=9)))
 def test_a_text_that_is_not_cut_comes_back(texts):
     """A text is marked as cut exactly if decoding gives another one, NULs at its end aside."""
-    domain = Text(6)
+    domain = Bytes(6)
     marked = encode_marked(domain, texts)
     for text, value, was_cut in zip(texts, domain.decode(marked.items), marked.cut, strict=True):
-        whole = domain.decode(Text(6).encode([text])) == Text(60).decode(Text(60).encode([text]))
+        whole = domain.decode(Bytes(6).encode([text])) == Bytes(60).decode(Bytes(60).encode([text]))
         assert value is not None
         assert not was_cut or not whole or text.endswith("\0")
         assert was_cut or whole
@@ -79,11 +79,11 @@ class TestEncoder:
 
     def test_texts_stay_texts(self):
         """In a domain of texts 13.0 is the text that it is."""
-        assert Text(4).decode(Encoder(Text(4)).encode(["13.0"])) == ["13.0"]
+        assert Bytes(4).decode(Encoder(Bytes(4)).encode(["13.0"])) == ["13.0"]
 
     def test_the_counts_add_up(self):
         """What was cut is counted over all chunks."""
-        encoder = Encoder(Text(4))
+        encoder = Encoder(Bytes(4))
         for _ in range(3):
             encoder.encode(["abcde", "abcd"])
         assert encoder.intake == Intake(cut=3)
@@ -91,7 +91,7 @@ class TestEncoder:
     def test_candidates(self):
         """Named values follow the same rules: missing ones go, and whole floats are integers."""
         assert tidy_candidates(Integers(8), ["13.0", None, 7.0, "x", ""]) == [13, 7, "x"]
-        assert tidy_candidates(Text(4), ["13.0", None]) == ["13.0"]
+        assert tidy_candidates(Bytes(4), ["13.0", None]) == ["13.0"]
 
 
 class TestTruth:
@@ -99,7 +99,7 @@ class TestTruth:
 
     def test_two_texts_that_are_cut_to_one_are_two(self):
         """The truth has both, whole, and nobody holds their beginning."""
-        encoder = Encoder(Text(4), with_truth=True)
+        encoder = Encoder(Bytes(4), with_truth=True)
         encoder.encode(["abcd-1"] * 3 + ["abcd-2"] * 2 + ["abc"])
         assert encoder.truth is not None
         assert encoder.truth.largest(9) == [Held("abcd-1", 3, "cut"), Held("abcd-2", 2, "cut"), Held("abc", 1, "kept")]
@@ -120,14 +120,14 @@ class TestTruth:
         encoder.encode(["https://www.A.example/x", "a.example", "no host"])
         assert encoder.truth is not None
         assert encoder.truth.largest(9) == [Held("a.example", 2, "kept"), Held("no host", 1, "other")]
-        encoder = Encoder(Text(4), with_truth=True)
+        encoder = Encoder(Bytes(4), with_truth=True)
         encoder.encode(["ééé", "e\u0301e\u0301e\u0301", "abcd\ud800"])
         assert encoder.truth is not None
         assert encoder.truth.largest(9) == [Held("ééé", 2, "cut"), Held("abcd\ufffd", 1, "cut")]
 
     def test_nobody(self):
         """Before anybody is counted there is no largest."""
-        truth = Encoder(Text(4), with_truth=True).truth
+        truth = Encoder(Bytes(4), with_truth=True).truth
         assert truth is not None
         assert truth.largest(9) == []
         assert truth.count("a") == 0

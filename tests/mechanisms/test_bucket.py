@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from hubbub import Categories, Histogram, Integers, Query, Text, create_survey, mechanism_for
+from hubbub import Bytes, Categories, Histogram, Integers, Query, create_survey, mechanism_for
 from hubbub.model.tally import Tally
 from hubbub.numeric import gf2
 from hubbub.paper import theorems
@@ -45,7 +45,7 @@ def test_tight_scale() -> None:
 
 
 @pytest.mark.parametrize(
-    "domain", [Integers(1), Integers(2), Integers(63), Integers(64), Integers(65), Text(64), Categories(list("abcde"))]
+    "domain", [Integers(1), Integers(2), Integers(63), Integers(64), Integers(65), Bytes(64), Categories(list("abcde"))]
 )
 def test_every_trial_has_full_rank_and_no_empty_row(domain) -> None:
     """E17: each trial's system has exactly one solution where it has any; bits beyond the item are zero."""
@@ -71,7 +71,7 @@ def test_public_seeds_give_unrelated_hashes() -> None:
 
 @pytest.mark.parametrize("decoder", ["hard", "soft"])
 @pytest.mark.parametrize("calibration", ["paper", "onebit"])
-@pytest.mark.parametrize("domain", [Integers(5), Integers(64), Text(32), Text(64)], ids=repr)
+@pytest.mark.parametrize("domain", [Integers(5), Integers(64), Bytes(32), Bytes(64)], ids=repr)
 def test_a_lone_value_is_found(domain, calibration: str, decoder: str) -> None:
     """Everyone holds one value: both decoders find it in any universe, first try."""
     mechanism = bucket(domain, epsilon=6, calibration=calibration, decoder=decoder)

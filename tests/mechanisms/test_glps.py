@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from hubbub import Histogram, Integers, Query, Text, create_survey, mechanism_for
+from hubbub import Bytes, Histogram, Integers, Query, create_survey, mechanism_for
 from hubbub.cli.main import app
 from hubbub.errors import ParameterError
 from hubbub.mechanisms.registry import load_survey
@@ -205,7 +205,7 @@ def test_counts_have_the_stated_error(calibration: str) -> None:
         assert_unit_spread(np.ravel(idle), slack=0.1)
 
 
-@pytest.mark.parametrize("domain", [Integers(1), Integers(2), Integers(65), Text(16)], ids=repr)
+@pytest.mark.parametrize("domain", [Integers(1), Integers(2), Integers(65), Bytes(16)], ids=repr)
 def test_any_universe(domain) -> None:
     """Everyone holds one value: it is found, alone, whatever the width of the universe."""
     survey = create_survey("x", domain, 4, None, "glps", {"layout": "lean"}, 10_000, public_seed=public_seed(2))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hubbub.errors import ParameterError
-from hubbub.model.domain import OTHER, Categories, Integers, Text, domain_from_json
+from hubbub.model.domain import OTHER, Bytes, Categories, Integers, domain_from_json
 
 DOMAINS = [
     Integers(1),
@@ -20,9 +20,9 @@ DOMAINS = [
     Integers(512),
     Categories(["a"]),
     Categories(["a", "b", "c", "d"]),
-    Text(1),
-    Text(7),
-    Text(64),
+    Bytes(1),
+    Bytes(7),
+    Bytes(64),
 ]
 
 
@@ -69,7 +69,7 @@ def test_decode_is_total_and_encode_undoes_it(domain, data) -> None:
     index = data.draw(st.integers(0, 2**domain.bits - 1))
     item = np.frombuffer(index.to_bytes(8 * domain.item_words, "little"), "<u8").reshape(1, -1)
     value = domain.decode(item)[0]
-    assert value is not None or index >= domain.size or isinstance(domain, Text)
+    assert value is not None or index >= domain.size or isinstance(domain, Bytes)
     if value is not None and value != OTHER:
         assert np.array_equal(domain.encode([value]), item)
 
@@ -101,7 +101,7 @@ def test_sizes_that_are_not_powers_of_two() -> None:
 
 def test_text_normalisation() -> None:
     """Surrogates, composition, cuts and NULs, as the normal form says."""
-    text = Text(8)
+    text = Bytes(8)
     pairs = [
         ("e\u0301", "é"),
         ("\ud83d\ude00", "😀"),
@@ -122,7 +122,7 @@ def test_text_normalisation() -> None:
 @given(st.text(st.characters(codec=None)), st.integers(1, 64))
 def test_text_is_normal_and_fits(value: str, size: int) -> None:
     """The decoded text is in NFC, a prefix of the normal form, and within its bytes."""
-    (decoded,) = Text(size).decode(Text(size).encode([value]))
+    (decoded,) = Bytes(size).decode(Bytes(size).encode([value]))
     joined = value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     assert isinstance(decoded, str)
     assert len(decoded.encode()) <= size
@@ -132,7 +132,7 @@ def test_text_is_normal_and_fits(value: str, size: int) -> None:
 def test_text_that_is_not_utf8_decodes_to_none() -> None:
     """An item that no text encodes to is not a value."""
     not_utf8, not_nfc = b"\xff\0\0\0\0\0\0\0", "e\u0301".encode().ljust(8, b"\0")
-    assert Text(8).decode(np.frombuffer(not_utf8 + not_nfc, "<u8").reshape(2, 1)) == [None, None]
+    assert Bytes(8).decode(np.frombuffer(not_utf8 + not_nfc, "<u8").reshape(2, 1)) == [None, None]
 
 
 LIST = {"kind": "categories", "names": ["a", "b"], "normalization": 1, "other": True}
@@ -145,7 +145,7 @@ LIST = {"kind": "categories", "names": ["a", "b"], "normalization": 1, "other": 
         (lambda: Integers(513), "bits=513"),
         (lambda: Integers(True), "bits=True"),
         (lambda: Integers("8"), "bits='8'"),
-        (lambda: Text(65), "max_bytes=65"),
+        (lambda: Bytes(65), "max_bytes=65"),
         (lambda: Categories([]), "at least 2 values"),
         (lambda: Categories(["a", "a"]), "'a' twice"),
         (lambda: Categories(["é", "e\u0301"]), "twice"),
@@ -156,7 +156,7 @@ LIST = {"kind": "categories", "names": ["a", "b"], "normalization": 1, "other": 
         (lambda: domain_from_json({"kind": "circles"}), "'circles'"),
         (lambda: domain_from_json({"kind": "integers", "bits": 8, "more": 1}), "unknown more"),
         (lambda: domain_from_json({"kind": "integers"}), "no bits"),
-        (lambda: domain_from_json({"kind": "text", "max_bytes": 8, "normalization": 2}), "normalization"),
+        (lambda: domain_from_json({"kind": "bytes", "max_bytes": 8, "normalization": 2}), "normalization"),
         (lambda: domain_from_json({**LIST, "names": "ab"}), "must be a list"),
         (lambda: domain_from_json({**LIST, "other": 1}), "other=1"),
         (lambda: Categories(["a"], other=False), "at least 2 values, got 1 name"),
@@ -188,4 +188,4 @@ def test_a_closed_list_has_no_other() -> None:
     assert len({int(item) for (item,) in closed.encode(f"text {k}" for k in range(50))}) == 3
     assert [closed.lacks(value) for value in values] == [False] * 3 + [True] * 7
     assert [Integers(8).lacks(value) for value in (7, 255, "x")] == [False, True, True]
-    assert [Text(2).lacks(value) for value in ("", None)] == [False, False]
+    assert [Bytes(2).lacks(value) for value in ("", None)] == [False, False]

@@ -31,7 +31,7 @@ def test_it_is_data() -> None:
         ({"candidates": b"abc"}, "candidates must be a list of values, got bytes"),
         ({"candidates": 5}, "candidates must be a list of values, got int"),
         ({"all_candidates": True}, "all_candidates must come with candidates, got none"),
-        ({"candidates": ["a"], "all_candidates": 1}, "all_candidates must be a bool, got all_candidates=1"),
+        ({"candidates": ["a"], "all_candidates": 1}, "all_candidates must be True or False, got all_candidates=1"),
     ],
 )
 def test_what_cannot_be_asked(arguments: dict, said: str) -> None:

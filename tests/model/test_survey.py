@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hubbub import (
+    Bytes,
     Categories,
     Integers,
     ParameterError,
     PrivacyError,
     Survey,
-    Text,
     create_survey,
     load_survey,
     mechanism_for,
@@ -124,7 +124,7 @@ def test_the_seed_comes_from_the_system() -> None:
         ({"opens": "0001-01-01T00:00:00+23:59"}, "opens must be in the years 1 to 9999"),
         ({"closes": "9999-12-31T23:59:59-23:59"}, "closes must be in the years 1 to 9999"),
         ({"public_seed": b"short"}, "32 bytes"),
-        ({"mechanism": "jl", "domain": Text(32)}, "at most 2^24"),
+        ({"mechanism": "jl", "domain": Bytes(32)}, "at most 2^24"),
         ({"mechanism": "naive-laplace", "domain": Integers(17)}, "at most 2^16"),
         ({"mechanism": "naive-laplace", "delta": 0}, "delta must be at least"),
         ({"options": {"calibration": "paper"}, "delta": 0}, "delta above 0"),

@@ -12,7 +12,7 @@ from tests.reference import text_code as twin
 from hubbub.codes.shipped import load_code
 from hubbub.codes.text_code import TextCode
 from hubbub.model.coded_domain import NORMALIZATIONS, CodedText, Hostnames, Words
-from hubbub.model.domain import OTHER, Categories, Integers, IPv4, Text
+from hubbub.model.domain import OTHER, Bytes, Categories, Integers, IPv4
 from hubbub.numeric.bulk_items import encode_items
 
 SHIPPED = [Hostnames(), Words(), Words("tr"), CodedText(load_code("text"), "text-1", 192)]
@@ -21,7 +21,7 @@ DOMAINS = [
     *(CodedText(load_code("hostnames"), rule, 512) for rule in NORMALIZATIONS),
     *(CodedText(TextCode(table), "text-1", 77) for table in twin.TABLES.values()),
     Hostnames(16),
-    *(Text(size) for size in (1, 7, 8, 32, 64)),
+    *(Bytes(size) for size in (1, 7, 8, 32, 64)),
     *(Integers(bits) for bits in (1, 31, 32, 33, 63, 64, 65, 512)),
     IPv4(),
     Categories(["a", "b"]),

@@ -14,6 +14,7 @@ import pytest
 
 import hubbub
 from hubbub import (
+    Bytes,
     Categories,
     Hostnames,
     HubbubError,
@@ -23,7 +24,6 @@ from hubbub import (
     ParameterError,
     Question,
     SeededWords,
-    Text,
     find,
     find_hitters,
 )
@@ -98,9 +98,9 @@ def test_a_mechanism_is_built_once(named: list[str] | None, monkeypatch: pytest.
     built = []
     build = Tree.__init__
     monkeypatch.setattr(Tree, "__init__", lambda self, survey: built.append(1) or build(self, survey))
-    find(["a"] * 20, 2, Text(4), candidates=named, seed=5)
+    find(["a"] * 20, 2, Bytes(4), candidates=named, seed=5)
     assert len(built) == 1
-    rehearsal = plan_rehearsal(Text(4), 20, 2, seed=5)
+    rehearsal = plan_rehearsal(Bytes(4), 20, 2, seed=5)
     tally = rehearse(rehearsal.mechanism, rehearsal.survey.survey_id, [], SeededWords(5))
     find_hitters(rehearsal.survey, tally, candidates=named)
     assert len(built) == 3
@@ -110,7 +110,7 @@ def test_a_mechanism_is_built_once(named: list[str] | None, monkeypatch: pytest.
     ("arguments", "said"),
     [
         ({"epsilon": 0}, "epsilon must be above 0"),
-        ({"domain": "text:32"}, "domain must be a Domain"),
+        ({"domain": "bytes:32"}, "domain must be a Domain"),
         ({"mechanism": "magic"}, "mechanism must be one of"),
         ({"options": {"size": "huge"}}, "size"),
         ({"top": 0}, "top must be"),
@@ -146,7 +146,7 @@ def test_what_is_not_a_column_of_values(values: object, said: str) -> None:
 
 def test_the_intake_is_told() -> None:
     """Missing values are nobody, and what was missing, cut or not in the domain is counted."""
-    answer = find(["a" * 9, "b", None, float("nan"), "", 12.0], domain=Text(8), seed=1)
+    answer = find(["a" * 9, "b", None, float("nan"), "", 12.0], domain=Bytes(8), seed=1)
     assert (answer.reports, answer.intake) == (3, Intake(missing=3, cut=1, other=0))
     answer = find([1.0, 2, "3.0", "300", "x", None], domain=Integers(8), seed=1)
     assert (answer.reports, answer.intake) == (5, Intake(missing=1, cut=0, other=2))

@@ -16,4 +16,4 @@ import { text } from "./plaintext.js";
 import { coded_text } from "./textcode.js";
 
 /** All kinds; the self-starting script has lists and coded text only. @type {Record<string, Kind>} */
-export const kinds = { integers, ipv4, categories, text, coded_text };
+export const kinds = { integers, ipv4, categories, bytes: text, coded_text };

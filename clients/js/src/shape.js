@@ -28,7 +28,7 @@ const DOMAIN = [
   `"bits":${NUMBER},"kind":"integers"`,
   `"kind":"ipv4"`,
   `"kind":"categories","names":${TEXTS},"normalization":1,"other":(?:true|false)`,
-  `"kind":"text","max_bytes":${NUMBER},"normalization":1`,
+  `"kind":"bytes","max_bytes":${NUMBER},"normalization":1`,
   `"code":\\{"bytes":${TEXT},"class":${TEXT},"ends":${TEXTS},"lengths":${TEXTS},"tokens":${TEXTS}\\},` +
     `"kind":"coded_text","normalization":"(?:text|words|hostnames)-1","width":${NUMBER}`,
 ].join("|");
@@ -99,7 +99,7 @@ function checkTable(table) {
 function checkDomain({ kind, bits, names, other, max_bytes, code, width }) {
   let length = 32;
   if (kind === "integers") within("bits", (length = bits), 1, 512);
-  if (kind === "text") within("max_bytes", (length = 8 * max_bytes) / 8, 1, 64);
+  if (kind === "bytes") within("max_bytes", (length = 8 * max_bytes) / 8, 1, 64);
   if (kind === "coded_text") {
     within("width", (length = width), 16, 512);
     checkTable(code);

@@ -29,6 +29,7 @@ AllCandidates = Annotated[
 HittersOnly = Annotated[
     bool, typer.Option("--hitters-only", help="Of a list, the values that stand out instead of all of them.")
 ]
+DOMAINS = "text, hostnames, words, integers:BITS, ipv4, choices:NAME,NAME, categories:FILE, bytes:SIZE or code:FILE."
 
 _SUFFIXES = {"k": 3, "m": 6, "b": 9, "g": 9}
 

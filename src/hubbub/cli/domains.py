@@ -7,11 +7,11 @@ from hubbub.codes.table import MAX_FILE_BYTES
 from hubbub.codes.text_code import TextCode
 from hubbub.errors import InputError, ParameterError
 from hubbub.model.coded_domain import WIDTHS, CodedText
-from hubbub.model.domain import Categories, Domain, Integers, IPv4, Text
+from hubbub.model.domain import Bytes, Categories, Domain, Integers, IPv4
 
 _DOMAINS = (
-    "hostnames, words, words:LANGUAGE, text, text:BYTES, integers:BITS, ipv4, categories:FILE, hostnames:FILE, "
-    "words:FILE or code:FILE"
+    "text, hostnames, words, words:LANGUAGE, integers:BITS, ipv4, choices:NAME,NAME, categories:FILE, bytes:SIZE, "
+    "hostnames:FILE, words:FILE or code:FILE"
 )
 
 
@@ -19,8 +19,8 @@ def parse_domain(text: str) -> Domain:
     """A domain from its name.
 
     hostnames, words, words:de (and other languages) and text are coded by the tables that ship; hostnames:FILE,
-    words:FILE and code:FILE by a table of one's own (see `hubbub code`), code:FILE with the rules of text. text:BYTES
-    is raw text. categories:FILE has one name a line.
+    words:FILE and code:FILE by a table of one's own (see `hubbub code`), code:FILE with the rules of text. bytes:SIZE
+    is raw text. categories:FILE has one name a line, and "(other)"; choices:yes,no is a closed list of these names.
 
     >>> parse_domain("integers:64"), parse_domain("hostnames")
     (Integers(bits=64), CodedText(hostnames-1, 136 bits))
@@ -30,10 +30,18 @@ def parse_domain(text: str) -> Domain:
         return Categories(read_names(rest))
     if text == "ipv4":
         return IPv4()
-    if kind in ("integers", "text") and colon:
+    if kind == "choices" and rest:
+        names = [name.strip() for name in rest.split(",")]
+        if not all(names):
+            raise ParameterError(f"domain choices must be written choices:NAME,NAME, got domain={text!r}")
+        return Categories(names, other=False)
+    if kind == "text" and colon:
+        size = rest if rest.isascii() and rest.isdigit() else "32"
+        raise ParameterError(f"domain text must be written text, and raw text bytes:{size}, got domain={text!r}")
+    if kind in ("integers", "bytes") and colon:
         if not (rest.isascii() and rest.isdigit()) or len(rest) > 6:
             raise ParameterError(f"domain {kind} must be written {kind}:NUMBER, got domain={text!r}")
-        return Integers(int(rest)) if kind == "integers" else Text(int(rest))
+        return Integers(int(rest)) if kind == "integers" else Bytes(int(rest))
     if kind in ("hostnames", "words", "text", "code") and bool(rest) == bool(colon) and text != "code":
         rules = f"{'text' if kind == 'code' else kind}-1"
         return CodedText(_words_code(rest) if kind == "words" else read_code(rest or kind), rules, WIDTHS[rules])

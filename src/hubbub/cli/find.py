@@ -9,6 +9,7 @@ import typer
 
 from hubbub.cli.answers import Found, show, to_json
 from hubbub.cli.common import (
+    DOMAINS,
     AllCandidates,
     AsJSON,
     HittersOnly,
@@ -41,9 +42,7 @@ def find(
     ] = None,
     option: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="KEY=VALUE", help="Repeatable.")] = None,
     delta: Annotated[str | None, typer.Option(help="Default: what the mechanism needs, 0 where pure.")] = None,
-    domain: Annotated[
-        str, typer.Option(help="hostnames, words, text, text:BYTES, integers:BITS, ipv4, categories:FILE or code:FILE.")
-    ] = DEFAULT_DOMAIN,
+    domain: Annotated[str, typer.Option(help=DOMAINS)] = DEFAULT_DOMAIN,
     person: Annotated[
         str | None, typer.Option(help="Column that names the person: one random row of each is used.")
     ] = None,
@@ -64,7 +63,7 @@ def find(
     checked and added up; the answer is computed from the sums alone. Rows without a value are skipped.
 
     \b
-    hubbub find referrers.txt --domain text:24 --epsilon 2 --truth
+    hubbub find referrers.txt --domain bytes:24 --epsilon 2 --truth
     hubbub find referrers.txt --candidates sites.txt --all-candidates
     hubbub find visits.csv --column country --domain categories:countries.txt --json
     hubbub find visits.jsonl --column country --domain words

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from hubbub.cli.common import (
+    DOMAINS,
     AsJSON,
     command,
     number,
@@ -35,9 +36,7 @@ survey = typer.Typer(
 @command
 def new(
     name: Annotated[str, typer.Argument(help="A name for people to read.")],
-    domain: Annotated[
-        str, typer.Option(help="hostnames, words, text, text:BYTES, integers:BITS, ipv4, categories:FILE or code:FILE.")
-    ],
+    domain: Annotated[str, typer.Option(help=DOMAINS)],
     epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Privacy loss of each person.")] = "1",
     delta: Annotated[str | None, typer.Option(help="Default: what the mechanism needs, 0 where pure.")] = None,
     mechanism: Annotated[

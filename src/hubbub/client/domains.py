@@ -192,7 +192,7 @@ _DOMAINS: Final = {
     "integers": ("bits",),
     "ipv4": (),
     "categories": ("names", "normalization", "other"),
-    "text": ("max_bytes", "normalization"),
+    "bytes": ("max_bytes", "normalization"),
     "coded_text": ("code", "normalization", "width"),
 }
 
@@ -219,7 +219,7 @@ def read_domain(data: Any) -> Domain:
 
         return Domain(1 << width, other, code_item, coded=True)
     require(type(rule) is int and rule == 1, "normalization must be 1", rule)
-    if kind == "text":
+    if kind == "bytes":
         size = whole(data, "max_bytes", 1, 64)
         return Domain(1 << 8 * size, 0, lambda value: int.from_bytes(_cut(_text(value), size), "little"))
     names, is_open = data["names"], data["other"]

@@ -186,6 +186,19 @@ class CodedText(Domain):
         return text if self._normal(text) == text else None
 
 
+class Text(CodedText):
+    """Any text in the shipped code, in lower case, cut after 64 bytes.
+
+    >>> Text().decode(Text().encode(["Crème Brûlée", "https://example.org/A", None]))
+    ['crème brûlée', 'https://example.org/a', '(other)']
+    """
+
+    __slots__ = ()
+
+    def __init__(self, width: int = WIDTHS["text-1"]) -> None:
+        super().__init__(load_code("text"), "text-1", width)
+
+
 class Hostnames(CodedText):
     """Hosts of the web in the shipped code: popular ones in about 38 bits.
 

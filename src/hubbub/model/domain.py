@@ -1,4 +1,4 @@
-"""The domains: numbers, addresses, names everybody knows, text; coded text is in `coded_domain`."""
+"""The domains: numbers, addresses, names everybody knows, raw text; coded text is in `coded_domain`."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from hubbub.model.domain_base import MAX_BITS, OTHER, Domain, as_text, check_bit
 __all__ = [
     "MAX_BITS",
     "OTHER",
+    "Bytes",
     "Categories",
     "Domain",
     "IPv4",
     "Integers",
-    "Text",
     "domain_from_json",
     "normalize_text",
 ]
@@ -196,13 +196,15 @@ class Categories(Domain):
 
 
 @dataclass(frozen=True, slots=True)
-class Text(Domain):
-    r"""Any text, as UTF-8 of at most `max_bytes` bytes, padded with zeros; there is no "(other)".
+class Bytes(Domain):
+    r"""Any text as its raw bytes: UTF-8 of at most `max_bytes` bytes, padded with zeros; there is no "(other)".
+
+    Upper and lower case are two values. `Text()` finds most texts in smaller crowds.
 
     Normalisation, version 1: lone surrogates become U+FFFD, then NFC, then a cut at a character boundary, then
     trailing NULs go. What is not text (None, a list) is the empty text.
 
-    >>> Text(4).decode(Text(4).encode(["naïve", "e\u0301", "\ud800"]))
+    >>> Bytes(4).decode(Bytes(4).encode(["naïve", "e\u0301", "\ud800"]))
     ['naï', 'é', '�']
     """
 
@@ -218,7 +220,7 @@ class Text(Domain):
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        return {"kind": "text", "max_bytes": self.max_bytes, "normalization": 1}
+        return {"kind": "bytes", "max_bytes": self.max_bytes, "normalization": 1}
 
     @property
     def _fallback(self) -> int:
@@ -256,7 +258,7 @@ _FIELDS = {
     "integers": ("bits",),
     "ipv4": (),
     "categories": ("names", "normalization", "other"),
-    "text": ("max_bytes", "normalization"),
+    "bytes": ("max_bytes", "normalization"),
     "coded_text": ("code", "normalization", "width"),
 }
 
@@ -283,8 +285,8 @@ def domain_from_json(data: Mapping[str, Any]) -> Domain:
         return CodedText(TextCode(data["code"]), data["normalization"], data["width"])
     if data["normalization"] != 1 or isinstance(data["normalization"], bool):
         raise ParameterError(f"domain.normalization must be 1, got {shown(data['normalization'])}")
-    if kind == "text":
-        return Text(data["max_bytes"])
+    if kind == "bytes":
+        return Bytes(data["max_bytes"])
     if not isinstance(data["names"], list):
         raise ParameterError(f"domain.names must be a list, got {type(data['names']).__name__}")
     return Categories(data["names"], data["other"])

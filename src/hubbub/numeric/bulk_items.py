@@ -12,7 +12,7 @@ from hubbub.codes.bulk import encode_texts, normalize_ascii
 from hubbub.codes.kernels import byte_set, strip
 from hubbub.jit import kernel
 from hubbub.model.coded_domain import CodedText
-from hubbub.model.domain import Integers, Text
+from hubbub.model.domain import Bytes, Integers
 from hubbub.model.domain_base import OTHER, Domain
 
 Items = NDArray[np.uint64]
@@ -65,7 +65,7 @@ def encode_marked(domain: Domain, values: Iterable[object]) -> Marked:
 def _encode_strings(domain: Domain, strings: _Strings) -> Items:
     if isinstance(domain, CodedText):
         return _encode(domain, strings)
-    if isinstance(domain, Text):
+    if isinstance(domain, Bytes):
         return _cut(domain, strings)
     if isinstance(domain, Integers):
         return _parse(domain, strings)
@@ -98,7 +98,7 @@ class _Strings:
         return items
 
 
-def _cut(domain: Text, strings: _Strings) -> Items:
+def _cut(domain: Bytes, strings: _Strings) -> Items:
     rows = np.zeros((len(strings.values), 8 * domain.item_words), np.uint8)
     _cut_rows(strings.data, strings.ends, domain.max_bytes, rows)
     return strings.mend(domain, rows.view("<u8").astype(np.uint64, copy=False))
@@ -128,7 +128,7 @@ def _encode(domain: CodedText, strings: _Strings) -> Items:
 
 @kernel
 def _cut_rows(data, ends, most, rows):  # type: ignore[no-untyped-def]
-    """Write the first bytes of each string, at most `most`, into a row of zeros. Twin: Text.encode."""
+    """Write the first bytes of each string, at most `most`, into a row of zeros. Twin: Bytes.encode."""
     first = np.int64(0)
     for i in range(ends.shape[0]):
         for k in range(min(ends[i] - first, most)):
