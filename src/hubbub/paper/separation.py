@@ -220,7 +220,7 @@ def _cells(quick: bool) -> list[BestLocal | OfTwo | Central | Failure]:
     contenders, runs = (NAIVE, JL["paper"], JL["onebit"], BUCKET["onebit"], SUBSET), 40 if quick else 500
     cells += [OfTwo(contender, people, runs) for contender in contenders for people in grid]
     # With two values `subset` is randomised response, and its tally takes no time to draw.
-    cells += [OfTwo(SUBSET, people, 4_000 if quick else 20_000, posterior=True) for people in grid]
+    cells += [OfTwo(SUBSET, people, 2_000 if quick else 5_000, posterior=True) for people in grid]
     # The tally of tree cannot be drawn at once: its people report one by one.
     cells += [OfTwo(TREE, people, runs) for people in grid if people <= ONE_BY_ONE]
     cells += [Failure(epsilon, 20_000 if quick else 1_000_000) for epsilon in FAILURE_EPSILONS]
