@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper test lint vectors statistical bench bench-quick bench-sparse accuracy accuracy-quick
+.PHONY: help demo paper check test lint vectors statistical bench bench-quick bench-sparse accuracy accuracy-quick
 .PHONY: coverage coverage-quick limits limits-quick lists lists-quick siblings bench-collector soak fuzz docs clean
 
 help:  ## Show the targets
@@ -31,6 +31,9 @@ demo: $(VENV)/.ready-run  ## Set up, then find the heavy hitters of a simulated 
 
 paper: $(VENV)/.ready-paper  ## Set up, then run the paper as an experiment; writes paper-report/report.html
 	@$(BIN)/hubbub paper --out paper-report
+
+check: $(VENV)/.ready-dev lint  ## Set up, then lint, types and the fast tests: for every save
+	$(BIN)/python -m pytest -n 2 -m "not slow"
 
 test: $(VENV)/.ready-dev lint  ## Set up, then run every check and test
 	$(BIN)/python -m pytest -n 2

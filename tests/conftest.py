@@ -36,7 +36,7 @@ def postgresql() -> Iterator[str]:
         yield server
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """An empty database: a file of SQLite, and the database of PostgreSQL that all tests use in turn."""
     if request.param == "sqlite":

@@ -8,7 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from hubbub.jit import is_compiled
+
+pytestmark = pytest.mark.slow
 
 ONE_OF_EACH = """
 from numba.core.dispatcher import Dispatcher

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 CORE = {"cryptography", "numba", "numpy", "rich", "scipy", "typer"}
 EXTRAS = {

@@ -41,6 +41,7 @@ def answer(domain, crowd: Histogram, seed: int, mechanism: str = "jl", epsilon: 
     return find_hitters(survey, built.sample_tally(crowd, np.random.default_rng(seed)), decoder=built)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "bits", "people", "options"),
     [
@@ -193,6 +194,7 @@ def crowd_of(**counts: int) -> Histogram:
     return Histogram(items, np.array(list(counts.values()), np.int64))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["tree", "bucket"])
 def test_candidates_are_seen_below_the_limit_of_the_search(mechanism: str) -> None:
     """A value too small for the search is found by name, and its interval holds its count."""
@@ -204,6 +206,7 @@ def test_candidates_are_seen_below_the_limit_of_the_search(mechanism: str) -> No
     assert got.hitters[1].confidence > 1 - 0.0125
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "epsilon", "people"),
     [
@@ -242,6 +245,7 @@ def test_search_and_list_share_the_level() -> None:
     assert alone.candidate_limit is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_all_candidates_have_a_row_that_holds(mechanism: str) -> None:
     """Every candidate has one row, largest first; over 100 crowds the rows miss within the level, by the exact tail."""
@@ -302,6 +306,7 @@ def test_bad_lists_of_candidates(listed: dict, said: str) -> None:
         listed_answer("jl", 6, crowd_of(n1=10), 1, **listed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("people", [0, 1, 10])
 def test_candidates_of_tiny_crowds(mechanism: str, people: int) -> None:

@@ -126,6 +126,7 @@ def test_the_threshold_of_a_list_is_binomial() -> None:
         assert (1000 * binomial_tail(matches, 2000, 1 / built.symbols) <= LISTED) == holds
 
 
+@pytest.mark.slow
 def test_candidates_that_share_buckets_with_giants_do_not_stand_out() -> None:
     """Where two giants were not found, absent words stand out within 1.25 % of surveys; forgetting to look shows."""
     runs, domain, query = 30, Words(), Query(level=2 * LISTED)
@@ -143,6 +144,7 @@ def test_candidates_that_share_buckets_with_giants_do_not_stand_out() -> None:
     assert wrong[True] <= most < wrong[False]
 
 
+@pytest.mark.slow
 def test_counts_beside_known_values_are_right_whatever_is_shared() -> None:
     """A word that shares its first rows with a known one is unbiased, with the error it states; alone it is not."""
     domain = Words()

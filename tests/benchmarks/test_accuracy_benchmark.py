@@ -9,6 +9,8 @@ import pytest
 
 from benchmarks import accuracy, accuracy_page, names, peers
 
+pytestmark = pytest.mark.slow
+
 TINY = accuracy.Cell("near", 64, 4, 20_000, 5, (9.5, 30))
 
 

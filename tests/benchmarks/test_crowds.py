@@ -10,6 +10,8 @@ from benchmarks.crowds import Case, Trials, interval, people_for
 
 from benchmarks import crowds
 
+pytestmark = pytest.mark.slow
+
 
 def test_people_of_a_known_curve() -> None:
     """A curve that is one half at 1,000 people and nine of ten at 3,000, with trials exactly as it says."""

@@ -2,7 +2,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from benchmarks import find
+
+pytestmark = pytest.mark.slow
 
 
 def test_lines_are_as_many_and_as_different_as_asked(tmp_path: Path) -> None:

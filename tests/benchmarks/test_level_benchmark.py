@@ -7,6 +7,8 @@ import pytest
 
 from benchmarks import level
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_cell_is_measured_goes_on_and_makes_a_row(tmp_path: Path) -> None:
     """Totals are kept, a second call adds nothing to what is done, and the page has a row for the cell."""

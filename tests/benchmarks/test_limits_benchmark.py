@@ -9,6 +9,8 @@ import pytest
 
 from benchmarks import kept_runs, limits, siblings
 
+pytestmark = pytest.mark.slow
+
 SMALL = limits.Cell("ids", 1_000, 4.0)
 
 

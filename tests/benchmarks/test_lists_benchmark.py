@@ -11,6 +11,8 @@ import pytest
 from benchmarks import list_peers, lists, lists_page
 from hubbub.mechanisms.subset import best_window
 
+pytestmark = pytest.mark.slow
+
 SMALL = lists.Cell("subset", "Zipf", 5, 1.0, 1_000)
 SPENT = {"window": 17, "words_ns": 5.0, "encode_ns": 101.0, "tally_ns": 99.0}
 

@@ -7,6 +7,8 @@ import pytest
 
 from benchmarks import mechanisms
 
+pytestmark = pytest.mark.slow
+
 TIMES = ("setup", "encode", "tally", "decode", "words", "numpy")
 
 

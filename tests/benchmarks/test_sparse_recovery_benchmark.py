@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from benchmarks import crowds, sparse_recovery
+
+pytestmark = pytest.mark.slow
 
 
 def test_rows_are_those_of_the_operator() -> None:

@@ -70,6 +70,7 @@ def test_the_table_marks_them(hubbub_cli: Cli, crowd: Path) -> None:
     assert "named" not in hubbub_cli("find", crowd / "people.txt", *EASY, "--truth").stdout
 
 
+@pytest.mark.slow
 def test_it_is_what_python_gives(hubbub_cli: Cli, crowd: Path) -> None:
     """The command and `hubbub.find` with the same seed give the same rows."""
     found = answer(hubbub_cli("find", crowd / "people.txt", *EASY, "--candidates", crowd / "named.txt", "--json"))
@@ -79,6 +80,7 @@ def test_it_is_what_python_gives(hubbub_cli: Cli, crowd: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_level_sets_the_limits(hubbub_cli: Cli, crowd: Path) -> None:
     """A smaller level needs larger counts, and 0.05 is the default."""
     common = ("find", crowd / "people.txt", *EASY, "--candidates", crowd / "named.txt", "--json")

@@ -174,6 +174,7 @@ def test_bad_domains(text: str) -> None:
         parse_domain(text)
 
 
+@pytest.mark.slow
 def test_find_hosts(hubbub_cli: Run, tmp_path: Path) -> None:
     """The whole protocol with coded hosts: URLs go in, a host comes out."""
     path = tmp_path / "referrers.txt"

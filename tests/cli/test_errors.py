@@ -295,6 +295,7 @@ class TestBadInput:
 class TestProcess:
     """The same as processes of their own."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "name", ["no such file", "a missing column", "epsilon nan", "jl with too large a domain", "option beta=2"]
     )
@@ -427,6 +428,7 @@ class TestInterruption:
         assert "Traceback" not in stderr
         assert [path for path in temporary.rglob("*") if path.is_file()] == []
 
+    @pytest.mark.slow
     def test_demo(self, start_hubbub: Start, temporary: Path) -> None:
         """A demo that is interrupted removes its made-up visitors."""
         process = start_hubbub("demo", "--people", "1m")

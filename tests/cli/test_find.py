@@ -203,6 +203,7 @@ class TestDefaults:
         survey = answer(hubbub_cli("find", "-", "--domain", domain, "--json", stdin="1\n" * 20))["survey"]
         assert (survey["mechanism"], survey["epsilon"], survey["delta"]) == (mechanism, "1", "0")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("epsilon", ["1", "2", "3", "5"])
     def test_what_everyone_holds_is_found(self, hubbub_cli: Cli, epsilon: str) -> None:
         """The defaults find a value that all hold, far above the limit they state, at every epsilon."""

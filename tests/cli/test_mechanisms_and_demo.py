@@ -158,6 +158,7 @@ class TestMechanisms:
 class TestDemo:
     """The demo."""
 
+    @pytest.mark.slow
     def test_it_ends_well(self, demo: CompletedProcess[str]) -> None:
         """The demo ends by itself, without a word on stderr."""
         assert (demo.returncode, demo.stderr) == (0, "")
@@ -176,6 +177,7 @@ class TestDemo:
         assert demo.stdout.count("search.example") == 2
         assert demo.stdout.count("100,000 reports") + demo.stdout.count("100,000      \nreports") == 2
 
+    @pytest.mark.slow
     def test_the_same_seed_gives_the_same_demo(self, hubbub_cli: Cli) -> None:
         """With a seed everything but the time is the same."""
         first, second, other = (
@@ -191,6 +193,7 @@ class TestDemo:
         assert hubbub_cli("demo", "-n", "50", "--seed", "1").returncode == 0
         assert list(tmp_path.iterdir()) == []
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("people", ["1", "2", "10"])
     def test_small_crowds(self, hubbub_cli: Cli, people: str) -> None:
         """A demo of a handful of people shows that nothing can be seen."""
@@ -199,6 +202,7 @@ class TestDemo:
         assert run.stdout.count("Nothing stands out") == 2
         assert run.stdout.startswith("1 visitor comes to " if people == "1" else f"{people} visitors come to ")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("epsilon", ["0.5", "1", "2", "5"])
     def test_what_it_says_of_lies_is_true(self, hubbub_cli: Cli, epsilon: str) -> None:
         """The chance of a lie that the demo states is that of randomised response among so many symbols."""

@@ -19,6 +19,8 @@ from typer.testing import CliRunner
 from hubbub.cli.main import app
 from hubbub.paper.run import STUDIES
 
+pytestmark = pytest.mark.slow
+
 
 def run(*arguments: str):
     """Run the command in this process."""

@@ -24,6 +24,8 @@ from hubbub import SeededWords, load_survey, mechanism_for
 from hubbub.client import DEFAULT_MAX_EPSILON
 from hubbub.wire.report_batch import encode_batch
 
+pytestmark = pytest.mark.slow
+
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 Start = Callable[..., subprocess.Popen[str]]
 

@@ -16,6 +16,8 @@ import hubbub.client
 from hubbub import Survey
 from hubbub.client import Ledger
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 ANSWER = """
 from {package} import Client

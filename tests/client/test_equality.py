@@ -74,6 +74,7 @@ def check_equal(
         assert encode_report(device, value, each) == report.tobytes()
 
 
+@pytest.mark.slow
 @settings(max_examples=120)
 @given(
     domains, epsilons, st.lists(st.tuples(values, words), min_size=1, max_size=6), st.binary(min_size=32, max_size=32)
@@ -104,6 +105,7 @@ def test_bucket(domain: Domain, epsilon: Decimal, value: Any, drawn: list[int], 
     check_equal(domain, epsilon, "bucket", [drawn], [value], public_seed=seed, options={"beta": "0.9"})
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.sampled_from([Hostnames(), Words(), CodedText(load_code("text"), "text-1", 300), Bytes(20)]), texts)
 def test_items_of_text(domain: Domain, text: str) -> None:

@@ -34,6 +34,7 @@ GOOD = [
 BAD = [pytest.param(entry, id=entry["name"]) for entry in load("bad_surveys")["surveys"]]
 
 
+@pytest.mark.slow
 def test_the_tool_makes_these_files() -> None:
     """`make vectors` changes nothing, and no file is large."""
     files = {path.name: path.read_text(encoding="ascii") for path in FOLDER.iterdir()}

@@ -10,6 +10,8 @@ from tests.collector.service import running
 from hubbub import Categories, create_survey
 from hubbub.client import Client
 
+pytestmark = pytest.mark.slow
+
 VALUES = ["mail.example", "news.example", "search.example"]
 
 

@@ -9,6 +9,8 @@ import pytest
 from tests.collector.simulation import Zygote, simulate, zygote
 from tests.databases import new_postgresql_database
 
+pytestmark = pytest.mark.slow
+
 KILLS = 60
 
 

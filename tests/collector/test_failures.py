@@ -22,6 +22,8 @@ from hubbub.store.store import StoredSurvey
 from hubbub.store.upkeep import check
 from hubbub.wire.report_batch import encode_batch
 
+pytestmark = pytest.mark.slow
+
 CELLS = 200_000
 EACH = 500
 

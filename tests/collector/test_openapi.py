@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.collector.service import Service, running
 
+pytestmark = pytest.mark.slow
+
 NEW = {"name": "ids", "domain": {"kind": "integers", "bits": 8}, "epsilon": "2"}
 OPERATIONS = [
     ("POST", "/v1/surveys"),

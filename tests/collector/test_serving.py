@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 # A process in which a signal is dropped unless the server itself listens to it, told to stop as it announces itself.
 PROGRAM = """
 import signal, sys

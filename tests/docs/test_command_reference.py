@@ -49,6 +49,7 @@ def fields(value: object, path: str = "") -> set[str]:
     return set().union(*(fields(each, f"{path}.{name}".lstrip(".")) for name, each in value.items()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "command"),
     [
@@ -73,6 +74,7 @@ def test_json_fields_are_documented(name: str, command: str, request: pytest.Fix
     assert set(re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)) == printed
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("collector")
 @pytest.mark.parametrize(
     "command",

@@ -13,6 +13,8 @@ import pytest
 from tests.docs.commands import COMMAND_LINE, run_command
 from tests.docs.pages import PAGES, ROOT, blocks, label
 
+pytestmark = pytest.mark.slow
+
 
 class Shown(NamedTuple):
     """A command in a console block, and the output shown below it."""

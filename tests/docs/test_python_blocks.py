@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from tests.docs.pages import PAGES, ROOT, blocks, label
 
+pytestmark = pytest.mark.slow
+
 
 def with_python() -> list[Path]:
     """The pages that have a Python block."""

@@ -16,6 +16,13 @@ from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
 from hubbub.testing import CHECKS, MakeSurvey, public_seed
 
+# Bias and standard errors are seen over many crowds; every other promise is checked in moments.
+LONG = {"check_unbiased_with_honest_stderr"}
+MARKED = [
+    pytest.param(check, id=check.__name__, marks=[pytest.mark.slow] if check.__name__ in LONG else [])
+    for check in CHECKS
+]
+
 
 def option_sets(name: str) -> Iterator[dict[str, str]]:
     """All combinations of the options that are words."""
@@ -34,7 +41,7 @@ def maker(name: str, options: dict[str, str]) -> MakeSurvey:
     return make
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", MARKED)
 def test_conformance_of_a_hashed_tree(check) -> None:
     """The tree promises the same where its universe is too large to count directly."""
 
@@ -57,7 +64,7 @@ def test_there_are_cases() -> None:
     assert len(CASES) >= 13
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", MARKED)
 @pytest.mark.parametrize(("name", "options"), CASES)
 def test_conformance(name: str, options: dict[str, str], check) -> None:
     """Every registered mechanism keeps every promise of the interface."""

@@ -102,6 +102,7 @@ def test_how_many_people_it_takes(bits: int, share: float, people: float, option
     assert found_in(bits, int(0.5 * people), share, **options) < 15
 
 
+@pytest.mark.slow
 def test_faithful_identifies_the_value_before_it_ranks_it_first() -> None:
     """A fifth of 62-bit values, `tight`: with 14 million people it is first, with 3.5 million among v̂ but not first.
 

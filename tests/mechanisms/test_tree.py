@@ -66,6 +66,7 @@ def check(crowd: Histogram, domain=None, **options) -> None:
 MANY = int(20 * SD)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "crowd",
     [
@@ -87,12 +88,14 @@ def test_crowds_that_break_weaker_searches(crowd: Histogram) -> None:
     check(crowd)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exponent", [1.05, 1.5])
 def test_zipf(exponent: float) -> None:
     """Power laws, with a long tail and with a short one."""
     check(population.zipf(PEOPLE, exponent, 5000, 64, np.random.default_rng(2)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [1, 8, 20, 21, 24, 40, 65, 130, 512])
 def test_universes_of_any_width(bits: int) -> None:
     """From one bit, which is counted directly, to 512."""
@@ -102,6 +105,7 @@ def test_universes_of_any_width(bits: int) -> None:
     check(crowd, Integers(bits))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", [0, 1, 10, 1000])
 def test_few_people(people: int) -> None:
     """No crash and no ghost with nobody, one, ten; a thousand on one value are seen."""
@@ -109,6 +113,7 @@ def test_few_people(people: int) -> None:
     assert found.items[:, 0].tolist() == ([5] if people == 1000 else [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("expected", [PEOPLE // 10, PEOPLE * 100])
 def test_another_crowd_than_expected(expected: int) -> None:
     """A tenth of the expected reports, or a hundred times as many, change nothing but the sizes."""
@@ -126,6 +131,7 @@ def test_any_epsilon(epsilon: float) -> None:
     assert found.items[:, 0].tolist() == [9]
 
 
+@pytest.mark.slow
 def test_hosts_are_found_by_name() -> None:
     """Sibling hosts under many endings, from the code's automaton and the fingerprints alone."""
     domain = Hostnames()
@@ -140,6 +146,7 @@ def test_hosts_are_found_by_name() -> None:
     assert np.allclose(found.log_priors, -math.log(2) * np.array(lengths))
 
 
+@pytest.mark.slow
 def test_words_are_found_by_name() -> None:
     """Another table, another width."""
     domain = Words()
@@ -149,6 +156,7 @@ def test_words_are_found_by_name() -> None:
     assert set(domain.decode(found.items)) == set(words)
 
 
+@pytest.mark.slow
 def test_other_is_found_and_hides_nobody() -> None:
     """Values without a code are one giant in every row: it is reported as such, and words beside it are found."""
     domain = Words()
@@ -183,6 +191,7 @@ def test_plans_are_whole(plan) -> None:
     assert all(below[0] - below[1] == above[0] for above, below in pairwise(levels))
 
 
+@pytest.mark.slow
 def test_text_plans_are_whole() -> None:
     """The same for the trees of text codes."""
     for width in (16, 32, 96, 128, 192, 512):

@@ -15,6 +15,8 @@ from hubbub.numeric.hashing import hash_uint64
 from hubbub.simulation.rehearsal import rehearse
 from hubbub.testing import public_seed
 
+pytestmark = pytest.mark.slow
+
 DOMAIN = Hostnames()
 
 

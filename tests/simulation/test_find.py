@@ -204,6 +204,7 @@ def test_a_limit_that_nobody_can_reach_is_infinite() -> None:
     assert answer.limit_for(999) == math.inf
 
 
+@pytest.mark.slow
 def test_addresses_that_begin_alike_have_whole_counts() -> None:
     """Four addresses of 700 people among 2,500 others that begin as they do: found, with intervals that hold."""
     rng = random.Random(4)
