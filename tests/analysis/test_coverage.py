@@ -14,7 +14,7 @@ import pytest
 from scipy import signal, stats
 
 from hubbub import Hostnames, Integers, Query, SeededWords, Words, create_survey, find_hitters, mechanism_for
-from hubbub.analysis import decode
+from hubbub.analysis.answers import stand_out
 from hubbub.analysis.intervals import simultaneous_width
 from hubbub.model.estimates import Estimates
 from hubbub.model.tally import Tally
@@ -139,7 +139,7 @@ def test_candidates_that_share_buckets_with_giants_do_not_stand_out() -> None:
         tally = rehearse(built, survey.survey_id, [np.repeat(items[:2], 1000, axis=0)], SeededWords(seed))
         scored = built.estimate_beside(tally, items[2:], items[:0])
         for looked, each in ((True, scored), (False, replace(scored, sharing_tails=None))):
-            wrong[looked] += bool(decode._stands_out(built.count_law(2000), each, query).any())
+            wrong[looked] += bool(stand_out(built.count_law(2000), each, query).any())
     most = stats.binom.isf(FALSE_ALARM, runs, LISTED)
     assert wrong[True] <= most < wrong[False]
 

@@ -88,7 +88,7 @@ class TestJson:
 
     def test_it_has_the_documented_fields(self, found: dict[str, Any]) -> None:
         """The object has exactly the fields of the documentation, of the types of the documentation."""
-        names = ["survey", "survey_id", "reports", "detection_limit", "long_limit", "candidate_limit"]
+        names = ["survey", "survey_id", "reports", "detection_limit", "long_limit", "candidate_limit", "whole_list"]
         assert list(found) == [*names, "missing", "cut", "other", "hitters", "seconds"]
         assert (found["missing"], found["cut"], found["other"]) == (0, 0, 0)
         assert found["candidate_limit"] is None
@@ -98,7 +98,7 @@ class TestJson:
         assert found["seconds"] > 0
         for hitter in found["hitters"]:
             names = ["value", "count", "share", "stderr", "low", "high", "confidence", "listed", "uneven"]
-            assert list(hitter) == names
+            assert list(hitter) == [*names, "stands_out", "ahead_of"]
 
     def test_the_heavy_values_are_found(self, found: dict[str, Any]) -> None:
         """The two heavy values come first, largest first, as whole numbers."""
@@ -430,7 +430,7 @@ class TestValues:
         names.write_text("5\n6\n7\n")
         domain = f"categories:{names}" if domain == "categories" else domain
         values = ["5"] * 1500 + ["elsewhere", "-1", "(other)", "1e3"] * 400
-        options = (*EASY, "--domain", domain, "--truth", "--json")
+        options = (*EASY, "--domain", domain, "--truth", "--json", "--hitters-only")
         found = answer(hubbub_cli("find", "-", *options, stdin="\n".join(values)))
         five = 5 if domain.startswith("integers") else "5"
         true = {hitter["value"]: hitter["true_count"] for hitter in found["hitters"]}

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hubbub.model.codes import load_code
 from tests.client.browser_texts import texts
 
 from hubbub import (
@@ -33,6 +32,7 @@ from hubbub import (
     create_survey,
     mechanism_for,
 )
+from hubbub.codes.shipped import load_code
 from hubbub.collector.serving import serving
 from hubbub.collector.state import Collector
 from hubbub.model.coded_domain import NORMALIZATIONS

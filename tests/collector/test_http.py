@@ -425,6 +425,7 @@ class TestTheOwner:
             "detection_limit": None,
             "long_limit": None,
             "candidate_limit": None,
+            "whole_list": False,
             "hitters": [],
         }
 

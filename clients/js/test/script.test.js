@@ -349,7 +349,7 @@ test("the script makes the bytes of the vectors", async () => {
 });
 
 test("surveys that the script leaves to the module are not answered", async () => {
-  for (const [file, name] of [["tree", "categories"], ["tree", "text 8"], ["tree", "integers 32"], ["jl", "hadamard 8"]]) { // prettier-ignore
+  for (const [file, name] of [["tree", "categories"], ["tree", "bytes 8"], ["tree", "integers 32"], ["jl", "hadamard 8"]]) { // prettier-ignore
     const entry = load(file).surveys.find((/** @type {any} */ each) => each.name === name);
     await site.view({ survey: collector.add(entry.survey) }, at);
   }

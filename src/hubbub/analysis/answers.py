@@ -98,7 +98,7 @@ def _search_and_score(
     found = decoder.discover(tally, replace(question.query, top=max(question.top, most)).split(2))
     scored = decoder.estimate_beside(tally, named, found.items)
     # So are the candidates that stand out themselves: they hide and fake each other in the same way.
-    more = scored.items[_stands_out(law, scored, half) & ~_contained(scored.items, found.items)][:most]
+    more = scored.items[stand_out(law, scored, half) & ~_contained(scored.items, found.items)][:most]
     if len(more):
         scored = decoder.estimate_beside(tally, named, np.concatenate([found.items, more]))
     return found, scored
@@ -146,7 +146,7 @@ def _searched(
     return hitters_of(survey, law, found, width, choices, listed)
 
 
-def _stands_out(law: CountLaw, scored: Estimates, query: Query) -> NDArray[np.bool_]:
+def stand_out(law: CountLaw, scored: Estimates, query: Query) -> NDArray[np.bool_]:
     """Which candidates have a count that one of them, if nobody held it, would reach with a chance of level/2."""
     return np.asarray(log_tails(law, scored) <= math.log(query.level / 2) - math.log(len(scored)))
 
@@ -161,7 +161,7 @@ def _listed(
     limit = law.seen_from(threshold, extra, FOUND_95)
     chosen = ~_contained(scored.items, found.items)
     if not everyone:
-        chosen &= _stands_out(law, scored, query)
+        chosen &= stand_out(law, scored, query)
     if not chosen.any():
         return [], limit
     # The least collisions give the largest width: with more, fewer values can come near their larger threshold.
