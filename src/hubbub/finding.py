@@ -8,15 +8,14 @@ from decimal import Decimal
 from typing import Final
 
 from hubbub.analysis.answers import answer_question, encode_candidates
-from hubbub.codes.shipped import load_code
 from hubbub.errors import InputError, ParameterError, shown
 from hubbub.inputs.columns import read_column
 from hubbub.inputs.encoding import Encoder, tidy_candidates
-from hubbub.inputs.plain import Value
+from hubbub.inputs.plain import Value, whole_number
 from hubbub.mechanisms.registry import plan_survey
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
-from hubbub.model.coded_domain import WIDTHS, CodedText
-from hubbub.model.domain import Domain
+from hubbub.model.coded_domain import Text
+from hubbub.model.domain import Domain, Integers
 from hubbub.model.estimates import Answer
 from hubbub.model.question import Question
 from hubbub.model.survey import Survey
@@ -24,6 +23,7 @@ from hubbub.numeric.randomness import BulkWords, SeededWords, WordSource
 from hubbub.simulation.rehearsal import check_draws, rehearse, seeded_public_seed
 
 _AT_ONCE: Final = 65_536
+_MOST_DIGITS: Final = 20  # of a number below 2^64
 
 
 def find(
@@ -50,7 +50,8 @@ def find(
     epsilon, delta : number
         The privacy loss of each person; without delta, what the mechanism needs.
     domain : Domain, optional
-        The values that can be held; without it, texts in the shipped code, in lower case.
+        The values that can be held; without it, whole numbers below 2^64 if the first values are
+        such numbers, and else texts in the shipped code, in lower case.
     mechanism, options
         As in `create_survey`.
     candidates, all_candidates, hitters_only, top, level
@@ -81,7 +82,7 @@ def find(
         nobody = f"none, and {missing:,} missing" if missing else "none"
         raise InputError(f"values must hold at least one person's value, got {nobody}")
     question = Question(top, level, candidates, all_candidates, hitters_only)
-    domain = default_domain() if domain is None else domain
+    domain = default_domain(people[:_AT_ONCE]) if domain is None else domain
     rehearsal = plan_rehearsal(domain, len(people), epsilon, delta, mechanism, options, seed)
     chunks = (people[start : start + _AT_ONCE] for start in range(0, len(people), _AT_ONCE))
     return rehearsal.ask(question, chunks, Encoder(domain, missing))
@@ -122,9 +123,26 @@ class Rehearsal:
         return replace(answer, intake=encoder.intake)
 
 
-def default_domain() -> Domain:
-    """Texts in the shipped code, in lower case: what is taken where no domain is named."""
-    return CodedText(load_code("text"), "text-1", WIDTHS["text-1"])
+def default_domain(values: list[Value]) -> Domain:
+    """The domain that is taken where none is named: `Integers(64)` for whole numbers, `Text()` for everything else.
+
+    `values` are the first of the people's; "13" and "13.0" are whole numbers, too, but "013" is a text. A later value
+    that is no whole number becomes "(other)".
+    """
+    numbers = Integers(64)
+    for value in set(values):
+        number = _read_number(value) if isinstance(value, str) else value
+        if number is None or numbers.lacks(number):
+            return Text()
+    return numbers
+
+
+def _read_number(text: str) -> int | None:
+    """The whole number that a text spells, or None; with zeros before it, it may be a code, such as 00501."""
+    digits = text.strip()
+    if digits.isascii() and digits.isdecimal():
+        return int(digits) if len(digits) <= _MOST_DIGITS and str(int(digits)) == digits else None
+    return whole_number(digits)
 
 
 def plan_rehearsal(

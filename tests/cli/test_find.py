@@ -215,7 +215,7 @@ class TestDefaults:
     def test_the_domain_is_coded_text(self, hubbub_cli: Cli) -> None:
         """Without --domain values are texts in the shipped code."""
         found = answer(hubbub_cli("find", "-", "--json", stdin="a\n"))
-        assert found["survey"]["domain"] == default_domain().to_json()
+        assert found["survey"]["domain"] == default_domain(["text"]).to_json()
 
 
 class TestSeeds:

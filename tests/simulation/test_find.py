@@ -24,10 +24,10 @@ from hubbub import (
     ParameterError,
     Question,
     SeededWords,
+    Text,
     find,
     find_hitters,
 )
-from hubbub.cli import find as command
 from hubbub.cli.domains import parse_domain
 from hubbub.finding import default_domain, plan_rehearsal
 from hubbub.inputs.encoding import Encoder
@@ -58,8 +58,22 @@ def test_values_may_come_from_anywhere() -> None:
 
 
 def test_the_domain_is_that_of_the_command() -> None:
-    """Without a domain the function and `hubbub find` take the same texts."""
-    assert parse_domain(command.DEFAULT_DOMAIN) == default_domain()
+    """Without a domain, whole numbers are `Integers(64)` and everything else is `Text()`."""
+    assert default_domain(["a", "b"]) == parse_domain("text") == Text()
+    for numbers in ([7, 8], ["7", "8.0"], [0, 2**64 - 2]):
+        assert default_domain(numbers) == Integers(64)
+    for others in ([7, "x"], [-1], [2**64 - 1], ["1.5"], ["7x"], ["007"], ["9" * 30]):
+        assert default_domain(others) == Text()
+    assert {row.value for row in find([7] * 5_000 + ["8"] * 5_000, 4, seed=1).hitters} == {7, 8}
+    assert [row.value for row in find(["tea"] * 900 + [8] * 100, 4, seed=1).hitters][:1] == ["tea"]
+
+
+def test_three_sites_of_a_hundred_thousand_people_are_seen() -> None:
+    """With no domain, no candidates and ε = 1, all three are found (in all of seeds 0 to 19; here a few)."""
+    values = ["search.example"] * 60_000 + ["news.example"] * 30_000 + ["blog.example"] * 10_000
+    for seed in (0, 7, 19):
+        found = [row.value for row in find(values, epsilon=1, seed=seed).hitters]
+        assert found == ["search.example", "news.example", "blog.example"]
 
 
 def test_a_seed_repeats_everything_and_no_seed_nothing() -> None:

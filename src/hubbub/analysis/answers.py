@@ -23,13 +23,13 @@ from hubbub.errors import ParameterError
 from hubbub.mechanisms.registry import mechanism_for
 from hubbub.mechanisms.selection import FOUND_95
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
-from hubbub.model.domain import OTHER, Domain
+from hubbub.model.domain import Domain
 from hubbub.model.estimates import Answer, Estimates, Hitter, Query
 from hubbub.model.mechanism import Items
 from hubbub.model.question import Question
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
-from hubbub.numeric.bulk_items import encode_items
+from hubbub.numeric.bulk_items import encode_marked
 from hubbub.numeric.count_law import CountLaw
 
 
@@ -118,10 +118,8 @@ def encode_candidates(domain: Domain, question: Question) -> Items | None:
     """The items of the candidates that are in the domain, each once, in order; None where no candidates are named."""
     if question.candidates is None:
         return None
-    encoded = encode_items(domain, question.candidates)
-    (fallback,) = domain.encode([None])
-    if domain.decode(fallback) == [OTHER]:
-        encoded = encoded[(encoded != fallback).any(axis=1)]
+    marked = encode_marked(domain, question.candidates)
+    encoded = marked.items[~marked.other]
     if not len(encoded):
         raise ParameterError("candidates must name at least one value of the domain, got none")
     _, first = np.unique(encoded, axis=0, return_index=True)

@@ -7,6 +7,8 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from hubbub.cli.common import number, plural, print_table
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from hubbub.model.survey import Survey
 
 _TRUTH_SHOWN = 20
+_MANY_OTHER = 0.05  # of the people, from which a hint is given
 _LIST_SHOWN = 50  # rows of a list on a terminal
 _COMPARED = 3  # values at the top of a list about which a sentence says whom they are ahead of
 _UNSEEN = {"kept": "not seen", "cut": "was cut", "other": "is (other)"}
@@ -55,8 +58,9 @@ def to_json(found: Found) -> dict[str, Any]:
 
 
 def show(found: Found, top: int) -> None:
-    """Print the answer as a table, with sentences below it."""
+    """Print the domain, and the answer as a table with sentences below it."""
     survey, answer = found.survey, found.answer
+    typer.echo(f"Domain: {_domain_words(survey.domain)}.")
     with_named = answer.candidate_limit is not None
     columns = [("value", "left"), ("people", "right"), ("share", "right"), ("between", "right"), ("sure", "right")]
     columns += [("named", "left")] if with_named else []
@@ -178,13 +182,34 @@ def _about_intake(domain: Domain, answer: Answer) -> list[str]:
             "it was cut there, and texts that begin alike are one."
         )
     if intake.other:
-        said.append(f'{_holders(intake.other, reports)} what is not {_members(domain)}: it became "(other)".')
+        became = '"(other)"' if domain.decode(domain.encode([None])) == ["(other)"] else "one of them, by a public rule"
+        said.append(f"{_holders(intake.other, reports)} what is not {_members(domain)}: it became {became}.")
+        if intake.other > _MANY_OTHER * reports:
+            said.append("That is more than 5 %: --domain text holds any text, and integers:64 whole numbers.")
     return said
 
 
 def _holders(count: int, reports: int) -> str:
     """The beginning of a sentence about some people: "3 people (0.10%) hold"."""
     return f"{plural(count, 'person', 'people')} ({count / reports:.2%}) {'holds' if count == 1 else 'hold'}"
+
+
+def _domain_words(domain: Domain) -> str:
+    """What people were asked for, in words."""
+    from hubbub.model.coded_domain import CodedText
+    from hubbub.model.domain import Bytes, Categories, Integers, IPv4
+
+    if isinstance(domain, Integers):
+        return f"whole numbers below 2^{domain.bits} − 1"
+    if isinstance(domain, IPv4):
+        return "addresses of IPv4"
+    if isinstance(domain, Bytes):
+        return f"text of {domain.max_bytes} bytes"
+    if isinstance(domain, Categories):
+        return f"{plural(len(domain.names), 'name')}{' and (other)' if domain.other else ''}"
+    if isinstance(domain, CodedText):
+        return {"text-1": "text, in lower case", "words-1": "words", "hostnames-1": "host names"}[domain.normalization]
+    return "values of its own kind"
 
 
 def _members(domain: Domain) -> str:

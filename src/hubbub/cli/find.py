@@ -22,8 +22,6 @@ from hubbub.cli.common import (
     say_if_compiling,
 )
 
-DEFAULT_DOMAIN = "text"
-
 
 @command
 def find(
@@ -42,7 +40,9 @@ def find(
     ] = None,
     option: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="KEY=VALUE", help="Repeatable.")] = None,
     delta: Annotated[str | None, typer.Option(help="Default: what the mechanism needs, 0 where pure.")] = None,
-    domain: Annotated[str, typer.Option(help=DOMAINS)] = DEFAULT_DOMAIN,
+    domain: Annotated[
+        str | None, typer.Option(help=f"{DOMAINS} Default: integers:64 for whole numbers, else text.")
+    ] = None,
     person: Annotated[
         str | None, typer.Option(help="Column that names the person: one random row of each is used.")
     ] = None,
@@ -69,7 +69,7 @@ def find(
     hubbub find visits.jsonl --column country --domain words
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
     from hubbub.cli.domains import parse_domain, read_candidates
-    from hubbub.finding import plan_rehearsal
+    from hubbub.finding import default_domain, plan_rehearsal
     from hubbub.inputs.encoding import Encoder
     from hubbub.inputs.people import open_people
     from hubbub.model.question import Question
@@ -77,7 +77,8 @@ def find(
     question = Question(top, level, read_candidates(candidates, all_candidates), all_candidates, hitters_only)
     opened = open_people(file, column=column, person=person, format=file_format, delimiter=delimiter, seed=seed)
     with opened as people:
-        values, options = parse_domain(domain), parse_options(option or [])
+        values = default_domain(next(people.chunks(), [])) if domain is None else parse_domain(domain)
+        options = parse_options(option or [])
         started = time.perf_counter()
         rehearsal = plan_rehearsal(values, people.count, epsilon, delta, mechanism, options, seed)
         encoder = Encoder(values, people.missing, truth)

@@ -12,7 +12,7 @@ from hubbub.codes.bulk import encode_texts, normalize_ascii
 from hubbub.codes.kernels import byte_set, strip
 from hubbub.jit import kernel
 from hubbub.model.coded_domain import CodedText
-from hubbub.model.domain import Bytes, Integers
+from hubbub.model.domain import Bytes, Categories, Integers
 from hubbub.model.domain_base import OTHER, Domain
 
 Items = NDArray[np.uint64]
@@ -48,6 +48,15 @@ def encode_marked(domain: Domain, values: Iterable[object]) -> Marked:
     other = np.zeros(len(items), np.bool_)
     if domain.decode(fallback) == [OTHER]:
         other = (items == fallback).all(axis=1)
+    elif isinstance(domain, Categories):  # a closed list, which takes one of its names for what is not on it
+        lost: dict[object, bool] = {}
+        for place, value in enumerate(strings.values):
+            if type(value) is not str:
+                other[place] = domain.lacks(value)
+                continue
+            if value not in lost:
+                lost[value] = domain.lacks(value)
+            other[place] = lost[value]
     cut = np.zeros(len(items), np.bool_)
     if domain.cut_after is not None:
         seen: dict[object, bool] = {}
