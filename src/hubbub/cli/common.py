@@ -127,8 +127,8 @@ def counted(chunks: Iterable[list[T]], advance: Callable[[int], None]) -> Iterat
 
 
 def say_if_compiling(mechanism: str) -> None:
-    """One line on stderr if the search has to be compiled first, which takes a while, once."""
-    if mechanism != "tree":
+    """On a terminal, say in one line that the search has to be compiled first, which takes a while, once."""
+    if mechanism != "tree" or not sys.stderr.isatty():
         return
     from hubbub.mechanisms.tree.kernels_beam import are_compiled
 
