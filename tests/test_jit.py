@@ -54,7 +54,10 @@ def test_every_kernel_is_compiled_for_one_combination_of_types() -> None:
 
 def test_the_command_line_says_that_it_compiles(tmp_path: Path) -> None:
     """One line on stderr where nothing was kept on disk."""
-    code = "from hubbub.cli.common import say_if_compiling as say; say('tree'); say('jl_hh')"
+    code = (
+        "import sys; from hubbub.cli.common import say_if_compiling as say; say('tree'); "  # no terminal, no line
+        "sys.stderr.isatty = lambda: True; say('tree'); say('jl_hh')"
+    )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert done.stderr == "hubbub: compiling once, about 12 s\n"
