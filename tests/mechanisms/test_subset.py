@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.reference import naive
 from tests.reference import subset as twin
 
-from hubbub import Categories, Histogram, Integers, ParameterError, SeededWords, create_survey, mechanism_for
-from hubbub.mechanisms.subset import noise_of
+from hubbub import Categories, Histogram, Integers, ParameterError, SeededWords, create_survey, find, mechanism_for
+from hubbub.mechanisms.subset import match_chances, noise_of
 from hubbub.model.mechanism import run_protocol
 from hubbub.numeric.arrangements import add_matches, places_of
 from hubbub.testing import assert_binomial, assert_same_law, public_seed
@@ -222,3 +222,52 @@ def test_it_is_chosen_where_it_is_better(domain, epsilon: object, name: str) -> 
     if float(str(epsilon)) <= 6:
         tree = mechanism_for(create_survey("list", domain, epsilon, mechanism="tree"))
         assert mechanism_for(survey).noise_stderr(1_000) <= 1.1 * tree.noise_stderr(1_000)
+
+
+@pytest.mark.parametrize("epsilon", ["0.000001", "37", "40", "200", "1000"])
+def test_extreme_epsilons_are_answered(epsilon: str) -> None:
+    """With next to no noise counts are whole and intervals tight; with nothing but noise they say nothing."""
+    for other in (True, False):
+        answer = find(["yes"] * 90 + ["no"] * 10, epsilon, Categories(["yes", "no"], other=other), seed=1)
+        assert answer.whole_list
+        assert all(0 <= row.low <= row.high <= 100 for row in answer.hitters)
+        if float(epsilon) > 1:
+            assert [round(row.count, 6) for row in answer.hitters][:2] == [90, 10]
+            assert answer.hitters[0].ahead_of == 1 + other
+        else:
+            assert not any(row.stands_out or row.ahead_of for row in answer.hitters)
+
+
+def blocks_noise(values: int, blocks: int, epsilon: float, apart: bool) -> float:
+    """The variance per report of an absent value's count, if a device names one of some blocks of nearly equal size.
+
+    Blocks of the two sizes are counted apart or together.
+    """
+    sizes = np.bincount(np.arange(values) * blocks // values, minlength=blocks)
+    keep, other = math.exp(epsilon) / (math.exp(epsilon) + blocks - 1), 1 / (math.exp(epsilon) + blocks - 1)
+    information = 0.0
+    for kinds in [{size} for size in sizes.tolist()] if apart else [set(sizes.tolist())]:
+        of_kind = sizes[np.isin(sizes, list(kinds))]
+        named = (keep * of_kind / values + other * (1 - of_kind / values)).sum()
+        held = keep * of_kind.sum() / values / named
+        shared = (of_kind * (of_kind - 1)).sum() / (values * (values - 1))
+        absent = (keep * shared + other * (of_kind.sum() / values - shared)) / named
+        share = named / (len(of_kind) if apart else 1)
+        information += share * (held - absent) ** 2 / (absent * (1 - absent))
+    return 1 / information
+
+
+@pytest.mark.parametrize(("apart", "worst"), [(False, 1.083), (True, 1.038)])
+def test_blocks_would_cost_what_the_decision_says(apart: bool, worst: float) -> None:
+    """docs/decisions/0007: by the noise of absent values, blocks lose most with 5 values at ε = 0.5."""
+    ratios = {}
+    for values in range(2, 61):
+        best = min(blocks_noise(values, blocks, 0.5, apart) for blocks in range(2, values + 1))
+        windows = []
+        for window in range(1, values):
+            gain = window * math.expm1(0.5)
+            held, absent = match_chances(values, window, values / (gain + values))
+            windows.append(absent * (1 - absent) / (held - absent) ** 2)
+        ratios[values] = best / min(windows)
+    assert max(ratios, key=ratios.__getitem__) == 5
+    assert ratios[5] == pytest.approx(worst, abs=5e-4)

@@ -62,7 +62,7 @@ class Subset(SurveyMechanism):
         self.window = whole(parameters, "window", 1, self.size - 1)
         self.threshold = whole_text("keep_threshold", parameters["keep_threshold"])
         self._epsilon = response_epsilon(self.threshold, self.size, self.window)
-        self.held, self.absent = match_chances(self.size, self.window, self.threshold / 2.0**64)
+        self.held, self.absent = match_chances(self.size, self.window, (2**64 - self.threshold) / 2.0**64)
         self._key = derive_key(survey.public_seed, Purpose.SUBSET_PLACES)
 
     # The client's role.
@@ -180,16 +180,19 @@ class Subset(SurveyMechanism):
         return Tally(self.survey_id, histogram.people, cells)
 
 
-def match_chances(size: int, window: int, truth: float) -> tuple[float, float]:
-    """The chances that a report matches its sender's value, and another one, if `truth` is the chance to tell it."""
-    held = truth + (1 - truth) * window / size
-    return held, (held * (window - 1) + (1 - held) * window) / (size - 1)
+def match_chances(size: int, window: int, untrue: float) -> tuple[float, float]:
+    """The chances that a report matches its sender's value, and another one, if it names any window with this chance.
+
+    They come from the small chance, so that neither is rounded to 1 or 0 where ε is large.
+    """
+    missed = untrue * (size - window) / size
+    return 1 - missed, ((1 - missed) * (window - 1) + missed * window) / (size - 1)
 
 
 def noise_of(size: int, window: int, epsilon: float) -> float:
     """The variance of a count that each report adds, as a mean over all values of the list."""
     gain = window * math.expm1(min(epsilon, 200.0))
-    return mean_variance(size, *match_chances(size, window, gain / (gain + size)))
+    return mean_variance(size, *match_chances(size, window, size / (gain + size)))
 
 
 def best_window(size: int, epsilon: float) -> int:
