@@ -75,7 +75,7 @@ class TestEncoder:
         encoder = Encoder(Integers(8), missing=2)
         items = encoder.encode(["13.0", "13", 13, "2.5", "300.0", "x", "1e2"])
         assert Integers(8).decode(items) == [13, 13, 13, "(other)", "(other)", "(other)", 100]
-        assert encoder.intake == Intake(missing=2, cut=0, other=3)
+        assert encoder.intake == Intake(missing=2, cut=0, other=3, better_domain="text", better_share=1.0)
 
     def test_texts_stay_texts(self):
         """In a domain of texts 13.0 is the text that it is."""

@@ -121,14 +121,20 @@ class TestText:
         """Bytes that are not UTF-8 become U+FFFD, and the lines around them stay whole."""
         assert read(make("x.txt", b"a\xff\n\xe2\x82\nb\n")) == ["a\ufffd", "\ufffd", "b"]
 
-    @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
+    @pytest.mark.parametrize("mark", ["\ufeff", ""])
+    @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
     @pytest.mark.parametrize("name", ["x.txt", "x.csv", "x.jsonl", "x.txt.gz"])
-    def test_utf_16_is_called_by_its_name(self, make, name, encoding):
+    def test_utf_16_is_called_by_its_name(self, make, name, encoding, mark):
         """What a spreadsheet saves as "Unicode text" is refused with what to do, and not taken for garbage."""
-        data = ("\ufeff" * (encoding == "utf-16-be") + f"site,country\n{PRIVATE},de\n").encode(encoding)
+        data = f"{mark}site,country\n{PRIVATE},de\n".encode(encoding)
         said = refusal(make(name, gzip.compress(data) if name.endswith(".gz") else data))
         assert "a text file must be UTF-8, got UTF-16 in" in said
         assert said.endswith("save it as UTF-8")
+
+    @pytest.mark.parametrize("text", ["a\0b\0", "\0\0\0\0\0\0\0\0\0\0", "tea\0\0\0\0\0", "a\0b\0c\0d\0e\0fg"])
+    def test_zero_bytes_alone_are_not_utf_16(self, make, text):
+        """A value may hold zero bytes: only a file with one in every pair of bytes is refused."""
+        assert read(make("x.txt", f"{text}\n")) == [text]
 
     def test_the_byte_order_mark_is_dropped(self, make):
         """One mark at the start of the file is no part of the first value."""
@@ -403,11 +409,14 @@ class TestPerson:
             expected = read(make("x.csv", self.TABLE), column="word", person="id", seed=seed)
             assert read(path, column="word", person="id", seed=seed) == expected
 
-    def test_rows_of_nobody_are_one_person(self, make, tmp_path):
-        """Rows without a person together count once, so that nobody is reported twice."""
-        assert len(read(make("x.csv", "word,id\na,1\nb\nc,\nd\n"), column="word", person="id")) == 2
+    def test_rows_of_nobody_are_skipped_and_counted(self, make, tmp_path):
+        """Nobody can say whose they are; they are missing, with one value of each person and with several."""
+        table = make("x.csv", "word,id\na,1\nb\nc,\nd\n")
         path = parquet(tmp_path / "x.parquet", word=list("abcd"), id=[1, None, None, 2])
-        assert len(read(path, column="word", person="id")) == 3
+        for several in (False, True):
+            options = {"column": "word", "person": "id", "all_values": several}
+            assert (read(table, **options), missing(table, **options)) == (["a"], 3)
+            assert (read(path, **options), missing(path, **options)) == (["a", "d"], 2)
 
     def test_only_rows_with_a_value_are_chosen(self, make):
         """A person with a value in one row is one with that value, and a person without any is nobody."""

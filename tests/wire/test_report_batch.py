@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hubbub import Integers, SeededWords, create_survey, mechanism_for
+from hubbub import Integers, SeededRandomWords, create_survey, mechanism_for
 from hubbub.errors import BadLength, BadVersion, HubbubError, LeftOverBytes, SurveyMismatch
 from hubbub.mechanisms.channels import OneBitChannel
 from hubbub.wire.report_batch import encode_batch, parse_batch
@@ -18,13 +18,13 @@ REPORT = np.array([((0x0706050403020100, 0x0F0E0D0C0B0A0908), 1)], LAYOUT)
 BATCH = bytes.fromhex(
     "01"  # version
     "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"  # survey id
-    "000102030405060708090a0b0c0d0e0f"  # report: id, two little-endian words
+    "000102030405060708090a0b0c0d0e0f"  # report: id, two little-endian random words
     "01"  # report: the randomised bit
 )
 TREE_SURVEY = create_survey("fuzz", Integers(16), 2, public_seed=bytes(32))
 TREE = mechanism_for(TREE_SURVEY)
 MANY = encode_batch(
-    TREE_SURVEY.survey_id, TREE.randomize(TREE_SURVEY.domain.encode(range(8)), SeededWords(1).draw(8, 4))
+    TREE_SURVEY.survey_id, TREE.randomize(TREE_SURVEY.domain.encode(range(8)), SeededRandomWords(1).draw(8, 4))
 )
 
 

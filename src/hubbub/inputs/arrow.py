@@ -5,7 +5,78 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hubbub.inputs.plain import present
+from hubbub.numeric.packed import PackedNumbers, PackedTexts
+
+
+class ArrowTexts(PackedTexts):
+    """Texts of Arrow, whose library finds the different ones in loops of its own."""
+
+    def distinct(self) -> tuple[list[str], NDArray[np.int64]]:
+        """The different texts, and for each text which of them it is."""
+        import pyarrow as pa
+
+        buffers = [None, pa.py_buffer(np.ascontiguousarray(self.offsets)), pa.py_buffer(self.data)]
+        found = pa.Array.from_buffers(pa.large_string(), len(self), buffers).dictionary_encode()
+        return found.dictionary.to_pylist(), found.indices.to_numpy().astype(np.int64)
+
+
+def packed_values(column: Any) -> tuple[PackedTexts | PackedNumbers, int] | None:
+    """The values that are not missing, as they lie in memory, and how many are missing; None for other types.
+
+    Texts, also those of a dictionary, whole numbers, and floats if all of them are whole. `column` is what pyarrow can
+    make an array of without Python objects: its own arrays, and columns of pandas and polars.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    array = column if isinstance(column, pa.Array | pa.ChunkedArray) else _array_of(column)
+    if array is None:
+        return None
+    of, everybody = array.type, len(array)
+    kind = of.value_type if pa.types.is_dictionary(of) else of
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        texts = array.cast(pa.large_string()).drop_null()
+        texts = texts.filter(pc.greater(pc.binary_length(texts), 0))
+        return _texts(texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts), everybody - len(texts)
+    if pa.types.is_floating(of):
+        array = array.drop_null()
+        array = array.filter(pc.invert(pc.is_nan(array)))
+        floats = array.to_numpy()
+        if len(floats) and not (np.all(floats == np.floor(floats)) and np.abs(floats).max() < 2.0**63):
+            return None
+        return PackedNumbers(floats.astype(np.int64)), everybody - len(array)
+    if pa.types.is_integer(of):
+        array = array.drop_null()
+        return PackedNumbers(array.to_numpy()), everybody - len(array)
+    return None
+
+
+def _array_of(column: Any) -> Any:
+    """A column of pandas or polars as Arrow has it; None where that would go through Python objects."""
+    import pyarrow as pa
+
+    library = type(column).__module__.partition(".")[0]
+    if library == "polars":
+        return column.to_arrow()
+    if library == "pandas" and getattr(column.dtype, "kind", "O") in "iuf":
+        return pa.array(column, from_pandas=True)
+    if library == "pandas" and str(getattr(column.dtype, "storage", "")).startswith("pyarrow"):
+        return pa.array(column, from_pandas=True)
+    if library == "pandas" and hasattr(column.dtype, "pyarrow_dtype"):
+        return pa.array(column, from_pandas=True)
+    return None
+
+
+def _texts(array: Any) -> ArrowTexts:
+    """The bytes and offsets of an array of large strings without nulls; shared, not copied."""
+    _, offsets, data = array.buffers()
+    ends = np.frombuffer(offsets, np.int64) if offsets is not None and offsets.size else np.zeros(1, np.int64)
+    raw = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+    return ArrowTexts(raw, ends[array.offset : array.offset + len(array) + 1])
 
 
 def arrow_values(column: Any) -> list[object]:

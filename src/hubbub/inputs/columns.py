@@ -1,32 +1,42 @@
 """People's values from a column of Python: a list, an iterator, an array, or a Series of pandas, polars or Arrow.
 
-None of these libraries is imported here: a column is recognised by its methods.
+None of these libraries is imported here: a column is recognised by its methods, or by the library of its type.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hubbub.errors import InputError
-from hubbub.inputs.plain import Value, present
+from hubbub.inputs.plain import Value, plain, present
+from hubbub.numeric.packed import PackedNumbers
 
 
 class Column(NamedTuple):
-    """The values that are not missing, and how many are."""
+    """The values that are not missing, packed where their library has them so, and how many are missing."""
 
-    values: list[Value]
+    values: Sequence[Value]
     missing: int
 
 
 def read_column(values: Any) -> Column:
     """One value of each person, by the rules of `plain`; InputError for what is not a column of values."""
     _check_column(values)
+    if (packed := _packed(values)) is not None:
+        return packed
     everybody = _listed(values)
     held = present(everybody)
     return Column(held, len(everybody) - len(held))
+
+
+def read_rows(values: Any) -> list[Value | None]:
+    """Every row of a column, None where the value is missing."""
+    _check_column(values)
+    return [plain(value) for value in _listed(values)]
 
 
 def _check_column(values: Any) -> None:
@@ -49,6 +59,20 @@ def _check_column(values: Any) -> None:
     else:
         return
     raise InputError(f"values must be a list of values, one of each person, got {type(values).__name__}: {hint}")
+
+
+def _packed(values: Any) -> Column | None:
+    """A column of numbers or texts without a Python object for each; None for any other."""
+    if isinstance(values, np.ndarray):
+        # A masked array, which has missing values of its own, is another type.
+        return Column(PackedNumbers(values), 0) if type(values) is np.ndarray and values.dtype.kind in "iu" else None
+    library = type(values).__module__.partition(".")[0]
+    if library not in ("pandas", "polars", "pyarrow") or find_spec("pyarrow") is None:
+        return None
+    from hubbub.inputs.arrow import packed_values
+
+    packed = packed_values(values)
+    return None if packed is None else Column(*packed)
 
 
 def _listed(values: Any) -> list[object]:

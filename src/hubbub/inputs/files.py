@@ -19,6 +19,7 @@ Key = int | str | None
 """How a format identifies one of its columns."""
 
 _PART = 1 << 16  # bytes read at once
+_HEAD, _PAIRS = 64, 8  # bytes that tell UTF-16, and the fewest that do without its mark
 _SHOWN, _LONGEST = 8, 40  # how many names a message lists, and how much of each
 _NAME = re.compile(r"(?=.*[^\W\d_])\w[\w .:/()#%-]{0,39}")
 
@@ -114,13 +115,12 @@ class PeopleFile(ABC):
 
     @contextmanager
     def unmarked(self) -> Iterator[BinaryIO]:
-        """Open a text file after its byte order mark, if it has one; that of UTF-16 is refused."""
+        """Open a text file after its byte order mark, if it has one; UTF-16 is refused, with its mark or without."""
         with self.open() as raw:
-            head = raw.read(3)
-            if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+            head = raw.read(_HEAD)
+            if _looks_like_utf_16(head):
                 raise InputError(f"a text file must be UTF-8, got UTF-16 in {self.name!r}: save it as UTF-8")
-            if head != b"\xef\xbb\xbf":
-                raw.seek(0)
+            raw.seek(3 if head.startswith(b"\xef\xbb\xbf") else 0)
             yield raw
 
     def blocks(self) -> Iterator[list[str]]:
@@ -138,6 +138,16 @@ class PeopleFile(ABC):
                     parts = []
                 parts.append(rest)
             yield _lines(b"".join(parts))
+
+
+def _looks_like_utf_16(head: bytes) -> bool:
+    """Whether a file begins with the mark of UTF-16, or with ASCII characters of two bytes each."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return True
+    halves = head[::2], head[1::2]
+    return len(head) >= _PAIRS and any(
+        not zeros.strip(b"\0") and 0 not in text for zeros, text in (halves, halves[::-1])
+    )
 
 
 def _lines(block: bytes) -> list[str]:

@@ -7,8 +7,8 @@
 
 Text is UTF-8 (what is not becomes U+FFFD) and may be gzipped. Each row is one person. Rows without a value are counted
 and skipped. With a person column each person counts once: one of their rows with a value is chosen at random, because
-two reports of one person would cost twice the epsilon. Rows whose person is missing are taken for rows of one person:
-some are lost, and nobody's loss is larger than stated.
+two reports of one person would cost twice the epsilon. Rows without a person are skipped and
+counted like those without a value: nobody can say whose they are.
 
 No message holds a value: errors are raised ``from None`` where the original could quote one.
 """
@@ -33,6 +33,7 @@ from hubbub.inputs.files import Key, Lines, PeopleFile, input_errors
 from hubbub.inputs.json_lines import JsonLines
 from hubbub.inputs.parquet import ParquetFile
 from hubbub.inputs.plain import Value
+from hubbub.inputs.slots import Owners, is_nobody, number_owners
 
 FORMATS: Final = ("lines", "csv", "jsonl", "parquet")
 
@@ -49,6 +50,8 @@ class People:
         People who hold a value.
     missing : int
         Rows without a value.
+    owners : Owners or None
+        Where everybody may have several values: whose each of them is. Then `count` has those without any, too.
     """
 
     count: int
@@ -57,18 +60,23 @@ class People:
     _column: Key = field(repr=False)
     _rows: array[int] | None = field(repr=False)  # the chosen ones in order; None takes every row that holds a value
     _resources: ExitStack = field(repr=False)
+    owners: Owners | None = field(default=None, repr=False)
 
     def chunks(self, size: int = 65_536) -> Iterator[list[Value]]:
-        """Yield the values in order, each person once, in lists of at most ``size``. Every call yields the same."""
+        """Yield the values in order, in lists of at most ``size``. Every call yields the same.
+
+        Each person once, or, where there are `owners`, every value of each.
+        """
         given = 0
+        wanted = self.count if self.owners is None else len(self.owners.of_row)
         with closing(self._file.values(self._column)) as rows:
             chosen = rows if self._rows is None else _pick(rows, self._rows)
             # A file that grows while it is read must not give more people than were counted.
-            values = islice((value for value in chosen if value is not None), self.count)
+            values = islice((value for value in chosen if value is not None), wanted)
             while chunk := list(islice(values, size)):
                 given += len(chunk)
                 yield chunk
-        if given < self.count:
+        if given < wanted:
             raise self._file.changed()
 
     def __enter__(self) -> People:
@@ -87,6 +95,7 @@ def open_people(
     delimiter: str | None = None,
     stdin: BinaryIO | None = None,
     seed: int | None = None,
+    all_values: bool = False,
 ) -> People:
     """Open a file of people's values and count the people.
 
@@ -105,7 +114,11 @@ def open_people(
         Read for "-" instead of the standard input of the process.
     seed : int, optional
         Makes the choice among a person's rows repeatable, for rehearsals.
+    all_values : bool
+        Take all values of each person, with their `owners`, instead of one; needs `person`.
     """
+    if all_values and person is None:
+        raise ParameterError("several values of a person must come with the column that names the person, got none")
     if format is not None and format not in FORMATS:
         raise ParameterError(f"format must be one of {', '.join(FORMATS)}, got format={format!r}")
     separator = None if delimiter is None else parse_delimiter(delimiter)
@@ -114,21 +127,27 @@ def open_people(
         wanted = tuple(name for name in (column, person) if name is not None)
         file = _open_file(path, stdin, resources, format, separator, wanted)
         value_column = file.find(column, "column")
+        rows: array[int] | None = None
+        owners: Owners | None = None
         if person is None:
-            rows = None
             count, missing = file.count(value_column)
         else:
             persons = file.values(file.find(person, "person column"))
-            rows, missing = _choose(zip(persons, file.values(value_column), strict=False), seed)
-            count = len(rows)
-        if count == 0:
+            pairs = zip(persons, file.values(value_column), strict=False)
+            if all_values:
+                owners = number_owners(pairs)
+                count, missing, rows = owners.people, owners.missing, owners.rows
+            else:
+                rows, missing = choose_rows(pairs, seed)
+                count = len(rows)
+        if count == 0 or (owners is not None and not len(owners.of_row)):
             empty = f" and {missing} without a value" if missing else ""
             raise InputError(f"the file must hold at least one person, got 0{empty} in {path!r}")
-        return People(count, missing, file, value_column, rows, resources.pop_all())
+        return People(count, missing, file, value_column, rows, resources.pop_all(), owners)
 
 
-def _choose(rows: Iterable[tuple[object, object]], seed: int | None) -> tuple[array[int], int]:
-    """The chosen row of each person, in order of rows, and how many rows have no value.
+def choose_rows(rows: Iterable[tuple[object, object]], seed: int | None) -> tuple[array[int], int]:
+    """The chosen row of each person, in order of rows, and how many rows have no value or no person.
 
     A person's row is drawn uniformly among their rows with a value.
     """
@@ -137,7 +156,7 @@ def _choose(rows: Iterable[tuple[object, object]], seed: int | None) -> tuple[ar
     seen, chosen = array("q"), array("q")
     missing = 0
     for row, (person, value) in enumerate(rows):
-        if value is None:
+        if value is None or is_nobody(person):
             missing += 1
             continue
         slot = slots.setdefault(person, len(seen))

@@ -6,16 +6,31 @@ version ‖ width ‖ survey id (32) ‖ count (8) ‖ cells of `width` bytes ea
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from hubbub.errors import BadLength, BadVersion, LeftOverBytes, SurveyMismatch, WireError
+from hubbub.errors import (
+    BadLength,
+    BadVersion,
+    InputError,
+    LeftOverBytes,
+    ParameterError,
+    SurveyMismatch,
+    WireError,
+)
+from hubbub.mechanisms.registry import mechanism_for
+from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
+from hubbub.wire.atomic import PathLike, write_whole
 
 TALLY_VERSION: Final = 1
 _HEADER_BYTES: Final = 2 + 32 + 8
 _CHECKSUM_BYTES: Final = 32
+LARGEST_OVERHEAD: Final = _HEADER_BYTES + _CHECKSUM_BYTES
+"""Bytes of a tally beside its cells, of which each has 8 bytes at most."""
 _WIDTHS: Final = (1, 2, 4, 8)
 
 
@@ -55,3 +70,61 @@ def parse_tally(data: bytes, survey_id: bytes, cells_shape: tuple[int, ...]) -> 
         )
     cells = np.frombuffer(body, f"<i{width}", offset=_HEADER_BYTES).astype(np.int64).reshape(cells_shape)
     return Tally(survey_id, int.from_bytes(body[34:_HEADER_BYTES], "little"), cells)
+
+
+def read_tally(path: PathLike, survey: Survey | None = None) -> Tally:
+    """The tally in a file, checked to the last bit.
+
+    Parameters
+    ----------
+    path : path
+        What `write_tally`, `hubbub tally` or a collector wrote.
+    survey : Survey, optional
+        The survey that it must be of. Without it the cells come in one row, as they are in the file.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or is not a whole tally. The message names it.
+    SurveyMismatch
+        It is of another survey.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"the tally must be readable, got {str(path)!r} ({(error.strerror or '').lower()})") from None
+    return parse_named_tally(data, str(path), survey)
+
+
+def parse_named_tally(data: bytes, name: str, survey: Survey | None = None) -> Tally:
+    """The tally in the bytes of a file, as `read_tally` has it; `name` is what messages call the file."""
+    try:
+        if survey is not None:
+            return parse_tally(data, survey.survey_id, mechanism_for(survey).cells_shape)
+        width = data[1] if len(data) > 1 and data[1] in _WIDTHS else 1
+        cells = max(0, len(data) - _HEADER_BYTES - _CHECKSUM_BYTES) // width
+        return parse_tally(data, data[2:34], (cells,))
+    except SurveyMismatch as error:
+        raise SurveyMismatch(f"{name!r}: {error}") from None
+    except WireError as error:
+        raise InputError(f"{name!r} is not a whole tally: {error}") from None
+
+
+def write_tally(path: PathLike, tally: Tally) -> None:
+    """Write a tally to a file, all of it or nothing."""
+    write_whole(path, encode_tally(tally))
+
+
+def merge(tallies: Iterable[Tally]) -> Tally:
+    """The sum of tallies of one survey. The order does not matter: the sum is exact.
+
+    >>> from hubbub import Tally, merge
+    >>> one = Tally(bytes(32), 1, np.array([1, 0]))
+    >>> merge([one, one, one]).cells.tolist()
+    [3, 0]
+    """
+    parts = iter(tallies)
+    first = next(parts, None)
+    if first is None:
+        raise ParameterError("tallies to merge must be at least one, got none")
+    return sum(parts, start=first)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from hubbub import (
+    InputError,
     Integers,
     ParameterError,
-    SeededWords,
+    SeededRandomWords,
     SurveyMismatch,
     Tally,
     create_survey,
@@ -24,7 +25,7 @@ from hubbub.wire.tally_file import encode_tally
 SURVEY = create_survey("tallying", Integers(8), 1, mechanism="jl", public_seed=bytes(32))
 JL = mechanism_for(SURVEY)
 ITEMS = SURVEY.domain.encode([7, 7, 9, 1, 2, 7])
-WORDS = SeededWords(1).draw(6, JL.words_per_report)
+WORDS = SeededRandomWords(1).draw(6, JL.random_words_per_report)
 REPORTS = JL.randomize(ITEMS, WORDS)
 WHOLE = run_protocol(JL, ITEMS, WORDS, SURVEY.survey_id)
 
@@ -72,7 +73,7 @@ def test_what_no_device_sends_is_left_out() -> None:
         (encode_batch(bytes(32), REPORTS), SurveyMismatch),
         (5, ParameterError),
         (None, ParameterError),
-        ("text", ParameterError),
+        ("text", InputError),
         (np.zeros(3), ParameterError),
     ],
 )
@@ -80,6 +81,13 @@ def test_what_is_not_reports_is_refused(sent: object, error: type[Exception]) ->
     """A damaged batch, one of another survey, and other things: one of our errors, and no tally."""
     with pytest.raises(error):
         tally_reports(SURVEY, sent)
+
+
+def test_each_id_counts_once() -> None:
+    """A report that comes again is not added again, unless ids are said to differ."""
+    again = [batch(REPORTS), REPORTS[2:4], batch(REPORTS[:3])]
+    assert tally_reports(SURVEY, again) == WHOLE
+    assert tally_reports(SURVEY, again, assume_unique=True).count == 11
 
 
 def test_a_tally_travels() -> None:

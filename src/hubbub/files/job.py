@@ -1,0 +1,211 @@
+"""A job: files of reports become a tally, each id counted once, in memory that does not grow with the reports.
+
+First every report that is valid is written to disk, into one of many partitions by its id. Then the partitions are
+counted one by one. Where ids are known to differ, row groups are counted as they are. See docs/scaling.md.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from hubbub.errors import ParameterError
+from hubbub.files.processes import run_chunks
+from hubbub.files.report_file import list_files
+from hubbub.files.spill import Spill
+from hubbub.files.tallied import Counts, Tallied
+from hubbub.files.units import CountPartition, CountReports, SpillReports, partition_bits, plan_units
+from hubbub.files.work_folder import State, WorkFolder
+from hubbub.model.survey import Survey
+from hubbub.model.tally import Cells, Tally
+
+BLOCK_BYTES: Final = 32 << 20
+SAVE_SECONDS: Final = 10.0
+
+Advance = Callable[[int], object]
+"""Is called with the number of rows that were done since the last call."""
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """Adds up units: into `cells`, where they are given; else, in a worker process, into cells that it returns."""
+
+    count: Callable[[int, Cells], tuple[int, Counts]]
+    cells_shape: tuple[int, ...]
+    cells: Cells | None
+
+    def __call__(self, units: list[int]) -> tuple[Cells | None, int, Counts]:
+        cells = np.zeros(self.cells_shape, np.int64) if self.cells is None else self.cells
+        added, counts = 0, Counts()
+        for unit in units:
+            more, counted = self.count(unit, cells)
+            added, counts = added + more, counts + counted
+        return (cells if self.cells is None else None), added, counts
+
+
+@dataclass(frozen=True)
+class _SpillAll:
+    """Spills units; what a worker process is given."""
+
+    spill: SpillReports
+
+    def __call__(self, units: list[int]) -> None:
+        for unit in units:
+            self.spill(unit)
+
+
+class TallyJob:
+    """The tally of files of reports. Opening it reads the footers of all files.
+
+    Parameters
+    ----------
+    survey : Survey
+        What the reports answer.
+    sources : iterable of paths
+        Files, or folders of `*.parquet`.
+    assume_unique : bool
+        Do not compare ids: they are known to differ.
+    jobs : int
+        Processes. The tally does not depend on it.
+    skip_bad : bool
+        Count and skip damaged row groups and files, instead of refusing them.
+    work : str, optional
+        A folder for what is under way; a job that was killed goes on from it. It needs room for all reports, unless
+        `assume_unique`. Without it a temporary one is used, and a killed job starts anew.
+    block_bytes : int
+        Bytes of reports that a process holds at once; it needs about four times as much, and the cells of the tally.
+    save_seconds : float
+        Seconds between two notes of what was counted.
+
+    Attributes
+    ----------
+    steps : int
+        Rows to go through, those counted twice that are read and then counted.
+    """
+
+    def __init__(
+        self,
+        survey: Survey,
+        sources: Iterable[str | os.PathLike[str]],
+        *,
+        assume_unique: bool = False,
+        jobs: int = 1,
+        skip_bad: bool = False,
+        work: str | None = None,
+        block_bytes: int = BLOCK_BYTES,
+        save_seconds: float = SAVE_SECONDS,
+    ) -> None:
+        if not isinstance(jobs, int) or jobs < 1:
+            raise ParameterError(f"jobs must be a whole number of at least 1, got jobs={jobs!r}")
+        self._files = list_files(sources)
+        self._reading, self._skipped, self._rows = plan_units(survey, self._files, skip_bad, block_bytes)
+        self._unique, self._jobs, self._work = assume_unique, jobs, work
+        self._block_bytes, self._save_seconds = block_bytes, save_seconds
+        self.steps = sum(self._rows) * (1 if assume_unique else 2)
+
+    def run(self, advance: Advance = lambda _: None, keep: Callable[[Tallied], object] = lambda _: None) -> Tallied:
+        """Do the job, or what is left of it.
+
+        Parameters
+        ----------
+        advance : callable
+            Is called with the number of rows that were done since the last call.
+        keep : callable
+            Is called with the result before the work folder is removed. If it fails, or is killed, the folder stays.
+
+        Raises
+        ------
+        InputError
+            A row group is damaged, or the work folder is of another job. Nothing is counted then.
+        """
+        with ExitStack() as stack:
+            path = self._work or stack.enter_context(tempfile.TemporaryDirectory(prefix="hubbub-"))
+            folder = stack.enter_context(WorkFolder(path, self._description()))
+            tallied = self._count_all(folder, advance) if self._unique else self._count_distinct(folder, advance)
+            keep(tallied)
+            folder.remove()
+        return tallied
+
+    def _description(self) -> dict[str, Any]:
+        """What must not change between two runs of the job."""
+        return {
+            "survey": self._reading.survey_id.hex(),
+            "files": [_stamp(path) for path in self._files],
+            "assume_unique": self._unique,
+            "skip_bad": self._reading.skip_bad,
+            "block_bytes": self._block_bytes,
+        }
+
+    def _count_all(self, folder: WorkFolder, advance: Advance) -> Tallied:
+        """Count all row groups."""
+        state = self._count(folder, CountReports(self._reading), self._rows, advance)
+        return Tallied(state.tally, state.counts + self._skipped)
+
+    def _count_distinct(self, folder: WorkFolder, advance: Advance) -> Tallied:
+        """Spill all row groups, then count the partitions."""
+        reading, size = self._reading, self._reading.mechanism.report_dtype.itemsize
+        bits = partition_bits(sum(self._rows), size, self._block_bytes)
+        spill = Spill(folder.path, size, bits, folder.key, self._block_bytes)
+        left = [unit for unit in range(len(self._rows)) if not spill.is_done(unit)]
+        advance(sum(self._rows) - sum(self._rows[unit] for unit in left))
+        for units, _ in run_chunks(_SpillAll(SpillReports(reading, spill)), left, min(self._jobs, len(left))):
+            advance(sum(self._rows[unit] for unit in units))
+        partitions = np.diff(np.linspace(0, sum(self._rows), (1 << bits) + 1).astype(int)).tolist()
+        state = self._count(folder, CountPartition(reading, spill), partitions, advance)
+        read = sum((spill.counts(unit) for unit in range(len(self._rows))), start=Counts())
+        return Tallied(state.tally, state.counts + read + self._skipped)
+
+    def _count(
+        self,
+        folder: WorkFolder,
+        count: CountReports | CountPartition,
+        rows: list[int],
+        advance: Advance,
+    ) -> State:
+        """Add up all units that are not yet done; note from time to time what is."""
+        shape = self._reading.mechanism.cells_shape
+        state = folder.load(self._reading.survey_id, shape)
+        cells, added, counts = state.tally.cells, state.tally.count, state.counts
+        done, saved = state.done, time.monotonic()
+        left = [unit for unit in range(len(rows)) if unit not in done]
+        advance(sum(rows[unit] for unit in done))
+        jobs = min(self._jobs, len(left))
+        work = _Chunk(count, shape, cells if jobs <= 1 else None)
+        for units, (sums, more, counted) in run_chunks(work, left, jobs):
+            if sums is not None:
+                cells += sums
+            added, counts = added + more, counts + counted
+            done.update(units)
+            state = State(done, counts, Tally(self._reading.survey_id, added, cells))
+            if self._work is not None and time.monotonic() - saved >= self._save_seconds:
+                folder.save(state)
+                saved = time.monotonic()
+            advance(sum(rows[unit] for unit in units))
+        return state
+
+
+def _stamp(path: str) -> list[str | int]:
+    """What a file is known by: another content has another size or time."""
+    status = os.stat(path)
+    return [os.path.realpath(path), status.st_size, status.st_mtime_ns]
+
+
+def tally_files(
+    survey: Survey,
+    sources: Iterable[str | os.PathLike[str]] | str | os.PathLike[str],
+    *,
+    assume_unique: bool = False,
+    jobs: int = 1,
+    skip_bad: bool = False,
+    work: str | None = None,
+) -> Tallied:
+    """The tally of files of reports, and the counts of what is not in it. The parameters are those of `TallyJob`."""
+    given = [sources] if isinstance(sources, str | os.PathLike) else sources
+    return TallyJob(survey, given, assume_unique=assume_unique, jobs=jobs, skip_bad=skip_bad, work=work).run()

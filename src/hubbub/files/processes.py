@@ -1,0 +1,72 @@
+"""Units of work in this process, or in several: always by the same function, so with the same result."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, TypeVar
+
+from hubbub.errors import HubbubError
+
+R = TypeVar("R")
+_AT_ONCE = 64  # units that one process does before it says so
+_work: Any = None  # in a worker process: its function
+
+
+def run_chunks(work: Callable[[list[int]], R], units: Sequence[int], jobs: int) -> Iterator[tuple[list[int], R]]:
+    """Yield the units and the result of `work` for chunks of units, as they are done.
+
+    With one job, work is done here, when the next result is asked for. With several, the function goes to processes of
+    its own, which end when this one does, however it ends. At most two chunks for each job are under way.
+    """
+    if jobs <= 1:
+        for unit in units:
+            yield [unit], work([unit])
+        return
+    size = min(_AT_ONCE, max(1, -(-len(units) // (4 * jobs))))
+    chunks = iter([list(units[start : start + size]) for start in range(0, len(units), size)])
+    context = multiprocessing.get_context("spawn")
+    over = context.Event()
+    pool = ProcessPoolExecutor(jobs, context, _start, (work, os.getpid(), over))
+    running: dict[Future[R], list[int]] = {}
+    try:
+        while True:
+            while len(running) < 2 * jobs and (chunk := next(chunks, None)) is not None:
+                running[pool.submit(_run, chunk)] = chunk
+            if not running:
+                break
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield running.pop(future), future.result()
+    except BrokenProcessPool:
+        raise HubbubError(
+            "a process of this job was ended by the system, perhaps for want of memory; run the job again to go on"
+        ) from None
+    finally:
+        if running:  # something failed, or the caller has seen enough
+            over.set()
+        pool.shutdown(cancel_futures=True)
+
+
+def _start(work: Any, parent: int, over: Any) -> None:
+    """Get a worker process ready. It ends when it is told to, or when it has lost its parent."""
+    global _work
+    _work = work
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, too, which then ends this process
+
+    def watch() -> None:
+        while os.getppid() == parent and not over.wait(0.5):
+            pass
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _run(chunk: list[int]) -> Any:
+    """Do some units in a worker process."""
+    return _work(chunk)

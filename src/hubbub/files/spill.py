@@ -1,0 +1,117 @@
+"""Records on disk, by partition: each id is in one partition, so that partitions can be counted one by one.
+
+What one unit of work wrote is one file of blocks, the records of a block sorted by partition, and an index beside it.
+The index is written last: where it is, the unit is done.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple, dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hubbub.errors import InputError
+from hubbub.files.counting import blocks
+from hubbub.files.tallied import Counts
+from hubbub.numeric.distinct import Records, partition
+from hubbub.wire.atomic import place_whole
+
+_WINDOW: Final = 64  # partitions of which it is known at once where their records are
+
+Pieces = list[tuple[int, NDArray[np.int64]]]
+"""For each block of each unit: the unit, and where some partitions start, in records from the start of the file."""
+
+
+@dataclass(frozen=True)
+class Spill:
+    """A folder of records by partition.
+
+    Attributes
+    ----------
+    folder : str
+        Where the files are.
+    record_bytes : int
+        The size of a record.
+    bits : int
+        There are 2^bits partitions.
+    key : uint64 array
+        The secret of this run, by which ids are spread.
+    block_bytes : int
+        Bytes of records that are held in memory at once.
+    """
+
+    folder: str
+    record_bytes: int
+    bits: int
+    key: NDArray[np.uint64]
+    block_bytes: int
+    _known: dict[int, Pieces] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def is_done(self, unit: int) -> bool:
+        """Whether everything of a unit is written."""
+        return os.path.exists(self._path(unit, "index"))
+
+    def write(self, unit: int, parts: Iterable[Records], counts: list[Counts]) -> None:
+        """Write the records of a unit, and then its index, which makes it count.
+
+        `counts[0]` is what was counted when the last part has come.
+        """
+        ends: list[NDArray[np.int64]] = []
+
+        def write(path: str) -> None:
+            first = 0
+            with open(path, "wb") as file:
+                for block in blocks(parts, self.block_bytes):
+                    records, where = partition(block, self.key, self.bits)
+                    ends.append(where + first)
+                    file.write(records.data)
+                    first += len(records)
+
+        place_whole(self._path(unit, "records"), write)
+        table = np.concatenate([np.array(astuple(counts[0])), *ends]).astype("<i8")
+        place_whole(self._path(unit, "index"), table.tofile)
+
+    def counts(self, unit: int) -> Counts:
+        """What was counted in a unit that is done."""
+        data = self._read_at(self._path(unit, "index"), 0, 8 * len(Counts.names()))
+        return Counts(*np.frombuffer(data, "<i8").tolist())
+
+    def read(self, place: int, units: int) -> Iterator[Records]:
+        """Yield all records of one partition, where there are `units` units."""
+        window = place // _WINDOW
+        if window not in self._known:
+            self._known.clear()
+            self._known[window] = self._pieces(window * _WINDOW, units)
+        at, size = place % _WINDOW, self.record_bytes
+        for unit, starts in self._known[window]:
+            count = int(starts[at + 1] - starts[at])
+            if count:
+                data = self._read_at(self._path(unit, "records"), int(starts[at]) * size, count * size)
+                yield np.frombuffer(data, np.uint8).reshape(count, size)
+
+    def _pieces(self, first: int, units: int) -> Pieces:
+        """Where the partitions from `first` on are, as many as a window has."""
+        head, row = len(Counts.names()), (1 << self.bits) + 1
+        many = min(_WINDOW + 1, row - first)
+        pieces: Pieces = []
+        for unit in range(units):
+            path = self._path(unit, "index")
+            for block in range((os.path.getsize(path) // 8 - head) // row):
+                data = self._read_at(path, 8 * (head + block * row + first), 8 * many)
+                pieces.append((unit, np.frombuffer(data, "<i8")))
+        return pieces
+
+    def _read_at(self, path: str, start: int, size: int) -> bytes:
+        with open(path, "rb") as file:
+            file.seek(start)
+            data = file.read(size)
+        if len(data) < size:
+            raise InputError(f"the work folder must be whole, got {path!r} cut short")
+        return data
+
+    def _path(self, unit: int, kind: str) -> str:
+        return os.path.join(self.folder, f"unit-{unit:06d}.{kind}")

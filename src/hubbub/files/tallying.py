@@ -1,0 +1,111 @@
+"""From what devices sent, in any form, to the tally of a survey."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import numpy as np
+
+from hubbub.errors import ParameterError
+from hubbub.files.counting import add_all, add_distinct, blocks, validate
+from hubbub.files.job import BLOCK_BYTES
+from hubbub.files.report_file import ReportFile, list_files, records_of
+from hubbub.files.spill import Spill
+from hubbub.files.tallied import Counts
+from hubbub.mechanisms.registry import mechanism_for
+from hubbub.mechanisms.survey_mechanism import SurveyMechanism
+from hubbub.model.mechanism import Reports
+from hubbub.model.survey import Survey
+from hubbub.model.tally import Cells, Tally
+from hubbub.numeric.distinct import Records, draw_key
+from hubbub.wire.report_batch import parse_batch
+
+Sent = bytes | Reports | str | os.PathLike[str]
+"""Some reports: a batch as it came over the wire, an array of the mechanism's `report_dtype`, or the path of a Parquet
+file or of a folder of them."""
+
+_BITS: Final = 8  # of the number of a partition, where it is not known how much is to come
+
+
+def tally_reports(survey: Survey, source: Sent | Iterable[Sent], *, assume_unique: bool = False) -> Tally:
+    """Check reports to a survey and add them up, each id once.
+
+    Reports that no honest device can send are left out. Of reports with one id but different payloads the smallest
+    payload counts. The tally's `count` says how many were added. What does not fit in memory is sorted on disk.
+    `hubbub.files.job` has the same for files alone, in several processes, and goes on after it was killed.
+
+    Parameters
+    ----------
+    survey : Survey
+        What the reports answer.
+    source : bytes, array, path, or an iterable of them
+        One batch, array, file or folder of reports, or several. Several are taken one after the other, so that they
+        need not fit in memory together.
+    assume_unique : bool
+        Do not compare ids: they are known to differ. A report that is given twice is counted twice then.
+
+    Raises
+    ------
+    WireError, SurveyMismatch, InputError
+        If a batch or a file is damaged or answers another survey. Then there is no tally, not even of what came
+        before it.
+
+    Examples
+    --------
+    >>> from hubbub import Integers, SeededRandomWords, create_survey, mechanism_for, tally_reports
+    >>> survey = create_survey("ids", Integers(8), 1, mechanism="jl")
+    >>> jl = mechanism_for(survey)
+    >>> reports = jl.randomize(survey.domain.encode([7, 9]), SeededRandomWords(1).draw(2, 3))
+    >>> tally_reports(survey, [reports, reports]).count
+    2
+    """
+    if isinstance(source, bytes | np.ndarray | str | os.PathLike):
+        source = [source]
+    if not hasattr(source, "__iter__"):
+        kind = type(source).__name__
+        raise ParameterError(f"reports must be bytes, an array, a path or a list of them, got {kind}")
+    mechanism, survey_id = mechanism_for(survey), survey.survey_id
+    cells = np.zeros(mechanism.cells_shape, np.int64)
+    valid = (validate(mechanism, records)[0] for each in source for records in _records(mechanism, survey_id, each))
+    count = (add_all if assume_unique else _add_distinct)(mechanism, cells, valid)
+    return Tally(survey_id, count, cells)
+
+
+def _records(mechanism: SurveyMechanism, survey_id: bytes, sent: Sent) -> Iterator[Records]:
+    """Yield the records of one source."""
+    if isinstance(sent, str | os.PathLike):
+        for path in list_files([sent]):
+            with ReportFile(path, survey_id, mechanism.report_dtype.itemsize) as file:
+                for group in range(len(file.groups)):
+                    yield from (records for records, _ in file.read(group))
+    elif isinstance(sent, bytes):
+        yield records_of(parse_batch(sent, survey_id, mechanism.report_dtype))
+    else:
+        mechanism.validate(sent)  # which refuses another layout
+        yield records_of(sent)
+
+
+def _add_distinct(mechanism: SurveyMechanism, cells: Cells, parts: Iterator[Records]) -> int:
+    """Add valid records, each id once; if they are more than a block, by way of the disk. Returns how many."""
+    key = draw_key()
+    held = blocks(parts, BLOCK_BYTES)
+    first, second = next(held, None), next(held, None)
+    if first is None:
+        return 0
+    if second is None:
+        return add_distinct(mechanism, cells, [first], key, BLOCK_BYTES)[0]
+    with tempfile.TemporaryDirectory(prefix="hubbub-") as folder:
+        spill = Spill(folder, mechanism.report_dtype.itemsize, _BITS, key, BLOCK_BYTES)
+
+        def everything() -> Iterator[Records]:
+            yield first
+            yield second
+            yield from held
+
+        spill.write(0, everything(), [Counts()])
+        return sum(
+            add_distinct(mechanism, cells, spill.read(place, 1), key, BLOCK_BYTES)[0] for place in range(1 << _BITS)
+        )

@@ -1,0 +1,162 @@
+"""The units of a job: what one process does at a time, and what it needs to know for it.
+
+A unit of reading is some row groups, about a block of records. A unit of counting is one partition of the spill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from hubbub.errors import InputError, SurveyMismatch
+from hubbub.files.counting import add_all, add_distinct, validate
+from hubbub.files.report_file import ReportFile
+from hubbub.files.spill import Spill
+from hubbub.files.tallied import Counts
+from hubbub.mechanisms.registry import mechanism_for
+from hubbub.mechanisms.survey_mechanism import SurveyMechanism
+from hubbub.model.survey import Survey
+from hubbub.model.tally import Cells
+from hubbub.numeric.distinct import Records
+
+Groups = tuple[str, tuple[int, ...]]
+"""A file, and the numbers of some of its row groups."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How row groups are read.
+
+    Attributes
+    ----------
+    survey : Survey
+        What the reports answer.
+    units : list of lists of Groups
+        The row groups of each unit.
+    skip_bad : bool
+        Whether what is damaged is counted and skipped.
+    """
+
+    survey: Survey
+    units: list[list[Groups]]
+    skip_bad: bool
+
+    @cached_property
+    def mechanism(self) -> SurveyMechanism:
+        """The survey's mechanism, built once in each process."""
+        return mechanism_for(self.survey)
+
+    @cached_property
+    def survey_id(self) -> bytes:
+        """The survey's id."""
+        return self.survey.survey_id
+
+    def read(self, unit: int, counts: list[Counts]) -> Iterator[Records]:
+        """Yield the valid records of a unit, some at a time; what was counted is added to `counts[0]`."""
+        size = self.mechanism.report_dtype.itemsize
+        for path, groups in self.units[unit]:
+            with ReportFile(path, self.survey_id, size) as file:
+                for group in groups:
+                    if self.skip_bad and (lost := _damage(file, group)):
+                        counts[0] += lost
+                        continue
+                    for records, bad in file.read(group):
+                        kept, invalid = validate(self.mechanism, records)
+                        counts[0] += Counts(rows=len(records) + bad, invalid=invalid + bad)
+                        yield kept
+
+
+def _damage(file: ReportFile, group: int) -> Counts | None:
+    """Read a row group to see whether it is whole; if not, what is lost. A row group counts whole or not at all."""
+    try:
+        for _ in file.read(group):
+            pass
+    except InputError:
+        return Counts(skipped_rows=file.groups[group], skipped_groups=1)
+    return None
+
+
+@dataclass(frozen=True)
+class CountReports:
+    """Add up the reports of row groups as they are, whose ids are known to differ."""
+
+    reading: Reading
+
+    def __call__(self, unit: int, cells: Cells) -> tuple[int, Counts]:
+        """Add a unit to the sums; return how many reports that were, and the counts."""
+        counts = [Counts()]
+        added = add_all(self.reading.mechanism, cells, self.reading.read(unit, counts))
+        return added, counts[0]
+
+
+@dataclass(frozen=True)
+class SpillReports:
+    """Write the reports of row groups to the spill."""
+
+    reading: Reading
+    spill: Spill
+
+    def __call__(self, unit: int) -> None:
+        """Write a unit, unless that was done before."""
+        counts = [Counts()]
+        self.spill.write(unit, self.reading.read(unit, counts), counts)
+
+
+@dataclass(frozen=True)
+class CountPartition:
+    """Add up the reports of one partition of the spill, each id once."""
+
+    reading: Reading
+    spill: Spill
+
+    def __call__(self, place: int, cells: Cells) -> tuple[int, Counts]:
+        """Add a partition to the sums; return how many reports that were, and the counts."""
+        records = self.spill.read(place, len(self.reading.units))
+        return add_distinct(self.reading.mechanism, cells, records, self.spill.key, self.spill.block_bytes)
+
+
+def plan_units(survey: Survey, files: list[str], skip_bad: bool, block_bytes: int) -> tuple[Reading, Counts, list[int]]:
+    """Open every file once, and divide their row groups into units of about a block of records.
+
+    Returns
+    -------
+    Reading
+        How to read them.
+    Counts
+        The files that were skipped.
+    list of int
+        The rows of each unit.
+    """
+    reading = Reading(survey, [], skip_bad)
+    size = reading.mechanism.report_dtype.itemsize
+    most = max(1, block_bytes // size)
+    units: list[list[Groups]] = []
+    rows: list[int] = []
+    skipped = 0
+    for path in files:
+        try:
+            with ReportFile(path, reading.survey_id, size) as file:
+                groups = file.groups
+        except (InputError, SurveyMismatch):
+            if not skip_bad:
+                raise
+            skipped += 1
+            continue
+        for group, count in enumerate(groups):
+            if not rows or rows[-1] + count > most:
+                units.append([])
+                rows.append(0)
+            if units[-1] and units[-1][-1][0] == path:
+                units[-1][-1] = (path, (*units[-1][-1][1], group))
+            else:
+                units[-1].append((path, (group,)))
+            rows[-1] += count
+    return replace(reading, units=units), Counts(skipped_files=skipped), rows
+
+
+def partition_bits(rows: int, record_bytes: int, block_bytes: int, most: int = 14) -> int:
+    """Bits of the number of a partition, so that each partition is about a block; at most so many."""
+    return min(most, max(0, int(np.ceil(np.log2(max(1.0, rows * record_bytes / block_bytes))))))

@@ -1,0 +1,105 @@
+"""Several values of one person: which of them she reports.
+
+She has as many slots as she may have values. Each of her different values is in one of them, the others are empty, and
+one slot is drawn uniformly. If she has more values than slots, some of them, at random, are in the slots.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hubbub.model.mechanism import Items
+from hubbub.numeric.randomness import RandomWordSource
+
+
+@dataclass(frozen=True)
+class Owners:
+    """Whose the values are.
+
+    Attributes
+    ----------
+    of_row : NDArray[np.int64]
+        The person of each row that holds a value, numbered from 0.
+    people : int
+        How many there are, those without any value included.
+    missing : int
+        Rows without a value or without a person.
+    rows : array
+        The places of the other rows.
+    """
+
+    of_row: NDArray[np.int64]
+    people: int
+    missing: int
+    rows: array[int]
+
+
+def is_nobody(person: object) -> bool:
+    """Whether a row does not say whose it is."""
+    return person is None or person == ""
+
+
+def number_owners(rows: Iterable[tuple[object, object]]) -> Owners:
+    """Number the persons of (person, value) pairs. Rows without a person are missing, and so are values that are None.
+
+    Memory grows with the rows.
+    """
+    numbers: dict[object, int] = {}
+    of_row, kept = array("q"), array("q")
+    missing = 0
+    for row, (person, value) in enumerate(rows):
+        if is_nobody(person):
+            missing += 1
+            continue
+        number = numbers.setdefault(person, len(numbers))
+        if value is None:
+            missing += 1
+        else:
+            of_row.append(number)
+            kept.append(row)
+    return Owners(np.frombuffer(of_row, np.int64) if of_row else np.empty(0, np.int64), len(numbers), missing, kept)
+
+
+def first_of_each(items: Items, owners: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which rows hold a value that no row before them holds for the same person. Costs a sort."""
+    keys = np.ascontiguousarray(np.column_stack([owners.astype(np.uint64), items]))
+    _, first = np.unique(keys.view(f"V{8 * keys.shape[1]}").ravel(), return_index=True)
+    marks = np.zeros(len(items), np.bool_)
+    marks[first] = True
+    return marks
+
+
+def draw_slots(
+    items: Items, owners: Owners, empty: Items, slots: int, random_words: RandomWordSource
+) -> tuple[Items, int]:
+    """The item that each person reports, and how many people have more values than slots.
+
+    Parameters
+    ----------
+    items : Items
+        Of the rows that hold a value. What is not in the domain has the item `empty`, and fills no slot.
+    owners : Owners
+        Whose they are.
+    empty : Items
+        What an empty slot reports, one row.
+    slots : int
+        Of each person.
+    random_words : RandomWordSource
+        One random word for each person is drawn from it.
+    """
+    kept = np.flatnonzero(first_of_each(items, owners.of_row) & (items != empty).any(axis=1))
+    kept = kept[np.argsort(owners.of_row[kept], kind="stable")]
+    held = np.bincount(owners.of_row[kept], minlength=owners.people)
+    # A slot among those of a person with few values; one of her values if she has more of them than slots.
+    sizes = np.maximum(held, slots).astype(np.uint64)
+    drawn = (random_words.draw(owners.people, 1)[:, 0] % sizes).astype(np.int64)
+    filled = drawn < held
+    reported = np.repeat(empty, owners.people, axis=0)
+    starts = np.cumsum(held) - held
+    reported[filled] = items[kept[(starts + drawn)[filled]]]
+    return reported, int(np.count_nonzero(held > slots))

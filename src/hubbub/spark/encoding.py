@@ -1,0 +1,64 @@
+"""Reports of a column of values, on Spark."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+
+from hubbub.errors import InputError
+from hubbub.files.report_file import SURVEY_KEY, records_of, report_batch, report_schema
+from hubbub.inputs.arrow import arrow_values
+from hubbub.inputs.encoding import Encoder
+from hubbub.inputs.plain import present
+from hubbub.mechanisms.registry import mechanism_for
+from hubbub.model.survey import Survey
+from hubbub.numeric.randomness import KeyedRandomWords
+
+
+@dataclass(frozen=True)
+class _Encode:
+    """The task that makes reports; done again, on the same rows, it makes the same ones."""
+
+    survey: Survey
+    key: bytes
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        mechanism, encoder = mechanism_for(self.survey), Encoder(self.survey.domain)
+        random_words = KeyedRandomWords(self.key, TaskContext.get().partitionId())
+        schema = report_schema(self.survey.survey_id, mechanism.report_dtype.itemsize)
+        plain = pa.schema([("id", pa.binary()), ("payload", pa.binary())])
+        for batch in batches:
+            items = encoder.encode(present(arrow_values(batch.column(0))))
+            reports = mechanism.randomize(items, random_words.draw(len(items), mechanism.random_words_per_report))
+            made = report_batch(records_of(reports), schema)
+            yield pa.RecordBatch.from_arrays([column.cast(pa.binary()) for column in made.columns], schema=plain)
+
+
+def encode(df: DataFrame, survey: Survey, column: str) -> DataFrame:
+    """A DataFrame of reports, one for each row that has a value: the columns `id` and `payload`, both binary.
+
+    For rehearsals, and where the cluster is trusted with all values. The noise comes from a key that is drawn here from
+    the operating system. A task that Spark runs again on the same rows makes the same reports, so nobody is counted
+    twice. Write the result to a table before you use it: if the rows themselves may come in another order when they are
+    computed again, two reports of one person could be seen otherwise.
+
+    Parameters
+    ----------
+    df : DataFrame
+        One row for each person.
+    survey : Survey
+        What the reports answer.
+    column : str
+        The column of the values, by the rules of `hubbub.find`.
+    """
+    if column not in df.columns:
+        raise InputError(f"the column must be one of {', '.join(df.columns)[:200]}, got {column!r}")
+    made = df.select(column).mapInArrow(_Encode(survey, os.urandom(32)), "id binary, payload binary")
+    return made.withMetadata("id", {SURVEY_KEY: survey.survey_id.hex()})

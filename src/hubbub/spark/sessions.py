@@ -1,0 +1,75 @@
+"""A session of Spark for the command line: the master as it is named, and Java as it is found."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+from urllib.parse import urlsplit
+
+from pyspark.sql import SparkSession
+
+from hubbub.errors import HubbubError, MissingExtra, ParameterError
+
+_CONNECT_PORT: Final = 15002
+_SECONDS: Final = 10.0
+
+
+@contextmanager
+def open_session(master: str) -> Iterator[SparkSession]:
+    """A session that is stopped at the end; if this process has one already, that one, which is left as it is.
+
+    Parameters
+    ----------
+    master : str
+        As Spark names it: local[4], spark://HOST:7077, yarn, k8s://…, or sc://HOST for Spark Connect. Other settings
+        are those of the machine (`spark-defaults.conf`, `SPARK_CONF_DIR`).
+    """
+    if (active := SparkSession.getActiveSession()) is not None:
+        with _told():
+            yield active
+        return
+    if master.startswith("sc://"):
+        _reach(master)
+        builder = SparkSession.builder.remote(master)
+    else:
+        if not os.environ.get("JAVA_HOME") and shutil.which("java") is None:
+            raise MissingExtra("Spark needs Java 17 or newer, got none: install it, or set JAVA_HOME")
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # what a local master runs its tasks with
+        builder = SparkSession.builder.master(master).config("spark.ui.showConsoleProgress", "false")
+    try:
+        session = builder.appName("hubbub").getOrCreate()
+    except Exception as error:  # the words of Spark and Java are many; the first line says it
+        reason = (str(error).splitlines() or [""])[0][:200]
+        raise ParameterError(f"spark must be a master that can be reached, got {master!r} ({reason})") from None
+    try:
+        with _told():
+            yield session
+    finally:
+        session.stop()
+
+
+def _reach(master: str) -> None:
+    """See that somebody listens there: Spark itself would try for ten minutes."""
+    try:
+        address = urlsplit(master)
+        socket.create_connection((address.hostname or "", address.port or _CONNECT_PORT), _SECONDS).close()
+    except (OSError, ValueError) as error:
+        raise ParameterError(f"spark must be a master that can be reached, got {master!r} ({error})") from None
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Turn what fails in a task into one sentence."""
+    try:
+        yield
+    except HubbubError:
+        raise
+    except Exception as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        own = next((line.partition(": ")[2] for line in lines if line.startswith("hubbub.errors.")), "")
+        raise HubbubError(f"the job failed on Spark: {own or (lines or ['no reason given'])[0]}"[:300]) from None

@@ -1,0 +1,67 @@
+"""Structured Streaming: the tally of each batch is merged into a collector's, once."""
+
+from __future__ import annotations
+
+import re
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from typing import Final
+
+from pyspark.sql import DataFrame
+
+from hubbub.errors import ParameterError, ServiceError
+from hubbub.model.survey import Survey
+from hubbub.spark.tallying import tally
+from hubbub.wire.tally_file import encode_tally
+
+_SECONDS: Final = 600
+_QUERY: Final = "sql.streaming.queryId"
+
+
+def merge_into(url: str, survey: Survey, token: str, *, query: str | None = None) -> Callable[[DataFrame, int], None]:
+    """What `foreachBatch` is given: it counts a batch of reports, each id once, and merges the tally on a collector.
+
+    The idempotency key is the id of the query with the number of the batch, both of which are in the query's
+    checkpoint. So a batch that Spark does again after a failure counts once. Ids are compared within a batch; where a
+    report may come again in a later batch, drop duplicates in the stream before (see docs/scaling.md).
+
+    Parameters
+    ----------
+    url : str
+        The survey's address, http(s)://…/v1/surveys/ID.
+    survey : Survey
+        The survey.
+    token : str
+        The owner's token.
+    query : str, optional
+        A name for the query that outlives its checkpoint, in place of its id.
+    """
+    if not re.fullmatch(r"https?://[^?#]+/v1/surveys/" + survey.survey_id.hex(), url):
+        raise ParameterError(f"url must be the address of this survey, got {url[:200]!r}")
+
+    def merge(batch: DataFrame, number: int) -> None:
+        """Count one batch and merge it."""
+        name = query or batch.sparkSession.sparkContext.getLocalProperty(_QUERY)
+        if not name:
+            raise ParameterError("query must be named where Spark does not say which one this is, got none")
+        _send(url, token, f"{name}-{number}", encode_tally(tally(batch, survey)))
+
+    return merge
+
+
+def _send(url: str, token: str, key: str, body: bytes) -> None:
+    """Send a tally. If it fails, the query fails, and does the batch again when it is started again."""
+    headers = {
+        "Authorization": f"Bearer {token}",
+        "Idempotency-Key": key,
+        "Content-Type": "application/octet-stream",
+    }
+    request = urllib.request.Request(f"{url}/tallies", body, headers, method="POST")  # noqa: S310  # http, as checked
+    try:
+        with urllib.request.urlopen(request, timeout=_SECONDS) as reply:  # noqa: S310
+            reply.read()
+    except urllib.error.HTTPError as error:
+        raise ServiceError(f"the collector refused the tally {key!r} ({error.code})") from None
+    except OSError as error:
+        raise ServiceError(f"the collector could not be reached for the tally {key!r} ({error})") from None

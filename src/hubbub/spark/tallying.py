@@ -1,0 +1,136 @@
+"""Tallies of DataFrames and of files, on Spark."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import spark_partition_id
+from pyspark.sql.types import BinaryType
+
+from hubbub.analysis.answers import find_hitters
+from hubbub.analysis.results import Answer
+from hubbub.errors import InputError, ParameterError, SurveyMismatch
+from hubbub.files.job import BLOCK_BYTES
+from hubbub.files.report_file import SURVEY_KEY, list_files
+from hubbub.files.tallied import Tallied
+from hubbub.files.units import partition_bits, plan_units
+from hubbub.mechanisms.registry import mechanism_for
+from hubbub.model.survey import Survey
+from hubbub.model.tally import Tally
+from hubbub.numeric.distinct import draw_key
+from hubbub.spark.tasks import PARTIAL, SPREAD, Count, CountPlaces, Merge, ReadRows, ReadUnits, Spread, sum_partials
+
+_FAN_IN: Final = 4  # partials that one task of a merge adds up, about
+_MOST_CORES: Final = 1 << 14
+_FRAME_BITS: Final = 12  # partitions of ids, where it is not known how many reports will come, are 2^12
+_MOST_BITS: Final = 16
+
+
+def tally(df: DataFrame, survey: Survey, *, assume_unique: bool = False, tasks: int | None = None) -> Tally:
+    """The tally of a DataFrame of reports: `count` without the counts."""
+    return count(df, survey, assume_unique=assume_unique, tasks=tasks).tally
+
+
+def count(df: DataFrame, survey: Survey, *, assume_unique: bool = False, tasks: int | None = None) -> Tallied:
+    """The tally of a DataFrame of reports, and the counts of what is not in it.
+
+    The same as in one process, bit for bit: each id counts once, of different payloads the smallest, and what is no
+    valid report is counted and left out. No report comes to the driver; a task holds one tally and a few megabytes.
+
+    Parameters
+    ----------
+    df : DataFrame
+        With the columns `id` and `payload`, both binary.
+    survey : Survey
+        What the reports answer.
+    assume_unique : bool
+        Do not compare ids: they are known to differ. It saves a shuffle of all reports.
+    tasks : int, optional
+        Tasks that count, and so partial tallies; by default as many as the session has cores.
+    """
+    _check(df, survey)
+    wide = tasks or _cores(df.sparkSession)
+    rows, source = df.select("id", "payload"), ReadRows(survey)
+    if assume_unique:
+        return _collect(rows.coalesce(wide).mapInArrow(Count(source), PARTIAL), survey, wide)
+    return _count_distinct(rows, source, wide, _FRAME_BITS)
+
+
+def tally_files(
+    spark: SparkSession,
+    sources: Iterable[str | os.PathLike[str]] | str | os.PathLike[str],
+    survey: Survey,
+    *,
+    assume_unique: bool = False,
+    skip_bad: bool = False,
+    tasks: int | None = None,
+) -> Tallied:
+    """The tally of Parquet files of reports, and the counts of what is not in it.
+
+    Tasks read row groups themselves, which is faster than a DataFrame. The driver and all executors must find the files
+    under the same paths. The parameters are those of `hubbub.tally_files`.
+    """
+    files = list_files([sources] if isinstance(sources, str | os.PathLike) else sources)
+    reading, skipped, rows = plan_units(survey, files, skip_bad, BLOCK_BYTES)
+    wide = tasks or _cores(spark)
+    numbers, source = spark.range(0, len(rows), 1, max(1, min(wide, len(rows)))), ReadUnits(reading)
+    if assume_unique:
+        found = _collect(numbers.mapInArrow(Count(source), PARTIAL), survey, wide)
+    else:
+        bits = partition_bits(sum(rows), reading.mechanism.report_dtype.itemsize, BLOCK_BYTES, _MOST_BITS)
+        found = _count_distinct(numbers, source, wide, max(_FRAME_BITS, bits))
+    return Tallied(found.tally, found.counts + skipped)
+
+
+def hitters(df: DataFrame, survey: Survey, *, assume_unique: bool = False, **question: Any) -> Answer:
+    """The values that stand out in a DataFrame of reports; the search is done on the driver.
+
+    `question` has the keywords of `hubbub.find_hitters`: top, level, candidates, all_candidates, hitters_only.
+    """
+    return find_hitters(survey, tally(df, survey, assume_unique=assume_unique), **question)
+
+
+def _check(df: DataFrame, survey: Survey) -> None:
+    """Raise if the DataFrame does not hold reports, or if it states that they answer another survey."""
+    if not isinstance(survey, Survey):
+        raise ParameterError(f"survey must be a Survey, got {type(survey).__name__}")
+    fields = {field.name: field for field in df.schema.fields}
+    for name in ("id", "payload"):
+        if name not in fields or not isinstance(fields[name].dataType, BinaryType):
+            kind = fields[name].dataType.simpleString() if name in fields else "none"
+            raise InputError(f"a DataFrame of reports must have a binary column {name!r}, got {kind}")
+    stated = (fields["id"].metadata or {}).get(SURVEY_KEY)
+    if stated not in (None, survey.survey_id.hex()):
+        raise SurveyMismatch(f"reports must be to survey {survey.survey_id.hex()[:8]}, got reports to {stated[:8]}")
+
+
+def _count_distinct(rows: DataFrame, source: ReadRows | ReadUnits, wide: int, bits: int) -> Tallied:
+    """Spread reports over 2^bits partitions by a secret hash of their ids, and count these one by one."""
+    key = draw_key()
+    spread = rows.mapInArrow(Spread(source, key, bits), SPREAD)
+    places = spread.repartition(wide, "place").sortWithinPartitions("place")
+    return _collect(places.mapInArrow(CountPlaces(source.survey, key), PARTIAL), source.survey, wide)
+
+
+def _cores(spark: SparkSession) -> int:
+    """How many tasks run at once, as far as the session says.
+
+    A session of Spark Connect has no context; there a range tells, which has a partition for each core.
+    """
+    try:
+        return int(spark.sparkContext.defaultParallelism)
+    except AttributeError:
+        return int(spark.range(_MOST_CORES).select(spark_partition_id()).distinct().count())
+
+
+def _collect(partials: DataFrame, survey: Survey, wide: int) -> Tallied:
+    """Add up partials in a tree of tasks, and the last few here."""
+    while wide > _FAN_IN:
+        wide = -(-wide // _FAN_IN)
+        partials = partials.repartition(wide).mapInArrow(Merge(survey), PARTIAL)
+    shape = mechanism_for(survey).cells_shape
+    found, counts = sum_partials(iter(partials.toArrow().to_batches()), survey.survey_id, shape)
+    return Tallied(found, counts)
