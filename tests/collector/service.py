@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
 from tests.collector.own_cell import build
 
+from hubbub.collector.clock import Clock
 from hubbub.collector.limits import Budget
 from hubbub.collector.serving import serving
 from hubbub.collector.state import Collector
 from hubbub.store.store import Store
 from hubbub.store.tokens import replace_token
+
+PATIENCE = 60.0
 
 
 class Reply(NamedTuple):
@@ -52,7 +56,7 @@ class Service:
             sent["Authorization"] = f"Bearer {self.token}"
         if body is not None and not isinstance(body, bytes):
             body, sent["Content-Type"] = json.dumps(body).encode(), "application/json"
-        connection = http.client.HTTPConnection(self.url.removeprefix("http://"), timeout=60)
+        connection = http.client.HTTPConnection(self.url.removeprefix("http://"), timeout=PATIENCE)
         try:
             connection.request(method, path, body, sent)
             reply = connection.getresponse()
@@ -65,11 +69,27 @@ class Service:
         return self.ask("POST", f"/v1/surveys/{survey_id.hex()}/reports", body, **headers)
 
 
+def wait_until(true: Callable[[], bool], seconds: float = PATIENCE) -> None:
+    """Ask again and again until it is true; fail after so long."""
+    patience = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < patience, "it did not become true"
+        time.sleep(0.01)
+
+
 @contextmanager
-def running(database: str, budget: Budget | None = None, fold_seconds: float = 0.2) -> Iterator[Service]:
-    """A collector on a database."""
+def running(
+    database: str,
+    budget: Budget | None = None,
+    fold_seconds: float = 0.2,
+    clock: Clock | None = None,
+    head_seconds: float = PATIENCE,
+    **more: float,
+) -> Iterator[Service]:
+    """A collector on a database. Nothing is refused because the machine is slow, unless a test asks for it."""
+    budget = budget or Budget(commit_seconds=PATIENCE)
     with Store(database, build) as store:
         token = replace_token(store.engine)
-        collector = Collector(store, budget, fold_seconds)
-        with serving(collector) as url:
+        collector = Collector(store, budget, fold_seconds, clock)
+        with serving(collector, head_seconds=head_seconds, **more) as url:
             yield Service(url, store, collector, token)

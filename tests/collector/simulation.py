@@ -2,7 +2,8 @@
 
 What may happen to a batch: it is never sent; half of it is sent; it is sent and nobody reads the reply; it is sent
 twice, also to two collectors at once; some of its reports are sent again in another batch; its client gives up. What
-may happen to a collector: kill -9 at any moment, while it starts, commits, folds or replies. It is started again.
+may happen to a collector: kill -9 at any moment, while it starts, commits, folds or replies. It is started again. With
+`troubles`, its disk is full now and then, its clock jumps by weeks, and peers connect that say nothing.
 
 What must hold whatever happens: each report that was acknowledged (accepted or duplicate) is counted once; each
 that was sent but not acknowledged is counted once or not at all; each that was never sent is not counted.
@@ -29,10 +30,12 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 from tests.collector.own_cell import OwnCell, build, own_cell_survey
+from tests.collector.troubles import Troubles, small_disk
 
 from hubbub.store.store import Store
 from hubbub.store.upkeep import check
@@ -105,6 +108,7 @@ class Client(threading.Thread):
         super().__init__(daemon=True)
         self.random = random.Random(seed)
         self.ports, self.survey_id, self.ledger, self.stop = ports, survey_id, ledger, stop
+        self.clock_jumps = False
         self.failure: BaseException | None = None
 
     def run(self) -> None:
@@ -180,7 +184,7 @@ class Client(threading.Thread):
             return False
         finally:
             connection.close()
-        if reply.status == 503:
+        if reply.status == 503 or (reply.status == 410 and self.clock_jumps):
             return False
         assert reply.status == 200, (reply.status, text)
         self.ledger.note(cells, json.loads(text)["statuses"])
@@ -195,26 +199,36 @@ def simulate(
     collectors: int = 1,
     mutant: str | None = None,
     replies: int = 0,
+    troubles: Path | None = None,
+    fills_disk: bool = False,
 ) -> dict[str, int]:
     """Kill collectors so many times while clients report, then hold the tally to the rule above.
 
-    `replies` is how many must have come, at least, before the clients stop.
+    `replies` is how many must have come, at least, before the clients stop. `troubles` is the folder of the database,
+    if there is to be trouble; `fills_disk` says whether it is a small disk of its own.
     """
-    survey = own_cell_survey(CELLS)
+    closes = None if troubles is None else datetime.now(UTC) + timedelta(days=30)
+    survey = own_cell_survey(CELLS, closes=closes)
     with Store(database, build) as store:
         store.add_survey(survey)
     rng = random.Random(f"{seed} kills")
     bound = [zygote.ask(do="bind") for _ in range(collectors)]
     ports, numbers = [each["port"] for each in bound], [each["listener"] for each in bound]
 
+    maker = None if troubles is None else Troubles(f"{seed} troubles", ports, troubles, fills_disk)
+    clock = None if maker is None else str(maker.clock)
+
     def start(listener: int) -> int:
-        return zygote.ask(do="start", database=database, listener=listener, mutant=mutant)["pid"]
+        return zygote.ask(do="start", database=database, listener=listener, mutant=mutant, clock=clock)["pid"]
 
     running = [start(listener) for listener in numbers]
     ledger, stop = Ledger(), threading.Event()
     clients = [Client(f"{seed} {k}", ports, survey.survey_id, ledger, stop) for k in range(CLIENTS)]
     for client in clients:
+        client.clock_jumps = maker is not None
         client.start()
+    if maker is not None:
+        maker.start()
     for _ in range(kills):
         victim = rng.randrange(collectors)
         if rng.random() < 0.85:  # let it get to work first; otherwise it dies while it starts
@@ -226,6 +240,8 @@ def simulate(
         running[victim] = start(numbers[victim])
     while ledger.replies < replies and any(client.is_alive() for client in clients):
         time.sleep(0.001)
+    if maker is not None:
+        maker.stop()
     stop.set()
     for client in clients:
         client.join(60)
@@ -234,7 +250,7 @@ def simulate(
             raise client.failure
     for pid in running:
         zygote.ask(do="kill", pid=pid)
-    return judge(database, survey.survey_id, ledger, kills)
+    return judge(database, survey.survey_id, ledger, kills) | (maker.counts if maker else {})
 
 
 def judge(database: str, survey_id: bytes, ledger: Ledger, kills: int) -> dict[str, int]:
@@ -269,12 +285,18 @@ def main() -> None:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="hubbub-soak-"))
         for number in range(-(-arguments.kills // each)):
             seed = f"{arguments.seed} {number}"
-            if number % 2:
+            disk = Path(folder) / f"disk-{number}"
+            if number % 3 == 2:
+                with small_disk(disk) as mounted:
+                    report = simulate(forks, str(disk / "a.db"), seed, each, troubles=disk, fills_disk=mounted)
+                if not mounted:
+                    print("no full disks: mounting one needs rights that this user has not")  # noqa: T201
+            elif number % 2:
                 report = simulate(forks, new_postgresql_database(server), seed, each, collectors=2)
             else:
                 report = simulate(forks, str(Path(folder) / f"{number}.db"), seed, each)
             done += report["kills"]
-            print(f"{done} kills, {'PostgreSQL' if number % 2 else 'SQLite'}: {report}", flush=True)  # noqa: T201
+            print(f"{done} kills, {report}", flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ def test_every_device_is_counted_once(tmp_path: Path) -> None:
 
 
 def test_a_device_offline_delivers_later_and_a_closed_survey_takes_nothing(tmp_path: Path) -> None:
-    """A report made with the survey at hand waits in the ledger; after the survey closed another is refused."""
+    """A report waits in the ledger until it can be sent; one for a closed survey is kept but not counted."""
     database = str(tmp_path / "reports.db")
     survey = create_survey("referrers", Categories(VALUES), 1, expected_reports=10)
     with running(database) as service:
@@ -56,6 +56,6 @@ def test_a_device_offline_delivers_later_and_a_closed_survey_takes_nothing(tmp_p
         assert service.ask("POST", f"/v1/surveys/{survey.survey_id.hex()}/close", owner=True).status == 200
         with Client(document, url=url, ledger=tmp_path / "late.json") as client:
             client.report("mail.example")
-            assert client.flush().status == "refused"
+            assert client.flush().status == "queued"
         reply = service.ask("GET", f"/v1/surveys/{survey.survey_id.hex()}/status", owner=True)
         assert reply.json["reports"] == 1

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.collector.simulation import Zygote, simulate, zygote
+from tests.collector.troubles import small_disk
 from tests.databases import new_postgresql_database
 
 pytestmark = pytest.mark.slow
@@ -36,6 +37,16 @@ def test_two_collectors_on_postgresql_survive_kills(forks: Zygote, postgresql: s
 def test_two_collectors_on_sqlite(forks: Zygote, tmp_path: Path, seed: int) -> None:
     """Two processes on one file of SQLite: the same, as with --workers."""
     simulate(forks, str(tmp_path / "a.db"), seed, 6, collectors=2)
+
+
+def test_full_disks_wrong_clocks_and_silent_peers(forks: Zygote, tmp_path: Path, seed: int) -> None:
+    """Trouble of every kind between the kills: the same; nothing was closed for good by a clock that was wrong."""
+    disk = tmp_path / "disk"
+    with small_disk(disk) as mounted:
+        report = simulate(forks, str(disk / "a.db"), seed, 8, troubles=disk, fills_disk=mounted)
+    assert report["clock jumps"] > 0
+    if not mounted:
+        pytest.skip("without full disks: mounting a small one needs rights that this user has not")
 
 
 @pytest.mark.parametrize(

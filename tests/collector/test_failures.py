@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import resource
-import subprocess
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,8 +13,10 @@ from pathlib import Path
 import psycopg
 import pytest
 from sqlalchemy import event
+from tests.collector import troubles
 from tests.collector.own_cell import own_cell_survey, some_reports
-from tests.collector.service import Service, running
+from tests.collector.service import Service, running, wait_until
+from tests.collector.troubles import fill
 from tests.databases import new_postgresql_database
 
 from hubbub.store.store import StoredSurvey
@@ -31,15 +32,15 @@ EACH = 500
 class Uploads:
     """Batches one after the other, and what was acknowledged."""
 
-    def __init__(self, service: Service) -> None:
-        self.service = service
-        self.stored: StoredSurvey = service.store.add_survey(own_cell_survey(CELLS))
+    def __init__(self, service: Service, name: str = "own cells", each: int = EACH) -> None:
+        self.service, self.each = service, each
+        self.stored: StoredSurvey = service.store.add_survey(own_cell_survey(CELLS, name))
         self.acknowledged = 0
         self.next = 0
 
     def body(self) -> bytes:
         """The batch that comes next."""
-        cells = list(range(self.next * EACH, (self.next + 1) * EACH))
+        cells = list(range(self.next * self.each, (self.next + 1) * self.each))
         return encode_batch(self.stored.survey_id, some_reports(cells, seed=self.next))
 
     def send(self) -> bool:
@@ -50,19 +51,31 @@ class Uploads:
             assert int(reply.headers["retry-after"]) > 0
             assert reply.json["detail"] == "nothing can be stored now; send this again later"
             metrics = self.service.ask("GET", "/metrics").body.decode()
-            assert re.search(r"^hubbub_commit_failures_total [1-9]\d*\.0$", metrics, re.MULTILINE)
+            assert re.search(r"^hubbub_(commit|fold)_failures_total [1-9]\d*\.0$", metrics, re.MULTILINE)
             return False
-        assert reply.json["accepted"] == EACH, reply
-        self.acknowledged += EACH
+        assert reply.json["accepted"] == self.each, reply
+        self.acknowledged += self.each
         self.next += 1
         return True
 
     def until_refused(self) -> None:
         """Send until the disk is full."""
-        for _ in range(CELLS // EACH - 10):
+        for _ in range(CELLS // self.each - self.next - 1):
             if not self.send():
                 return
         pytest.fail("the disk was never full")
+
+    def until_full(self, ballast: Callable[[], None]) -> None:
+        """Send until folding cannot make room any more, and the collector says so."""
+        patience = time.monotonic() + 40
+        while time.monotonic() < patience:
+            ballast()
+            self.until_refused()
+            time.sleep(1.2)
+            ballast()
+            if self.service.ask("GET", "/readyz").status == 503 and not self.send():
+                return
+        pytest.fail("the disk was never full for long")
 
     def must_be_whole(self) -> None:
         """Everything that was acknowledged is counted once, and nothing else."""
@@ -96,9 +109,9 @@ def fail_and_recover(
         assert service.ask("GET", "/healthz").status == 200
     finally:
         healing()
+    wait_for_readiness(service, 200)
     assert uploads.send(), "the batch that was refused is taken as new"
     assert uploads.send()
-    wait_for_readiness(service, 200)
     uploads.must_be_whole()
 
 
@@ -114,34 +127,100 @@ def test_files_that_may_not_grow(tmp_path: Path) -> None:
 
 
 @contextmanager
-def small_disk(folder: Path) -> Iterator[None]:
-    """A disk of two megabytes, where the system lets us have one."""
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)]
-    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode != 0:
-        pytest.skip("mounting a small disk needs rights that this user has not")
-    try:
+def small_disk(folder: Path, size: str = "8m") -> Iterator[None]:
+    """A disk of eight megabytes; where the system does not let us have one, the test is skipped."""
+    with troubles.small_disk(folder, size) as mounted:
+        if not mounted:
+            pytest.skip("mounting a small disk needs rights that this user has not")
         yield
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_a_disk_that_is_full(tmp_path: Path) -> None:
-    """A real disk with no room left."""
+def test_a_disk_that_another_program_fills(tmp_path: Path) -> None:
+    """No room is left, and then there is: not ready and nothing acknowledged meanwhile, nothing lost, by itself."""
     disk = tmp_path / "disk"
     with small_disk(disk), running(str(disk / "a.db"), fold_seconds=0.1) as service:
-        ballast = disk / "ballast"
+        uploads = Uploads(service)
+        assert uploads.send()
+        for _ in range(2):
+            uploads.until_full(lambda: fill(disk / "ballast"))
+            assert service.ask("GET", "/readyz").status == 503
+            assert service.ask("GET", "/healthz").status == 200
+            (disk / "ballast").unlink()
+            wait_for_readiness(service, 200)
+            assert uploads.send()
+        uploads.must_be_whole()
 
-        def fill() -> None:
-            with open(ballast, "wb", buffering=0) as file:
-                try:
-                    while True:
-                        file.write(bytes(4096))
-                except OSError:
-                    pass
 
-        # A fold may make a little room, so that some more is taken before the next refusal.
-        fail_and_recover(service, fill, ballast.unlink, partly=True)
+def test_a_disk_that_the_collector_fills(tmp_path: Path) -> None:
+    """Ids take all room: readiness says so, everything is counted, and closing a survey makes room for another."""
+    disk = tmp_path / "disk"
+    with small_disk(disk, "6m"), running(str(disk / "a.db"), fold_seconds=0.1) as service:
+        uploads, others = Uploads(service, each=2000), Uploads(service, "others")
+        assert others.send()
+        uploads.until_full(lambda: None)
+        assert not uploads.send()
+        assert not others.send()
+        uploads.must_be_whole()
+        path = f"/v1/surveys/{uploads.stored.survey_id.hex()}"
+        assert service.ask("POST", f"{path}/close", owner=True).json["state"] == "closed"
+        wait_for_readiness(service, 200)
+        for _ in range(20):
+            assert others.send()
+        others.must_be_whole()
+        assert service.store.tally(uploads.stored.survey_id).count == uploads.acknowledged
+
+
+def test_a_disk_that_is_full_before_anything_was_folded(tmp_path: Path) -> None:
+    """Reports and the log of a large commit take all room: the reserve is enough to fold them, and then to close."""
+    disk = tmp_path / "disk"
+    with small_disk(disk), running(str(disk / "a.db"), fold_seconds=3600) as service:
+        uploads, others = Uploads(service, each=1000), Uploads(service, "others")
+        uploads.until_full(lambda: None)
+        uploads.must_be_whole()
+        path = f"/v1/surveys/{uploads.stored.survey_id.hex()}"
+        assert service.ask("POST", f"{path}/close", owner=True).json["state"] == "closed"
+        wait_for_readiness(service, 200)
+        assert others.send()
+        others.must_be_whole()
+
+
+@pytest.mark.parametrize("table", ["hubbub_report_ids", "hubbub_tallies"])
+def test_damaged_pages(tmp_path: Path, table: str) -> None:
+    """Pages of the ids or of the tallies are overwritten: uploads get 503, and readiness says so, too."""
+    database = tmp_path / "a.db"
+    with running(str(database), fold_seconds=0.1) as service:
+        uploads = Uploads(service)
+        for _ in range(20):
+            assert uploads.send()
+        uploads.must_be_whole()
+    with sqlite3.connect(database) as connection:
+        (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+    connection.close()
+    with open(database, "r+b") as file:
+        file.seek((root - 1) * 4096)
+        file.write(b"\x55" * 4096)
+    with running(str(database), fold_seconds=0.1) as service:
+        wait_until(lambda: service.upload(uploads.stored.survey_id, uploads.body()).status == 503)
+        for _ in range(2):
+            assert service.upload(uploads.stored.survey_id, uploads.body()).kind == "unavailable"
+            wait_for_readiness(service, 503)
+            assert service.ask("GET", "/healthz").status == 200
+
+
+def test_a_database_that_is_deleted_while_it_is_served(tmp_path: Path) -> None:
+    """What would be written to a file that nobody can find again is not acknowledged."""
+    database = tmp_path / "a.db"
+    with running(str(database), fold_seconds=0.1) as service:
+        uploads = Uploads(service)
+        assert uploads.send()
+        uploads.must_be_whole()
+        database.rename(tmp_path / "moved.db")
+        assert not uploads.send()
+        wait_for_readiness(service, 503)
+        (tmp_path / "moved.db").rename(database)
+        wait_for_readiness(service, 200)
+        assert uploads.send()
+        uploads.must_be_whole()
 
 
 def test_a_database_that_may_not_be_written(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ OPERATIONS = [
     ("GET", "/v1/surveys/{survey_id}/hitters"),
     ("POST", "/v1/surveys/{survey_id}/hitters"),
     ("GET", "/v1/surveys/{survey_id}/tally"),
+    ("POST", "/v1/surveys/{survey_id}/tallies"),
     ("GET", "/healthz"),
     ("GET", "/readyz"),
     ("GET", "/metrics"),

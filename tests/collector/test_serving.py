@@ -14,9 +14,11 @@ pytestmark = pytest.mark.slow
 PROGRAM = """
 import signal, sys
 from hubbub.collector.serving import bind, serve
+from hubbub.store.store import Store
 name = getattr(signal, sys.argv[2])
 signal.signal(name, lambda number, frame: None)
-serve(sys.argv[1], bind("127.0.0.1", 0), 1, lambda: signal.raise_signal(name))
+Store(sys.argv[1]).close()
+serve(sys.argv[1], bind("127.0.0.1", 0), lambda: signal.raise_signal(name))
 print("ended")
 """
 

@@ -13,6 +13,7 @@ import socket
 import sys
 import threading
 import time
+from pathlib import Path
 
 import uvicorn
 from sqlalchemy import Engine
@@ -20,36 +21,39 @@ from tests.collector.own_cell import build
 
 from hubbub.collector import state
 from hubbub.collector.app import create_app
+from hubbub.collector.clock import Clock
+from hubbub.collector.connections import protocol_of
 from hubbub.collector.serving import bind
 from hubbub.collector.state import Collector
 from hubbub.store import reports
-from hubbub.store.reports import Batch
 from hubbub.store.store import Store
 
 FOLD_SECONDS = 0.03
 
 
-def run_collector(database: str, listener: socket.socket, mutant: str | None) -> None:
-    """Serve until killed."""
+def run_collector(database: str, listener: socket.socket, mutant: str | None, clock: str | None) -> None:
+    """Serve until killed. With `clock`, the time is wrong by as many seconds as that file says."""
     store = Store(database, build)
     if mutant == "forgets ids":
         reports.insert_new_sqlite = lambda _connection, _survey, ids, _look_up: ids
-    collector = Collector(store, fold_seconds=FOLD_SECONDS)
+    wrong = Clock(lambda: time.time() + float(Path(clock).read_text())) if clock else None
+    collector = Collector(store, fold_seconds=FOLD_SECONDS, clock=wrong)
     if mutant == "answers too early":
         state.append = _append_later
     app = create_app(collector)
-    uvicorn.Server(uvicorn.Config(app, access_log=False, log_level="critical", lifespan="on")).run([listener])
+    settings = {"access_log": False, "log_level": "critical", "lifespan": "on", "http": protocol_of(200, 2.0)}
+    uvicorn.Server(uvicorn.Config(app, **settings)).run([listener])
 
 
-def _append_later(engine: Engine, batches: list[Batch]) -> list[object]:
+def _append_later(engine: Engine, uploads: list[reports.Upload]) -> list[object]:
     import numpy as np
 
     def later() -> None:
         time.sleep(60)
-        reports.append(engine, batches)
+        reports.append(engine, uploads)
 
     threading.Thread(target=later, daemon=True).start()
-    return [np.ones(len(batch.reports), bool) for batch in batches]
+    return [np.ones(len(batch.reports), bool) for batch in uploads]
 
 
 def main() -> None:
@@ -68,7 +72,9 @@ def main() -> None:
                 os.setsid()
                 sys.stdin.close()
                 try:
-                    run_collector(command["database"], listeners[command["listener"]], command.get("mutant"))
+                    run_collector(
+                        command["database"], listeners[command["listener"]], command.get("mutant"), command.get("clock")
+                    )
                 finally:
                     os._exit(1)
             children.add(pid)

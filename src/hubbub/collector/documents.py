@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from hubbub.analysis.results import Answer
+from hubbub.analysis.tables import as_document
 from hubbub.mechanisms.registry import DEFAULT_EXPECTED_REPORTS
-from hubbub.model.estimates import Answer, Hitter
+from hubbub.model.estimates import Hitter
+from hubbub.model.question import MAX_SLOTS
+from hubbub.store.overview import ListedSurvey
 from hubbub.store.store import StoredSurvey
 
 MAX_TOP = 10_000
@@ -48,6 +51,7 @@ class Candidates(Strict):
     all_candidates: bool = False
     top: int = Field(20, ge=1, le=MAX_TOP)
     level: float = 0.05
+    values_per_person: int = Field(1, ge=1, le=MAX_SLOTS)
 
 
 class SurveyStatus(BaseModel):
@@ -55,12 +59,14 @@ class SurveyStatus(BaseModel):
 
     survey_id: str
     name: str
-    state: str
+    state: str = Field(description="not yet open, open, closed or damaged.")
+    damage: str | None
     mechanism: str
     epsilon: str
     delta: str
     opens: str | None
     closes: str | None
+    created: str | None
     expected_reports: int
     reports: int
     origins: list[str]
@@ -81,6 +87,8 @@ class AnswerDocument(BaseModel):
     long_limit: float | None
     candidate_limit: float | None
     whole_list: bool
+    values_per_person: int
+    post_processing: str
     hitters: list[Hitter]
 
 
@@ -93,37 +101,32 @@ class UploadReply(BaseModel):
     statuses: list[Literal["accepted", "duplicate", "invalid"]]
 
 
-def status_document(stored: StoredSurvey, reports: int) -> SurveyStatus:
-    """Return a survey as its owner sees it now, with its number of reports."""
-    survey = stored.survey
+class MergedTally(BaseModel):
+    """What became of a tally that was sent: its reports, and whether it was added now or had been before."""
+
+    survey_id: str
+    reports: int = Field(ge=0)
+    merged: bool
+
+
+def status_document(listed: ListedSurvey, now: datetime) -> SurveyStatus:
+    """Return a survey as its owner sees it at this time."""
+    times = {name: getattr(listed, name) for name in ("opens", "closes", "created")}
     return SurveyStatus(
-        survey_id=stored.survey_id.hex(),
-        name=survey.name,
-        state=stored.state(datetime.now(UTC)),
-        mechanism=survey.mechanism,
-        epsilon=format(survey.epsilon, "f"),
-        delta=format(survey.delta, "f"),
-        opens=survey.opens.isoformat() if survey.opens else None,
-        closes=survey.closes.isoformat() if survey.closes else None,
-        expected_reports=survey.expected_reports,
-        reports=reports,
-        origins=list(stored.origins),
+        survey_id=listed.survey_id.hex(),
+        name=listed.name,
+        state=listed.state(now),
+        damage=listed.damage or None,
+        mechanism=listed.mechanism,
+        epsilon=listed.epsilon,
+        delta=listed.delta,
+        expected_reports=listed.expected_reports,
+        reports=listed.reports,
+        origins=list(listed.origins),
+        **{name: time.isoformat() if time else None for name, time in times.items()},
     )
 
 
 def answer_document(stored: StoredSurvey, answer: Answer) -> AnswerDocument:
     """Return an answer as a JSON document. JSON has no infinity: an infinite limit becomes null."""
-
-    def finite(limit: float | None) -> float | None:
-        """Return the limit, or None if it is infinite."""
-        return limit if limit is not None and math.isfinite(limit) else None
-
-    return AnswerDocument(
-        survey_id=stored.survey_id.hex(),
-        reports=answer.reports,
-        detection_limit=finite(answer.detection_limit),
-        long_limit=finite(answer.long_limit),
-        candidate_limit=finite(answer.candidate_limit),
-        whole_list=answer.whole_list,
-        hitters=list(answer.hitters),
-    )
+    return AnswerDocument(survey_id=stored.survey_id.hex(), **as_document(answer))

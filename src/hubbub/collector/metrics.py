@@ -1,4 +1,4 @@
-"""Counters for Prometheus. They are sums over all devices: nothing in them is about a single report.
+"""Counters and gauges for Prometheus. They are sums over all devices: nothing in them is about a single report.
 
 Several workers share a directory with a file for each of them, and each worker answers with the sums over all files.
 """
@@ -6,6 +6,10 @@ Several workers share a directory with a file for each of them, and each worker 
 from __future__ import annotations
 
 import os
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -14,10 +18,17 @@ from prometheus_client import (
     CollectorRegistry,
     Counter,
     Gauge,
+    Histogram,
     disable_created_metrics,
     generate_latest,
 )
+from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+
+from hubbub.errors import HubbubError
+from hubbub.store.overview import list_surveys
+from hubbub.store.schema import database_file
+from hubbub.store.store import Store
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
@@ -44,6 +55,21 @@ class Metrics:
         self.fold_failures = Counter(
             "hubbub_fold_failures", "Times that folding failed and will be tried again.", registry=registry
         )
+        self.last_fold = Gauge(
+            "hubbub_last_fold_timestamp_seconds",
+            "When pending reports were last folded without an error, in seconds since 1970.",
+            registry=registry,
+            multiprocess_mode="max",
+        )
+        self.upload_seconds = Histogram(
+            "hubbub_upload_seconds",
+            "Time from the head of an upload to its acknowledgement.",
+            registry=registry,
+            buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+        )
+        self.owner_refusals = Counter(
+            "hubbub_owner_refusals", "Requests to the owner's routes without the owner's token.", registry=registry
+        )
         self.answers = Counter("hubbub_answers", "Answers computed for the owner.", registry=registry)
         self.waiting_bytes = Gauge(
             "hubbub_waiting_bytes",
@@ -52,13 +78,65 @@ class Metrics:
             multiprocess_mode="livesum",
         )
 
-    def render(self) -> bytes:
-        """Return all metrics in the text format of Prometheus: of this process, or of all workers together."""
+        self._by_status = [self.reports.labels(status) for status in ("accepted", "duplicate", "invalid")]
+
+    def count(self, counts: Sequence[int]) -> None:
+        """Count reports that were accepted, were there before, and were invalid."""
+        for counter, count in zip(self._by_status, counts, strict=True):
+            if count:
+                counter.inc(count)
+
+    def render(self, store: Store) -> bytes:
+        """Return all metrics in the text format of Prometheus: of this process, or of all workers together.
+
+        What the database and its disk say is asked for now, and left out if they do not answer.
+        """
         registry = self._registry
-        if DIRECTORY in os.environ:
+        if DIRECTORY in os.environ:  # several workers
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-        return generate_latest(registry)
+        facts = CollectorRegistry()
+        folded = registry.get_sample_value("hubbub_last_fold_timestamp_seconds") or 0.0
+        facts.register(_Facts(store, folded))
+        return generate_latest(registry) + generate_latest(facts)
+
+
+class _Facts:
+    """Gauges of what is stored, asked for when they are collected: they belong to no process.
+
+    Parameters
+    ----------
+    store : Store
+        Whose database and disk are asked.
+    folded : float
+        When pending reports were last folded, in seconds since 1970.
+    """
+
+    def __init__(self, store: Store, folded: float) -> None:
+        self._store, self._folded = store, folded
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield reports of each survey, reports that are not folded, damage, and room on the disk."""
+        with suppress(HubbubError):
+            listed = list_surveys(self._store.engine)
+            reports = GaugeMetricFamily("hubbub_survey_reports", "Reports of a survey.", labels=["survey"])
+            for survey in listed:
+                reports.add_metric([survey.survey_id.hex()[:16]], survey.reports)
+            yield reports
+            waiting = sum(survey.pending for survey in listed)
+            yield GaugeMetricFamily("hubbub_pending_reports", "Reports that are stored but not folded.", waiting)
+            age = max(0.0, time.time() - self._folded) if waiting else 0.0
+            yield GaugeMetricFamily(
+                "hubbub_pending_age_seconds", "The longest that a report may have waited to be folded.", age
+            )
+            damaged = sum(bool(survey.damage) for survey in listed)
+            yield GaugeMetricFamily("hubbub_damaged_surveys", "Surveys that are damaged.", damaged)
+        file = database_file(self._store.engine)
+        if file is not None:
+            with suppress(OSError):
+                free = shutil.disk_usage(file.parent).free
+                yield GaugeMetricFamily("hubbub_disk_free_bytes", "Room on the disk of the database.", free)
+                yield GaugeMetricFamily("hubbub_database_bytes", "Size of the database.", file.stat().st_size)
 
 
 def forget_dead_workers(directory: str) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -18,18 +18,29 @@ from hubbub.collector.documents import AnswerDocument, Candidates, NewSurvey, Su
 from hubbub.collector.limits import MAX_BATCH_BYTES, MAX_DOCUMENT_BYTES, too_large
 from hubbub.collector.problems import Problem, refusals
 from hubbub.collector.state import Collector, parse_id
-from hubbub.errors import ParameterError, UnknownSurvey
+from hubbub.errors import ParameterError
 from hubbub.mechanisms.registry import create_survey, mechanism_for
 from hubbub.model.domain import domain_from_json
-from hubbub.model.question import Question
+from hubbub.model.question import MAX_SLOTS, Question
 from hubbub.model.survey import Survey
 from hubbub.store.life_cycle import close_survey, delete_survey
-from hubbub.store.store import StoredSurvey
-from hubbub.store.tokens import is_owner
+from hubbub.store.overview import list_surveys
+from hubbub.store.schema import unknown_survey
 from hubbub.wire.report_batch import HEADER_BYTES
 from hubbub.wire.tally_file import encode_tally
 
 UNKNOWN: Final = refusals({404: "There is no such survey."})
+
+
+async def check_owner(request: Request) -> Collector:
+    """Return the collector that a request came to. Raises Problem, and counts it, without the owner's token."""
+    collector: Collector = request.app.state.collector
+    try:
+        await asyncio.to_thread(collector.owner.check, request.headers.get("authorization"))
+    except Problem:
+        collector.metrics.owner_refusals.inc()
+        raise
+    return collector
 
 
 class OwnerRoute(APIRoute):
@@ -41,13 +52,19 @@ class OwnerRoute(APIRoute):
 
         async def check_and_handle(request: Request) -> Response:
             """Check the token and then handle the request, whose body is counted."""
-            collector: Collector = request.app.state.collector
-            await asyncio.to_thread(_check_owner, collector, request.headers.get("authorization"))
+            collector = await check_owner(request)
             with collector.budget.room() as taken:
+                deadline = time.monotonic() + collector.budget.seconds
 
                 async def receive() -> Message:
                     """Return the next part of the body, unless it is too much."""
-                    message = await request.receive()
+                    try:
+                        async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+                            message = await request.receive()
+                    except TimeoutError:
+                        raise Problem(
+                            "too-slow", "the request did not arrive in time", {"Connection": "close"}
+                        ) from None
                     collector.budget.take(taken, len(message.get("body", b"")))
                     if sum(taken) > MAX_DOCUMENT_BYTES:
                         raise too_large(MAX_DOCUMENT_BYTES)
@@ -67,6 +84,7 @@ async def collector_of(request: Request) -> Collector:
 Owner = Annotated[Collector, Depends(collector_of)]
 Top = Annotated[int, Query(ge=1, le=documents.MAX_TOP, description="At most this many values.")]
 Level = Annotated[float, Query(description="The chance, at most, that anything in the answer is wrong.")]
+Slots = Annotated[int, Query(ge=1, le=MAX_SLOTS, description="Slots of each person, of which she reported one.")]
 
 router = APIRouter(
     prefix="/v1",
@@ -80,8 +98,10 @@ router = APIRouter(
         {
             400: "The request cannot be read.",
             401: "The owner's token is needed.",
+            408: "The request took too long to arrive.",
             413: "The request is too large.",
             422: "The request cannot be met.",
+            429: "Too many requests came without the owner's token.",
             503: "The store cannot be reached.",
         }
     ),
@@ -103,27 +123,25 @@ def create(new: NewSurvey, owner: Owner, response: Response) -> SurveyStatus:
         new.closes,
         public_seed=None if new.public_seed is None else bytes.fromhex(new.public_seed),
     )
+    if survey.closes is not None and survey.closes <= owner.clock.now():
+        raise ParameterError(f"closes must be in the future, got closes={new.closes}")
     _check_report_size(survey)
     stored = owner.store.add_survey(survey, new.origins)
     response.headers["Location"] = f"/v1/surveys/{stored.survey_id.hex()}"
-    return _status(owner, stored)
+    return _status(owner, stored.survey_id)
 
 
 @router.get("/surveys")
-def list_surveys(owner: Owner) -> SurveyList:
+def list_all(owner: Owner) -> SurveyList:
     """List all surveys, the oldest first."""
-    found = []
-    for stored in owner.store.all_surveys():
-        with suppress(UnknownSurvey):  # deleted a moment ago
-            found.append(_status(owner, stored))
-    return SurveyList(surveys=found)
+    now = owner.clock.now()
+    return SurveyList(surveys=[documents.status_document(each, now) for each in list_surveys(owner.store.engine)])
 
 
 @router.get("/surveys/{survey_id}/status", responses=UNKNOWN)
 async def show(survey_id: str, owner: Owner) -> SurveyStatus:
     """Show one survey, with the number of its reports."""
-    stored = await owner.find(survey_id)
-    return await owner.compute(lambda: _status(owner, stored))
+    return await asyncio.to_thread(_status, owner, parse_id(survey_id))
 
 
 @router.post("/surveys/{survey_id}/close", responses=UNKNOWN)
@@ -132,7 +150,7 @@ async def close(survey_id: str, owner: Owner) -> SurveyStatus:
     raw = parse_id(survey_id)
     await owner.compute(lambda: close_survey(owner.store, raw))
     owner.purge_soon()
-    return await owner.compute(lambda: _status(owner, owner.store.survey(raw)))
+    return await asyncio.to_thread(_status, owner, raw)
 
 
 @router.delete("/surveys/{survey_id}", status_code=204, responses=UNKNOWN)
@@ -145,19 +163,32 @@ async def delete(survey_id: str, owner: Owner) -> None:
 
 @router.get("/surveys/{survey_id}/hitters", responses=UNKNOWN)
 async def hitters(
-    survey_id: str, owner: Owner, top: Top = 20, level: Level = 0.05, hitters_only: bool = False
+    survey_id: str,
+    owner: Owner,
+    top: Top = 20,
+    level: Level = 0.05,
+    hitters_only: bool = False,
+    values_per_person: Slots = 1,
 ) -> AnswerDocument:
     """Return the values that stand out, with error bars, from all reports that were durable when this was asked.
 
-    If the domain is a list, return all of its values, unless `hitters_only` is true.
+    If the domain is a list, return all of its values, unless `hitters_only` is true. If people reported one of several
+    slots each, `values_per_person` says how many, and counts are of people who have a value among theirs.
     """
-    return await _answer(owner, survey_id, Question(top, level, hitters_only=hitters_only))
+    question = Question(top, level, hitters_only=hitters_only, values_per_person=values_per_person)
+    return await _answer(owner, survey_id, question)
 
 
 @router.post("/surveys/{survey_id}/hitters", responses=UNKNOWN)
 async def hitters_among(survey_id: str, owner: Owner, asked: Candidates) -> AnswerDocument:
     """Do the same with candidates: values that were named in advance stand out from a smaller count on."""
-    question = Question(asked.top, asked.level, asked.candidates, asked.all_candidates)
+    question = Question(
+        asked.top,
+        asked.level,
+        asked.candidates,
+        asked.all_candidates,
+        values_per_person=asked.values_per_person,
+    )
     return await _answer(owner, survey_id, question)
 
 
@@ -187,17 +218,12 @@ async def _answer(owner: Collector, survey_id: str, question: Question) -> Answe
     return await owner.compute(work)
 
 
-def _status(owner: Collector, stored: StoredSurvey) -> SurveyStatus:
-    """Fold a survey's pending reports, and return the survey as its owner sees it."""
-    return documents.status_document(stored, owner.store.tally(stored.survey_id).count)
-
-
-def _check_owner(collector: Collector, authorization: str | None) -> None:
-    """Raise Problem unless the header holds the owner's token."""
-    scheme, _, token = (authorization or "").partition(" ")
-    if scheme.lower() != "bearer" or not is_owner(collector.store.engine, token.strip()):
-        sentence = "the request must have the owner's token, got none or another"
-        raise Problem("unauthorized", sentence, {"WWW-Authenticate": "Bearer"})
+def _status(owner: Collector, survey_id: bytes) -> SurveyStatus:
+    """Return the survey as its owner sees it."""
+    found = list_surveys(owner.store.engine, survey_id)
+    if not found:
+        raise unknown_survey(survey_id)
+    return documents.status_document(found[0], owner.clock.now())
 
 
 def _check_report_size(survey: Survey) -> None:

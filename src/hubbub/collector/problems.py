@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from starlette.responses import Response
 
 from hubbub.errors import (
     HubbubError,
+    KeyReused,
     StoreError,
     StoreUnavailable,
     SurveyClosed,
@@ -20,25 +22,34 @@ from hubbub.errors import (
     WireError,
 )
 
-RETRY_SECONDS: Final = 2
+RETRY_SECONDS: Final = (2, 30)
+"""Who is refused for now comes back after a time between these, at random, so that not all come back at once."""
+
+EVERY_PAGE: Final = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "Retry-After"}
+"""Headers that let pages of any origin read a reply. Without them a script cannot tell one refusal from another."""
 
 TITLES: Final = {
     "bad-request": (400, "The request cannot be read"),
     "malformed-batch": (400, "The batch of reports cannot be read"),
     "unauthorized": (401, "The owner's token is needed"),
     "origin-not-allowed": (403, "Pages of this origin may not report to the survey"),
+    "foreign-page": (403, "The request comes from a page of another origin"),
+    "wrong-code": (403, "The code does not log in"),
     "not-found": (404, "There is nothing here"),
     "unknown-survey": (404, "There is no such survey"),
     "method-not-allowed": (405, "The method does not fit"),
     "too-slow": (408, "The request took too long to arrive"),
     "not-yet-open": (409, "The survey is not yet open"),
+    "key-reused": (409, "The idempotency key was used for another tally"),
     "closed": (410, "The survey is closed"),
     "too-large": (413, "The request is too large"),
     "wrong-survey": (422, "The batch is for another survey"),
     "invalid-reports": (422, "No report of the batch is valid"),
     "invalid-request": (422, "The request cannot be met"),
+    "too-many-attempts": (429, "Too many requests without the owner's token"),
+    "too-many-logins": (429, "Too many wrong codes were tried"),
     "internal": (500, "The collector failed"),
-    "damaged": (500, "The store is damaged"),
+    "damaged": (503, "The survey is damaged"),
     "busy": (503, "The collector is busy"),
     "unavailable": (503, "Nothing can be stored now"),
 }
@@ -60,13 +71,13 @@ class Problem(HTTPException):
 
     def __init__(self, kind: str, detail: str, headers: dict[str, str] | None = None) -> None:
         status, self.title = TITLES[kind]
-        retry = {"Retry-After": str(RETRY_SECONDS)} if status == 503 else {}
+        retry = {"Retry-After": str(random.randint(*RETRY_SECONDS))} if status == 503 else {}
         super().__init__(status, detail, {**retry, **(headers or {})})
         self.kind = kind
 
 
 def respond(problem: Problem) -> Response:
-    """Return the problem as an HTTP reply."""
+    """Return the problem as an HTTP reply. It is about the request alone, so every page may read it."""
     document = {
         "type": f"urn:hubbub:problem:{problem.kind}",
         "title": problem.title,
@@ -74,7 +85,8 @@ def respond(problem: Problem) -> Response:
         "detail": problem.detail,
     }
     body = json.dumps(document, ensure_ascii=True).encode("ascii")
-    return Response(body, problem.status_code, problem.headers, "application/problem+json")
+    headers = {**EVERY_PAGE, **(problem.headers or {})}
+    return Response(body, problem.status_code, headers, "application/problem+json")
 
 
 def problem_of(error: Exception) -> Problem:
@@ -88,6 +100,8 @@ def problem_of(error: Exception) -> Problem:
         return Problem("unknown-survey", str(error))
     if isinstance(error, SurveyClosed):
         return Problem("closed", str(error))
+    if isinstance(error, KeyReused):
+        return Problem("key-reused", str(error))
     if isinstance(error, SurveyMismatch):
         return Problem("wrong-survey", str(error))
     if isinstance(error, StoreError):

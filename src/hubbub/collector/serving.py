@@ -1,32 +1,37 @@
-"""Running a collector in one process or several, until it is told to stop."""
+"""Running a collector in this process until it is told to stop. `workers` runs several of them."""
 
 from __future__ import annotations
 
 import os
+import signal
 import socket
-import tempfile
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from threading import Thread
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from hubbub.collector.app import create_app
-from hubbub.collector.metrics import DIRECTORY, forget_dead_workers
+from hubbub.collector.connections import HEAD_SECONDS, IDLE_SECONDS, READ_SECONDS, most_connections, protocol_of
 from hubbub.collector.state import Collector
 from hubbub.errors import ParameterError, ServiceError
 from hubbub.store.store import Store
 
-_DATABASE: Final = "HUBBUB_DB"
+Build: TypeAlias = Callable[[Collector], ASGIApp]
+"""Makes the application of a collector: a function of a module, so that other processes find it by its name."""
+
 _QUIET: Final[dict[str, Any]] = {
     "access_log": False,  # it would hold the addresses and times of reports
-    "log_level": "warning",
+    "log_config": None,  # `logs` sets them up
     "proxy_headers": False,
     "server_header": False,
+    "ws": "none",
     "lifespan": "on",
     "timeout_graceful_shutdown": 20,
+    "timeout_keep_alive": IDLE_SECONDS,
 }
 
 
@@ -45,49 +50,72 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-def serve(database: str, listener: socket.socket, workers: int, announce: Callable[[], None]) -> None:
+class _Server(uvicorn.Server):
+    """A server that says when it listens, and ends without an error after a signal.
+
+    Parameters
+    ----------
+    config : uvicorn.Config
+        Its settings.
+    announce : callable
+        Is called when it listens and handles signals.
+    """
+
+    def __init__(self, config: uvicorn.Config, announce: Callable[[], None] = lambda: None) -> None:
+        super().__init__(config)
+        self._announce = announce
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to listen, and say so."""
+        await super().startup(sockets)
+        if self.started:
+            self._announce()
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Let SIGTERM and SIGINT end the server. Unlike uvicorn's, this does not raise them again afterwards."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def serve(database: str, listener: socket.socket, announce: Callable[[], None], build: Build = create_app) -> None:
     """Serve until SIGTERM or SIGINT, then finish all requests that have begun and fold their reports.
 
     Parameters
     ----------
     database : str
-        The database, as for `Store`.
+        The database, as for `Store`. It must exist.
     listener : socket
         Where to listen; see `bind`.
-    workers : int
-        The number of processes.
     announce : callable
-        Is called when the server handles signals: one that comes right after the announcement is not lost.
+        Is called when the server listens and handles signals: one that comes right after it is not lost.
+    build : callable
+        Makes the application.
     """
-    if workers == 1:
-        with Store(database) as store:
-            server = uvicorn.Server(_config(create_app(Collector(store))))
-            with server.capture_signals():
-                announce()
-                server.run([listener])
-        return
-    announce()
-    host, port = listener.getsockname()[:2]
-    listener.close()  # uvicorn opens another one, which its workers share
-    name = "hubbub.collector.serving:app_of_environment"
-    with tempfile.TemporaryDirectory(prefix="hubbub-metrics-") as directory:
-        # The workers are new processes, which learn this from their environment.
-        os.environ.update({_DATABASE: database, DIRECTORY: directory})
-        uvicorn.run(name, host=host, port=port, factory=True, workers=workers, **_QUIET)
-
-
-def app_of_environment() -> ASGIApp:
-    """Return the application of one of several workers."""
-    if os.name == "posix":  # elsewhere there is no harmless way to ask whether a process lives
-        forget_dead_workers(os.environ[DIRECTORY])
-    return create_app(Collector(Store(os.environ[_DATABASE])))
+    with Store(database, create=False) as store:
+        _Server(_config(build(Collector(store)), most_connections()), announce).run([listener])
 
 
 @contextmanager
-def serving(collector: Collector, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
+def serving(
+    collector: Collector,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    head_seconds: float = HEAD_SECONDS,
+    build: Build = create_app,
+    read_seconds: float = READ_SECONDS,
+    most: int = 1000,
+) -> Iterator[str]:
     """Run a collector in a thread of this process, on a free port; yield its address."""
     listener = bind(host, port)
-    server = uvicorn.Server(_config(create_app(collector)))
+    server = _Server(_config(build(collector), most, head_seconds, read_seconds))
     thread = Thread(target=server.run, args=([listener],), name="hubbub-server", daemon=True)
     thread.start()
     try:
@@ -108,6 +136,16 @@ def address_of(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _config(app: ASGIApp) -> uvicorn.Config:
+def notify_system(state: str) -> None:
+    """Tell systemd how the service is doing, if it started this process and wants to know."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if address:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
+            channel.sendto(state.encode(), "\0" + address[1:] if address[0] == "@" else address)
+
+
+def _config(
+    app: ASGIApp, most: int, head_seconds: float = HEAD_SECONDS, read_seconds: float = READ_SECONDS
+) -> uvicorn.Config:
     """Return the settings of the server for an application."""
-    return uvicorn.Config(app, **_QUIET)
+    return uvicorn.Config(app, http=protocol_of(most, head_seconds, read_seconds), **_QUIET)

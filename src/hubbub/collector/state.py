@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from datetime import UTC, datetime
 from typing import Final, TypeVar
 
-from hubbub.collector.limits import Budget
+import numpy as np
+from numpy.typing import NDArray
+
+from hubbub.collector.clock import Clock
+from hubbub.collector.limits import Budget, OwnerCheck
 from hubbub.collector.metrics import Metrics
-from hubbub.errors import HubbubError, UnknownSurvey
+from hubbub.errors import HubbubError, StoreUnavailable, UnknownSurvey
+from hubbub.store.folding import STEP_BYTES
 from hubbub.store.group_commit import GroupCommit
-from hubbub.store.life_cycle import close_survey, purge
-from hubbub.store.reports import Batch, Outcome, append
-from hubbub.store.store import Store, StoredSurvey, for_each
+from hubbub.store.life_cycle import end_by_the_clock, purge
+from hubbub.store.reports import Outcome, Upload, append
+from hubbub.store.reserve import Reserve
+from hubbub.store.schema import database_file
+from hubbub.store.store import Store, StoredSurvey
+from hubbub.store.tokens import stored_hash
 
 FOLD_SECONDS: Final = 5.0
 _READY_SECONDS: Final = 1.0
 _PURGE_SECONDS: Final = 1.0
+_MOST_HEARTBEAT_BYTES: Final = 1 << 20
+_STEPS: Final = 8  # on a full disk a transaction takes at most this part of the reserve
+_FULL_SECONDS: Final = 60.0  # a disk that is full again within this time needs more room than before
 
 log = logging.getLogger("hubbub.collector")
 T = TypeVar("T")
@@ -39,33 +50,52 @@ class Collector:
         How much it takes in at once.
     fold_seconds : float
         Seconds between two folds.
+    clock : Clock, optional
+        The time; tests bring their own.
     """
 
-    def __init__(self, store: Store, budget: Budget | None = None, fold_seconds: float = FOLD_SECONDS) -> None:
+    def __init__(
+        self,
+        store: Store,
+        budget: Budget | None = None,
+        fold_seconds: float = FOLD_SECONDS,
+        clock: Clock | None = None,
+    ) -> None:
         self.store = store
         self.budget = budget or Budget()
+        self.clock = clock or Clock()
         self.metrics = Metrics()
+        self.owner = OwnerCheck(lambda: stored_hash(store.engine))
         self.budget.on_change = self.metrics.waiting_bytes.set
+        file = database_file(store.engine)
+        self._reserve = None if file is None else Reserve(file)
+        self._no_room = False  # the disk is full, and uploads are refused until the reserve is there again
+        self._full_at = -_FULL_SECONDS
+        self._failed_bytes = 0  # how large the last commit was, if it failed
+        self._malformed = False  # whether the database said so when a commit last failed
+        self._cannot_fold = False  # whether the database said so when pending reports were last to be folded
         self._fold_seconds = fold_seconds
+        self._frozen = 0  # modules that were loaded when `freeze` was last called
         self._stopping = threading.Event()
         self._wake = threading.Event()
         self._ready_lock = threading.Lock()
-        self._ready: tuple[float, Exception | None] = (0.0, None)
+        self._ready: tuple[float, HubbubError | None] = (-_READY_SECONDS, None)
 
     def start(self) -> None:
-        """Start the threads."""
-        self.writer = GroupCommit(self._append)
+        """Start the threads. The loop that runs now is the one that `commit` is called in."""
+        self._loop = asyncio.get_running_loop()
+        self.writer = GroupCommit(self._append, self._loop.call_soon_threadsafe)
         # One answer at a time: it takes about a second of a core, and uploads need theirs.
         self._answers = ThreadPoolExecutor(1, "hubbub-answers")
-        self._folder = threading.Thread(target=self._fold_forever, name="hubbub-folder", daemon=True)
-        self._folder.start()
+        self._folding = threading.Thread(target=self._fold_forever, name="hubbub-folding", daemon=True)
+        self._folding.start()
 
     def stop(self) -> None:
         """Make all submitted reports durable, fold them, and end the threads."""
         self.writer.close()
         self._stopping.set()
         self._wake.set()
-        self._folder.join()
+        self._folding.join()
         self._answers.shutdown(cancel_futures=True)
         self._fold()
 
@@ -75,81 +105,168 @@ class Collector:
         recent = self.store.remembered(raw)
         return await asyncio.to_thread(self.store.survey, raw) if recent is None else recent
 
+    async def commit(self, upload: Upload) -> NDArray[np.bool_]:
+        """Wait until all reports of an upload are durable; return which of them are new.
+
+        Raises TimeoutError when that takes too long. Then they are not written, unless that has begun.
+        """
+        receipt: asyncio.Future[NDArray[np.bool_]] = self._loop.create_future()
+        timer = self._loop.call_later(self.budget.commit_seconds, _give_up, receipt)
+        try:
+            self.writer.submit(upload, receipt)
+            return await receipt
+        finally:
+            timer.cancel()
+
     async def compute(self, work: Callable[[], T]) -> T:
         """Run something long in the thread for answers; return its result."""
         self.metrics.answers.inc()
         return await asyncio.get_running_loop().run_in_executor(self._answers, work)
 
+    def freeze(self) -> None:
+        """Tell the garbage collector that what is loaded by now stays, if something was loaded since the last call.
+
+        Otherwise it would look through all of it again and again, and hold up requests for a tenth of a second.
+        """
+        if len(sys.modules) != self._frozen:
+            self._frozen = len(sys.modules)
+            gc.freeze()
+
+    def check_room(self) -> None:
+        """Raise StoreUnavailable while the disk is full, or reports could be stored but not counted. Costs nothing."""
+        if self._no_room:
+            raise StoreUnavailable("the disk is full")
+        if self._cannot_fold:
+            raise StoreUnavailable("the database is damaged; stop the collector, and run: hubbub store check")
+
     def check_ready(self) -> None:
-        """Raise unless something can be made durable now. Asks the store once a second at most."""
+        """Raise unless a report could be made durable now. Asks the store once a second at most."""
         with self._ready_lock:
             checked, error = self._ready
             if time.monotonic() - checked > _READY_SECONDS:
-                try:
-                    self.store.probe()
-                    error = None
-                except HubbubError as failure:
-                    error = failure
-                    log.warning("the collector is not ready: %s", failure)
+                error = self._heartbeat()
+                if error is not None:
+                    log.warning("the collector is not ready: %s", error)
                 self._ready = (time.monotonic(), error)
         if error is not None:
             raise error
+
+    def _heartbeat(self) -> HubbubError | None:
+        """Do what an upload does, of the size of the last one that failed; return the error, if there is one."""
+        if self._malformed:  # which pages are damaged nobody knows, so only a real upload can tell that it is over
+            return StoreUnavailable("the database is damaged; stop the collector, and run: hubbub store check")
+        try:
+            self.check_room()
+            self.store.heartbeat(self._failed_bytes)
+        except HubbubError as failure:
+            self._note_failure(failure)
+            self._wake.set()  # to make room, or to see that there is some
+            return failure
+        self._failed_bytes = 0
+        return None
 
     def purge_soon(self) -> None:
         """Wake the folding thread, which also purges closed and deleted surveys."""
         self._wake.set()
 
-    def _append(self, batches: list[Batch]) -> list[Outcome]:
-        """Write batches and count the commit."""
+    def _append(self, uploads: list[Upload]) -> list[Outcome]:
+        """Write uploads and count the commit."""
         started = time.perf_counter()
         try:
-            outcomes = append(self.store.engine, batches)
-        except Exception:
+            self.check_room()
+            outcomes = append(self.store.engine, uploads)
+        except Exception as error:
             self.metrics.commit_failures.inc()
+            size = sum(upload.reports.nbytes for upload in uploads)
+            self._failed_bytes = min(max(size, self._failed_bytes), _MOST_HEARTBEAT_BYTES)
+            self._note_failure(error)
+            if isinstance(error, HubbubError):
+                self._ready = (time.monotonic(), error)
             raise
+        self._failed_bytes, self._malformed = 0, False
         self.metrics.commits.inc()
         self.metrics.commit_seconds.inc(time.perf_counter() - started)
         return outcomes
+
+    def _note_failure(self, error: Exception) -> bool:
+        """See from the words of the database whether the disk is full, and return it, or whether pages are damaged."""
+        words = str(error).lower() if isinstance(error, StoreUnavailable) else ""
+        self._malformed = self._malformed or "malformed" in words
+        if self._reserve is None or not ("full" in words or "disk i/o" in words):
+            return False
+        if not self._no_room:
+            log.error("the disk is full: uploads are refused until there is room")
+            self._reserve.demand_more()
+            self._no_room, self._full_at = True, time.monotonic()
+            self._wake.set()
+        return True
 
     def _fold_forever(self) -> None:
         """Fold every few seconds until `stop`; the body of the folding thread."""
         while not self._stopping.is_set():
             self._fold()
+            self.freeze()
             self._wake.wait(self._fold_seconds)
             self._wake.clear()
 
     def _fold(self) -> None:
         """Fold pending reports, close surveys whose time is over, purge. What fails is tried again the next time."""
-        for step in (self._fold_pending, self._close_by_the_clock, self._purge):
+        had_none, still_full, damaged = self._no_room, False, False
+        if had_none and self._reserve is not None:
+            self._reserve.release()  # uploads are refused, so that this room is left to what makes more of it
+            self.store.step_bytes, self.store.has_erased_rows = self._reserve.size // _STEPS, True
+        for step in (self._empty_log, self._fold_pending, self._follow_the_clock, self._purge):
             try:
                 step()
             except HubbubError as error:
                 self.metrics.fold_failures.inc()
+                still_full = self._note_failure(error) or still_full
+                damaged = damaged or "malformed" in str(error)
                 log.warning("folding failed and will be tried again: %s", error)
             except Exception:
                 self.metrics.fold_failures.inc()
                 log.exception("folding failed and will be tried again")
+        self._cannot_fold = damaged
+        if self._reserve is not None and not still_full:
+            if not had_none and time.monotonic() - self._full_at > _FULL_SECONDS:
+                self._reserve.demand_least()
+            self._no_room = not self._reserve.fill()
+            if had_none and not self._no_room:
+                log.warning("there is room on the disk again: uploads are taken")
+                self.store.step_bytes = STEP_BYTES
+
+    def _empty_log(self) -> None:
+        """Empty the log of the database, if there is something in it; on a full disk with all that the reserve has."""
+        try:
+            self.store.remove_erased()
+        except StoreUnavailable as error:
+            if self._reserve is None or not self._note_failure(error):
+                raise
+            self._reserve.release_all()
+            self.store.remove_erased()
 
     def _fold_pending(self) -> None:
         """Fold all pending reports, and count it if there were some."""
         if self.store.fold_all():
             self.metrics.folds.inc()
+        self.metrics.last_fold.set_to_current_time()
 
     def _purge(self) -> None:
         """Purge for about a second. If something is left, fold first and then go on."""
         if not purge(self.store, _PURGE_SECONDS):
             self.purge_soon()
 
-    def _close_by_the_clock(self) -> None:
-        """Close all surveys whose last moment is over."""
+    def _follow_the_clock(self) -> None:
+        """End surveys whose time is over, unless the clock jumped: then only say so."""
+        if moved := self.clock.jump():
+            log.error("the clock jumped by %+.0f s: nothing is closed for good within the next hour", moved)
+        end_by_the_clock(self.store, int(self.clock.now().timestamp()), self.clock.is_steady())
 
-        def close(stored: StoredSurvey) -> None:
-            """Close a survey if its time is over."""
-            if not stored.closed and stored.state(datetime.now(UTC)) == "closed":
-                with suppress(UnknownSurvey):  # deleted a moment ago
-                    close_survey(self.store, stored.survey_id)
 
-        for_each(close, self.store.all_surveys())
+def _give_up(receipt: asyncio.Future[NDArray[np.bool_]]) -> None:
+    """End a wait that took too long."""
+    if not receipt.done():
+        receipt.set_exception(TimeoutError())
 
 
 def parse_id(survey_id: str) -> bytes:

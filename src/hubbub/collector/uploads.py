@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
+import gzip
+import time
 from collections.abc import Callable, Coroutine
-from datetime import UTC, datetime
+from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -12,20 +14,24 @@ from fastapi.routing import APIRoute
 from numpy.typing import NDArray
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope
 
 from hubbub.collector.documents import UploadReply
-from hubbub.collector.limits import read_batch
-from hubbub.collector.problems import Problem, problem_of, refusals, respond
+from hubbub.collector.limits import header, read_batch
+from hubbub.collector.problems import EVERY_PAGE, Problem, problem_of, refusals, respond
 from hubbub.collector.state import Collector
 from hubbub.errors import HubbubError, SurveyClosed, UnknownSurvey
-from hubbub.store.reports import Batch
+from hubbub.model.mechanism import Reports
+from hubbub.store.reports import Upload
 from hubbub.store.store import StoredSurvey
 from hubbub.wire.report_batch import parse_batch
 
+_BEFORE, _AFTER = "/v1/surveys/", "/reports"
 _ACCEPTED, _DUPLICATE, _INVALID = 0, 1, 2
+_ONE_NEW: Final = np.array([_ACCEPTED])
+_ONE_OLD: Final = np.array([_DUPLICATE])
 _STATUSES: Final = np.array([b'"accepted"', b'"duplicate"', b'"invalid"'], dtype=object)
 _CACHE: Final = "public, max-age=300"
-_EXPOSED: Final = {"Access-Control-Expose-Headers": "Retry-After"}
 
 
 class PlainRoute(APIRoute):
@@ -37,15 +43,34 @@ class PlainRoute(APIRoute):
         return handler
 
 
+def survey_of(scope: Scope) -> str | None:
+    """Return the survey that an upload is for, as its path names it; None if the request is no upload."""
+    path: str = scope["path"]
+    if scope["method"] != "POST" or not (path.startswith(_BEFORE) and path.endswith(_AFTER)):
+        return None
+    survey_id = path[len(_BEFORE) : -len(_AFTER)]
+    return None if "/" in survey_id else survey_id
+
+
 async def get_survey(request: Request) -> Response:
     """Return the canonical JSON of a survey. It never changes, so it may be cached."""
     collector: Collector = request.app.state.collector
     stored = await collector.find(request.path_params["survey_id"])
     tag = f'"{stored.survey_id.hex()}"'
-    headers = {"ETag": tag, "Cache-Control": _CACHE, **_cors_headers(request, stored)}
+    headers = {"ETag": tag, "Cache-Control": _CACHE, **_cors_headers(request.scope, stored)}
+    headers["Vary"] = f"Accept-Encoding, {headers['Vary']}" if "Vary" in headers else "Accept-Encoding"
     if tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
-    return Response(stored.document, media_type="application/json", headers=headers)
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return Response(stored.document, media_type="application/json", headers=headers)
+    headers["Content-Encoding"] = "gzip"
+    return Response(_pack(stored.document), media_type="application/json", headers=headers)
+
+
+@lru_cache(maxsize=256)
+def _pack(document: bytes) -> bytes:
+    """Return a survey's document in gzip: a code for text takes half of its 9 kB."""
+    return gzip.compress(document, 9, mtime=0)
 
 
 async def preflight(request: Request) -> Response:
@@ -53,7 +78,7 @@ async def preflight(request: Request) -> Response:
     collector: Collector = request.app.state.collector
     stored = await collector.find(request.path_params["survey_id"])
     headers = {
-        **_cors_headers(request, stored),
+        **_cors_headers(request.scope, stored),
         "Access-Control-Allow-Methods": "GET, POST",
         "Access-Control-Allow-Headers": "Content-Type",
         "Access-Control-Max-Age": "86400",
@@ -62,18 +87,25 @@ async def preflight(request: Request) -> Response:
 
 
 async def post_reports(request: Request) -> Response:
+    """Take a batch of reports, as `take` does."""
+    return await take(request.app.state.collector, request.path_params["survey_id"], request.scope, request.receive)
+
+
+async def take(collector: Collector, survey_id: str, scope: Scope, receive: Receive) -> Response:
     """Take a batch of reports. The reply comes when they are durable."""
-    collector: Collector = request.app.state.collector
     headers: dict[str, str] = {}
+    started = time.perf_counter()
     try:
-        stored = await collector.find(request.path_params["survey_id"])
-        headers = _cors_headers(request, stored)
-        now = datetime.now(UTC)
+        stored = await collector.find(survey_id)
+        headers = _cors_headers(scope, stored)
+        now = collector.clock.now()
         if stored.state(now) != "open":
             raise _not_open(stored, now)
+        collector.check_room()
         with collector.budget.room() as taken:
-            data = await read_batch(request, collector.budget, taken)
+            data = await read_batch(scope, receive, collector.budget, taken)
             reply = await _store_batch(collector, stored, data)
+        collector.metrics.upload_seconds.observe(time.perf_counter() - started)
         return Response(reply, media_type="application/json", headers=headers)
     except (HubbubError, Problem) as error:
         problem = problem_of(error)
@@ -89,22 +121,31 @@ async def _store_batch(collector: Collector, stored: StoredSurvey, data: bytes) 
     """Check the reports of a batch, wait until the valid ones are durable, and return the reply as JSON."""
     reports = parse_batch(data, stored.survey_id, stored.mechanism.report_dtype)
     valid = stored.mechanism.validate(reports)
+    if len(reports) == 1 and valid[0]:  # nearly every upload
+        (new,) = (await _commit(collector, stored, reports)).tolist()
+        counts = [int(new), int(not new), 0]
+        collector.metrics.count(counts)
+        return _reply(counts, _ONE_NEW if new else _ONE_OLD)
     statuses = np.where(valid, _ACCEPTED, _INVALID)
     if valid.any():
-        kept = reports if valid.all() else reports[valid]
-        try:
-            new = await asyncio.wrap_future(collector.writer.submit(Batch(stored.key, kept)))
-        except (UnknownSurvey, SurveyClosed):
-            collector.store.forget_state(stored.survey_id)
-            raise
+        new = await _commit(collector, stored, reports if valid.all() else reports[valid])
         statuses[valid] = np.where(new, _ACCEPTED, _DUPLICATE)
     counts = np.bincount(statuses, minlength=3).tolist()
-    for name, count in zip(("accepted", "duplicate", "invalid"), counts, strict=True):
-        if count:
-            collector.metrics.reports.labels(name).inc(count)
+    collector.metrics.count(counts)
     if len(reports) and counts[_INVALID] == len(reports):
         raise Problem("invalid-reports", f"none of the {len(reports)} reports is one that a device can send")
     return _reply(counts, statuses)
+
+
+async def _commit(collector: Collector, stored: StoredSurvey, reports: Reports) -> NDArray[np.bool_]:
+    """Wait until valid reports are durable; return which of them are new."""
+    try:
+        return await collector.commit(Upload(stored.key, reports))
+    except TimeoutError:
+        raise Problem("busy", "the reports could not be stored in time; send them again later") from None
+    except (UnknownSurvey, SurveyClosed):
+        collector.store.forget_state(stored.survey_id)
+        raise
 
 
 def _reply(counts: list[int], statuses: NDArray[np.int64]) -> bytes:
@@ -120,23 +161,26 @@ def _reply(counts: list[int], statuses: NDArray[np.int64]) -> bytes:
 def _not_open(stored: StoredSurvey, now: datetime) -> Problem:
     """Return the problem that a survey takes no reports now."""
     opens = stored.survey.opens
+    if stored.damage:
+        return Problem("damaged", "the sums of the survey are damaged, and it takes no reports now; send them later")
     if stored.state(now) == "closed" or opens is None:
         return Problem("closed", "the survey is closed and takes no more reports")
     wait = str(int((opens - now).total_seconds()) + 1)
     return Problem("not-yet-open", f"the survey opens in {wait} s; send the reports then", {"Retry-After": wait})
 
 
-def _cors_headers(request: Request, stored: StoredSurvey) -> dict[str, str]:
+def _cors_headers(scope: Scope, stored: StoredSurvey) -> dict[str, str]:
     """Return headers that let pages of the survey's origins read the reply. Raises Problem for pages of others.
 
     Programs send no origin and are always let through.
     """
-    origin = request.headers.get("origin")
-    if origin is None or "*" in stored.origins:
-        return {"Access-Control-Allow-Origin": "*", **_EXPOSED} if "*" in stored.origins else {"Vary": "Origin"}
+    sent = header(scope, b"origin")
+    if sent is None or "*" in stored.origins:
+        return EVERY_PAGE if "*" in stored.origins else {"Vary": "Origin"}
+    origin = sent.decode("latin-1")
     if origin not in stored.origins:
         raise Problem("origin-not-allowed", "pages of this origin may not report to the survey", {"Vary": "Origin"})
-    return {"Access-Control-Allow-Origin": origin, "Vary": "Origin", **_EXPOSED}
+    return {**EVERY_PAGE, "Access-Control-Allow-Origin": origin, "Vary": "Origin"}
 
 
 _SURVEY: Final = "/v1/surveys/{survey_id}"
@@ -179,7 +223,6 @@ ROUTES: Final = [
         ),
         openapi_extra={"parameters": [_PLACE], "requestBody": {"required": True, "content": _BINARY}},
     ),
-    PlainRoute(_SURVEY, get_survey, methods=["HEAD"], include_in_schema=False),
     PlainRoute(_SURVEY, preflight, methods=["OPTIONS"], include_in_schema=False),
     PlainRoute(f"{_SURVEY}/reports", preflight, methods=["OPTIONS"], include_in_schema=False),
 ]

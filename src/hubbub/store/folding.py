@@ -6,16 +6,19 @@ version than it started from discards its work and starts over. So any number of
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
 import numpy as np
 from sqlalchemy import Connection, Engine, Table, delete, func, select, text, update
 
-from hubbub.errors import HubbubError, StoreError, StoreUnavailable
+from hubbub.errors import HubbubError, StoreDamaged, StoreUnavailable
 from hubbub.model.mechanism import Accumulator
 from hubbub.model.tally import Tally
+from hubbub.store.daily import add_to_day
 from hubbub.store.schema import (
     BUSY_MILLISECONDS,
+    PAGE_BYTES,
     available,
     is_sqlite,
     pending,
@@ -29,12 +32,17 @@ from hubbub.store.schema import (
 from hubbub.wire.tally_file import encode_tally, parse_tally
 
 _ROWS_AT_ONCE: Final = 500
-_BYTES_AT_ONCE: Final = 32 << 20
+STEP_BYTES: Final = 32 << 20
+"""About how many bytes one transaction of folding, purging or shrinking changes, beside the tally."""
+
 _CONFLICTS: Final = 100
 _CHECKPOINT_MILLISECONDS: Final = 100
+_MOST_PAGES: Final = 1000
 
 
-def fold(engine: Engine, survey: int, survey_id: bytes, accumulator: Accumulator) -> tuple[Tally, bool]:
+def fold(
+    engine: Engine, survey: int, survey_id: bytes, accumulator: Accumulator, step_bytes: int = STEP_BYTES
+) -> tuple[Tally, bool]:
     """Add all reports that were durable when this was called to the tally, and erase them.
 
     Parameters
@@ -47,6 +55,8 @@ def fold(engine: Engine, survey: int, survey_id: bytes, accumulator: Accumulator
         The survey's id, which is part of the tally.
     accumulator : Accumulator
         The survey's mechanism.
+    step_bytes : int
+        About how many bytes of reports one transaction erases.
 
     Returns
     -------
@@ -65,52 +75,53 @@ def fold(engine: Engine, survey: int, survey_id: bytes, accumulator: Accumulator
             # Read in the same snapshot as the tally, so that a report is in exactly one of the two.
             if last is None:
                 last = connection.scalar(select(func.max(pending.c.key)).where(pending.c.survey == survey)) or 0
-            keys = _next_keys(connection, survey, last)
+            keys = _next_keys(connection, survey, last, step_bytes)
             parts = connection.scalars(select(pending.c.reports).where(pending.c.key.in_(keys))).all() if keys else []
         try:
             tally = parse_tally(row.tally, survey_id, accumulator.cells_shape)
         except HubbubError as error:
-            raise StoreError(f"the stored tally of survey {survey_id.hex()[:8]} is damaged: {error}") from None
+            raise StoreDamaged(f"the stored tally of survey {survey_id.hex()[:8]} is damaged: {error}") from None
         if not keys:
             return tally, erased
         if any(len(part) % accumulator.report_dtype.itemsize for part in parts):
-            raise StoreError(f"the pending reports of survey {survey_id.hex()[:8]} are damaged: some are cut short")
+            raise StoreDamaged(f"the pending reports of survey {survey_id.hex()[:8]} are damaged: some are cut short")
         reports = np.frombuffer(b"".join(parts), accumulator.report_dtype)
         accumulator.accumulate(tally.cells, reports)
         folded = Tally(survey_id, tally.count + len(reports), tally.cells)
-        if len(parts) == len(keys) and replace_tally(engine, survey, row.version, folded, keys):
+        if len(parts) == len(keys) and replace_tally(engine, survey, row.version, folded, keys, len(reports)):
             erased = True
         else:
             conflicts += 1
     raise StoreUnavailable(f"folding failed {_CONFLICTS} times, because other collectors folded at the same moment")
 
 
-def _next_keys(connection: Connection, survey: int, last: int) -> list[int]:
-    """Return the keys of the next rows to fold: at most 500 rows, and about 32 MiB of reports."""
+def _next_keys(connection: Connection, survey: int, last: int, step_bytes: int) -> list[int]:
+    """Return the keys of the next rows to fold: at most 500 rows, and about `step_bytes` bytes of reports."""
     query = select(pending.c.key, func.length(pending.c.reports)).order_by(pending.c.key).limit(_ROWS_AT_ONCE)
     keys: list[int] = []
     size = 0
     for key, length in connection.execute(query.where(pending.c.survey == survey, pending.c.key <= last)):
         size += length
-        if keys and size > _BYTES_AT_ONCE:
+        if keys and size > step_bytes:
             break
         keys.append(key)
     return keys
 
 
-def replace_tally(engine: Engine, survey: int, version: int, tally: Tally, folded: list[int]) -> bool:
-    """Write the tally and erase the folded rows. Returns False, and changes nothing, if `version` is not the newest."""
+def replace_tally(engine: Engine, survey: int, version: int, tally: Tally, folded: list[int], added: int = 0) -> bool:
+    """Write the tally, erase the folded rows, and add to the reports of the day.
+
+    Returns False, and changes nothing, if `version` is not the newest.
+    """
+    new = {"version": version + 1, "tally": encode_tally(tally), "report_count": tally.count}
     with writing(engine) as connection:
-        changed = connection.execute(
-            update(tallies)
-            .where(tallies.c.survey == survey, tallies.c.version == version)
-            .values(version=version + 1, tally=encode_tally(tally))
-        ).rowcount
-        if not changed:
+        mine = (tallies.c.survey == survey, tallies.c.version == version)
+        if not connection.execute(update(tallies).where(*mine).values(**new)).rowcount:
             return False
         erased = connection.execute(delete(pending).where(pending.c.key.in_(folded))).rowcount
         if erased != len(folded):
             raise StoreUnavailable(f"a fold was undone: it added {len(folded)} rows, but only {erased} could be erased")
+        add_to_day(connection, survey, added)
     return True
 
 
@@ -144,6 +155,28 @@ def remove_erased(engine: Engine) -> bool:
                 connection.close()
 
 
+def shrink(engine: Engine, deadline: float, step_bytes: int = STEP_BYTES) -> None:
+    """Give pages of SQLite's file that are not used back to the disk, until a time of the monotonic clock."""
+    if not is_sqlite(engine):
+        return
+    pages = max(1, min(_MOST_PAGES, step_bytes // PAGE_BYTES))
+    with available():
+        connection = engine.raw_connection()
+        try:
+            cursor = connection.cursor()
+            while time.monotonic() < deadline:
+                cursor.execute("PRAGMA freelist_count")
+                before = (cursor.fetchone() or (0,))[0]
+                cursor.execute(f"PRAGMA incremental_vacuum({pages})")
+                cursor.fetchall()
+                cursor.execute("PRAGMA freelist_count")
+                after = (cursor.fetchone() or (0,))[0]
+                if after == 0 or after >= before:
+                    break
+        finally:
+            connection.close()
+
+
 def vacuum_ids(engine: Engine) -> None:
     """Remove deleted report ids from the files of PostgreSQL. For SQLite `remove_erased` does so."""
     if not is_sqlite(engine):
@@ -158,7 +191,7 @@ def _vacuum(engine: Engine, table: Table) -> None:
 
 
 def surveys_with_pending(engine: Engine) -> list[bytes]:
-    """Return the ids of surveys that have pending reports."""
-    waiting = surveys.c.key.in_(select(pending.c.survey))
+    """Return the ids of surveys that have pending reports and are not damaged."""
+    waiting = (surveys.c.key.in_(select(pending.c.survey)), surveys.c.damage.is_(None))
     with reading(engine) as connection:
-        return [bytes(survey_id) for survey_id in connection.scalars(select(surveys.c.survey_id).where(waiting))]
+        return [bytes(survey_id) for survey_id in connection.scalars(select(surveys.c.survey_id).where(*waiting))]

@@ -1,6 +1,6 @@
-"""Group commit: one thread writes all batches that arrived during the commit before.
+"""Group commit: one thread writes all uploads that arrived during the commit before.
 
-A commit waits milliseconds for the disk, however much it writes. So batches that arrive together share a commit.
+A commit waits milliseconds for the disk, however much it writes. So uploads that arrive together share a commit.
 """
 
 from __future__ import annotations
@@ -10,20 +10,35 @@ import queue
 import threading
 import traceback
 from collections.abc import Callable
-from concurrent.futures import Future
-from typing import Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, Final, Protocol
 
 from hubbub.errors import StoreError, StoreUnavailable
-from hubbub.store.reports import Batch, Outcome
+from hubbub.store.reports import Outcome, Upload
 
 log = logging.getLogger("hubbub.store")
 
 _REPORTS_AT_ONCE: Final = 50_000
 
-Waiting = tuple[Batch, "Future[NDArray[np.bool_]]"]
+
+class Receipt(Protocol):
+    """Where the outcome of an upload is put: a future of asyncio or of `concurrent.futures`."""
+
+    def done(self) -> bool:
+        """Return whether it has an outcome, or nobody waits for one."""
+
+    def set_result(self, result: Any, /) -> None:
+        """Say which reports are new."""
+
+    def set_exception(self, exception: Any, /) -> None:
+        """Say why nothing was taken."""
+
+
+Waiting = tuple[Upload, Receipt]
+
+
+def _at_once(work: Callable[[], None]) -> None:
+    """Do something in the thread that asks for it."""
+    work()
 
 
 class GroupCommit:
@@ -32,43 +47,52 @@ class GroupCommit:
     Parameters
     ----------
     append : callable
-        Writes batches in one transaction and returns the outcome of each, as `hubbub.store.reports.append` does.
+        Writes uploads in one transaction and returns the outcome of each, as `hubbub.store.reports.append` does.
+    hand_over : callable
+        Calls a function where receipts may be filled in: `loop.call_soon_threadsafe` for futures of asyncio. It is
+        called once for all uploads of a commit.
     """
 
-    def __init__(self, append: Callable[[list[Batch]], list[Outcome]]) -> None:
+    def __init__(
+        self,
+        append: Callable[[list[Upload]], list[Outcome]],
+        hand_over: Callable[[Callable[[], None]], object] = _at_once,
+    ) -> None:
         self._append = append
+        self._hand_over = hand_over
         self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._open = True
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="hubbub-writer", daemon=True)
         self._thread.start()
 
-    def submit(self, batch: Batch) -> Future[NDArray[np.bool_]]:
-        """Queue a batch to be written. Returns at once.
+    def submit(self, upload: Upload, receipt: Receipt) -> None:
+        """Queue an upload to be written. Returns at once.
 
-        Returns
-        -------
-        Future
-            When all reports are durable, it says which of them are new. It raises StoreUnavailable if the commit
-            failed, UnknownSurvey or SurveyClosed if the survey takes no reports. It is always resolved.
+        Parameters
+        ----------
+        upload : Upload
+            What is written.
+        receipt : Receipt
+            When all reports are durable, it says which of them are new. It gets StoreUnavailable if the commit failed,
+            UnknownSurvey or SurveyClosed if the survey takes no reports. It is always filled in. If it is done before
+            the upload's turn has come, the upload is not written.
         """
-        future: Future[NDArray[np.bool_]] = Future()
         with self._lock:
             if self._open:
-                self._queue.put((batch, future))
+                self._queue.put((upload, receipt))
             else:
-                future.set_exception(StoreUnavailable("the collector is stopping; send the reports again later"))
-        return future
+                receipt.set_exception(StoreUnavailable("the collector is stopping; send the reports again later"))
 
     def close(self) -> None:
-        """Write all queued batches, then stop the thread. Batches submitted later are refused."""
+        """Write all queued uploads, then stop the thread. Uploads submitted later are refused."""
         with self._lock:
             self._open = False
             self._queue.put(None)
         self._thread.join()
 
     def _run(self) -> None:
-        """Write one group of batches after the other until `close`."""
+        """Write one group of uploads after the other until `close`."""
         going = True
         while going:
             group, going = self._next_group()
@@ -76,7 +100,7 @@ class GroupCommit:
                 self._write(group)
 
     def _next_group(self) -> tuple[list[Waiting], bool]:
-        """Wait for a batch; return all queued ones, up to about 50,000 reports, and False after `close`."""
+        """Wait for an upload; return all queued ones, up to about 50,000 reports, and False after `close`."""
         group: list[Waiting] = []
         size = 0
         try:
@@ -84,8 +108,7 @@ class GroupCommit:
                 waiting = self._queue.get(block=not group)
                 if waiting is None:
                     return group, False
-                # From here on the batch cannot be cancelled. One that was cancelled before is not written.
-                if waiting[1].set_running_or_notify_cancel():
+                if not waiting[1].done():  # otherwise nobody waits for it any more
                     group.append(waiting)
                     size += len(waiting[0].reports)
         except queue.Empty:
@@ -93,10 +116,10 @@ class GroupCommit:
         return group, True
 
     def _write(self, group: list[Waiting]) -> None:
-        """Write a group of batches in one transaction, and resolve their futures."""
+        """Write a group of uploads in one transaction, and fill in their receipts."""
         try:
-            outcomes = self._append([batch for batch, _ in group])
-        except Exception as error:  # whatever it is, every future must be resolved
+            outcomes = self._append([upload for upload, _ in group])
+        except Exception as error:  # whatever it is, everybody must be told
             if isinstance(error, StoreError):
                 log.warning("a commit failed: %s", error)
             else:  # log where it happened, but not the message, which could hold reports
@@ -104,8 +127,15 @@ class GroupCommit:
                 log.error("a commit failed with %s\n%s", type(error).__name__, trace)
                 error = StoreUnavailable("a commit failed")
             outcomes = [error] * len(group)
-        for (_, future), outcome in zip(group, outcomes, strict=True):
-            if isinstance(outcome, StoreError):
-                future.set_exception(outcome)
-            else:
-                future.set_result(outcome)
+        self._hand_over(lambda: _fill_in(group, outcomes))
+
+
+def _fill_in(group: list[Waiting], outcomes: list[Outcome]) -> None:
+    """Put each outcome into its receipt, if somebody still waits for it."""
+    for (_, receipt), outcome in zip(group, outcomes, strict=True):
+        if receipt.done():
+            continue
+        if isinstance(outcome, StoreError):
+            receipt.set_exception(outcome)
+        else:
+            receipt.set_result(outcome)

@@ -2,31 +2,85 @@
 
 The states in the database are open → closing → closed, and deleting from any of them. `purge` takes a survey from
 closing to closed, and removes one that is in deleting. Several collectors may do so at the same time.
+
+A survey whose time is over takes no reports, but stays in the state open: clocks can be wrong. Only after a week of
+grace `end_by_the_clock` closes it for good, and then its ids go.
 """
 
 from __future__ import annotations
 
+import logging
 import math
 import time
+from contextlib import suppress
+from typing import Final
 
 from sqlalchemy import delete, select, update
 
+from hubbub.errors import UnknownSurvey
 from hubbub.model.tally import Tally
 from hubbub.store import folding
-from hubbub.store.schema import pending, reading, report_ids, surveys, tallies, unknown_survey, writing
+from hubbub.store.schema import daily, imports, pending, reading, report_ids, surveys, tallies, unknown_survey, writing
 from hubbub.store.store import Store, for_each
+
+log = logging.getLogger("hubbub.store")
+
+GRACE_SECONDS: Final = 7 * 86_400
+"""How long a survey's ids are kept after its time is over, so that a wrong clock does no harm."""
 
 IDS_AT_ONCE = 20_000
 """Report ids that one transaction of `purge` deletes; other writers wait for it."""
+
+_SHRINK_SECONDS: Final = 1.0
+_BYTES_OF_AN_ID: Final = 64  # that a transaction changes, at most, when it is deleted
 
 
 def close_survey(store: Store, survey_id: bytes) -> Tally:
     """Take no more reports for a survey, and return its final tally. The next `purge` deletes the report ids."""
     stored = store.survey(survey_id)
+    store.tally(survey_id)  # a damaged survey stays as it is, so that it can be restored
     # This waits for transactions that are appending to the survey, and none can begin after it.
     _change_state(store, stored.key, "open", "closing")
     store.forget_state(survey_id)
     return store.tally(survey_id)
+
+
+def end_by_the_clock(store: Store, now: int, trusted: bool) -> None:
+    """Note which surveys are over, and close for good those that have been so for the time of grace.
+
+    Parameters
+    ----------
+    store : Store
+        The store.
+    now : int
+        Seconds since 1970.
+    trusted : bool
+        Whether the clock has been steady for a while. If not, nothing is closed for good.
+    """
+    columns = (surveys.c.key, surveys.c.survey_id, surveys.c.closes, surveys.c.over_since)
+    ended = (surveys.c.closes <= now) | surveys.c.over_since.is_not(None)
+    with reading(store.engine) as connection:
+        rows = connection.execute(select(*columns).where(surveys.c.state == "open", ended)).all()
+
+    def look(key: int, survey_id: bytes, closes: int, since: int | None) -> None:
+        """Bring one survey up to date."""
+        over = closes <= now
+        if not over or since is None or since > now:
+            if not over:
+                log.warning("survey %s is open again: the clock went back", survey_id.hex()[:8])
+            _note_over(store, key, now if over else None)
+            store.forget_state(survey_id)
+        elif trusted and since + GRACE_SECONDS <= now:
+            with suppress(UnknownSurvey):  # deleted a moment ago
+                close_survey(store, survey_id)
+
+    for_each(lambda row: look(row.key, bytes(row.survey_id), row.closes, row.over_since), rows)
+
+
+def _note_over(store: Store, key: int, since: int | None) -> None:
+    """Write down since when a survey is over."""
+    with writing(store.engine) as connection:
+        connection.execute(update(surveys).where(surveys.c.key == key).values(over_since=since))
 
 
 def delete_survey(store: Store, survey_id: bytes) -> None:
@@ -42,6 +96,8 @@ def delete_survey(store: Store, survey_id: bytes) -> None:
         # The tally first, in the same order as in a fold: otherwise the two could wait for each other.
         connection.execute(delete(tallies).where(tallies.c.survey == key))
         connection.execute(delete(pending).where(pending.c.survey == key))
+        connection.execute(delete(imports).where(imports.c.survey == key))
+        connection.execute(delete(daily).where(daily.c.survey == key))
     store.has_erased_rows = True
     store.forget_state(survey_id)
 
@@ -69,7 +125,15 @@ def purge(store: Store, seconds: float = math.inf) -> bool:
     )
     with reading(store.engine) as connection:
         rows = connection.execute(ending).all()
-    return all(for_each(lambda row: _purge_survey(store, row.key, bytes(row.survey_id), row.state, deadline), rows))
+    if not rows:
+        return True
+    try:
+        return all(for_each(lambda row: _purge_survey(store, row.key, bytes(row.survey_id), row.state, deadline), rows))
+    finally:
+        store.remove_erased()
+        folding.shrink(store.engine, time.monotonic() + min(seconds, _SHRINK_SECONDS), store.step_bytes)
+        store.has_erased_rows = True  # the file becomes smaller when the log is emptied
+        store.remove_erased()
 
 
 def _purge_survey(store: Store, key: int, survey_id: bytes, state: str, deadline: float) -> bool:
@@ -90,12 +154,12 @@ def _purge_survey(store: Store, key: int, survey_id: bytes, state: str, deadline
 
 
 def _drop_ids(store: Store, key: int) -> bool:
-    """Delete up to `IDS_AT_ONCE` ids of a survey. Returns False if there were none."""
+    """Delete some ids of a survey, `IDS_AT_ONCE` at most. Returns False if there were none."""
     ids = select(report_ids.c.id).where(report_ids.c.survey == key)
     with writing(store.engine) as connection:
         if connection.scalar(ids.limit(1)) is None:
             return False
-        some = ids.limit(IDS_AT_ONCE)
+        some = ids.limit(max(1, min(IDS_AT_ONCE, store.step_bytes // _BYTES_OF_AN_ID)))
         connection.execute(delete(report_ids).where(report_ids.c.survey == key, report_ids.c.id.in_(some)))
     return True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,11 +20,22 @@ from hubbub.store.schema import is_sqlite, pending, report_ids, surveys, writing
 ID_BYTES: Final = 16
 _TRIES: Final = 5
 _LOOKED_UP_AT_ONCE: Final = 500
+# What every commit does goes to SQLite's driver as it is: SQLAlchemy would take longer than SQLite.
+_STATE: Final = f"SELECT state FROM {surveys.name} WHERE key = ?"  # noqa: S608  # our own name
+_INSERT_PENDING: Final = (
+    f"INSERT INTO {pending.name} (survey, reports, report_count) VALUES (:survey, :reports, :report_count)"  # noqa: S608
+)
+# All ids in one statement, cut from one parameter: SQLite works through it without asking for Python's lock.
+_INSERT_IDS: Final = (
+    f"INSERT OR IGNORE INTO {report_ids.name} (survey, id) "  # noqa: S608  # our own name
+    "WITH RECURSIVE part (start) AS (SELECT 1 UNION ALL SELECT start + 16 FROM part WHERE start + 16 < length(?2)) "
+    "SELECT ?1, substr(?2, start, 16) FROM part"
+)
 _SERIALIZATION_FAILURES: Final = ("40001", "40P01")  # PostgreSQL: try the transaction again
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class Upload:
     """Valid reports to one survey, which is given by its key in the database."""
 
     survey: int
@@ -35,11 +47,11 @@ class _SomeAreKnown(Exception):
 
 
 Outcome: TypeAlias = NDArray[np.bool_] | StoreError
-"""Which reports of a batch are new (the others were stored before), or why none of them was taken."""
+"""Which reports of an upload are new (the others were stored before), or why none of them was taken."""
 
 
-def append(engine: Engine, batches: Sequence[Batch]) -> list[Outcome]:
-    """Write the reports of all batches in one transaction; return the outcome of each batch.
+def append(engine: Engine, uploads: Sequence[Upload]) -> list[Outcome]:
+    """Write the reports of all uploads in one transaction; return the outcome of each upload.
 
     When this returns, each report that is marked as new is on the disk and will be counted once. When it raises
     StoreUnavailable, no report was acknowledged, and trying again is safe. tests/store and
@@ -49,7 +61,7 @@ def append(engine: Engine, batches: Sequence[Batch]) -> list[Outcome]:
     for attempt in range(_TRIES):
         try:
             with writing(engine) as connection:
-                return _append(connection, batches, look_up)
+                return _append(connection, uploads, look_up)
         except _SomeAreKnown:
             look_up = True
         except StoreUnavailable as error:
@@ -58,32 +70,44 @@ def append(engine: Engine, batches: Sequence[Batch]) -> list[Outcome]:
     raise StoreUnavailable(f"a commit failed {_TRIES} times, because other collectors wrote the same ids")
 
 
-def _append(connection: Connection, batches: Sequence[Batch], look_up: bool) -> list[Outcome]:
+def _append(connection: Connection, uploads: Sequence[Upload], look_up: bool) -> list[Outcome]:
     """Do the work of `append` inside its transaction. With `look_up`, look for known ids before inserting any."""
     outcomes: dict[int, Outcome] = {}
     members: dict[int, list[int]] = defaultdict(list)
-    for number, batch in enumerate(batches):
-        members[batch.survey].append(number)
+    for number, upload in enumerate(uploads):
+        members[upload.survey].append(number)
     keys = sorted(members)  # always in this order, so that two collectors cannot wait for each other
-    query = select(surveys.c.key, surveys.c.state).where(surveys.c.key.in_(keys)).order_by(surveys.c.key)
-    if not is_sqlite(connection):  # keep the states as they are until the end; SQLite has one writer at a time anyway
-        query = query.with_for_update(read=True)
-    states = {row.key: row.state for row in connection.execute(query)}
+    states = _states(connection, keys)
     for survey in keys:
         if (state := states.get(survey)) != "open":
             gone = state in (None, "deleting")
             refusal = UnknownSurvey("the survey was deleted") if gone else SurveyClosed("the survey is closed")
             outcomes.update(dict.fromkeys(members[survey], refusal))
             continue
-        together = [batches[number].reports for number in members[survey]]
+        together = [uploads[number].reports for number in members[survey]]
         new = _append_to_survey(connection, survey, together, look_up)
         ends = np.cumsum([len(reports) for reports in together])
         outcomes.update(zip(members[survey], np.split(new, ends[:-1]), strict=True))
-    return [outcomes[number] for number in range(len(batches))]
+    return [outcomes[number] for number in range(len(uploads))]
+
+
+def _states(connection: Connection, keys: list[int]) -> dict[int, str]:
+    """Return the states of surveys. They stay as they are until the transaction ends: SQLite has one writer anyway."""
+    if is_sqlite(connection):
+        rows = {key: _driver(connection).execute(_STATE, (key,)).fetchone() for key in keys}
+        return {key: row[0] for key, row in rows.items() if row is not None}
+    query = select(surveys.c.key, surveys.c.state).where(surveys.c.key.in_(keys)).order_by(surveys.c.key)
+    return {row.key: row.state for row in connection.execute(query.with_for_update(read=True))}
+
+
+def _driver(connection: Connection) -> sqlite3.Connection:
+    """Return SQLite's own connection, in the transaction that has begun."""
+    raw: sqlite3.Connection = connection.connection.driver_connection  # type: ignore[assignment]
+    return raw
 
 
 def _append_to_survey(connection: Connection, survey: int, together: list[Reports], look_up: bool) -> NDArray[np.bool_]:
-    """Write the reports of all batches to one survey; return which of them are new."""
+    """Write the reports of all uploads to one survey; return which of them are new."""
     raw = b"".join(reports.tobytes() for reports in together)
     size = together[0].dtype.itemsize
     ids = [raw[start : start + ID_BYTES] for start in range(0, len(raw), size)]
@@ -101,7 +125,11 @@ def _append_to_survey(connection: Connection, survey: int, together: list[Report
             left.discard(report_id)  # of reports with the same id, the first one counts
         raw = b"".join(raw[number * size : (number + 1) * size] for number in np.flatnonzero(new))
     if raw:
-        connection.execute(insert(pending).values(survey=survey, reports=raw))
+        row = {"survey": survey, "reports": raw, "report_count": int(new.sum())}
+        if is_sqlite(connection):
+            _driver(connection).execute(_INSERT_PENDING, row)
+        else:
+            connection.execute(insert(pending), row)
     return new
 
 
@@ -118,8 +146,7 @@ def insert_new_sqlite(connection: Connection, survey: int, ids: list[bytes], loo
             query = select(report_ids.c.id).where(report_ids.c.survey == survey, report_ids.c.id.in_(part))
             known.update(connection.scalars(query))
         ids = [report_id for report_id in ids if report_id not in known]
-    statement = f"INSERT OR IGNORE INTO {report_ids.name} (survey, id) VALUES ({survey:d}, ?)"  # noqa: S608  # an int
-    if ids and connection.exec_driver_sql(statement, [(report_id,) for report_id in ids]).rowcount != len(ids):
+    if ids and _driver(connection).execute(_INSERT_IDS, (survey, b"".join(ids))).rowcount != len(ids):
         raise _SomeAreKnown
     return ids
 

@@ -1,10 +1,14 @@
-"""The tables, their version, and the connections to the database: SQLite by default, PostgreSQL by URL."""
+"""The tables, and the connections to the database: SQLite by default, PostgreSQL by URL.
+
+Whoever changes a table adds a step to `migrations`, too.
+"""
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,20 +24,17 @@ from sqlalchemy import (
     Text,
     create_engine,
     event,
-    insert,
-    inspect,
     make_url,
-    select,
-    text,
 )
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from hubbub.errors import StoreError, StoreUnavailable, UnknownSurvey
 
-SCHEMA_VERSION: Final = 1
 BUSY_MILLISECONDS: Final = 10_000
-_CREATION_LOCK: Final = 0x68756262  # any number will do: two collectors must not create the tables at the same time
+PAGE_BYTES: Final = 4096
+_MOST_WAL_BYTES: Final = 16 << 20
+_WAL_SHARE: Final = 16  # the write-ahead log takes at most this part of a small disk
 _WRITES: Final = {"hubbub_writes": True}
 
 metadata = MetaData()
@@ -41,7 +42,7 @@ metadata = MetaData()
 meta = Table(
     "hubbub_meta",
     metadata,
-    Column("name", Text, primary_key=True),  # schema_version, owner_token, probe
+    Column("name", Text, primary_key=True),  # schema_version, owner_token, heartbeat, address
     Column("value", Text, nullable=False),
 )
 
@@ -50,9 +51,14 @@ surveys = Table(
     metadata,
     Column("key", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),  # small, never used again
     Column("survey_id", LargeBinary, nullable=False, unique=True),  # SHA-256 of the document
-    Column("document", LargeBinary, nullable=False),  # the canonical JSON; immutable
-    Column("origins", Text, nullable=False),  # web origins that may report, as a JSON list
     Column("state", Text, nullable=False),  # open, closing (its ids are still there), closed or deleting
+    Column("created", BigInteger),  # seconds since 1970
+    Column("closes", BigInteger),  # seconds since 1970, as in the document; NULL if the owner closes it
+    Column("over_since", BigInteger),  # when a collector first saw that its time is over; NULL while it is not
+    Column("damage", Text),  # what is wrong with its document or its tally; NULL if nothing is
+    Column("summary", Text, nullable=False, server_default="{}"),  # what a list shows of the document, as JSON
+    Column("origins", Text, nullable=False),  # web origins that may report, as a JSON list
+    Column("document", LargeBinary, nullable=False),  # the canonical JSON; immutable; the last, since it may be long
     sqlite_autoincrement=True,
 )
 
@@ -62,6 +68,7 @@ tallies = Table(
     Column("survey", BigInteger, primary_key=True, autoincrement=False),
     Column("version", BigInteger, nullable=False),  # goes up with each fold, so that conflicts are noticed
     Column("tally", LargeBinary, nullable=False),  # hubbub.wire.tally_file, with its checksum
+    Column("report_count", BigInteger, nullable=False, server_default="0"),  # as in the tally, for lists
 )
 
 report_ids = Table(
@@ -78,31 +85,124 @@ pending = Table(
     Column("key", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
     Column("survey", BigInteger, nullable=False),
     Column("reports", LargeBinary, nullable=False),  # whole reports, one after the other; erased within seconds
+    Column("report_count", BigInteger, nullable=False, server_default="0"),  # how many they are
     sqlite_autoincrement=True,
 )
 
+imports = Table(
+    "hubbub_imports",
+    metadata,
+    Column("survey", BigInteger, primary_key=True, autoincrement=False),
+    Column("key", Text, primary_key=True),  # chosen by whoever merged a tally
+    Column("digest", LargeBinary, nullable=False),  # SHA-256 of the tally's bytes
+    Column("reports", BigInteger, nullable=False),  # in it; their ids are not in report_ids
+)
 
-def open_engine(database: str) -> Engine:
-    """Return the engine for a database, which is given as a URL or as the path of a SQLite file."""
+daily = Table(
+    "hubbub_daily",
+    metadata,
+    Column("survey", BigInteger, primary_key=True, autoincrement=False),
+    Column("day", Integer, primary_key=True, autoincrement=False),  # days since 1970, in UTC
+    Column("reports", BigInteger, nullable=False),  # that were folded on this day; no time of a single one is kept
+)
+
+scripts = Table(
+    "hubbub_scripts",
+    metadata,
+    Column("name", Text, primary_key=True),  # with its hash: hubbub-0123456789abcdef.js
+    Column("body", LargeBinary, nullable=False),  # immutable; pages may name a script of an older version
+)
+
+keys = Table(
+    "hubbub_keys",
+    metadata,
+    Column("hash", Text, primary_key=True),  # SHA-256 of a random text that only its holder has
+    Column("kind", Text, nullable=False),  # code (opens a session, once) or session
+    Column("expires", BigInteger, nullable=False),  # seconds since 1970
+)
+
+
+def open_engine(database: str, create: bool = True) -> Engine:
+    """Return the engine for a database, which is given as a URL or as the path of a SQLite file.
+
+    Raises
+    ------
+    StoreError
+        The database is neither SQLite nor PostgreSQL; or it is a file that is not there or empty, and `create` is
+        false.
+    """
     url = _parse_database(database)
     if url.get_backend_name() == "sqlite":
-        # The connection that was used last is used again: its cache is warm, and the others stay small.
-        engine = create_engine(url, hide_parameters=True, pool_use_lifo=True)
-        event.listen(engine, "connect", _prepare_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
-        return engine
+        return _open_sqlite(url, Path(str(url.database)), create)
     try:
         return create_engine(url, hide_parameters=True, pool_pre_ping=True)
     except ModuleNotFoundError:
         raise StoreError("PostgreSQL needs a driver; install it with: pip install 'hubbub[postgres]'") from None
 
 
+def _open_sqlite(url: URL, path: Path, create: bool) -> Engine:
+    """Return the engine for a file of SQLite. A new file can be read by its owner only, as what it holds is hers."""
+    if not create and (not path.exists() or path.stat().st_size == 0):
+        found = "an empty file" if path.exists() else "no file"
+        raise StoreError(f"db must be a store that exists, got {found} at {str(path)!r}")
+    with suppress(OSError):  # SQLite itself says what is wrong; it gives its other files the mode of this one
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    # The connection that was used last is used again: its cache is warm, and the others stay small.
+    engine = create_engine(url, hide_parameters=True, pool_use_lifo=True)
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    with suppress(OSError):
+        _watch_file(engine, path)
+    return engine
+
+
+def _watch_file(engine: Engine, path: Path) -> None:
+    """Refuse to write when the file at this path is no longer the one that was opened.
+
+    SQLite would go on to write to a file that was deleted or replaced, and all of it would be lost with the process.
+    """
+    opened = _identity(path)
+
+    def check(connection: Connection) -> None:
+        """Compare the files before each transaction that writes. Costs a few microseconds."""
+        if connection.get_execution_options().get("hubbub_writes", False):
+            try:
+                same = _identity(path) == opened
+            except OSError:
+                same = False
+            if not same:
+                raise StoreUnavailable("the file of the database was deleted or replaced while it was in use")
+
+    event.listen(engine, "begin", check)
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """Return what tells a file from every other: its device and its inode."""
+    found = path.stat()
+    return found.st_dev, found.st_ino
+
+
+def file_of(database: str) -> Path | None:
+    """Return the file that a database is in, as `open_engine` takes it; None for PostgreSQL. Opens nothing."""
+    url = _parse_database(database)
+    return Path(str(url.database)).absolute() if url.get_backend_name() == "sqlite" else None
+
+
+def database_file(engine: Engine) -> Path | None:
+    """Return the file of a SQLite database, or None for PostgreSQL."""
+    return Path(str(engine.url.database)).absolute() if is_sqlite(engine) else None
+
+
+def wal_limit(path: Path) -> int:
+    """Return how many bytes the write-ahead log should have at most: 16 MiB, or a sixteenth of a small disk."""
+    disk = os.statvfs(path.parent)
+    return min(_MOST_WAL_BYTES, disk.f_frsize * disk.f_blocks // _WAL_SHARE)
+
+
 def _parse_database(database: str) -> URL:
     """Return the URL of a database; refuse what is neither SQLite nor PostgreSQL. Errors never show a password."""
-    if "://" not in database:
-        return URL.create("sqlite", database=str(Path(database)))
     try:
-        url = make_url(database)
+        url = make_url(database) if "://" in database else URL.create("sqlite", database=str(Path(database)))
     except (ArgumentError, ValueError):
         raise StoreError(
             f"db must be a path, sqlite:///PATH or postgresql://HOST/NAME, got {database.partition('://')[0]!r}://…"
@@ -117,17 +217,22 @@ def _parse_database(database: str) -> URL:
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
-    """Set up a new connection to SQLite: durable commits, and deleted data overwritten."""
+    """Set up a new connection to SQLite: durable commits, deleted data overwritten, and a log that stays small."""
     connection.isolation_level = None  # `_begin_sqlite` begins the transactions
     connection.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
     tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if not tables:
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # so that the file can become smaller
     if not tables or meta.name in tables:  # this changes the file, and the file of another program must not change
         connection.execute("PRAGMA journal_mode = WAL")
+    file = next((row[2] for row in connection.execute("PRAGMA database_list") if row[1] == "main"), "")
+    limit = wal_limit(Path(file)) if file else _MOST_WAL_BYTES
     for pragma in (
         "synchronous = FULL",  # a commit is on the disk when it returns
         "secure_delete = ON",  # what is deleted is overwritten with zeros
         "cache_size = -16384",  # 16 MiB for each connection
-        "wal_autocheckpoint = 20000",  # the folding thread empties the log every few seconds, so SQLite rarely has to
+        f"wal_autocheckpoint = {max(16, limit // PAGE_BYTES)}",
+        f"journal_size_limit = {limit}",
     ):
         connection.execute(f"PRAGMA {pragma}")
 
@@ -153,16 +258,22 @@ def writing(engine: Engine) -> Iterator[Connection]:
         yield connection
 
 
+def _said(reason: str) -> str:
+    """Say what a database says: whether to wait, or to bring a copy back."""
+    if "malformed" in reason or "not a database" in reason:
+        return f"the database is damaged or not hubbub's ({reason[:200]}); `hubbub store restore` restores a copy"
+    return f"the database cannot be used now: {reason[:200]}"
+
+
 @contextmanager
 def available() -> Iterator[None]:
     """Turn every error of the database into a StoreUnavailable of one sentence, without any stored or sent data."""
     try:
         yield
     except DBAPIError as error:
-        reason = (str(error.orig).splitlines() or [""])[0][:200]
-        raise StoreUnavailable(f"the database cannot be used now: {reason}") from error
+        raise StoreUnavailable(_said((str(error.orig).splitlines() or [""])[0])) from error
     except sqlite3.Error as error:  # from a connection that is used directly
-        raise StoreUnavailable(f"the database cannot be used now: {str(error)[:200]}") from error
+        raise StoreUnavailable(_said(str(error))) from error
     except SQLAlchemyError as error:
         raise StoreUnavailable(f"the database cannot be used now: {type(error).__name__}") from error
 
@@ -175,28 +286,3 @@ def is_sqlite(connection_or_engine: Connection | Engine) -> bool:
 def unknown_survey(survey_id: bytes) -> UnknownSurvey:
     """Return the error to raise when there is no survey of this id."""
     return UnknownSurvey(f"there is no survey with the id {survey_id.hex()[:8]}…")
-
-
-def prepare_schema(engine: Engine) -> None:
-    """Create the tables in an empty database. Refuse one of a newer version, or one of another program."""
-    if (version := _stored_version(engine)) is None:
-        with writing(engine) as connection:
-            if not is_sqlite(connection):
-                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _CREATION_LOCK})
-            if not inspect(connection).has_table(meta.name):
-                metadata.create_all(connection)
-                connection.execute(insert(meta).values(name="schema_version", value=str(SCHEMA_VERSION)))
-        version = _stored_version(engine)
-    if version != str(SCHEMA_VERSION):
-        raise StoreError(f"the database must have schema version {SCHEMA_VERSION} or older, got version {version}")
-
-
-def _stored_version(engine: Engine) -> str | None:
-    """Return the version of the tables, or None if the database is empty."""
-    with reading(engine) as connection:
-        names = inspect(connection).get_table_names()
-        if meta.name not in names:
-            if names and is_sqlite(connection):
-                raise StoreError(f"db must be empty or made by hubbub, got a database with a table {names[0]!r}")
-            return None
-        return connection.scalar(select(meta.c.value).where(meta.c.name == "schema_version"))

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
 from typing import Final, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
-from sqlalchemy import insert, select, text
+from sqlalchemy import insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
-from hubbub.errors import HubbubError, ParameterError, StoreError, StoreUnavailable, UnknownSurvey
+from hubbub.errors import HubbubError, ParameterError, StoreDamaged, StoreUnavailable
 from hubbub.mechanisms.registry import mechanism_for
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
 from hubbub.store import folding
+from hubbub.store.migrations import prepare_schema, seconds_of, summary_of
 from hubbub.store.schema import (
     is_sqlite,
     meta,
     open_engine,
-    prepare_schema,
     reading,
     surveys,
     tallies,
@@ -38,9 +41,10 @@ from hubbub.wire.tally_file import encode_tally
 log = logging.getLogger("hubbub.store")
 
 _REMEMBERED_SECONDS: Final = 5.0
-_MOST_REMEMBERED: Final = 256
-_PROBE: Final = text(  # a single statement, because other collectors write the same row
-    f"INSERT INTO {meta.name} (name, value) VALUES ('probe', :value) "  # noqa: S608  # our own name
+_MOST_REMEMBERED: Final = 4096
+_HEARTBEAT_BYTES: Final = 4096
+_HEARTBEAT: Final = text(  # a single statement, because other collectors write the same row
+    f"INSERT INTO {meta.name} (name, value) VALUES ('heartbeat', :value) "  # noqa: S608  # our own name
     "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 )
 
@@ -49,7 +53,7 @@ R = TypeVar("R")
 Build: TypeAlias = Callable[[Survey], SurveyMechanism]
 """Makes the mechanism of a survey. It is `mechanism_for`, except in tests of the store."""
 
-State: TypeAlias = Literal["not yet open", "open", "closed"]
+State: TypeAlias = Literal["not yet open", "open", "closed", "damaged"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,10 @@ class StoredSurvey:
     origins : tuple of str
         Web origins whose pages may report; "*" is any.
     closed : bool
-        Whether it was closed by the owner or by a collector, whatever the clock says.
+        Whether it was closed for good, by its owner or long after its time was over. The clock can close it, too, and
+        open it again if it was wrong.
+    damage : str
+        What is wrong with its tally; empty if nothing is known to be.
     """
 
     key: int
@@ -81,13 +88,20 @@ class StoredSurvey:
     mechanism: SurveyMechanism
     origins: tuple[str, ...]
     closed: bool
+    damage: str = ""
 
     def state(self, now: datetime) -> State:
         """Return whether the survey takes reports at this time. Compares two times at most."""
-        opens, closes = self.survey.opens, self.survey.closes
-        if self.closed or (closes is not None and closes <= now):
-            return "closed"
-        return "open" if opens is None or opens <= now else "not yet open"
+        return state_at(now, self.survey.opens, self.survey.closes, self.closed, self.damage)
+
+
+def state_at(now: datetime, opens: datetime | None, closes: datetime | None, closed: bool, damage: str) -> State:
+    """Return the state of a survey at a time, from when it opens and closes, and from what the store says of it."""
+    if damage:
+        return "damaged"
+    if closed or (closes is not None and closes <= now):
+        return "closed"
+    return "open" if opens is None or opens <= now else "not yet open"
 
 
 class Store:
@@ -96,9 +110,11 @@ class Store:
     Parameters
     ----------
     database : str
-        The path of a SQLite file, or a URL. The tables are made if the database is empty.
+        The path of a SQLite file, or a URL.
     build : callable
         Makes the mechanism of a survey.
+    create : bool
+        Whether a file and tables that are not there are made. Otherwise StoreError is raised.
 
     Attributes
     ----------
@@ -106,15 +122,20 @@ class Store:
         The connections, for the other modules of this package.
     has_erased_rows : bool
         Whether the database may still hold copies of rows that were deleted; the next `fold_all` removes them.
+    step_bytes : int
+        About how many bytes one transaction of folding, purging or shrinking changes. Less on a disk that is full.
     """
 
-    def __init__(self, database: str, build: Build = mechanism_for) -> None:
-        self.engine = open_engine(database)
+    def __init__(self, database: str, build: Build = mechanism_for, create: bool = True) -> None:
+        self.engine = open_engine(database, create)
         self.build = build
         self.has_erased_rows = True  # an earlier process may have left some
+        self.step_bytes = folding.STEP_BYTES
         self._remembered: dict[bytes, tuple[float, StoredSurvey]] = {}
+        self._remembering = threading.Lock()
+        self._forgotten = 0  # how often a state was forgotten
         try:
-            prepare_schema(self.engine)
+            prepare_schema(self.engine, create)
         except BaseException:
             self.close()
             raise
@@ -145,7 +166,15 @@ class Store:
         if Survey.from_json(document) != survey:  # one that cannot be read again would fail in every later call
             raise ParameterError(f"a survey must be readable from its own JSON, got one that is not: {survey.name!r}")
         empty = Tally(survey_id, 0, np.zeros(self.build(survey).cells_shape, np.int64))
-        row = {"survey_id": survey_id, "document": document, "origins": json.dumps(list(origins))}
+        facts = json.loads(document)
+        row = {
+            "survey_id": survey_id,
+            "document": document,
+            "origins": json.dumps(list(origins)),
+            "summary": summary_of(facts),
+            "created": int(time.time()),
+            "closes": seconds_of(facts["closes"]),
+        }
         try:
             with writing(self.engine) as connection:
                 added = insert(surveys).values(**row, state="open").returning(surveys.c.key)
@@ -169,65 +198,81 @@ class Store:
         ------
         UnknownSurvey
             There is no such survey, or it is being deleted.
-        StoreError
+        StoreDamaged
             Its document is damaged.
         """
         if (recent := self.remembered(survey_id)) is not None:
             return recent
+        with self._remembering:
+            forgotten, (_, known) = self._forgotten, self._remembered.get(survey_id, (0.0, None))
+        # A document never changes and may be long, so it is read once.
+        columns = [column for column in surveys.c if known is None or column is not surveys.c.document]
         with reading(self.engine) as connection:
-            row = connection.execute(select(surveys).where(surveys.c.survey_id == survey_id)).one_or_none()
-        if row is None or row.state == "deleting":
+            row = connection.execute(select(*columns).where(surveys.c.survey_id == survey_id)).one_or_none()
+        if row is None or row.state == "deleting" or (known is not None and known.key != row.key):
             self.forget_state(survey_id)
+            if row is not None and row.state != "deleting":
+                return self.survey(survey_id)  # deleted and made again
             raise unknown_survey(survey_id)
-        _, known = self._remembered.get(survey_id, (0.0, None))
-        if known is not None and known.key == row.key:  # a document never changes
-            survey, mechanism = known.survey, known.mechanism
+        if known is not None:
+            survey, mechanism, document = known.survey, known.mechanism, known.document
         else:
-            survey, mechanism = self.load(survey_id, row.document)
-        origins, closed = tuple(json.loads(row.origins)), row.state != "open"
-        stored = StoredSurvey(row.key, survey_id, survey, bytes(row.document), mechanism, origins, closed)
-        if len(self._remembered) >= _MOST_REMEMBERED:
-            self._remembered.clear()
-        self._remembered[survey_id] = (time.monotonic() + _REMEMBERED_SECONDS, stored)
+            document = bytes(row.document)
+            try:
+                survey, mechanism = self.load(survey_id, document)
+            except HubbubError as error:
+                self._mark_damaged(row.key, survey_id, row.damage or "", str(error))
+                raise StoreDamaged(str(error)) from None
+        origins, closed, damage = tuple(json.loads(row.origins)), row.state != "open", row.damage or ""
+        stored = StoredSurvey(row.key, survey_id, survey, document, mechanism, origins, closed, damage)
+        with self._remembering:
+            if forgotten == self._forgotten:  # otherwise somebody may have changed it since it was read
+                if len(self._remembered) >= _MOST_REMEMBERED:
+                    self._remembered.clear()
+                self._remembered[survey_id] = (time.monotonic() + _REMEMBERED_SECONDS, stored)
         return stored
 
     def load(self, survey_id: bytes, document: bytes) -> tuple[Survey, SurveyMechanism]:
         """Return the survey that a stored document describes, and its mechanism; check both against the id."""
+        if hashlib.sha256(bytes(document)).digest() != survey_id:
+            raise StoreDamaged(f"the stored survey {survey_id.hex()[:8]} is damaged: its document has another id")
         survey = Survey.from_json(bytes(document))
-        if survey.survey_id != survey_id:
-            raise StoreError(f"the stored survey {survey_id.hex()[:8]} is damaged: its document has another id")
         return survey, self.build(survey)
 
     def forget_state(self, survey_id: bytes) -> None:
         """Read the survey from the database when it is next asked for."""
-        self._remembered.pop(survey_id, None)
-
-    def all_surveys(self) -> list[StoredSurvey]:
-        """Return all surveys that can be read, the oldest first. The log names those that cannot."""
-        query = select(surveys.c.survey_id).where(surveys.c.state != "deleting").order_by(surveys.c.key)
-        with reading(self.engine) as connection:
-            ids = list(connection.scalars(query))
-        found = []
-        for survey_id in ids:
-            try:
-                found.append(self.survey(bytes(survey_id)))
-            except StoreUnavailable:
-                raise
-            except UnknownSurvey:
-                pass  # deleted a moment ago
-            except HubbubError as error:
-                log.warning("the survey %s cannot be read: %s", bytes(survey_id).hex(), error)
-        return found
+        with self._remembering:
+            self._forgotten += 1
+            self._remembered.pop(survey_id, None)
 
     # Tallies.
 
     def tally(self, survey_id: bytes) -> Tally:
-        """Return the sums of all reports that were durable when this was called. Folds pending reports first."""
+        """Return the sums of all reports that were durable when this was called. Folds pending reports first.
+
+        Raises
+        ------
+        StoreDamaged
+            The tally or its pending reports are not what was written. The survey is marked as damaged: it takes no
+            reports until its tally is replaced.
+        """
         stored = self.survey(survey_id)
-        tally, erased = folding.fold(self.engine, stored.key, survey_id, stored.mechanism)
+        try:
+            tally, erased = folding.fold(self.engine, stored.key, survey_id, stored.mechanism, self.step_bytes)
+        except StoreDamaged as error:
+            self._mark_damaged(stored.key, survey_id, stored.damage, str(error))
+            raise
         if erased:
             self.has_erased_rows = True
         return tally
+
+    def _mark_damaged(self, key: int, survey_id: bytes, known: str, damage: str) -> None:
+        """Write down what is wrong with a survey, unless it is known, so that nobody takes reports for it."""
+        if not known:
+            log.error("survey %s is damaged and takes no reports: %s", survey_id.hex()[:8], damage)
+            with suppress(StoreUnavailable), writing(self.engine) as connection:
+                connection.execute(update(surveys).where(surveys.c.key == key).values(damage=damage))
+            self.forget_state(survey_id)
 
     def fold_all(self) -> int:
         """Fold all pending reports, then remove the copies of them that the database keeps outside its tables.
@@ -243,20 +288,27 @@ class Store:
         try:
             for_each(self.tally, waiting)
         finally:
-            if self.has_erased_rows:
-                self.has_erased_rows = False  # first, because another thread may erase rows meanwhile
-                removed = False
-                try:
-                    removed = folding.remove_erased(self.engine)
-                finally:
-                    if not removed:
-                        self.has_erased_rows = True
+            self.remove_erased()
         return len(waiting)
 
-    def probe(self) -> None:
-        """Write one small row. Raises StoreUnavailable when nothing can be made durable now."""
+    def remove_erased(self) -> None:
+        """Remove the copies of erased rows that the database keeps outside its tables, if there may be some."""
+        if self.has_erased_rows:
+            self.has_erased_rows = False  # first, because another thread may erase rows meanwhile
+            removed = False
+            try:
+                removed = folding.remove_erased(self.engine)
+            finally:
+                if not removed:
+                    self.has_erased_rows = True
+
+    def heartbeat(self, size: int = 0) -> None:
+        """Commit a row of `size` bytes, 4 KiB at least. Raises StoreUnavailable when nothing can be made durable now.
+
+        It does what an upload does: on a full disk, a write that is rolled back, or a smaller one, could succeed.
+        """
         with writing(self.engine) as connection:
-            connection.execute(_PROBE, {"value": secrets.token_hex(4)})
+            connection.execute(_HEARTBEAT, {"value": secrets.token_hex(max(size, _HEARTBEAT_BYTES) // 2)})
 
     @property
     def embedded(self) -> bool:

@@ -42,11 +42,20 @@ def replace_token(engine: Engine) -> str:
         return _insert_token(connection)
 
 
-def is_owner(engine: Engine, token: str) -> bool:
-    """Return whether this is the owner's token. Costs one short read of the database."""
+def stored_hash(engine: Engine) -> str | None:
+    """Return the hash of the owner's token, or None if there is none. Costs one short read of the database."""
     with reading(engine) as connection:
-        stored = connection.scalar(select(meta.c.value).where(_ROW))
+        return connection.scalar(select(meta.c.value).where(_ROW))
+
+
+def is_token(stored: str | None, token: str) -> bool:
+    """Return whether this is the token of a stored hash. Takes the same time for every wrong token."""
     return stored is not None and hmac.compare_digest(stored, _hash(token))
+
+
+def is_owner(engine: Engine, token: str) -> bool:
+    """Return whether this is the owner's token."""
+    return is_token(stored_hash(engine), token)
 
 
 def _insert_token(connection: Connection) -> str:

@@ -11,7 +11,18 @@ from pathlib import Path
 from sqlalchemy import Connection, Row, func, insert, select
 
 from hubbub.errors import HubbubError, ParameterError, StoreError
-from hubbub.store.schema import available, is_sqlite, metadata, pending, reading, report_ids, surveys, tallies, writing
+from hubbub.store.schema import (
+    available,
+    imports,
+    is_sqlite,
+    metadata,
+    pending,
+    reading,
+    report_ids,
+    surveys,
+    tallies,
+    writing,
+)
 from hubbub.store.store import Store
 from hubbub.wire.tally_file import parse_tally
 
@@ -66,18 +77,22 @@ def _check_survey(
     """Return how many reports of a survey are in its tally, how many are pending, and how many ids there are."""
     survey_id = bytes(row.survey_id)
     _, mechanism = store.load(survey_id, row.document)
-    blob = connection.scalar(select(tallies.c.tally).where(tallies.c.survey == row.key))
-    if blob is None:
+    stored = connection.execute(select(tallies).where(tallies.c.survey == row.key)).one_or_none()
+    if stored is None:
         raise StoreError("its tally is missing")
-    tally = parse_tally(bytes(blob), survey_id, mechanism.cells_shape)
+    tally = parse_tally(bytes(stored.tally), survey_id, mechanism.cells_shape)
+    if stored.report_count != tally.count:
+        raise StoreError(f"lists show {stored.report_count} reports, but its tally has {tally.count}")
     length = select(func.coalesce(func.sum(func.length(pending.c.reports)), 0)).where(pending.c.survey == row.key)
     waiting, left_over = divmod(int(connection.scalar(length) or 0), mechanism.report_dtype.itemsize)
     if left_over:
         raise StoreError(f"its pending reports are cut short: {left_over} bytes are left over")
     count_ids = select(func.count()).select_from(report_ids).where(report_ids.c.survey == row.key)
     ids = int(connection.scalar(count_ids) or 0)
-    if row.state == "open" and ids != tally.count + waiting:
-        raise StoreError(f"it has {ids} report ids, but {tally.count} counted and {waiting} pending reports")
+    merged = select(func.coalesce(func.sum(imports.c.reports), 0)).where(imports.c.survey == row.key)
+    sent = tally.count - int(connection.scalar(merged) or 0)  # the ids of merged tallies are not here
+    if row.state == "open" and ids != sent + waiting:
+        raise StoreError(f"it has {ids} report ids, but {sent} counted and {waiting} pending reports")
     return tally.count, waiting, ids
 
 

@@ -1,0 +1,176 @@
+"""Connections that say nothing, or say it slowly: they are closed in time, and never keep others out."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import sys
+from typing import Any, Final
+
+from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from hubbub.collector.problems import EVERY_PAGE, RETRY_SECONDS, TITLES
+
+HEAD_SECONDS: Final = 10.0
+"""How long the head of a request may take to arrive, on a new connection or on one that was used before."""
+
+READ_SECONDS: Final = 30.0
+"""How long a peer may take no byte of a reply that waits for it."""
+
+IDLE_SECONDS: Final = 15
+"""How long a connection stays open after a reply."""
+
+_OTHER_FILES: Final = 96  # descriptors for the database, logs, the owner and health checks
+_HEADROOM: Final = 32
+_MOST_CONNECTIONS: Final = 10_000
+
+
+def most_connections() -> int:
+    """Return how many connections this process may have, after raising its limit of open files as far as it may."""
+    if sys.platform == "win32":
+        return 400
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST_CONNECTIONS + _OTHER_FILES
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    return max(16, allowed - _OTHER_FILES)
+
+
+class WatchedProtocol(HttpToolsProtocol):
+    """A connection with a limit on the time that the head of a request takes, among a limited number of others.
+
+    When there are too many, the one that has been silent for longest is closed; one whose request is not all here is
+    silent, too. If all of them are at work, uploads are refused with 503, and other requests are still served on some
+    more connections. A peer that does not read its reply is cut off.
+
+    Attributes
+    ----------
+    most : int
+        The number of connections. Subclasses set it.
+    head_seconds, read_seconds : float
+        As `HEAD_SECONDS` and `READ_SECONDS`.
+    """
+
+    most: int = _MOST_CONNECTIONS
+    head_seconds: float = HEAD_SECONDS
+    read_seconds: float = READ_SECONDS
+    _head_timer: asyncio.TimerHandle | None = None
+    _read_timer: asyncio.TimerHandle | None = None
+    _silent_since: float = 0.0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the base class
+        """Start the time for the first head; make room if there are too many connections."""
+        super().connection_made(transport)
+        self._silent_since = self.loop.time()
+        self._expect_head()
+        if len(self.connections) > self.most and (others := self._others()):
+            silent = [each for each in others if each._is_silent()]
+            if silent and len(others) >= self.most:
+                min(silent, key=lambda each: each._silent_since).transport.abort()
+            elif len(others) >= self.most + _HEADROOM:
+                transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the time."""
+        self._head_has_come()
+        self._reply_is_read()
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        """Start the time for the head of the next request."""
+        super().on_message_begin()
+        self._expect_head()
+
+    def on_headers_complete(self) -> None:
+        """Stop the time, and serve the request."""
+        self._head_has_come()
+        self._silent_since = self.loop.time()
+        crowded = len(self.connections) > self.most and len(self._others()) >= self.most
+        is_upload = crowded and self.url.partition(b"?")[0].endswith(b"/reports")
+        self.app = refuse_as_busy if is_upload else self.config.loaded_app
+        super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        """Note since when the connection is silent."""
+        self._silent_since = self.loop.time()
+        super().on_response_complete()
+
+    def pause_writing(self) -> None:
+        """Start the time for the peer to read what waits for it."""
+        super().pause_writing()
+        if self._read_timer is None:
+            self._read_timer = self.loop.call_later(self.read_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Stop the time: the peer reads."""
+        self._reply_is_read()
+        super().resume_writing()
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing when a peer asks for a websocket: the base class advises to install a library for it."""
+
+    def _reply_is_read(self) -> None:
+        """Stop waiting for the peer to read."""
+        if self._read_timer is not None:
+            self._read_timer.cancel()
+            self._read_timer = None
+
+    def _others(self) -> list[WatchedProtocol]:
+        """Return the other connections that are not about to end."""
+        others: list[Any] = [each for each in self.connections if each is not self]
+        return [each for each in others if not each.transport.is_closing()]
+
+    def _is_silent(self) -> bool:
+        """Return whether the peer has to say something before anything happens."""
+        return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
+
+    def _expect_head(self) -> None:
+        """Close the connection after a while, unless a whole head comes before."""
+        if self._head_timer is None:
+            self._head_timer = self.loop.call_later(self.head_seconds, self._give_up)
+
+    def _head_has_come(self) -> None:
+        """Stop waiting for a head."""
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _give_up(self) -> None:
+        """Close the connection, unless a reply is under way."""
+        self._head_timer = None
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.abort()
+
+
+def protocol_of(
+    most: int, head_seconds: float = HEAD_SECONDS, read_seconds: float = READ_SECONDS
+) -> type[WatchedProtocol]:
+    """Return the protocol with these limits."""
+    limits = {"most": most, "head_seconds": head_seconds, "read_seconds": read_seconds}
+    return type("LimitedProtocol", (WatchedProtocol,), limits)
+
+
+async def refuse_as_busy(scope: Scope, _receive: Receive, send: Send) -> None:
+    """Answer a request with 503; an application for connections that are too many."""
+    del scope
+    status, title = TITLES["busy"]
+    document = {
+        "type": "urn:hubbub:problem:busy",
+        "title": title,
+        "status": status,
+        "detail": "too many devices are sending; send this again later",
+    }
+    body = json.dumps(document).encode()
+    headers = [
+        (b"content-type", b"application/problem+json"),
+        (b"content-length", str(len(body)).encode()),
+        (b"retry-after", str(random.randint(*RETRY_SECONDS)).encode()),
+        (b"connection", b"close"),
+        *((name.lower().encode(), value.encode()) for name, value in EVERY_PAGE.items()),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,95 @@
+"""The log: a line for each event with its time and level, and one line a minute for each kind of trouble.
+
+Strangers can cause trouble as often as they like. So a line that was written less than a minute ago is not written
+again: the next one says how many were left out. A failure is told by its type and place, not by a long traceback.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from typing import Final
+
+SECONDS: Final = 60.0
+_MOST_KINDS: Final = 1000
+
+
+class OncePerMinute(logging.Filter):
+    """Lets one record of each kind through in a minute. A kind is a logger, a message before its values, an exception.
+
+    Parameters
+    ----------
+    clock : callable
+        Seconds that only go forward; tests bring their own.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._kinds: dict[tuple[str, str, str], tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether the record is written, and note in it how many like it were left out before."""
+        failure = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else ""
+        kind = (record.name, str(record.msg), failure)
+        now = self._clock()
+        with self._lock:
+            until, left_out = self._kinds.get(kind, (-1.0, 0))
+            if now < until:
+                self._kinds[kind] = until, left_out + 1
+                return False
+            if len(self._kinds) >= _MOST_KINDS:
+                self._kinds.clear()
+            self._kinds[kind] = now + SECONDS, 0
+        record.left_out = left_out
+        return True
+
+
+class OneLine(logging.Formatter):
+    """A record as one line of text, or as one JSON object.
+
+    Parameters
+    ----------
+    as_json : bool
+        JSON instead of text.
+    """
+
+    def __init__(self, as_json: bool) -> None:
+        super().__init__()
+        self._as_json = as_json
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created))
+        message, left_out = record.getMessage(), getattr(record, "left_out", 0)
+        place = ""
+        if record.exc_info and record.exc_info[2] is not None:
+            last = traceback.extract_tb(record.exc_info[2])[-1]
+            kind = record.exc_info[0].__name__ if record.exc_info[0] else ""
+            place = f"{kind} at {os.path.basename(last.filename)}:{last.lineno}"
+        if self._as_json:
+            document = {"time": moment, "level": record.levelname, "logger": record.name, "message": message}
+            more = {"failure": place} if place else {}
+            return json.dumps({**document, **more, "left_out": left_out})
+        more_text = f" ({place})" if place else ""
+        count = f" [{left_out} more like this were left out]" if left_out else ""
+        return f"{moment} {record.levelname} {record.name}: {' '.join(message.split())}{more_text}{count}"
+
+
+def set_up_logs(as_json: bool) -> None:
+    """Send the lines of hubbub and of its server to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(OneLine(as_json))
+    handler.addFilter(OncePerMinute())
+    for name in ("hubbub", "uvicorn", "asyncio"):
+        logger = logging.getLogger(name)
+        logger.handlers = [handler]
+        logger.setLevel(logging.WARNING)
+        logger.propagate = False

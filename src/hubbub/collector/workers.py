@@ -1,0 +1,177 @@
+"""Several processes of a collector on one socket: this one starts them, starts them again, and ends with them.
+
+A worker ends when its parent does, however that happens: it holds the reading end of a pipe whose writing end only
+the parent has.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from hubbub.errors import ParameterError, ServiceError
+
+_START_SECONDS: Final = 60.0
+_STOP_SECONDS: Final = 30.0
+_PAUSE_SECONDS: Final = 1.0  # before a worker that ended is started again
+METRICS_DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
+
+
+class Workers:
+    """The worker processes of one collector.
+
+    Parameters
+    ----------
+    database : str
+        The database, as for `Store`.
+    listener : socket
+        The listening socket, which all workers share.
+    log_json : bool
+        Whether their logs are JSON.
+    metrics : str
+        A directory for their counters.
+    application : str
+        The function that makes the application, as module:name.
+    """
+
+    def __init__(self, database: str, listener: socket.socket, log_json: bool, metrics: str, application: str) -> None:
+        self._life, self._hold = os.pipe()  # nobody writes to it: it ends when this process does
+        self._ready, self._say_ready = os.pipe()
+        self._listener = listener
+        self._order = {
+            "database": database,
+            "listener": listener.fileno(),
+            "life": self._life,
+            "ready": self._say_ready,
+            "log_json": log_json,
+            "application": application,
+        }
+        self._environment = {**os.environ, METRICS_DIRECTORY: metrics}
+        self._running: list[subprocess.Popen[bytes]] = []
+
+    def start(self, count: int) -> None:
+        """Start `count` workers, and return when all of them listen. Raises ServiceError if one ends before."""
+        self._running = [self._one() for _ in range(count)]
+        deadline, ready = time.monotonic() + _START_SECONDS, 0
+        while ready < count:
+            if any(worker.poll() is not None for worker in self._running) or time.monotonic() > deadline:
+                raise ServiceError("a worker ended before it could listen; its log says why")
+            if select.select([self._ready], [], [], 0.05)[0]:
+                ready += len(os.read(self._ready, count))
+
+    def run(self, stop: threading.Event) -> None:
+        """Start every worker again that ends, until it is time to stop."""
+        while not stop.wait(0.1):
+            for number, worker in enumerate(self._running):
+                if worker.poll() is not None:
+                    stop.wait(_PAUSE_SECONDS)
+                    if not stop.is_set():
+                        self._running[number] = self._one()
+
+    def end(self) -> None:
+        """End all workers: ask them first, and kill those that do not end."""
+        for worker in self._running:
+            if worker.poll() is None:
+                worker.terminate()
+        deadline = time.monotonic() + _STOP_SECONDS
+        for worker in self._running:
+            try:
+                worker.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                worker.kill()
+                worker.wait()
+        for end in (self._life, self._hold, self._ready, self._say_ready):
+            os.close(end)
+
+    def _one(self) -> subprocess.Popen[bytes]:
+        """Start one worker."""
+        command = [sys.executable, "-m", "hubbub.collector.workers", json.dumps(self._order)]
+        kept = (self._listener.fileno(), self._life, self._say_ready)
+        return subprocess.Popen(command, pass_fds=kept, env=self._environment, stdin=subprocess.DEVNULL)  # noqa: S603
+
+
+def serve_with_workers(
+    database: str,
+    listener: socket.socket,
+    workers: int,
+    announce: Callable[[], None],
+    log_json: bool = False,
+    application: str = "hubbub.collector.app:create_app",
+) -> None:
+    """Serve in several processes until SIGTERM or SIGINT.
+
+    Parameters
+    ----------
+    database, listener, announce
+        As for `serving.serve`.
+    workers : int
+        The number of processes.
+    log_json : bool
+        Whether their logs are JSON.
+    application : str
+        The function that makes the application of a collector, as module:name, since workers are new processes.
+    """
+    if sys.platform == "win32":
+        raise ParameterError("workers must be 1 on Windows, where processes cannot share a socket, got more")
+    stop = threading.Event()
+    before = {
+        number: signal.signal(number, lambda _number, _frame: stop.set()) for number in (signal.SIGTERM, signal.SIGINT)
+    }
+    try:
+        with tempfile.TemporaryDirectory(prefix="hubbub-metrics-") as directory:
+            running = Workers(database, listener, log_json, directory, application)
+            try:
+                running.start(workers)
+                announce()
+                running.run(stop)
+            finally:
+                running.end()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def main() -> None:
+    """Run one worker process until it is told to end, or until its parent is gone."""
+    order = json.loads(sys.argv[1])
+
+    def watch() -> None:
+        """End this process when the parent has ended."""
+        os.read(order["life"], 1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True).start()
+    # After the pipe is watched, since these take a while to load.
+    from hubbub.collector.logs import set_up_logs
+    from hubbub.collector.metrics import forget_dead_workers
+    from hubbub.collector.serving import serve
+
+    set_up_logs(order["log_json"])
+    directory = os.environ[METRICS_DIRECTORY]
+    if Path(directory).is_dir():
+        forget_dead_workers(directory)
+    with socket.socket(fileno=order["listener"]) as listener:
+        module, _, name = order["application"].partition(":")
+        build = getattr(importlib.import_module(module), name)
+        serve(order["database"], listener, lambda: _say(order["ready"]), build)
+
+
+def _say(ready: int) -> None:
+    """Tell the parent that this worker listens."""
+    os.write(ready, b"1")
+
+
+if __name__ == "__main__":
+    main()

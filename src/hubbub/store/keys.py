@@ -1,0 +1,64 @@
+"""Keys of the dashboard: codes that log in once, and sessions. Both are random, and stored as hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from typing import Final, Literal, TypeAlias
+
+from sqlalchemy import Connection, Engine, delete, insert, select
+
+from hubbub.store.schema import keys, reading, writing
+
+CODE_SECONDS: Final = 15 * 60
+SESSION_SECONDS: Final = 7 * 86_400
+Kind: TypeAlias = Literal["code", "session"]
+
+
+def make_code(engine: Engine, seconds: int = CODE_SECONDS) -> str:
+    """Return a new code that opens one session within this time. Keys whose time is over are deleted."""
+    with writing(engine) as connection:
+        connection.execute(delete(keys).where(keys.c.expires <= _now()))
+        return _insert(connection, "code", seconds)
+
+
+def open_session(engine: Engine, code: str, seconds: int = SESSION_SECONDS) -> str | None:
+    """Use a code up, and return the key of a new session; None if the code is unknown, used or too old."""
+    with writing(engine) as connection:
+        mine = (keys.c.hash == _hash(code), keys.c.kind == "code")
+        expires = connection.scalar(delete(keys).where(*mine).returning(keys.c.expires))
+        if expires is None or expires <= _now():
+            return None
+        return _insert(connection, "session", seconds)
+
+
+def is_session(engine: Engine, key: str) -> bool:
+    """Return whether this is the key of a session whose time is not over. Costs one short read."""
+    with reading(engine) as connection:
+        query = select(keys.c.expires).where(keys.c.hash == _hash(key), keys.c.kind == "session")
+        expires = connection.scalar(query)
+    return expires is not None and expires > _now()
+
+
+def end_session(engine: Engine, key: str) -> None:
+    """End a session; do nothing if there is none with this key."""
+    with writing(engine) as connection:
+        connection.execute(delete(keys).where(keys.c.hash == _hash(key), keys.c.kind == "session"))
+
+
+def _insert(connection: Connection, kind: Kind, seconds: int) -> str:
+    """Store the hash of a new key; return the key."""
+    key = secrets.token_urlsafe(24)
+    connection.execute(insert(keys).values(hash=_hash(key), kind=kind, expires=_now() + seconds))
+    return key
+
+
+def _now() -> int:
+    """Return the time in whole seconds since 1970."""
+    return int(time.time())
+
+
+def _hash(key: str) -> str:
+    """Return the SHA-256 of a key in hex. One pass is enough, since a key has 192 random bits."""
+    return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()

@@ -1,0 +1,189 @@
+"""Making the tables of a new database, and bringing those of an older version up to date.
+
+The version of a database is one more than the number of steps that it has taken. A new one is made from the tables of
+`schema` and has taken all of them. An older one takes the steps that it lacks when it is opened, all in one
+transaction; a database of SQLite is copied beside itself before. A newer one is refused.
+
+To change a table: change it in `schema`, and append a step to `STEPS` that does the same to a database that is in
+use. A step is never changed once it is released, and it uses plain SQL instead of the tables of `schema`, which go on
+changing. tests/store/test_migrations.py takes all steps from the first version on, and compares the result with a new
+database.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import Connection, Engine, insert, inspect, select, text, update
+
+from hubbub.errors import StoreError
+from hubbub.store.schema import available, database_file, is_sqlite, meta, metadata, reading, writing
+
+log = logging.getLogger("hubbub.store")
+
+_CREATION_LOCK: Final = 0x68756262  # any number will do: two collectors must not create the tables at the same time
+_SUMMARY: Final = ("name", "mechanism", "epsilon", "delta", "opens", "closes", "expected_reports")
+
+
+def _lists_without_documents(connection: Connection) -> None:
+    """Step to version 2: what a list of surveys shows, what closing by the clock needs, and damage of a survey."""
+    for column in (
+        "hubbub_surveys ADD COLUMN summary TEXT NOT NULL DEFAULT '{}'",
+        "hubbub_surveys ADD COLUMN created BIGINT",
+        "hubbub_surveys ADD COLUMN closes BIGINT",
+        "hubbub_surveys ADD COLUMN over_since BIGINT",
+        "hubbub_surveys ADD COLUMN damage TEXT",
+        "hubbub_tallies ADD COLUMN report_count BIGINT NOT NULL DEFAULT 0",
+        "hubbub_pending ADD COLUMN report_count BIGINT NOT NULL DEFAULT 0",
+    ):
+        connection.execute(text(f"ALTER TABLE {column}"))
+    for key, document in connection.execute(text("SELECT key, document FROM hubbub_surveys")).all():
+        try:
+            facts = json.loads(bytes(document))
+            values = {"summary": summary_of(facts), "closes": seconds_of(facts["closes"])}
+        except (ValueError, KeyError, TypeError):  # damaged, and it stays so
+            values = {"summary": "{}", "closes": None}
+        change = text("UPDATE hubbub_surveys SET summary = :summary, closes = :closes WHERE key = :key")
+        connection.execute(change, {**values, "key": key})
+    for survey, tally in connection.execute(text("SELECT survey, tally FROM hubbub_tallies")).all():
+        count = int.from_bytes(bytes(tally)[34:42], "little")  # of a tally file, version 1
+        change = text("UPDATE hubbub_tallies SET report_count = :count WHERE survey = :survey")
+        connection.execute(change, {"count": min(count, 2**62), "survey": survey})
+
+
+def _tables_of_the_dashboard(connection: Connection) -> None:
+    """Step to version 3: reports by day, scripts of older versions, codes and sessions."""
+    binary = "BLOB" if is_sqlite(connection) else "BYTEA"
+    for table in (
+        "hubbub_daily (survey BIGINT NOT NULL, day INTEGER NOT NULL, reports BIGINT NOT NULL,"
+        " PRIMARY KEY (survey, day))",
+        f"hubbub_scripts (name TEXT NOT NULL, body {binary} NOT NULL, PRIMARY KEY (name))",
+        "hubbub_keys (hash TEXT NOT NULL, kind TEXT NOT NULL, expires BIGINT NOT NULL, PRIMARY KEY (hash))",
+    ):
+        connection.execute(text(f"CREATE TABLE {table}"))
+
+
+def _tallies_that_were_merged(connection: Connection) -> None:
+    """Step to version 4: the keys of tallies that the owner merged."""
+    binary = "BLOB" if is_sqlite(connection) else "BYTEA"
+    connection.execute(
+        text(
+            f"CREATE TABLE hubbub_imports (survey BIGINT NOT NULL, key TEXT NOT NULL, digest {binary} NOT NULL,"
+            " reports BIGINT NOT NULL, PRIMARY KEY (survey, key))"
+        )
+    )
+
+
+STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
+    _lists_without_documents,
+    _tables_of_the_dashboard,
+    _tallies_that_were_merged,
+)
+"""The steps from version 1 on, in order."""
+
+SCHEMA_VERSION: Final = 1 + len(STEPS)
+
+
+def summary_of(facts: dict[str, object]) -> str:
+    """Return what a list shows of a survey's document, as JSON."""
+    return json.dumps({name: facts[name] for name in _SUMMARY})
+
+
+def seconds_of(time: object) -> int | None:
+    """Return the seconds since 1970 of a time as a survey spells it, or None for null."""
+    return None if time is None else int(datetime.fromisoformat(str(time)).timestamp())
+
+
+def prepare_schema(engine: Engine, create: bool = True) -> None:
+    """Make the tables, or bring them up to date. Refuse a newer version, and the database of another program.
+
+    Parameters
+    ----------
+    engine : Engine
+        The database.
+    create : bool
+        Whether tables are made in a database that has none. Otherwise it is refused.
+    """
+    version = _stored_version(engine)
+    if version is None and not create:
+        raise StoreError("db must be a store that exists, got a database without its tables")
+    if version is None:
+        with writing(engine) as connection:
+            _lock(connection)
+            if not inspect(connection).has_table(meta.name):
+                metadata.create_all(connection)
+                connection.execute(insert(meta).values(name="schema_version", value=str(SCHEMA_VERSION)))
+        version = _stored_version(engine)
+    number = int(version) if version and version.isdigit() else 0
+    if number < 1 or number > SCHEMA_VERSION:
+        raise StoreError(f"the database must have schema version {SCHEMA_VERSION} or older, got version {version}")
+    if number < SCHEMA_VERSION:
+        _upgrade(engine, number)
+
+
+def _upgrade(engine: Engine, version: int) -> None:
+    """Copy a database of SQLite beside itself, take all steps that are missing, and let the file shrink."""
+    file = database_file(engine)
+    kept = "" if file is None else f"; the database as it was is in {_keep_copy(engine, file, version)}"
+    with writing(engine) as connection:
+        _lock(connection)
+        stored = connection.scalar(select(meta.c.value).where(meta.c.name == "schema_version"))
+        for step in STEPS[int(stored or version) - 1 :]:  # none, if another collector was quicker
+            step(connection)
+        change = update(meta).where(meta.c.name == "schema_version").values(value=str(SCHEMA_VERSION))
+        connection.execute(change)
+    log.warning("the database was brought from schema version %d to %d%s", version, SCHEMA_VERSION, kept)
+    if file is not None:
+        file.chmod(0o600)
+        with available():
+            raw = engine.raw_connection()
+            try:
+                raw.cursor().execute("PRAGMA auto_vacuum = INCREMENTAL")
+                raw.cursor().execute("VACUUM")
+            finally:
+                raw.close()
+
+
+def _keep_copy(engine: Engine, file: Path, version: int) -> Path:
+    """Copy a file of SQLite to a new file beside it; return its path."""
+    target = file.with_name(f"{file.name}.version-{version}")
+    number = 1
+    while target.exists():
+        number += 1
+        target = file.with_name(f"{file.name}.version-{version}-{number}")
+    target.touch(mode=0o600)
+    try:
+        with available():
+            source, copy = engine.raw_connection(), sqlite3.connect(target)
+            try:
+                source.driver_connection.backup(copy)  # type: ignore[union-attr]  # sqlite3's own
+            finally:
+                copy.close()
+                source.close()
+    except BaseException:
+        target.unlink(missing_ok=True)
+        raise
+    return target
+
+
+def _lock(connection: Connection) -> None:
+    """Let only one collector at a time make or change tables. SQLite has one writer at a time anyway."""
+    if not is_sqlite(connection):
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _CREATION_LOCK})
+
+
+def _stored_version(engine: Engine) -> str | None:
+    """Return the version of the tables, or None if the database is empty."""
+    with reading(engine) as connection:
+        names = inspect(connection).get_table_names()
+        if meta.name not in names:
+            if names and is_sqlite(connection):
+                raise StoreError(f"db must be empty or made by hubbub, got a database with a table {names[0]!r}")
+            return None
+        return connection.scalar(select(meta.c.value).where(meta.c.name == "schema_version"))

@@ -1,0 +1,110 @@
+"""Remembering where a store is, so that one that is lost is not silently replaced by a new one.
+
+A store that is made new is noted in two places: in a file beside the database (`<database>-made`), and in the state
+directory of whoever runs the collector. If the database is missing or empty and one of the notes is there, something
+went wrong: a disk that is not mounted, a file that was deleted, a wrong name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import Engine, delete, insert, inspect, select
+
+from hubbub.errors import StoreError
+from hubbub.store.schema import meta, open_engine, reading, writing
+
+_ADDRESS: Final = meta.c.name == "address"
+_HOW: Final = "bring it back with `hubbub store restore`, or begin an empty one with --new"
+
+
+def state_directory() -> Path:
+    """Return the directory for notes: $XDG_STATE_HOME/hubbub/stores, by default below ~/.local/state."""
+    base = os.environ.get("XDG_STATE_HOME", "")
+    home = Path(base) if os.path.isabs(base) else Path.home() / ".local" / "state"
+    return home / "hubbub" / "stores"
+
+
+def check_not_lost(database: str, new: bool) -> None:
+    """Raise StoreError if a store was here and is not, unless a new one is asked for; and if `new` and one is here."""
+    sqlite = "://" not in database or database.startswith("sqlite:")
+    notes = _notes(database)
+    if sqlite:
+        file = _file(database)
+        there = file.exists() and file.stat().st_size > 0
+        log = file.with_name(file.name + "-wal")
+        trace = "it is an empty file" if file.exists() else ""
+        trace = trace or ("only its log is there" if log.exists() and log.stat().st_size else "")
+        shown = str(file)
+    else:
+        there = _has_tables(database)
+        trace, shown = "", database.rpartition("@")[2]
+    if there and new:
+        raise StoreError(f"--new must name a place where no store is, got {shown!r}, where one is")
+    known = any(note.exists() for note in notes)
+    if not there and not new and (trace or known):
+        reason = trace or "it is missing, but there was one"
+        raise StoreError(f"the store {shown!r} is lost ({reason}): {_HOW}")
+
+
+def note_address(engine: Engine, address: str) -> None:
+    """Note in a store at which URL its collector listens. Of several collectors, the last one that started counts."""
+    with writing(engine) as connection:
+        connection.execute(delete(meta).where(_ADDRESS))
+        connection.execute(insert(meta).values(name="address", value=address))
+
+
+def noted_address(engine: Engine) -> str | None:
+    """Return the URL at which a collector of the store listened last, or None if none ever did."""
+    with reading(engine) as connection:
+        return connection.scalar(select(meta.c.value).where(_ADDRESS))
+
+
+def remember(database: str) -> None:
+    """Note that there is a store. A place that cannot be written is left out."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    sentence = f"A hubbub store has been here since {now}: {_shown(database)}\n"
+    for note in _notes(database):
+        with suppress(OSError):
+            if not note.exists():
+                note.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                handle = os.open(note, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+                with open(handle, "w", encoding="utf-8") as file:
+                    file.write(sentence)
+
+
+def _notes(database: str) -> list[Path]:
+    """Return where it is noted that there is a store."""
+    sqlite = "://" not in database or database.startswith("sqlite:")
+    beside = [_file(database).with_name(_file(database).name + "-made")] if sqlite else []
+    name = hashlib.sha256(_shown(database).encode()).hexdigest()[:32]
+    with suppress(RuntimeError):  # nobody's home
+        return [*beside, state_directory() / name]
+    return beside
+
+
+def _shown(database: str) -> str:
+    """Return what names a database: the real path of its file, or its URL without user and password."""
+    if "://" not in database or database.startswith("sqlite:"):
+        return str(_file(database))
+    return database.rpartition("@")[2].partition("?")[0]
+
+
+def _file(database: str) -> Path:
+    """Return the file of a SQLite database, as it is found from everywhere."""
+    return Path(os.path.realpath(database.removeprefix("sqlite:///")))
+
+
+def _has_tables(database: str) -> bool:
+    """Return whether a database of PostgreSQL has the tables of a store."""
+    engine = open_engine(database)
+    try:
+        with reading(engine) as connection:
+            return inspect(connection).has_table(meta.name)
+    finally:
+        engine.dispose()

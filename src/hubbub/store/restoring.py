@@ -1,0 +1,150 @@
+"""Bringing back what was lost or damaged, from a copy that `upkeep.backup` made."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from sqlalchemy import Connection, Table, delete, func, insert, select, text, update
+
+from hubbub.errors import ParameterError, StoreError, StoreUnavailable
+from hubbub.mechanisms.registry import mechanism_for
+from hubbub.store.schema import (
+    file_of,
+    is_sqlite,
+    metadata,
+    pending,
+    reading,
+    report_ids,
+    surveys,
+    tallies,
+    unknown_survey,
+    writing,
+)
+from hubbub.store.store import Build, Store
+from hubbub.store.upkeep import check
+
+_ROWS_AT_ONCE = 5_000
+
+
+def restore(copy: Path, database: str, build: Build = mechanism_for) -> int:
+    """Make a store from a copy, where no store is; return the number of its surveys.
+
+    Parameters
+    ----------
+    copy : Path
+        A file that `hubbub store backup` made. It is checked first, and not changed.
+    database : str
+        The database as for `Store`: a file that is not there or empty, or an empty database of PostgreSQL.
+    build : callable
+        Makes the mechanism of a survey.
+
+    Raises
+    ------
+    StoreError
+        The copy is damaged, or there is a store already.
+    """
+    if not copy.is_file():
+        raise ParameterError(f"a copy must be a file that exists, got {str(copy)!r}")
+    file = file_of(database)
+    with tempfile.TemporaryDirectory(prefix=".hubbub-restore-", dir=None if file is None else file.parent) as folder:
+        own = Path(folder) / "copy.db"  # opening a store may bring it up to date, and the copy is not ours to change
+        shutil.copyfile(copy, own)
+        with Store(str(own), build, create=False) as source:
+            found = check(source)
+            if found.problems:
+                raise StoreError(f"a copy must be whole, got one that is damaged: {found.problems[0]}")
+            if file is None:
+                _copy_into(source, database, build)
+                return found.surveys
+        # With the last connection SQLite has moved everything from the log into the file.
+        _put_in_place(own, file)
+    return found.surveys
+
+
+def _put_in_place(own: Path, file: Path) -> None:
+    """Move a file to where a database is to be, unless there is one."""
+    if file.exists() and file.stat().st_size:
+        raise StoreError(f"restore needs a path where no store exists, got {str(file)!r}; move that file away first")
+    for suffix in ("-wal", "-shm"):  # of the file that was lost; they would damage this one
+        file.with_name(file.name + suffix).unlink(missing_ok=True)
+    own.chmod(0o600)
+    with open(own, "rb") as opened:
+        os.fsync(opened.fileno())
+    own.replace(file)
+
+
+def _copy_into(source: Store, database: str, build: Build) -> None:
+    """Copy all rows into an empty database of PostgreSQL."""
+    with Store(database, build) as target, reading(source.engine) as rows, writing(target.engine) as connection:
+        if connection.scalar(select(func.count()).select_from(surveys)):
+            raise StoreError("restore needs a database without surveys, got one that has some")
+        for table in metadata.sorted_tables:
+            connection.execute(table.delete())
+            _copy_table(rows, connection, table)
+        if not is_sqlite(connection):
+            for name in (surveys.name, pending.name):
+                statement = f"SELECT setval(pg_get_serial_sequence('{name}', 'key'), MAX(key)) FROM {name}"  # noqa: S608
+                connection.execute(text(statement))
+
+
+def _copy_table(source: Connection, target: Connection, table: Table) -> None:
+    """Copy the rows of one table."""
+    rows = source.execute(select(table), execution_options={"yield_per": _ROWS_AT_ONCE})
+    for part in rows.partitions():
+        target.execute(insert(table), [dict(row._mapping) for row in part])
+
+
+def restore_survey(store: Store, copy: Path, survey_id: bytes) -> int:
+    """Put the sums and the ids of one survey back to those of a copy; return the number of reports in the sums.
+
+    Reports that came after the copy was made, and were added up, are missing from then on. Reports that are still
+    pending are kept. Collectors may run meanwhile.
+    """
+    with tempfile.TemporaryDirectory(prefix="hubbub-restore-") as folder:
+        own = Path(folder) / "copy.db"
+        shutil.copyfile(copy, own)
+        with Store(str(own), store.build, create=False) as source:
+            old = source.survey(survey_id)
+            tally = source.tally(survey_id)
+            with reading(source.engine) as rows, writing(store.engine) as connection:
+                mine = surveys.c.survey_id == survey_id
+                found = connection.execute(select(surveys.c.key, surveys.c.state).where(mine)).one_or_none()
+                if found is None:
+                    raise unknown_survey(survey_id)
+                key = found.key
+                stored = rows.execute(select(tallies).where(tallies.c.survey == old.key)).one()
+                newer = {"tally": stored.tally, "report_count": tally.count, "version": tallies.c.version + 1}
+                if not connection.execute(update(tallies).where(tallies.c.survey == key).values(**newer)).rowcount:
+                    connection.execute(
+                        insert(tallies).values(
+                            survey=key, tally=stored.tally, report_count=tally.count, version=stored.version
+                        )
+                    )
+                change = {"damage": None, "document": old.document}
+                connection.execute(update(surveys).where(mine).values(**change))
+                if found.state == "open":
+                    _restore_ids(rows, connection, old.key, key, old.mechanism.report_dtype.itemsize)
+    store.forget_state(survey_id)
+    return tally.count
+
+
+def _restore_ids(source: Connection, target: Connection, old: int, key: int, size: int) -> None:
+    """Replace the ids of a survey by those of a copy and of its pending reports, so that each is there once."""
+    kept: set[bytes] = set()
+    for reports in target.scalars(select(pending.c.reports).where(pending.c.survey == key)):
+        if len(reports) % size:
+            raise StoreUnavailable("the pending reports of the survey are damaged, too; restore the whole store")
+        kept.update(bytes(reports)[start : start + 16] for start in range(0, len(reports), size))
+    target.execute(delete(report_ids).where(report_ids.c.survey == key))
+    query = select(report_ids.c.id).where(report_ids.c.survey == old)
+    for part in source.scalars(query, execution_options={"yield_per": _ROWS_AT_ONCE}).partitions():
+        ids = [bytes(each) for each in part]
+        both = kept.intersection(ids)
+        if both:
+            raise StoreUnavailable("a report of the copy is pending again; restore the whole store")
+        target.execute(insert(report_ids), [{"survey": key, "id": each} for each in ids])
+    if kept:
+        target.execute(insert(report_ids), [{"survey": key, "id": each} for each in sorted(kept)])
