@@ -42,5 +42,5 @@ rmSync(types, { recursive: true });
 if (!process.argv[2]) {
   const served = `${here}../../src/hubbub/collector/static`;
   mkdirSync(served, { recursive: true });
-  for (const name of ["hubbub.js", "hubbub-ledger.js"]) copyFileSync(`${out}/${name}`, `${served}/${name}`);
+  for (const name of ["hubbub.js", "hubbub-ledger.js", "hubbub.mjs"]) copyFileSync(`${out}/${name}`, `${served}/${name}`);
 }

@@ -128,6 +128,11 @@ function checkTree({ beam_bits, bucket_bits, chunks, depths, ends, fingerprint_b
     demand(!row || depths[row] >= depths[row - 1], `depths must go from 20 or less to ${deepest}`);
     demand(chunks[row] <= Math.min(bucket_bits, depths[row]), "chunks must fit into their bucket and depth");
   }
+  if (rows === 1) {
+    demand(!coded, "depths must have two entries or more for coded text");
+    demand(chunks[0] === bucket_bits, "chunks must be bucket_bits where there is one row");
+    demand(masks <= bucket_bits, "masks must be at most bucket_bits where there is one row");
+  }
 }
 
 /** @param {any} data @param {number} length bits of an item */

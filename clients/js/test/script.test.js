@@ -334,7 +334,7 @@ test("the script makes the bytes of the vectors", async () => {
       if (!["categories", "coded_text"].includes(domain.kind) || epsilon > 4) continue;
       if (file === "tree" && domain.kind === "categories") continue; // the module has these
       const id = collector.add(entry.survey);
-      for (const { value, words, report } of entry.cases) {
+      for (const { value, random_words: words, report } of entry.cases) {
         site = new Site();
         const getRandomValues = (/** @type {Uint8Array} */ bytes) => (bytes.set(randomOf(words)), bytes);
         const crypto = { subtle: webcrypto.subtle, getRandomValues };

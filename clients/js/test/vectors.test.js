@@ -13,7 +13,7 @@ for (const file of ["tree", "subset", "jl", "bucket"]) {
       const encode = readSurvey(entry.survey);
       const domain = JSON.parse(entry.survey).domain;
       assert.equal(createHash("sha256").update(entry.survey).digest("hex"), entry.survey_id);
-      for (const { value, item, words, report } of entry.cases) {
+      for (const { value, item, random_words: words, report } of entry.cases) {
         const name = `${entry.name} ${JSON.stringify(value)}`;
         assert.equal(itemOf(kinds[domain.kind](domain), valueOf(value)), item, name);
         assert.equal(toHex(encode(valueOf(value), randomOf(words))), report, name);

@@ -1,0 +1,152 @@
+"""Who may see the dashboard: a session in a cookie, and for what changes something a page of our own."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeAlias
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from hubbub.collector.problems import Problem, problem_of, respond
+from hubbub.dashboard.rendering import render
+from hubbub.errors import HubbubError
+from hubbub.store.keys import SESSION_SECONDS, is_session
+
+_SAFE: Final = ("GET", "HEAD")
+_TRIES: Final = 10
+_SECONDS: Final = 60.0
+_MOST_ADDRESSES: Final = 10_000
+
+Page: TypeAlias = Callable[[Request], Awaitable[Response]]
+
+
+class LoginLimit:
+    """How often a wrong code may be tried: ten times a minute from one address. Addresses are in memory only."""
+
+    def __init__(self) -> None:
+        self._failures: dict[str, deque[float]] = {}
+
+    def check(self, address: str) -> None:
+        """Raise Problem if too many wrong codes came from this address in the last minute."""
+        recent = self._failures.get(address, deque())
+        while recent and recent[0] < time.monotonic() - _SECONDS:
+            recent.popleft()
+        if not recent:
+            self._failures.pop(address, None)
+        if len(recent) >= _TRIES:
+            wait = str(int(recent[0] + _SECONDS - time.monotonic()) + 1)
+            sentence = f"{_TRIES} wrong codes came within a minute; try again in {wait} s"
+            raise Problem("too-many-logins", sentence, {"Retry-After": wait})
+
+    def failed(self, address: str) -> None:
+        """Note that a wrong code came from this address."""
+        if len(self._failures) >= _MOST_ADDRESSES:
+            self._failures.clear()
+        self._failures.setdefault(address, deque()).append(time.monotonic())
+
+
+def for_owner(page: Page) -> Page:
+    """Return the page behind a check of the session; without one a visitor is sent to the login."""
+
+    async def checked(request: Request) -> Response:
+        """Check the origin and the session, and then answer."""
+        check_origin(request)
+        if not await has_session(request):
+            if request.method in _SAFE and wants_html(request):
+                return RedirectResponse("/login", 303)
+            raise Problem("unauthorized", "log in first: `hubbub login` prints a link")
+        return await page(request)
+
+    return for_everybody(checked)
+
+
+def for_everybody(page: Page) -> Page:
+    """Return the page with its errors as pages of the dashboard, or as problem documents for scripts."""
+
+    async def answered(request: Request) -> Response:
+        """Answer, or say what is wrong."""
+        try:
+            return await page(request)
+        except (HubbubError, HTTPException) as error:
+            problem = problem_of(error)
+            if not wants_html(request):
+                return respond(problem)
+            return render(request, "problem.html", {"problem": problem}, problem.status_code)
+
+    return answered
+
+
+def check_origin(request: Request) -> None:
+    """Raise Problem if a page of another origin makes a request that changes something."""
+    if request.method not in _SAFE and origin_of(request) is None:
+        raise Problem("foreign-page", "this must come from a page of the dashboard itself")
+
+
+def origin_of(request: Request) -> str | None:
+    """Return the origin of a request if it is the server's own, else None.
+
+    A proxy in front of us may speak TLS where we do not, so the scheme is what the browser says, and the host must be
+    that of the request.
+    """
+    origin = request.headers.get("origin", "")
+    scheme, _, host = origin.partition("://")
+    return origin if scheme in ("http", "https") and host == request.headers.get("host") else None
+
+
+def cookie_name(request: Request, secure: bool) -> str:
+    """Return the name of the session's cookie.
+
+    Under https its prefix forbids other hosts to set it. Cookies do not know ports, so without TLS the name has it:
+    two collectors on one machine do not log each other out.
+    """
+    return "__Host-hubbub" if secure else f"hubbub-{request.url.port or 80}"
+
+
+def session_key(request: Request) -> str | None:
+    """Return the key of the session that a request names, if it names one."""
+    return next(
+        (key for secure in (True, False) if (key := request.cookies.get(cookie_name(request, secure)))),
+        None,
+    )
+
+
+async def has_session(request: Request) -> bool:
+    """Return whether the request is the owner's."""
+    key = session_key(request)
+    return key is not None and await asyncio.to_thread(is_session, request.app.state.collector.store.engine, key)
+
+
+def base_url(request: Request) -> str:
+    """Return the address at which the owner sees this server. Under TLS the session has another cookie."""
+    secure = cookie_name(request, True) in request.cookies or request.url.scheme == "https"
+    return f"{'https' if secure else 'http'}://{request.headers.get('host', 'localhost')}"
+
+
+def set_session(request: Request, response: Response, key: str, origin: str) -> None:
+    """Give the browser the session's cookie, for the time that the session lasts."""
+    secure = origin.startswith("https://")
+    response.set_cookie(
+        cookie_name(request, secure),
+        key,
+        max_age=SESSION_SECONDS,
+        path="/",
+        secure=secure,
+        httponly=True,
+        samesite="strict",
+    )
+
+
+def forget_session(request: Request, response: Response) -> None:
+    """Take the session's cookie away from the browser."""
+    for secure in (True, False):
+        response.delete_cookie(cookie_name(request, secure), path="/", secure=secure, httponly=True, samesite="strict")
+
+
+def wants_html(request: Request) -> bool:
+    """Return whether a person asks, and not one of our modules."""
+    return "text/html" in request.headers.get("accept", "")

@@ -1,0 +1,111 @@
+"""Answers for pages: searched in the thread for answers, kept until there are new reports, never too often."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from hubbub.analysis.answers import answer_question, encode_candidates
+from hubbub.collector.state import Collector
+from hubbub.dashboard.meaning import Explained, explain
+from hubbub.model.question import Question
+from hubbub.store.daily import reports_by_day, tally_version
+from hubbub.store.store import StoredSurvey
+
+TOP: Final = 200
+REST: Final = 10.0  # times as long as a search took, nothing is searched again: at most a tenth of a core
+_GROWN: Final = 2  # but with so many times the reports it is: that is seldom, and the first minutes are watched
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An answer, and what it was made from.
+
+    Attributes
+    ----------
+    version : int
+        Of the tally.
+    closed : bool
+        Whether the survey was closed then.
+    found : Explained
+        What was found, and what it means.
+    seconds : float
+        How long the search took.
+    made : float
+        When it was over, on the clock that never goes back.
+    """
+
+    version: int
+    closed: bool
+    found: Explained
+    seconds: float
+    made: float
+
+
+class Answers:
+    """The answers of a collector's surveys.
+
+    A search takes a second or more of a core. It runs in the collector's thread for answers, one at a time, while
+    uploads go on.
+    """
+
+    def __init__(self, collector: Collector) -> None:
+        self._collector = collector
+        self._kept: dict[bytes, Kept] = {}
+        self._locks: defaultdict[bytes, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def version(self, stored: StoredSurvey) -> int:
+        """Return the version of a survey's tally now."""
+        return await asyncio.to_thread(tally_version, self._collector.store.engine, stored.key)
+
+    def latest(self, stored: StoredSurvey) -> Kept | None:
+        """Return the last answer, however old; None if there was none."""
+        return self._kept.get(stored.survey_id)
+
+    async def get(self, stored: StoredSurvey) -> Kept:
+        """Return the answer of a survey: the kept one if nothing is new, or if it was searched a moment ago."""
+        async with self._locks[stored.survey_id]:  # of those who wait, the first one searches for all
+            kept = self._kept.get(stored.survey_id)
+            version = await self.version(stored)
+            closed = stored.state(datetime.now(UTC)) == "closed"
+            if (
+                kept is not None
+                and kept.closed == closed  # what an answer means is another thing when it is the last one
+                and (kept.version == version or await self._rests(stored, kept))
+            ):
+                return kept
+            return await self._search(stored, version, closed)
+
+    async def _rests(self, stored: StoredSurvey, kept: Kept) -> bool:
+        """Return whether it is too early to search again."""
+        if kept.closed or time.monotonic() >= kept.made + REST * kept.seconds:
+            return False
+        days = await asyncio.to_thread(reports_by_day, self._collector.store.engine, stored.key)
+        return sum(days.values()) < _GROWN * kept.found.answer.reports
+
+    async def among(self, stored: StoredSurvey, candidates: list[str]) -> Explained:
+        """Return the answer in which all of these candidates have a row. It is not kept."""
+        closed = stored.state(datetime.now(UTC)) == "closed"
+        question = Question(TOP, 0.05, candidates, True)
+        return await self._collector.compute(lambda: self._answer(stored, question, closed))
+
+    async def _search(self, stored: StoredSurvey, version: int, closed: bool) -> Kept:
+        """Search now, and keep the answer."""
+        started = time.monotonic()
+        found = await self._collector.compute(lambda: self._answer(stored, Question(TOP), closed))
+        ended = time.monotonic()
+        kept = Kept(version, closed, found, ended - started, ended)  # what was folded meanwhile is of a later version
+        self._kept[stored.survey_id] = kept
+        return kept
+
+    def _answer(self, stored: StoredSurvey, question: Question, closed: bool) -> Explained:
+        """Fold, search, and say what it means."""
+        candidates = None if question.candidates is None else [str(value) for value in question.candidates]
+        named = encode_candidates(stored.survey.domain, question)
+        tally = self._collector.store.tally(stored.survey_id)
+        answer = answer_question(stored.survey, stored.mechanism, tally, question, named)
+        return Explained(answer, explain(stored, answer, closed, 0 if named is None else len(named), candidates or ()))

@@ -1,0 +1,25 @@
+"""The application of `hubbub serve`: the collector's routes, and the dashboard's beside them."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fastapi import FastAPI
+
+from hubbub.collector.app import create_app as create_collector_app
+from hubbub.collector.state import Collector
+from hubbub.dashboard import forms, home, login, pages, static_files
+from hubbub.dashboard.access import LoginLimit
+from hubbub.dashboard.answers import Answers
+from hubbub.dashboard.limits import Limits
+
+
+def create_app(collector: Collector) -> FastAPI:
+    """Return the application of a collector with its dashboard."""
+    app = create_collector_app(collector)
+    app.state.answers = Answers(collector)
+    app.state.forecasting = asyncio.Semaphore(2)  # a quick one need not wait for a slow one that nobody reads any more
+    app.state.limits = Limits()
+    app.state.login_limit = LoginLimit()
+    app.router.routes.extend([*login.ROUTES, *home.ROUTES, *pages.ROUTES, *forms.ROUTES, *static_files.ROUTES])
+    return app

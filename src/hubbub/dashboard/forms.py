@@ -1,0 +1,150 @@
+"""What the owner changes or asks by a form: a new survey, candidates, closing and deleting."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from hubbub.collector.limits import read_batch
+from hubbub.collector.state import Collector
+from hubbub.dashboard.access import for_owner
+from hubbub.dashboard.meaning import answer_facts
+from hubbub.dashboard.new_survey import MAX_NAMES, forecast, parse_form, privacy_choices
+from hubbub.dashboard.pages import find_survey, survey_facts
+from hubbub.dashboard.rendering import HEADERS, render
+from hubbub.dashboard.words import visible
+from hubbub.errors import ParameterError
+from hubbub.mechanisms.registry import create_survey
+from hubbub.store.life_cycle import close_survey, delete_survey
+from hubbub.store.store import StoredSurvey
+
+_MOST_CANDIDATES: Final = 10_000
+
+
+async def show_form(request: Request) -> Response:
+    """Show the form of a new survey."""
+    return _form(request, {})
+
+
+async def create(request: Request) -> Response:
+    """Create a survey from the form, and go to its page. What cannot be is said beside the form."""
+    collector: Collector = request.app.state.collector
+    given = await _read_form(request)
+
+    def make() -> StoredSurvey:
+        """Derive the survey and store it, in a thread."""
+        wanted = parse_form(given)
+        return collector.store.add_survey(create_survey(*wanted.of_survey), wanted.origins)
+
+    try:
+        stored = await asyncio.to_thread(make)
+    except ParameterError as error:
+        return _form(request, given, str(error), 422)
+    return RedirectResponse(f"/surveys/{stored.survey_id.hex()}", 303, HEADERS)
+
+
+async def preview(request: Request) -> Response:
+    """Say what a survey of this form would see, as JSON. Two at a time, and none for who has written on meanwhile."""
+    given = await _read_form(request)
+
+    def work() -> dict[str, Any]:
+        """Ask the planner, in a thread."""
+        wanted = parse_form({**given, "name": given.get("name") or "a survey"})
+        return forecast(wanted.domain, wanted.epsilon, wanted.mechanism, wanted.people)
+
+    try:
+        async with request.app.state.forecasting:
+            if await request.is_disconnected():
+                return Response(status_code=204, headers=HEADERS)  # which nobody reads
+            return JSONResponse(await asyncio.to_thread(work), headers=HEADERS)
+    except ParameterError as error:
+        return JSONResponse({"complaint": str(error)}, headers=HEADERS)
+
+
+async def score_candidates(request: Request) -> Response:
+    """Show the answer with a row for each value that the owner names, as HTML that a module puts into the page."""
+    stored = await find_survey(request)
+    lines = (await _read_form(request)).get("candidates", "").splitlines()
+    named = [line.strip() for line in lines if line.strip()]
+    if not 1 <= len(named) <= _MOST_CANDIDATES:
+        raise ParameterError(f"candidates must be 1 to {_MOST_CANDIDATES} values, one on a line, got {len(named)}")
+    found = await request.app.state.answers.among(stored, named)
+    facts = {"answer": answer_facts(found), "survey": {"id": stored.survey_id.hex()}}
+    return render(request, "answer.html", facts)
+
+
+async def ask_close(request: Request) -> Response:
+    """Ask whether the survey is to be closed."""
+    return await _ask(request, "close.html", "")
+
+
+async def close(request: Request) -> Response:
+    """Close a survey."""
+    collector: Collector = request.app.state.collector
+    stored = await find_survey(request)
+    await collector.compute(lambda: close_survey(collector.store, stored.survey_id))
+    collector.purge_soon()
+    return RedirectResponse(f"/surveys/{stored.survey_id.hex()}", 303, HEADERS)
+
+
+async def ask_delete(request: Request) -> Response:
+    """Ask whether the survey is to be deleted. Its name must be typed."""
+    return await _ask(request, "delete.html", "")
+
+
+async def delete(request: Request) -> Response:
+    """Delete a survey if its name was typed; else ask again."""
+    collector: Collector = request.app.state.collector
+    stored = await find_survey(request)
+    typed = (await _read_form(request)).get("name", "")
+    if typed.strip() not in (stored.survey.name.strip(), visible(stored.survey.name).strip()):
+        return await _ask(request, "delete.html", "That is not the survey's name.", 422)
+    await collector.compute(lambda: delete_survey(collector.store, stored.survey_id))
+    collector.purge_soon()
+    return RedirectResponse("/", 303, HEADERS)
+
+
+def _form(request: Request, given: dict[str, str], complaint: str = "", status: int = 200) -> Response:
+    """Show the form, with what was written and what is wrong with it."""
+    facts = {"owner": True, "given": given, "complaint": complaint, "epsilons": privacy_choices(), "most": MAX_NAMES}
+    return render(request, "new.html", facts, status)
+
+
+async def _ask(request: Request, template: str, complaint: str, status: int = 200) -> Response:
+    """Show a page that asks the owner again."""
+    stored = await find_survey(request)
+    facts = await asyncio.to_thread(survey_facts, request, stored)
+    return render(request, template, {"owner": True, "survey": facts, "complaint": complaint}, status)
+
+
+async def _read_form(request: Request) -> dict[str, str]:
+    """Return the fields of a form that was sent; of a field that came twice, the last one."""
+    collector: Collector = request.app.state.collector
+    with collector.budget.room() as taken:
+        body = await read_batch(request.scope, request.receive, collector.budget, taken)
+    try:
+        fields = parse_qs(body.decode("ascii"), keep_blank_values=True, max_num_fields=50, errors="strict")
+    except ValueError:
+        raise ParameterError("a form must be sent as a browser sends it, got something else") from None
+    return {name: values[-1] for name, values in fields.items()}
+
+
+_SURVEY: Final = "/surveys/{survey_id}"
+ROUTES: Final = [
+    Route(path, for_owner(page), methods=[method], include_in_schema=False)
+    for method, path, page in (
+        ("GET", "/new", show_form),
+        ("POST", "/new", create),
+        ("POST", "/new/preview", preview),
+        ("POST", f"{_SURVEY}/candidates", score_candidates),
+        ("GET", f"{_SURVEY}/close", ask_close),
+        ("POST", f"{_SURVEY}/close", close),
+        ("GET", f"{_SURVEY}/delete", ask_delete),
+        ("POST", f"{_SURVEY}/delete", delete),
+    )
+]

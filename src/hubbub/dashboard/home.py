@@ -1,0 +1,86 @@
+"""The home page: surveys as cards, some at a time, from the list and the daily counters; no survey is loaded for it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from hubbub.analysis.plan_words import one_in
+from hubbub.collector.state import Collector
+from hubbub.dashboard import words
+from hubbub.dashboard.access import for_owner
+from hubbub.dashboard.limits import Limits
+from hubbub.dashboard.rendering import HEADERS, render
+from hubbub.store.daily import all_by_day
+from hubbub.store.overview import ListedSurvey, list_surveys
+
+DAYS_SHOWN: Final = 30
+CARDS: Final = 60
+"""Surveys on one page."""
+
+
+async def show_home(request: Request) -> Response:
+    """Show the newest surveys as cards, or older ones. Costs four queries, however many surveys there are."""
+    collector: Collector = request.app.state.collector
+    asked = request.query_params.get("page", "1")
+    page = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 9 else 1
+
+    def read() -> tuple[list[dict[str, Any]], int]:
+        """Read the list and the counters, in a thread."""
+        listed = list_surveys(collector.store.engine)[::-1]
+        shown = listed[CARDS * (page - 1) : CARDS * page] if page else []
+        today = int(time.time()) // 86_400
+        by_day = all_by_day(collector.store.engine, [each.key for each in shown], today - DAYS_SHOWN + 1)
+        return [_card(each, by_day.get(each.key, {}), today) for each in shown], len(listed)
+
+    cards, number = await asyncio.to_thread(read)
+    facts = {"owner": True, "surveys": cards, "page": page, "pages": -(-number // CARDS), "number": number}
+    return render(request, "home.html", facts)
+
+
+async def show_limit(request: Request) -> Response:
+    """Say the smallest share that a survey's reports show, and that the expected ones would show, as JSON.
+
+    A module asks for it when a card comes into view: it takes the survey's mechanism, and up to 0.2 s of CPU.
+    """
+    collector: Collector = request.app.state.collector
+    limits: Limits = request.app.state.limits
+    stored = await collector.find(request.path_params["survey_id"])
+
+    def predict() -> dict[str, str | None]:
+        """Ask the planner, in a thread."""
+        [listed] = list_surveys(collector.store.engine, stored.survey_id)
+        now = limits.share(stored.mechanism, listed.reports)
+        then = limits.share(stored.mechanism, max(listed.reports, listed.expected_reports))
+        return {"now": None if now is None else one_in(now), "then": None if then is None else one_in(then)}
+
+    return JSONResponse(await asyncio.to_thread(predict), headers=HEADERS)
+
+
+def _card(listed: ListedSurvey, by_day: dict[int, int], today: int) -> dict[str, Any]:
+    """Return what a card says."""
+    state = listed.state(datetime.now(UTC))
+    return {
+        "id": listed.survey_id.hex(),
+        "name": listed.name,
+        "state": state,
+        "time_left": words.time_left(listed.opens, listed.closes, state),
+        "epsilon": listed.epsilon,
+        "reports": listed.reports,
+        "expected": listed.expected_reports,
+        "more_expected": listed.expected_reports > listed.reports and state != "closed",
+        "days": [by_day.get(day, 0) for day in range(today - DAYS_SHOWN + 1, today + 1)],
+        "today": by_day.get(today, 0),
+    }
+
+
+ROUTES: Final = [
+    Route(path, for_owner(page), methods=["GET"], include_in_schema=False)
+    for path, page in (("/", show_home), ("/surveys/{survey_id}/limit", show_limit))
+]

@@ -1,0 +1,81 @@
+"""Logging in with a code that works once, and logging out."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from hubbub.collector.limits import read_batch
+from hubbub.collector.problems import Problem
+from hubbub.collector.state import Collector
+from hubbub.dashboard.access import (
+    check_origin,
+    for_everybody,
+    forget_session,
+    has_session,
+    origin_of,
+    session_key,
+    set_session,
+)
+from hubbub.dashboard.rendering import HEADERS, render
+from hubbub.store.keys import end_session, open_session
+
+
+async def show_login(request: Request) -> Response:
+    """Show the page that reads the code from the address. The code is in its fragment, which no server sees."""
+    return render(request, "login.html", {"owner": False})
+
+
+async def log_in(request: Request) -> Response:
+    """Open a session for a code."""
+    check_origin(request)
+    collector: Collector = request.app.state.collector
+    address = request.client.host if request.client else ""
+    request.app.state.login_limit.check(address)
+    with collector.budget.room() as taken:
+        code = _code_of(await read_batch(request.scope, request.receive, collector.budget, taken))
+    key = None if code is None else await asyncio.to_thread(open_session, collector.store.engine, code)
+    if key is None:
+        request.app.state.login_limit.failed(address)
+        raise Problem("wrong-code", "the code is wrong, used or older than 15 minutes; `hubbub login` makes another")
+    response = Response(status_code=204, headers=HEADERS)
+    set_session(request, response, key, origin_of(request) or "")
+    return response
+
+
+async def log_out(request: Request) -> Response:
+    """End the session."""
+    check_origin(request)
+    key = session_key(request)
+    if key is not None:
+        await asyncio.to_thread(end_session, request.app.state.collector.store.engine, key)
+    response = RedirectResponse("/login", 303, HEADERS)
+    forget_session(request, response)
+    return response
+
+
+async def show_session(request: Request) -> Response:
+    """Say whether there is a session. A browser sends its cookie only with requests of our own pages."""
+    return Response(status_code=204 if await has_session(request) else 401, headers=HEADERS)
+
+
+def _code_of(body: bytes) -> str | None:
+    """Return the code that a request has, or None."""
+    try:
+        code = json.loads(body)["code"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return code if isinstance(code, str) else None
+
+
+ROUTES: Final = [
+    Route("/login", for_everybody(show_login), methods=["GET"], include_in_schema=False),
+    Route("/login", for_everybody(log_in), methods=["POST"], include_in_schema=False),
+    Route("/logout", for_everybody(log_out), methods=["POST"], include_in_schema=False),
+    Route("/session", for_everybody(show_session), methods=["GET"], include_in_schema=False),
+]

@@ -1,0 +1,137 @@
+"""An answer as a page shows it: rows, a chart, and what it means in sentences."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, Final, NamedTuple
+
+from hubbub.analysis.needed import what_is_needed
+from hubbub.analysis.results import Answer
+from hubbub.analysis.shuffle import ASSUMPTION, NOT_LIVE, seen_from_outside
+from hubbub.analysis.tables import sentences
+from hubbub.analysis.wording import plural
+from hubbub.dashboard import words
+from hubbub.numeric.bulk_items import encode_marked
+from hubbub.store.store import StoredSurvey
+
+_CHARTED: Final = 20
+
+
+class Explained(NamedTuple):
+    """An answer, and what it means in sentences."""
+
+    answer: Answer
+    sentences: tuple[str, ...]
+
+
+def answer_facts(found: Explained) -> dict[str, Any]:
+    """Return the rows of an answer, its chart as JSON, and sentences about it."""
+    answer = found.answer
+    limit = answer.detection_limit if math.isfinite(answer.detection_limit) else None
+    rows = [
+        {
+            **asdict(hitter),
+            "value": words.visible(hitter.value),
+            # An unbiased count may lie beyond 0 or all reports, where the interval ends: what is shown holds the count.
+            "low": min(hitter.low, hitter.count),
+            "high": max(hitter.high, hitter.count),
+        }
+        for hitter in answer.hitters
+    ]
+    chart = {
+        "rows": [
+            {
+                "value": row["value"],
+                "count": row["count"],
+                "low": row["low"],
+                "high": row["high"],
+                "stands": row["stands_out"],
+            }
+            for row in rows[:_CHARTED]
+        ],
+        "limit": limit,
+        "reports": answer.reports,
+    }
+    return {
+        "rows": rows,
+        "reports": answer.reports,
+        "limit": limit,
+        "whole_list": answer.whole_list,
+        "named": answer.candidate_limit is not None,
+        "charted": min(_CHARTED, len(rows)),
+        "chart": json.dumps(chart),
+        "sentences": found.sentences,
+    }
+
+
+def explain(
+    stored: StoredSurvey, answer: Answer, closed: bool, candidates: int = 0, named: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Return what an answer means: what was seen, what may have been missed, and what the sums and forgers can do.
+
+    Costs up to a second or two where nothing stands out, since then the planner says what it would have taken.
+
+    Parameters
+    ----------
+    stored : StoredSurvey
+        The survey.
+    answer : Answer
+        What was found.
+    closed : bool
+        Whether no more reports come. Only then it is said how private the sums are to whoever sees nothing else.
+    candidates : int
+        How many values of the domain were named, each counted once.
+    named : sequence of str
+        The values as they were written.
+    """
+    if not answer.reports:
+        return ()
+    standing = [hitter for hitter in answer.hitters if hitter.stands_out]
+    said = []
+    if standing and not answer.whole_list:
+        found = "One value stands out" if len(standing) == 1 else f"{len(standing)} values stand out"
+        said.append(f"{found} from the noise that protects each visitor.")
+    said += sentences(answer)
+    if named:
+        said.append(_about_named(stored, answer, named, candidates))
+    if not standing:
+        said.append(what_is_needed(stored.survey, answer.reports, candidates=candidates))
+    said.append("The chance that anything in this answer is wrong, a value or an interval, is at most 5 %.")
+    if standing:
+        last = min(reversed(standing), key=lambda hitter: hitter.fake_reports)
+        said.append(
+            "Reports are anonymous, so they can be forged: "
+            f"{plural(last.fake_reports, 'crafted report')} could have put {words.visible(last.value)} where it is."
+        )
+    if any(hitter.uneven for hitter in answer.hitters):
+        names = ", ".join(words.visible(hitter.value) for hitter in answer.hitters if hitter.uneven)
+        said.append(f"Parts of the reports disagree about {names}: it shares a sum with another value, or is forged.")
+    if any(hitter.count < 0 or hitter.share > 1 for hitter in answer.hitters):
+        said.append("A count below 0 or above all reports comes from the noise: read it as 0, or as all.")
+    said.append(_about_sums(stored, answer.reports, closed))
+    return tuple(sentence for sentence in said if sentence)
+
+
+def _about_named(stored: StoredSurvey, answer: Answer, named: Sequence[str], candidates: int) -> str:
+    """Return what became of the values that were named: how many came again, cannot be answered, or were not seen."""
+    outside = int(encode_marked(stored.survey.domain, named).other.sum())
+    again = len(named) - outside - candidates
+    unseen = sum(hitter.listed and not hitter.stands_out for hitter in answer.hitters)
+    parts = [f"{again:,} named again what was there already"] if again else []
+    parts += [f"{outside:,} cannot be an answer to this survey"] if outside else []
+    parts += [f"{unseen:,} cannot be told from the noise"] if unseen else []
+    if not parts:
+        return ""
+    most = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
+    return f"Of the {plural(len(named), 'line')} that you wrote, {most}."
+
+
+def _about_sums(stored: StoredSurvey, reports: int, closed: bool) -> str:
+    """Return how private the sums of a closed survey are to whoever sees nothing else, and under what assumption."""
+    if not closed:
+        return NOT_LIVE
+    outside = seen_from_outside(stored.survey, reports)
+    return "" if outside is None else f"{outside.words} {ASSUMPTION}"

@@ -1,0 +1,154 @@
+"""The five questions of a new survey: what, from which values, how private, how many people, which site."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from hubbub.analysis.outlook import smallest_share
+from hubbub.analysis.plan_words import one_in
+from hubbub.analysis.planning import plan
+from hubbub.analysis.shuffle import ASSUMPTION, WHY_IDS
+from hubbub.dashboard import words
+from hubbub.errors import ParameterError
+from hubbub.mechanisms.subset import MAX_VALUES
+from hubbub.model.coded_domain import Hostnames, Text, Words
+from hubbub.model.domain import Categories, Domain
+
+EPSILONS: Final = {"0.5": "Very private", "1": "Private", "2": "Less private", "4": "Little private"}
+MAX_NAMES: Final = MAX_VALUES - 1
+"""Answers of a list: "(other)", for what is not on it, is one more."""
+_MOST_PEOPLE: Final = 10**12
+_MOST_SITES: Final = 100
+_ORIGIN: Final = re.compile(r"https?://[A-Za-z0-9.:\[\]-]{1,260}")
+
+
+class Wanted(NamedTuple):
+    """What the form says, checked.
+
+    Attributes
+    ----------
+    name : str
+        For people.
+    domain : Domain
+        What may be answered.
+    epsilon : str
+        The privacy loss.
+    mechanism : str
+        The one that the script for pages knows for this domain.
+    people : int
+        How many are expected.
+    origins : tuple of str
+        Whose pages may report.
+    """
+
+    name: str
+    domain: Domain
+    epsilon: str
+    mechanism: str
+    people: int
+    origins: tuple[str, ...]
+
+    @property
+    def of_survey(self) -> tuple[str, Domain, str, None, str, None, int]:
+        """The arguments of `create_survey`."""
+        return self.name, self.domain, self.epsilon, None, self.mechanism, None, self.people
+
+
+def parse_form(given: Mapping[str, str]) -> Wanted:
+    """Return what a form says. Raises ParameterError with a sentence for whoever filled it in."""
+    name = given.get("name", "").strip()
+    if not 1 <= len(name) <= 100:
+        raise ParameterError("Give the survey a name of at most 100 characters.")
+    epsilon = given.get("epsilon", "1")
+    if epsilon not in EPSILONS:
+        raise ParameterError(f"Choose how private it is: ε must be one of {', '.join(EPSILONS)}.")
+    domain = _domain(given)
+    mechanism = "subset" if isinstance(domain, Categories) else "tree"
+    return Wanted(name, domain, epsilon, mechanism, _people(given.get("people", "")), _origins(given.get("site", "")))
+
+
+@lru_cache(maxsize=100)
+def forecast(domain: Domain, epsilon: str, mechanism: str, people: int) -> dict[str, Any]:
+    """Return the planner's answer, and what the survey shows if a tenth of the people come, or ten times as many.
+
+    Costs some seconds of CPU; of the same survey it is computed once.
+    """
+    made = plan(domain, people=people, epsilon=epsilon, mechanism=mechanism)
+    built = made.outlook.mechanism_at(people, float(epsilon))
+    crowds = []
+    for came in (max(1, people // 10), people, 10 * people):
+        least = made.share if came == people and made.share is not None else smallest_share(built, came)
+        seen = math.isfinite(least)
+        crowds.append(
+            {
+                "people": words.number(came),
+                "share": one_in(least) if seen else None,
+                "count": words.number(least * came) if seen else None,
+                "width": least if seen else 0.0,
+            }
+        )
+    sums = [] if made.outside is None else [made.outside.words, ASSUMPTION, WHY_IDS]
+    return {"crowds": crowds, "words": made.words[: len(made.words) - len(sums)], "sums": sums}
+
+
+def privacy_choices() -> list[tuple[str, str, str]]:
+    """Return the ε of the form, each with its name and with what it means to one person.
+
+    >>> privacy_choices()[1]
+    ('1', 'Private', 'ε = 1: an even guess becomes 73.1 % at most')
+    """
+    after = {epsilon: words.even_guess(float(epsilon)) for epsilon in EPSILONS}
+    return [
+        (epsilon, name, f"ε = {epsilon}: an even guess becomes {after[epsilon]} at most")
+        for epsilon, name in EPSILONS.items()
+    ]
+
+
+def _domain(given: Mapping[str, str]) -> Domain:
+    """Return the domain that was chosen."""
+    kind = given.get("domain", "hostnames")
+    if kind == "hostnames":
+        return Hostnames()
+    if kind == "words":
+        return Words()
+    if kind == "text":
+        return Text()
+    if kind != "list":
+        raise ParameterError("Choose what may be answered.")
+    names = list(dict.fromkeys(line.strip() for line in given.get("names", "").splitlines() if line.strip()))
+    if not 2 <= len(names) <= MAX_NAMES:
+        raise ParameterError(f"Write 2 to {MAX_NAMES:,} different answers, one on a line; you wrote {len(names):,}.")
+    return Categories(names)
+
+
+def _people(text: str) -> int:
+    """Return how many people are expected."""
+    plain = text.strip().replace(",", "").replace(" ", "").replace(".", "")
+    if not plain.isascii() or not plain.isdigit() or not 1 <= int(plain[:15]) <= _MOST_PEOPLE:
+        raise ParameterError("Say how many people you expect, as a whole number such as 10000.")
+    return int(plain[:15])
+
+
+def _origins(text: str) -> tuple[str, ...]:
+    """Return the origins of the sites that are named, or every origin if none is.
+
+    They are spelled as browsers spell them: a path and the scheme's own port are cut off, https is added.
+    """
+    origins = []
+    for site in filter(None, (part.strip() for part in text.lower().split(","))):
+        full = site if "://" in site else f"https://{site}"
+        scheme, _, rest = full.partition("://")
+        host = rest.partition("/")[0].removesuffix({"https": ":443", "http": ":80"}.get(scheme, ""))
+        origin = f"{scheme}://{host}"
+        if _ORIGIN.fullmatch(origin) is None:
+            raise ParameterError(
+                "Write the address of your site as https://www.example.org, several with commas, or leave it empty."
+            )
+        origins.append(origin)
+    if len(origins) > _MOST_SITES:
+        raise ParameterError(f"Name at most {_MOST_SITES} sites; you wrote {len(origins):,}.")
+    return tuple(dict.fromkeys(origins)) or ("*",)

@@ -1,0 +1,164 @@
+"""The pages that are read: a survey, its answer as HTML, JSON and CSV, and the public page."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from hubbub.collector.documents import answer_document
+from hubbub.collector.scripts import shipped
+from hubbub.collector.state import Collector
+from hubbub.dashboard import words
+from hubbub.dashboard.access import base_url, for_everybody, for_owner, has_session
+from hubbub.dashboard.answers import Answers
+from hubbub.dashboard.meaning import answer_facts
+from hubbub.dashboard.rendering import HEADERS, render
+from hubbub.model.coded_domain import CodedText
+from hubbub.model.domain import Categories
+from hubbub.store.daily import reports_by_day
+from hubbub.store.store import StoredSurvey
+
+_PATIENCE: Final = 1.0  # seconds that a page waits for its answer; after that a module asks for it
+
+
+async def show_survey(request: Request) -> Response:
+    """Show one survey. If its answer takes long, the page comes without it and asks for it later."""
+    stored = await find_survey(request)
+    answers: Answers = request.app.state.answers
+    facts = await asyncio.to_thread(survey_facts, request, stored)
+    search = asyncio.ensure_future(answers.get(stored))
+    done, _ = await asyncio.wait([search], timeout=_PATIENCE)
+    search.add_done_callback(lambda ended: ended.exception())  # it is told by the module's own request
+    kept = search.result() if done else answers.latest(stored)
+    answer = None if kept is None else answer_facts(kept.found)
+    script = shipped()["hubbub.js"]
+    shown = {
+        "owner": True,
+        "survey": facts,
+        "answer": answer,
+        "base": base_url(request),
+        "script": script,
+        "counts_all": stored.survey.domain.is_list,
+        "fits_script": fits_script(stored),
+        "attributes": "" if words.asks_for_site(stored.survey.domain) else 'data-value="…"',
+    }
+    return render(request, "survey.html", shown)
+
+
+async def show_answer(request: Request) -> Response:
+    """Show the answer alone, as HTML that a module puts into the page."""
+    stored = await find_survey(request)
+    kept = await request.app.state.answers.get(stored)
+    facts = {"answer": answer_facts(kept.found), "survey": {"id": stored.survey_id.hex()}}
+    return render(request, "answer.html", facts)
+
+
+async def show_state(request: Request) -> Response:
+    """Say how many reports there are, as JSON: what a page asks every few seconds. Reads no tally."""
+    stored = await find_survey(request)
+    answers: Answers = request.app.state.answers
+    days = await asyncio.to_thread(reports_by_day, request.app.state.collector.store.engine, stored.key)
+    kept, version = answers.latest(stored), await answers.version(stored)
+    is_newest = kept is not None and kept.version == version  # its number is exact, wherever its reports came from
+    document = {
+        "reports": kept.found.answer.reports if kept is not None and is_newest else sum(days.values()),
+        "version": version,
+        "state": stored.state(datetime.now(UTC)),
+    }
+    return JSONResponse(document, headers=HEADERS)
+
+
+async def download_json(request: Request) -> Response:
+    """Return the answer as the JSON document of the API."""
+    stored = await find_survey(request)
+    kept = await request.app.state.answers.get(stored)
+    document = answer_document(stored, kept.found.answer).model_dump_json(indent=1)
+    return Response(document, headers=_download(stored, "json"), media_type="application/json")
+
+
+async def download_csv(request: Request) -> Response:
+    """Return the answer as a table for spreadsheets."""
+    stored = await find_survey(request)
+    kept = await request.app.state.answers.get(stored)
+    text = kept.found.answer.to_csv().encode("utf-8-sig", "replace")  # spreadsheets know UTF-8 by its mark
+    return Response(text, headers=_download(stored, "csv"), media_type="text/csv; charset=utf-8")
+
+
+async def show_about(request: Request) -> Response:
+    """Show everybody what a survey asks, what it guarantees, and what a report looks like."""
+    stored = await find_survey(request)
+    survey = stored.survey
+    facts = {
+        "owner": await has_session(request),
+        "survey": survey_facts_public(stored),
+        "report_bytes": stored.mechanism.report_dtype.itemsize,
+        "after": words.even_guess(float(survey.epsilon)),
+        "untrue": words.untrue(stored.mechanism),
+        "examples": words.examples(survey.domain),
+        "names": list(survey.domain.names[:500]) if isinstance(survey.domain, Categories) else [],
+    }
+    return render(request, "about.html", facts)
+
+
+def survey_facts_public(stored: StoredSurvey) -> dict[str, Any]:
+    """Return what everybody may know of a survey."""
+    survey = stored.survey
+    state = stored.state(datetime.now(UTC))
+    return {
+        "id": stored.survey_id.hex(),
+        "name": survey.name,
+        "state": state,
+        "time_left": words.time_left(survey.opens, survey.closes, state),
+        "epsilon": format(survey.epsilon, "f"),
+        "delta": format(survey.delta, "f"),
+        "mechanism": survey.mechanism,
+        "question": words.question(survey.domain),
+        "origins": list(stored.origins),
+    }
+
+
+def survey_facts(request: Request, stored: StoredSurvey) -> dict[str, Any]:
+    """Return what the owner sees of a survey at once. Reads its counters."""
+    collector: Collector = request.app.state.collector
+    reports = sum(reports_by_day(collector.store.engine, stored.key).values())
+    return {**survey_facts_public(stored), "reports": reports, "expected": stored.survey.expected_reports}
+
+
+def fits_script(stored: StoredSurvey) -> bool:
+    """Return whether the self-starting script answers the survey: texts with a code, and lists with `subset`."""
+    domain, mechanism = stored.survey.domain, stored.survey.mechanism
+    coded = isinstance(domain, CodedText) and mechanism == "tree"
+    return (coded or (isinstance(domain, Categories) and mechanism == "subset")) and float(stored.survey.epsilon) <= 4
+
+
+def _download(stored: StoredSurvey, ending: str) -> dict[str, str]:
+    """Return the headers of a file that a browser saves."""
+    name = f"hubbub-{stored.survey_id.hex()[:8]}.{ending}"
+    return {**HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
+
+
+async def find_survey(request: Request) -> StoredSurvey:
+    """Return the survey that the address names."""
+    collector: Collector = request.app.state.collector
+    return await collector.find(request.path_params["survey_id"])
+
+
+_SURVEY: Final = "/surveys/{survey_id}"
+ROUTES: Final = [
+    *(
+        Route(path, for_owner(page), methods=["GET"], include_in_schema=False)
+        for path, page in (
+            (_SURVEY, show_survey),
+            (f"{_SURVEY}/answer", show_answer),
+            (f"{_SURVEY}/answer.json", download_json),
+            (f"{_SURVEY}/answer.csv", download_csv),
+            (f"{_SURVEY}/state", show_state),
+        )
+    ),
+    Route("/about/{survey_id}", for_everybody(show_about), methods=["GET"], include_in_schema=False),
+]

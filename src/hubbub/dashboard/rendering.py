@@ -1,0 +1,49 @@
+"""Templates to HTML, with the headers that every page has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from hubbub.analysis.wording import plural
+from hubbub.dashboard import words
+
+HEADERS: Final = {
+    # Nothing from elsewhere, nothing inline, in no frame.
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "same-origin",  # with "no-referrer" forms would have no origin
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+
+
+@cache
+def _templates() -> Environment:
+    """Return the templates. What they are given is text, unless they say that it is HTML."""
+    environment = Environment(
+        loader=PackageLoader("hubbub.dashboard"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        number=words.number, share=words.share, visible=words.visible, sure=words.sure, plural=plural
+    )
+    return environment
+
+
+def render(request: Request, template: str, facts: Mapping[str, Any], status: int = 200) -> HTMLResponse:
+    """Return a page. Costs about a millisecond."""
+    html = _templates().get_template(template).render(path=request.url.path, **facts)
+    return HTMLResponse(html, status, HEADERS)

@@ -1,0 +1,83 @@
+// A survey's page: goes on by itself while reports come in, scores candidates, copies lines.
+import { bringToLife, show } from "./answers.js";
+
+/** @param {string} id */
+const part = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+const counter = part("reports");
+const address = `/surveys/${counter.dataset.survey}`;
+const place = part("answer");
+const fresh = part("fresh");
+const live = document.getElementById("live");
+const HTML = { headers: { Accept: "text/html" } };
+let shown = Number(/** @type {HTMLElement | null} */ (place.querySelector(".answer"))?.dataset.reports ?? -1);
+
+/** Whether somebody works with the answer now, so that it must not move. */
+const inUse = () =>
+  place.contains(document.activeElement) || /** @type {HTMLInputElement | null} */ (place.querySelector("[data-search]"))?.value;
+
+async function refresh() {
+  const reply = await fetch(`${address}/answer`, HTML);
+  if (!reply.ok || reply.redirected || inUse()) return;
+  show(place, await reply.text());
+  shown = Number(/** @type {HTMLElement | null} */ (place.querySelector(".answer"))?.dataset.reports ?? -1);
+}
+
+async function watch() {
+  if (document.visibilityState === "visible") {
+    try {
+      const reply = await fetch(`${address}/state`);
+      if (reply.status === 401) return location.assign("/login");
+      const { reports } = await reply.json();
+      counter.textContent = reports.toLocaleString("en");
+      if (reports > 0) document.getElementById("named")?.removeAttribute("hidden");
+      if (live && reports > 0) {
+        const first = live.dataset.first === "0";
+        live.classList.add("on");
+        live.textContent = first ? "First report received" : "Reports have come in";
+      }
+      if (reports !== shown) await refresh();
+      fresh.textContent = shown < 0 ? "" : `from ${shown.toLocaleString("en")} ${shown === 1 ? "report" : "reports"}`;
+    } catch {
+      fresh.textContent = "The server cannot be reached; this page tries again.";
+    }
+  }
+  setTimeout(watch, 3000);
+}
+
+for (const button of document.querySelectorAll("[data-copy]")) {
+  button.addEventListener("click", async () => {
+    const text = button.previousElementSibling?.textContent ?? "";
+    await navigator.clipboard?.writeText(text).then(
+      () => (button.textContent = "Copied"),
+      () => getSelection()?.selectAllChildren(/** @type {Node} */ (button.previousElementSibling)),
+    );
+    setTimeout(() => (button.textContent = "Copy"), 2000);
+  });
+}
+
+const form = /** @type {HTMLFormElement | null} */ (document.getElementById("candidates"));
+if (form) {
+  const complaint = /** @type {HTMLElement} */ (form.querySelector(".complaint"));
+  const names = /** @type {HTMLTextAreaElement} */ (form.elements.namedItem("candidates"));
+  form.querySelector("[type=file]")?.addEventListener("change", async (event) => {
+    const [file] = /** @type {HTMLInputElement} */ (event.target).files ?? [];
+    if (file) names.value = (await file.text()).slice(0, 900_000);
+  });
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    complaint.textContent = "";
+    const waiting = document.createElement("p");
+    waiting.className = "waiting";
+    waiting.textContent = "Scoring…";
+    part("scored").replaceChildren(waiting);
+    const body = new URLSearchParams({ candidates: names.value });
+    const reply = await fetch(`${address}/candidates`, { method: "POST", body, headers: { Accept: "text/html, application/problem+json" } });
+    if (reply.ok) return show(part("scored"), await reply.text());
+    waiting.remove();
+    const page = new DOMParser().parseFromString(await reply.text(), "text/html");
+    complaint.textContent = page.querySelector("main p:not(.muted)")?.textContent ?? "That could not be done.";
+  });
+}
+
+bringToLife(place);
+watch();

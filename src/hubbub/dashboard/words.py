@@ -1,0 +1,110 @@
+"""How numbers, values and facts are said on pages."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+
+from hubbub.analysis import wording
+from hubbub.analysis.person import beliefs, percent
+from hubbub.analysis.wording import plural
+from hubbub.mechanisms.survey_mechanism import SurveyMechanism
+from hubbub.model.coded_domain import CodedText
+from hubbub.model.domain import Categories, Domain
+
+
+def number(value: float) -> str:
+    """Return a number of people: whole, with a comma at thousands.
+
+    >>> number(1234567.8), number(-0.2)
+    ('1,234,568', '0')
+    """
+    return f"{round(value):,}"
+
+
+def share(value: float) -> str:
+    """Return a share in per cent, with as many digits as it takes to see it.
+
+    >>> share(0.1234), share(0.01234), share(0.0001234), share(-0.000015), share(-0.01)
+    ('12 %', '1.2 %', '0.012 %', '0 %', '-1.0 %')
+    """
+    if value <= 0:  # below 0 there is only noise
+        return f"{100 * value:.1f} %" if value <= -0.0005 else "0 %"
+    digits = max(0, 1 - math.floor(math.log10(abs(100 * value)) + 1e-9))
+    return f"{100 * value:.{digits}f} %"
+
+
+def sure(confidence: float) -> str:
+    """Return a confidence as a share, never rounded up to 100 %."""
+    return "> 99.99 %" if confidence > 0.9999 else f"{100 * confidence:.2f} %"
+
+
+def visible(value: object) -> str:
+    r"""Return a value as text in which nothing is hidden: marks that turn or hide text are spelled out.
+
+    >>> visible("a\u202eb")
+    'a\\u202eb'
+    """
+    return wording.visible(str(value)) or "(empty)"
+
+
+def time_left(opens: datetime | None, closes: datetime | None, state: str, now: datetime | None = None) -> str:
+    """Return in words how long a survey still takes reports."""
+    if state == "closed":
+        return "over"
+    now = now or datetime.now(UTC)
+    if state == "not yet open" and opens is not None:
+        return f"opens in {_span((opens - now).total_seconds())}"
+    if closes is None:
+        return "no end date"
+    return f"{_span((closes - now).total_seconds())} left"
+
+
+def _span(seconds: float) -> str:
+    """Return a time in its largest unit: days, hours or minutes."""
+    for unit, size in (("day", 86_400), ("hour", 3_600)):
+        if seconds >= size:
+            return plural(int(seconds // size), unit)
+    return plural(max(1, int(seconds // 60)), "minute")
+
+
+def question(domain: Domain) -> str:
+    """Return what people are asked, as it follows "asks each browser, once"."""
+    if isinstance(domain, CodedText):
+        return {
+            "hostnames-1": "which site its visitor came from",
+            "words-1": "for a word",
+            "text-1": "for a short text",
+        }.get(domain.normalization, "for a text")
+    if isinstance(domain, Categories):
+        return f"for one of {len(domain.names):,} answers"
+    return "for a value"
+
+
+def asks_for_site(domain: Domain) -> bool:
+    """Return whether people are asked which site they came from, which the script knows by itself."""
+    return isinstance(domain, CodedText) and domain.normalization == "hostnames-1"
+
+
+def even_guess(epsilon: float) -> str:
+    """Return how sure, at most, a report makes somebody who was 50 % sure.
+
+    >>> even_guess(1.0), even_guess(0.5)
+    ('73.1 %', '62.2 %')
+    """
+    return percent(beliefs(epsilon)[-1].after)
+
+
+def untrue(mechanism: SurveyMechanism) -> str:
+    """Return in how many of 100 cases a report does not fit its sender's value; empty where that cannot be said."""
+    chance = mechanism.lie_chance
+    return "" if chance is None else f"{100 * chance:.2g}"
+
+
+def examples(domain: Domain) -> list[str]:
+    """Return some values of a domain to try."""
+    if isinstance(domain, Categories):
+        return [name for name in domain.names if visible(name) == name][:6]
+    if asks_for_site(domain):
+        return ["news.example", "search.example", "direct"]
+    return ["apple", "banana", "cherry"]
