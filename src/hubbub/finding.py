@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final
 
+import numpy as np
+
 from hubbub.analysis.answers import answer_question, encode_candidates
+from hubbub.analysis.results import Answer
+from hubbub.analysis.slots import check_slots
 from hubbub.errors import InputError, ParameterError, shown
-from hubbub.inputs.columns import read_column
+from hubbub.inputs.columns import read_column, read_rows
 from hubbub.inputs.encoding import Encoder, tidy_candidates
+from hubbub.inputs.people import choose_rows
 from hubbub.inputs.plain import Value, whole_number
-from hubbub.mechanisms.registry import plan_survey
+from hubbub.inputs.slots import Owners, draw_slots, first_of_each, number_owners
+from hubbub.mechanisms.registry import create_survey, mechanism_for
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.coded_domain import Text
 from hubbub.model.domain import Domain, Integers
-from hubbub.model.estimates import Answer
+from hubbub.model.mechanism import Items
 from hubbub.model.question import Question
 from hubbub.model.survey import Survey
-from hubbub.numeric.randomness import BulkWords, SeededWords, WordSource
+from hubbub.numeric.randomness import BulkRandomWords, RandomWordSource, SeededRandomWords
 from hubbub.simulation.rehearsal import check_draws, rehearse, seeded_public_seed
 
 _AT_ONCE: Final = 65_536
@@ -39,6 +45,8 @@ def find(
     top: int = 20,
     level: float = 0.05,
     seed: int | None = None,
+    persons: Iterable[object] | None = None,
+    values_per_person: int = 1,
 ) -> Answer:
     """Find the values many people hold, each value randomised on its own before it is added up.
 
@@ -50,14 +58,20 @@ def find(
     epsilon, delta : number
         The privacy loss of each person; without delta, what the mechanism needs.
     domain : Domain, optional
-        The values that can be held; without it, whole numbers below 2^64 if the first values are
-        such numbers, and else texts in the shipped code, in lower case.
+        The values that can be held. Without it: whole numbers below 2^64 if the first values are such numbers, and
+        otherwise texts, in lower case.
     mechanism, options
         As in `create_survey`.
     candidates, all_candidates, hitters_only, top, level
         As in `Question`.
     seed : int, optional
-        Repeats a rehearsal exactly; whoever knows it can undo the noise.
+        Makes the rehearsal repeatable. Whoever knows the seed can undo the noise.
+    persons : list, iterator, array or series, optional
+        Who holds each value: one name for each entry of `values`. Each person makes one report, of one of her values,
+        drawn at random. Without it, every value counts as another person's.
+    values_per_person : int
+        With `persons`: the slots of each person. Her different values fill them, each one slot, as far as they go. She
+        reports one slot, drawn at random, empty or not. The answer counts the people who have a value among theirs.
 
     Returns
     -------
@@ -77,15 +91,39 @@ def find(
     >>> [hitter.value for hitter in find(["tea"] * 9_000 + ["coffee"] * 1_000, seed=1).hitters]
     ['tea']
     """
-    people, missing = read_column(values)
+    question = Question(top, level, candidates, all_candidates, hitters_only, values_per_person)
+    if persons is None and values_per_person > 1:
+        raise ParameterError(f"values_per_person must come with persons, got values_per_person={values_per_person}")
+    people, missing, owners = _read_people(values, persons, values_per_person > 1, seed)
     if not people:
         nobody = f"none, and {missing:,} missing" if missing else "none"
         raise InputError(f"values must hold at least one person's value, got {nobody}")
-    question = Question(top, level, candidates, all_candidates, hitters_only)
     domain = default_domain(people[:_AT_ONCE]) if domain is None else domain
-    rehearsal = plan_rehearsal(domain, len(people), epsilon, delta, mechanism, options, seed)
-    chunks = (people[start : start + _AT_ONCE] for start in range(0, len(people), _AT_ONCE))
-    return rehearsal.ask(question, chunks, Encoder(domain, missing))
+    count = len(people) if owners is None else owners.people
+    rehearsal = plan_rehearsal(domain, count, epsilon, delta, mechanism, options, seed)
+
+    def chunks() -> Iterator[Sequence[Value]]:
+        return (people[start : start + _AT_ONCE] for start in range(0, len(people), _AT_ONCE))
+
+    if owners is None:
+        return rehearsal.ask(question, chunks(), Encoder(domain, missing))
+    return rehearsal.ask_slots(question, chunks, owners, Encoder(domain, missing))
+
+
+def _read_people(
+    values: Iterable[object], persons: Iterable[object] | None, several: bool, seed: int | None
+) -> tuple[Sequence[Value], int, Owners | None]:
+    """The values that count, how many are missing, and, where everybody may have several, whose they are."""
+    if persons is None:
+        return (*read_column(values), None)
+    rows, names = read_rows(values), read_rows(persons)
+    if len(rows) != len(names):
+        raise InputError(f"persons must be as many as values, got {len(names):,} and {len(rows):,}")
+    if several:
+        owners = number_owners(zip(names, rows, strict=True))
+        return [value for value in map(rows.__getitem__, owners.rows) if value is not None], owners.missing, owners
+    chosen, missing = choose_rows(zip(names, rows, strict=True), seed)
+    return [value for value in map(rows.__getitem__, chosen) if value is not None], missing, None
 
 
 @dataclass(frozen=True)
@@ -98,32 +136,63 @@ class Rehearsal:
         What everybody will answer.
     mechanism : SurveyMechanism
         The survey's.
-    words : WordSource
+    random_words : RandomWordSource
         All the randomness of the reports.
     """
 
     survey: Survey
     mechanism: SurveyMechanism
-    words: WordSource
+    random_words: RandomWordSource
 
-    def ask(self, question: Question, chunks: Iterable[list[Value]], encoder: Encoder) -> Answer:
+    def ask(self, question: Question, chunks: Iterable[Sequence[Value]], encoder: Encoder) -> Answer:
         """Make, send, check and add up everybody's report, and answer from the sums.
 
         The values come in parts that fit in memory; the encoder counts what it could not keep. A question that cannot
         be answered is a ParameterError before the first part is read.
         """
+        return self._ask(question, map(encoder.encode, chunks), encoder)
+
+    def ask_slots(
+        self, question: Question, chunks: Callable[[], Iterable[Sequence[Value]]], owners: Owners, encoder: Encoder
+    ) -> Answer:
+        """The same where people have several values each: everybody reports one of `values_per_person` slots.
+
+        `chunks` gives the values as often as it is called; `owners` says whose they are. The items of all values are
+        kept in memory. The truth counts the people who have a value, and so does the answer.
+        """
+        domain = self.survey.domain
+
+        def items() -> Iterator[Items]:
+            """Yield the items that are reported. Nothing is read before the question has been checked."""
+            scratch = Encoder(domain)
+            everything = np.concatenate([scratch.encode(part) for part in chunks()])
+            first, start = first_of_each(everything, owners.of_row), 0
+            for part in chunks():  # what became of each value of each person, once
+                marks = first[start : start + len(part)]
+                encoder.encode([value for value, mark in zip(part, marks.tolist(), strict=True) if mark])
+                start += len(part)
+            empty = domain.encode([None])
+            reported, encoder.over = draw_slots(
+                everything, owners, empty, question.values_per_person, self.random_words
+            )
+            yield reported
+
+        return self._ask(question, items(), encoder)
+
+    def _ask(self, question: Question, items: Iterable[Items], encoder: Encoder) -> Answer:
         survey, domain = self.survey, self.survey.domain
         check_draws(self.mechanism, survey.expected_reports)
+        check_slots(domain, question)
         named = None
         if question.candidates is not None:
             question = replace(question, candidates=tidy_candidates(domain, question.candidates))
             named = encode_candidates(domain, question)
-        tally = rehearse(self.mechanism, survey.survey_id, map(encoder.encode, chunks), self.words)
+        tally = rehearse(self.mechanism, survey.survey_id, items, self.random_words)
         answer = answer_question(survey, self.mechanism, tally, question, named)
         return replace(answer, intake=encoder.intake)
 
 
-def default_domain(values: list[Value]) -> Domain:
+def default_domain(values: Sequence[Value]) -> Domain:
     """The domain that is taken where none is named: `Integers(64)` for whole numbers, `Text()` for everything else.
 
     `values` are the first of the people's; "13" and "13.0" are whole numbers, too, but "013" is a text. A later value
@@ -154,14 +223,14 @@ def plan_rehearsal(
     options: Mapping[str, object] | None = None,
     seed: int | None = None,
 ) -> Rehearsal:
-    """A rehearsal with so many people; with a seed, always the same one."""
+    """Create the survey of a rehearsal with this many people. The same seed gives the same rehearsal."""
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
         raise ParameterError(f"seed must be a whole number of at least 0, got seed={shown(seed)}")
     public_seed = None if seed is None else seeded_public_seed(seed)
-    planned = plan_survey("find", domain, epsilon, delta, mechanism, options, people, public_seed=public_seed)
-    return Rehearsal(*planned, words_for(seed))
+    survey = create_survey("find", domain, epsilon, delta, mechanism, options, people, public_seed=public_seed)
+    return Rehearsal(survey, mechanism_for(survey), random_words_for(seed))
 
 
-def words_for(seed: int | None) -> WordSource:
-    """The words of a rehearsal: secret, or with a seed always the same ones."""
-    return BulkWords() if seed is None else SeededWords(seed)
+def random_words_for(seed: int | None) -> RandomWordSource:
+    """The random words of a rehearsal: secret, or with a seed always the same ones."""
+    return BulkRandomWords() if seed is None else SeededRandomWords(seed)

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from hubbub import (
     Bytes,
@@ -18,7 +17,7 @@ from hubbub import (
     Integers,
     Query,
     Question,
-    SeededWords,
+    SeededRandomWords,
     Tally,
     create_survey,
     find_hitters,
@@ -52,9 +51,9 @@ def answer(domain, crowd: Histogram, seed: int, mechanism: str = "jl", epsilon: 
     ],
 )
 def test_whole_answers_are_wrong_at_most_as_often_as_the_level(mechanism, bits, people, options) -> None:
-    """Over 200 crowds, answers with a value nobody holds or an interval that misses are within 5 % (exact tail)."""
+    """Over 60 crowds, answers with a value nobody holds or a missed interval are within 5 %, by the exact tail."""
     wrong = found = 0
-    runs = 200
+    runs = 60
     for seed in range(runs):
         rng = np.random.default_rng([seed, 7])
         crowd = population.zipf(people, 1.3, 200, bits, rng)
@@ -63,7 +62,7 @@ def test_whole_answers_are_wrong_at_most_as_often_as_the_level(mechanism, bits, 
         found += len(hitters)
         wrong += any(h.value not in true or not h.low <= true[h.value] <= h.high for h in hitters)
     assert found >= runs
-    assert wrong <= stats.binom.isf(1e-9, runs, 0.05)
+    assert binomial_tail(wrong, runs, 0.05) > 0.001  # 10 are too many: a sixth, as with 200 runs and a billionth
 
 
 def test_intervals_are_not_idle() -> None:
@@ -184,7 +183,9 @@ def listed_answer(mechanism: str, bits: int, crowd: Histogram, seed: int, epsilo
     if hasattr(built, "sample_tally"):
         tally = built.sample_tally(crowd, np.random.default_rng(seed))
     else:
-        tally = rehearse(built, survey.survey_id, [np.repeat(crowd.items, crowd.counts, axis=0)], SeededWords(seed))
+        tally = rehearse(
+            built, survey.survey_id, [np.repeat(crowd.items, crowd.counts, axis=0)], SeededRandomWords(seed)
+        )
     return find_hitters(survey, tally, top=top, decoder=built, **listed)
 
 
@@ -315,7 +316,7 @@ def test_candidates_of_tiny_crowds(mechanism: str, people: int) -> None:
     built = mechanism_for(survey)
     items = np.full((people, 1), 3, np.uint64)
     got = find_hitters(
-        survey, rehearse(built, survey.survey_id, [items], SeededWords(2)), decoder=built, candidates=[3, 4]
+        survey, rehearse(built, survey.survey_id, [items], SeededRandomWords(2)), decoder=built, candidates=[3, 4]
     )
     assert all(hitter.value == 3 and hitter.low <= people for hitter in got.hitters)
     assert got.candidate_limit > people
@@ -323,7 +324,7 @@ def test_candidates_of_tiny_crowds(mechanism: str, people: int) -> None:
 
 def finds(found: Estimates) -> SimpleNamespace:
     """A mechanism that finds this, with Gaussian counts."""
-    return SimpleNamespace(discover=lambda *_: found, count_law=gaussian_law)
+    return SimpleNamespace(discover=lambda *_: found, count_law=gaussian_law, influence=(1.0, -1.0))
 
 
 def test_priors_of_a_search_make_its_confidence() -> None:

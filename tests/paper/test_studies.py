@@ -25,7 +25,7 @@ def test_cells_have_names_of_their_own(study, quick: bool) -> None:
     """Two cells with one name would draw the same noise; settings are plain data."""
     names = [cell.name for cell in study.cells(quick)]
     assert len(set(names)) == len(names) == count_cells([study], quick)
-    json.dumps(asdict(study.setting(quick)), allow_nan=False)
+    json.dumps(asdict(study.setting()), allow_nan=False)
 
 
 def test_figures_are_asked_for_by_name() -> None:
@@ -36,6 +36,7 @@ def test_figures_are_asked_for_by_name() -> None:
         find_studies(["figure-1"])
 
 
+@pytest.mark.slow
 def test_numbers_depend_on_the_seed_alone() -> None:
     """Another process and another order of the cells change nothing; the environment of this process stays."""
     cells = [BestLocal(1000, 50), OfTwo(NAIVE, 1000, 5), LargestError(JL["onebit"], 1000, 6, 2)]
@@ -52,6 +53,7 @@ def test_numbers_depend_on_the_seed_alone() -> None:
     assert all(first != second for first, second in zip(here, other, strict=True))
 
 
+@pytest.mark.slow
 def test_the_smallest_crowd_is_the_edge_of_success() -> None:
     """The crowd found succeeds in nine of ten runs, and the next smaller one, which was tried too, does not."""
     cell = SmallestCrowd(JL["onebit"], 16, 0.2, 10)
@@ -75,6 +77,7 @@ def test_the_largest_error_is_over_the_whole_universe() -> None:
         assert min(row.errors) > 1000
 
 
+@pytest.mark.slow
 def test_subset_attains_the_lower_bound() -> None:
     """Of two values: its counts are randomised response's, its posterior mean is the best local estimate."""
     people, runs = 10_000, 4_000

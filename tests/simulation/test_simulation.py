@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from hubbub import Histogram, Integers, ParameterError, SeededWords, create_survey, mechanism_for
+from hubbub import Histogram, Integers, ParameterError, SeededRandomWords, create_survey, mechanism_for
 from hubbub.simulation import exponential, population
 from hubbub.simulation.experiment import Experiment, simulate
 from hubbub.simulation.rehearsal import check_draws, rehearse
@@ -16,7 +16,7 @@ from hubbub.testing import assert_binomial
 
 @pytest.mark.parametrize("bits", [4, 24, 25, 64, 65, 512])
 def test_random_items_are_distinct_and_never_reserved(bits: int) -> None:
-    """As many different items as asked for, below all ones, in the right words."""
+    """As many different items as asked for, below all ones, in the right limbs."""
     items = population.random_items(15, bits, np.random.default_rng(1))
     numbers = [int.from_bytes(item.astype("<u8").tobytes(), "little") for item in items]
     assert len(set(numbers)) == 15
@@ -65,12 +65,12 @@ def test_impossible_crowds(make) -> None:
 
 @pytest.mark.parametrize(("name", "options"), [("jl", {}), ("bucket", {"calibration": "tight"}), ("naive-laplace", {})])
 def test_rehearsal_does_not_depend_on_chunks(name: str, options: dict) -> None:
-    """However people are chunked, the same words give the same tally; everyone is counted."""
+    """However people are chunked, the same random words give the same tally; everyone is counted."""
     survey = create_survey("x", Integers(6), 1, None, name, options, 1000)
     mechanism = mechanism_for(survey)
     items = np.arange(60, dtype=np.uint64)[:, np.newaxis] % np.uint64(7)
-    whole = rehearse(mechanism, survey.survey_id, [items], SeededWords(1))
-    pieces = rehearse(mechanism, survey.survey_id, [items[:1], items[1:1], items[1:]], SeededWords(1))
+    whole = rehearse(mechanism, survey.survey_id, [items], SeededRandomWords(1))
+    pieces = rehearse(mechanism, survey.survey_id, [items[:1], items[1:1], items[1:]], SeededRandomWords(1))
     assert whole == pieces
     assert whole.count == 60
 

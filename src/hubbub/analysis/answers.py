@@ -3,28 +3,30 @@
 Candidates are values named in advance, in public. There are few of them beside the universe, so a smaller count is
 enough to see one: the search and the list each get half of the level, and the list divides its half by its own length.
 
-Tails are those of the law that the mechanism states for its counts.
+All chances are computed from the law that the mechanism states for its counts.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.analysis.intervals import simultaneous_width
+from hubbub.analysis.results import Answer
 from hubbub.analysis.rows import hitters_of, log_tails, reachable
+from hubbub.analysis.slots import check_slots, in_people, limit_in_people
 from hubbub.analysis.whole_list import answer_list
 from hubbub.errors import ParameterError
 from hubbub.mechanisms.registry import mechanism_for
 from hubbub.mechanisms.selection import FOUND_95
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.domain import Domain
-from hubbub.model.estimates import Answer, Estimates, Hitter, Query
+from hubbub.model.estimates import Estimates, Hitter, Query
 from hubbub.model.mechanism import Items
 from hubbub.model.question import Question
 from hubbub.model.survey import Survey
@@ -42,9 +44,10 @@ def find_hitters(
     candidates: Iterable[object] | None = None,
     all_candidates: bool = False,
     hitters_only: bool = False,
+    values_per_person: int = 1,
     decoder: SurveyMechanism | None = None,
 ) -> Answer:
-    """What the tally of a survey says.
+    """Answer from the tally of a survey: which values many people hold, with error bars.
 
     Parameters
     ----------
@@ -52,12 +55,12 @@ def find_hitters(
         What the reports answered.
     tally : Tally
         The sums of its reports.
-    top, level, candidates, all_candidates, hitters_only
+    top, level, candidates, all_candidates, hitters_only, values_per_person
         As in `Question`. Candidates that are not in the survey's domain are left out; at least one must be in it.
     decoder : SurveyMechanism, optional
         The survey's mechanism, where the caller has built it already.
     """
-    question = Question(top, level, candidates, all_candidates, hitters_only)
+    question = Question(top, level, candidates, all_candidates, hitters_only, values_per_person)
     named = encode_candidates(survey.domain, question)
     return answer_question(survey, decoder or mechanism_for(survey), tally, question, named)
 
@@ -66,26 +69,33 @@ def answer_question(
     survey: Survey, decoder: SurveyMechanism, tally: Tally, question: Question, named: Items | None
 ) -> Answer:
     """The answer to a question whose candidates are `named`, as `encode_candidates` has them."""
+    check_slots(survey.domain, question)
+    slots = question.values_per_person
     if tally.count == 0:
-        return Answer(0, math.inf, (), None if named is None else math.inf)
+        return Answer(0, math.inf, (), None if named is None else math.inf, values_per_person=slots)
     if named is None and survey.domain.is_list and not question.hitters_only:
         return answer_list(survey, decoder, tally, question)
-    law = decoder.count_law(tally.count)
+    plain = decoder.count_law(tally.count)
+    rows_of = _Rows(survey, plain.with_slots(slots), decoder.influence[0])
     query = question.query if named is None else question.query.split(2)
     if named is None:
-        found = decoder.discover(tally, query)
-        rows, limit = _searched(survey, law, query, found), None
+        # Ask for one more: what empty slots report may be among the hitters, and is not shown.
+        reported = decoder.discover(tally, query if slots == 1 else replace(query, top=query.top + 1))
+        found = in_people(plain, rows_of.law, reported)
+        rows, limit = rows_of.searched(query, found), None
     else:
-        found, scored = _search_and_score(decoder, law, tally, question, named)
-        rows, limit = _listed(survey, law, query, scored, found, question.all_candidates)
-        rows = sorted(_searched(survey, law, query, found, named) + rows, key=lambda hitter: -hitter.count)
+        reported, beside = _search_and_score(decoder, plain, tally, question, named)
+        found, scored = in_people(plain, rows_of.law, reported), in_people(plain, rows_of.law, beside)
+        rows, limit = rows_of.listed(query, scored, found, question.all_candidates)
+        rows = sorted(rows_of.searched(query, found, named) + rows, key=lambda hitter: -hitter.count)
     return Answer(
         tally.count,
         reachable(found.detection_limit, tally),
         tuple(rows if question.all_candidates else rows[: question.top]),
         reachable(limit, tally),
         reachable(found.long_limit, tally),
-        partial(_limit_for, survey, decoder, tally, query, found.detection_limit),
+        partial(_limit_for, survey, decoder, tally, query, reported.detection_limit, slots),
+        values_per_person=slots,
     )
 
 
@@ -105,13 +115,14 @@ def _search_and_score(
 
 
 def _limit_for(
-    survey: Survey, decoder: SurveyMechanism, tally: Tally, query: Query, usual: float, value: object
+    survey: Survey, decoder: SurveyMechanism, tally: Tally, query: Query, usual: float, slots: int, value: object
 ) -> float:
-    """How many must hold a value to be found; infinite for one that the domain does not have."""
+    """How many people must hold a value for it to be found; infinite for a value that is not in the domain."""
     item = survey.domain.encode([value])
     if np.array_equal(item, survey.domain.encode([None])) and survey.domain.decode(item)[0] != value:
         return math.inf
-    return reachable(float(decoder.limits_for(tally, item, query, usual)[0]), tally)
+    limit = float(decoder.limits_for(tally, item, query, usual)[0])
+    return reachable(limit_in_people(decoder.count_law(tally.count), slots, limit), tally)
 
 
 def encode_candidates(domain: Domain, question: Question) -> Items | None:
@@ -126,48 +137,58 @@ def encode_candidates(domain: Domain, question: Question) -> Items | None:
     return encoded[np.sort(first)]
 
 
-def _searched(
-    survey: Survey, law: CountLaw, query: Query, found: Estimates, named: Items | None = None
-) -> list[Hitter]:
-    """The rows of the search; those that were named as well are marked, with the list's confidence."""
-    if not len(found):
-        return []
-    size = survey.domain.size
-    extra = law.collisions(found.counts, found.stderrs)
-    width = simultaneous_width(law, size, found.threshold, float(extra.max()), query.level / 2)
-    # The union bound over the universe: a value nobody holds reaches this count with at most this chance.
-    choices = np.full(len(found), math.log(size)) if found.log_priors is None else -found.log_priors
-    listed = np.zeros(len(found), np.bool_)
-    if named is not None:
-        listed = _contained(found.items, named)
-        choices[listed] = math.log(len(named))
-    return hitters_of(survey, law, found, width, choices, listed)
+@dataclass(frozen=True)
+class _Rows:
+    """How estimates become rows: the law of their counts, and the most that one report adds to a count."""
+
+    survey: Survey
+    law: CountLaw
+    influence: float
+
+    def searched(self, query: Query, found: Estimates, named: Items | None = None) -> list[Hitter]:
+        """The rows of the search; those that were named as well are marked, with the list's confidence."""
+        if not len(found):
+            return []
+        size, law = self.survey.domain.size, self.law
+        extra = law.collisions(found.counts, found.stderrs)
+        width = simultaneous_width(law, size, found.threshold, float(extra.max()), query.level / 2)
+        # The union bound over the universe: a value nobody holds reaches this count with at most this chance.
+        choices = np.full(len(found), math.log(size)) if found.log_priors is None else -found.log_priors
+        listed = np.zeros(len(found), np.bool_)
+        if named is not None:
+            listed = _contained(found.items, named)
+            choices[listed] = math.log(len(named))
+        return hitters_of(self.survey, law, found, width, choices, listed, self.influence)
+
+    def listed(self, query: Query, scored: Estimates, found: Estimates, everyone: bool) -> tuple[list[Hitter], float]:
+        """The rows of candidates that the search has not found, and the count a candidate is seen from."""
+        # Where a candidate shares buckets it needs more; the least is what the others need.
+        law = self.law
+        extra = float(law.collisions(scored.counts, scored.stderrs).min())
+        threshold = law.threshold(math.log(query.level / 2) - math.log(len(scored)), extra)
+        limit = law.seen_from(threshold, extra, FOUND_95)
+        chosen = ~_contained(scored.items, found.items)
+        standing = stand_out(law, scored, query)
+        if not everyone:
+            chosen &= standing
+        if not chosen.any():
+            return [], limit
+        # The least collisions give the largest width: with more, fewer values can come near their larger threshold.
+        width = simultaneous_width(law, len(scored), -math.inf if everyone else threshold, extra, query.level / 2)
+        sharing = None if scored.sharing_tails is None else scored.sharing_tails[chosen]
+        most = None if scored.influences is None else scored.influences[chosen]
+        picked = Estimates(
+            scored.items[chosen], scored.counts[chosen], scored.stderrs[chosen], sharing_tails=sharing, influences=most
+        )
+        choices = np.full(len(picked), math.log(len(scored)))
+        listed = np.ones(len(picked), np.bool_)
+        rows = hitters_of(self.survey, law, picked, width, choices, listed, self.influence, standing[chosen])
+        return rows, limit
 
 
 def stand_out(law: CountLaw, scored: Estimates, query: Query) -> NDArray[np.bool_]:
-    """Which candidates have a count that one of them, if nobody held it, would reach with a chance of level/2."""
+    """Which candidates stand out: if nobody held any candidate, the chance that one does is at most level/2."""
     return np.asarray(log_tails(law, scored) <= math.log(query.level / 2) - math.log(len(scored)))
-
-
-def _listed(
-    survey: Survey, law: CountLaw, query: Query, scored: Estimates, found: Estimates, everyone: bool
-) -> tuple[list[Hitter], float]:
-    """The rows of candidates that the search has not found, and the count a candidate is seen from."""
-    # Where a candidate shares buckets it needs more; the least is what the others need.
-    extra = float(law.collisions(scored.counts, scored.stderrs).min())
-    threshold = law.threshold(math.log(query.level / 2) - math.log(len(scored)), extra)
-    limit = law.seen_from(threshold, extra, FOUND_95)
-    chosen = ~_contained(scored.items, found.items)
-    if not everyone:
-        chosen &= stand_out(law, scored, query)
-    if not chosen.any():
-        return [], limit
-    # The least collisions give the largest width: with more, fewer values can come near their larger threshold.
-    width = simultaneous_width(law, len(scored), -math.inf if everyone else threshold, extra, query.level / 2)
-    sharing = None if scored.sharing_tails is None else scored.sharing_tails[chosen]
-    picked = Estimates(scored.items[chosen], scored.counts[chosen], scored.stderrs[chosen], sharing_tails=sharing)
-    choices = np.full(len(picked), math.log(len(scored)))
-    return hitters_of(survey, law, picked, width, choices, np.ones(len(picked), np.bool_)), limit
 
 
 def _contained(items: Items, among: Items) -> NDArray[np.bool_]:

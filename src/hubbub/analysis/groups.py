@@ -31,7 +31,7 @@ Groups = Sequence[tuple[Survey, Tally]]
 
 
 def groups_for(beta: float) -> int:
-    """⌈8·ln(1/β)⌉: of so many groups, each right with chance 3/4, fewer than half are with a chance of at most β."""
+    """⌈8·ln(1/β)⌉ groups: if each is right with chance 3/4, most of them are, but for a chance of at most β."""
     if not 0 < beta < 1:
         raise ParameterError(f"beta must be between 0 and 1, got beta={beta}")
     return math.ceil(8 * math.log(1 / beta))

@@ -24,8 +24,9 @@ def simultaneous_width(law: CountLaw, size: int, threshold: float, extra: float,
 
         g(v) = min(α, P_v[X > T]) + max(0, α − P_v[X < T]),
 
-    from above and from below. At most `size` values are held, by no more people than there are, so the chance of any
-    miss is at most max Σ g(v_x) over all crowds. For every slope b ≥ 0 that is at most size·max(g(v) − b·v) + b·people.
+    from above and from below. At most `size` values are held, and by no more people than there are, each counted as
+    often as they have slots for values. So the chance of any miss is at most max Σ g(v_x) over all crowds. For every
+    slope b ≥ 0 that is at most size·max(g(v) − b·v) + b·people·slots.
     α is the largest for which some slope keeps it within the level. Values that nobody holds are not in that sum:
     reporting one of them is the other mistake, with its own half of the level. Where nothing was selected (threshold
     −inf) every value of the universe has an interval, and α is level/(2·size).
@@ -55,10 +56,10 @@ def simultaneous_width(law: CountLaw, size: int, threshold: float, extra: float,
     def is_too_much(log_chance: float) -> bool:
         chance = math.exp(log_chance)
         misses = np.minimum(chance, passing) + np.maximum(0.0, chance - failing)
-        return _worst_crowd(misses, held, law.people, size) > level
+        return _worst_crowd(misses, held, law.people * law.slots, size) > level
 
     low, high = math.log(level / 2) - math.log(size), math.log(level)
-    low = max(low, math.log(level / 2) - math.log(law.people))  # no more values than people are held
+    low = max(low, math.log(level / 2) - math.log(law.people * law.slots))  # no more values than these are held
     low, _ = bisect(is_too_much, low, high, _HALVINGS)
     return normal_quantile_log(low - slack)
 

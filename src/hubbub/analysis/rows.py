@@ -21,14 +21,25 @@ def hitters_of(
     width: float,
     log_choices: NDArray[np.float64],
     listed: NDArray[np.bool_],
+    influence: float,
+    stands_out: NDArray[np.bool_] | None = None,
 ) -> list[Hitter]:
-    """Estimates as hitters; `log_choices` is the logarithm of how many values each had to stand out among."""
+    """Estimates as hitters.
+
+    `log_choices` is the logarithm of how many values each had to stand out among, and `influence` the most that one
+    report adds to a count where the estimates do not say it themselves. `stands_out` marks rows; without it all
+    stand out. Where people have several slots there is no row for what is not in the domain: that is what empty slots
+    report.
+    """
     counts, stderrs = estimates.counts, estimates.stderrs
     extra = law.collisions(counts, stderrs)
     low, high = law.lower(counts, extra, width), law.upper(counts, extra, width)
     doubts = np.exp(np.minimum(0.0, log_choices + log_tails(law, estimates)))
     if estimates.doubts is not None:
         doubts = np.minimum(1.0, doubts + estimates.doubts)
+    influences = np.full(len(counts), influence * law.slots) if estimates.influences is None else estimates.influences
+    fakes = np.ceil(np.maximum(counts, 0.0) / influences - 1e-9)
+    empty = survey.domain.encode([None])[0] if law.slots > 1 else None
     return [
         Hitter(
             value=value,
@@ -40,14 +51,17 @@ def hitters_of(
             confidence=1.0 - float(doubts[index]),
             listed=bool(listed[index]),
             uneven=estimates.uneven is not None and bool(estimates.uneven[index]),
+            stands_out=stands_out is None or bool(stands_out[index]),
+            fake_reports=int(fakes[index]),
         )
         for index, value in enumerate(survey.domain.decode(estimates.items))
-        if value is not None  # the code of no value is an artefact, not a value anybody can hold
+        if (empty is None or not np.array_equal(estimates.items[index], empty))
+        and value is not None  # the code of no value is an artefact, not a value anybody can hold
     ]
 
 
 def log_tails(law: CountLaw, estimates: Estimates) -> NDArray[np.float64]:
-    """The logarithm of the chance that each value, if nobody held it, came so high: by noise or by shared buckets."""
+    """The logarithm of the chance that a value nobody holds gets such a count, by noise or by shared buckets."""
     tails = law.log_tail(estimates.counts, law.collisions(estimates.counts, estimates.stderrs))
     if estimates.sharing_tails is None:
         return tails
@@ -59,5 +73,5 @@ def reachable(limit: float, tally: Tally) -> float: ...
 @overload
 def reachable(limit: float | None, tally: Tally) -> float | None: ...
 def reachable(limit: float | None, tally: Tally) -> float | None:
-    """A limit that the people of a tally can reach, or infinity."""
+    """The limit, or infinity if it is larger than the number of reports."""
     return math.inf if limit is not None and limit > tally.count else limit

@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.analysis.intervals import simultaneous_width
+from hubbub.analysis.results import Answer
 from hubbub.analysis.rows import hitters_of, reachable
+from hubbub.analysis.slots import in_people
 from hubbub.mechanisms.selection import FOUND_95
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
-from hubbub.model.estimates import Answer, Estimates
+from hubbub.model.estimates import Estimates
 from hubbub.model.question import Question
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
@@ -26,12 +28,19 @@ from hubbub.numeric.tails import normal_quantile_log, normal_tail_log
 
 def answer_list(survey: Survey, decoder: SurveyMechanism, tally: Tally, question: Question) -> Answer:
     """A row for every value of a list, largest count first. Costs one estimate of each value, and of each pair."""
-    size, law = survey.domain.size, decoder.count_law(tally.count)
-    estimates = decoder.estimate(tally, np.arange(size, dtype=np.uint64)[:, np.newaxis])
+    plain = decoder.count_law(tally.count)
+    law = plain.with_slots(question.values_per_person)
+    items = np.arange(survey.domain.size, dtype=np.uint64)[:, np.newaxis]
+    if law.slots > 1:  # what is not on the list is what empty slots report
+        items = np.delete(items, int(survey.domain.encode([None])[0, 0]), axis=0)
+    reported = decoder.estimate(tally, items)
+    size, estimates = len(items), in_people(plain, law, reported)
     extra = float(law.collisions(estimates.counts, estimates.stderrs).min())
     width = simultaneous_width(law, size, -math.inf, extra, question.level / 2)
-    rows = hitters_of(survey, law, estimates, width, np.full(size, math.log(size)), np.zeros(size, np.bool_))
-    ahead = values_behind(decoder, tally, estimates, question.level / 2)
+    rows = hitters_of(
+        survey, law, estimates, width, np.full(size, math.log(size)), np.zeros(size, np.bool_), decoder.influence[0]
+    )
+    ahead = values_behind(decoder, tally, reported, question.level / 2, law.slots)
     marked = (
         replace(row, stands_out=row.low > 0, ahead_of=int(behind)) for row, behind in zip(rows, ahead, strict=True)
     )
@@ -42,11 +51,16 @@ def answer_list(survey: Survey, decoder: SurveyMechanism, tally: Tally, question
         tuple(sorted(marked, key=lambda row: -row.count)),
         limit_of=lambda value: math.inf if survey.domain.lacks(value) else reachable(limit, tally),
         whole_list=True,
+        values_per_person=law.slots,
     )
 
 
-def values_behind(decoder: SurveyMechanism, tally: Tally, estimates: Estimates, level: float) -> NDArray[np.int64]:
+def values_behind(
+    decoder: SurveyMechanism, tally: Tally, estimates: Estimates, level: float, slots: int = 1
+) -> NDArray[np.int64]:
     """How many values each value is surely ahead of: all such claims are right but with a chance of at most `level`.
+
+    The estimates are of reports. Where people have several slots, which of them they drew is chance, too.
 
     The difference of two counts is taken for normal, with the correction for whole matches. A pair that is equal can be
     called wrongly in two ways, so each of the d·(d − 1) claims has its share of the level.
@@ -58,6 +72,9 @@ def values_behind(decoder: SurveyMechanism, tally: Tally, estimates: Estimates, 
     for index in range(size):
         one = Estimates(estimates.items[[index]], estimates.counts[[index]], estimates.stderrs[[index]])
         gaps = estimates.counts[index] - estimates.counts - step / 2
-        needed = width * np.sqrt(decoder.gap_variance(tally, one, estimates))
+        variance = decoder.gap_variance(tally, one, estimates)
+        if slots > 1:
+            variance = variance + np.maximum(one.counts, 0.0) + np.maximum(estimates.counts, 0.0)
+        needed = width * np.sqrt(variance)
         behind[index] = np.count_nonzero(gaps > needed)
     return behind

@@ -100,15 +100,14 @@ def _cells(quick: bool) -> list[BucketSuccess]:
     cells = []
     for decoder in ("hard", "soft"):
         crowds = [round(multiple * theorem_people(corrected=False)) for multiple in multiples]
-        cells += [BucketSuccess(decoder, people, None, BITS, 20 if quick else 100) for people in crowds]
+        cells += [BucketSuccess(decoder, people, None, BITS, 10 if quick else 100) for people in crowds]
         for exponent in ZIPF_EXPONENTS:
-            cells += [BucketSuccess(decoder, n, exponent, ZIPF_BITS, 5 if quick else 40) for n in grid]
+            cells += [BucketSuccess(decoder, n, exponent, ZIPF_BITS, 3 if quick else 40) for n in grid]
     return cells
 
 
-def _setting(quick: bool) -> Setting:
-    """The setting, the same for a quick run."""
-    del quick
+def _setting() -> Setting:
+    """What is known without running."""
     return Setting(
         EPSILON,
         DELTA,

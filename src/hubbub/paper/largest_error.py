@@ -26,6 +26,7 @@ from hubbub.paper.study import (
     SUBSET,
     TREE,
     Contender,
+    CrowdSetting,
     Study,
     decades,
 )
@@ -67,14 +68,9 @@ class Regret:
 
 
 @dataclass(frozen=True)
-class Setting:
+class Setting(CrowdSetting):
     """What is known without running; the lower bound is over √n, panels are pairs of label and calibration."""
 
-    epsilon: float
-    delta: float
-    beta: float
-    bits: int
-    crowd: str
     lower_bound: float
     panels: tuple[tuple[str, str], ...]
 
@@ -106,7 +102,7 @@ class LargestError:
         for mechanism in islice(self.contender.mechanisms(self.people, self.bits, rng), self.runs):
             held = min(VALUES, 2**self.bits - 1)
             crowd = population.zipf(self.people, ZIPF, held, self.bits, rng)
-            counts = mechanism.counts_of_all(mechanism.sample_tally(crowd, rng))
+            counts = mechanism.sample(crowd, rng).counts_of_all()
             errors.append(float(np.abs(counts - crowd.dense_counts(mechanism.size)).max()))
             bounds.append(mechanism.largest_error_bound(crowd, BETA))
         return Errors(
@@ -124,16 +120,12 @@ class LargestError:
 def _people_cells(quick: bool) -> list[LargestError]:
     """Every mechanism and calibration, for crowds of a thousand to a billion."""
     grid, runs = (decades(3, 9, 1)[::2], 2) if quick else (decades(3, 9, 2), 10)
-    contenders = [NAIVE, *JL.values(), *BUCKET.values(), *GLPS.values()]
-    cells = [LargestError(contender, people, BITS, runs) for contender in contenders for people in grid]
-    # The tally of tree cannot be drawn at once: its people report one by one.
-    one_by_one = 10**6 if quick else 10**7
-    return cells + [LargestError(TREE, people, BITS, runs) for people in grid if people <= one_by_one]
+    contenders = [NAIVE, *JL.values(), *BUCKET.values(), *GLPS.values(), TREE]
+    return [LargestError(contender, people, BITS, runs) for contender in contenders for people in grid]
 
 
-def _people_setting(quick: bool) -> Setting:
-    """The setting, the same for a quick run."""
-    del quick
+def _people_setting() -> Setting:
+    """What is known without running."""
     return Setting(
         EPSILON,
         DELTA,
@@ -190,9 +182,9 @@ def _universe_cells(quick: bool) -> list[LargestError | CentralRegret]:
     return cells + [CentralRegret(PEOPLE, bits, 200 if quick else 1000) for bits in small]
 
 
-def _universe_setting(quick: bool) -> UniverseSetting:
+def _universe_setting() -> UniverseSetting:
     """The setting against the people, with one crowd."""
-    return UniverseSetting(**vars(_people_setting(quick)), people=PEOPLE)
+    return UniverseSetting(**vars(_people_setting()), people=PEOPLE)
 
 
 ERROR_AGAINST_UNIVERSE: Study[UniverseSetting, Errors | Regret] = Study(

@@ -37,7 +37,8 @@ class Report:
             "experiment. Every number below was measured in this run, with the mechanisms of hubbub as they ship, on "
             "crowds that do not exist. The tally of a crowd is drawn from its law, so that a billion people cost no "
             "more than a thousand; people who are alone with their value are pooled as fair coins, which is exact for "
-            "each row of a sketch and approximate for all together. Only tree goes person by person.",
+            "each row of a sketch and approximate for all together. What the decoder of tree reads is drawn bucket by "
+            "bucket, which is exact for each and for pairs of them.",
             f"{size} ε = 1, and δ = 10⁻⁶ where there is Laplace noise. Three calibrations are compared: the paper's "
             "noise, the least noise that the exact composition of privacy losses allows (tight), and one randomised "
             "bit per person (one bit, δ = 0).",

@@ -84,7 +84,7 @@ def run_studies(
     for study in studies:
         mine = [done[name, index] for name, index, _ in cells if name == study.name]
         rows, seconds = tuple(row for row, _ in mine), sum(spent for _, spent in mine)
-        measured.append(Measured(study.name, quick, seed, study.setting(quick), rows, seconds))
+        measured.append(Measured(study.name, quick, seed, study.setting(), rows, seconds))
     return measured
 
 

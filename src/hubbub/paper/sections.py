@@ -196,8 +196,7 @@ def _smallest_crowd(measured: Measured[smallest_crowd.Setting, Crowd]) -> Sectio
             "How many times fewer people one bit needs than the paper's noise, on average over the shares: "
             + "; ".join(gains)
             + ". The universes differ: JL-HH scores every value of a small one, the others search a large one. "
-            "tree has no choice of noise and stands beside one bit, for its privacy is pure as well; its people report "
-            "one by one.",
+            "tree has no choice of noise and stands beside one bit, for its privacy is pure as well.",
         ),
         Table(("mechanism", "calibration", *(f"share {share:.0%}" for share in shares)), table),
     )

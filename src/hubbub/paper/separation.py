@@ -16,7 +16,20 @@ from numpy.typing import NDArray
 from hubbub.model.mechanism import Histogram
 from hubbub.numeric.tails import normal_quantile
 from hubbub.paper import lower_bound, theorems
-from hubbub.paper.study import BETA, BUCKET, DELTA, EPSILON, JL, NAIVE, SUBSET, TREE, Contender, Study, decades
+from hubbub.paper.study import (
+    BETA,
+    BUCKET,
+    DELTA,
+    EPSILON,
+    JL,
+    NAIVE,
+    SUBSET,
+    TREE,
+    Contender,
+    CrowdSetting,
+    Study,
+    decades,
+)
 from hubbub.simulation import exponential
 
 _TWO = np.array([[0], [1]], np.uint64)
@@ -73,14 +86,9 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Setting:
+class Setting(CrowdSetting):
     """What is known without running; bounds on errors and regrets are over √n, the central one is in people."""
 
-    epsilon: float
-    delta: float
-    beta: float
-    bits: int
-    crowd: str
     rmse_bound: float
     guess_regret: float
     regret_bound: float
@@ -220,16 +228,15 @@ def _cells(quick: bool) -> list[BestLocal | OfTwo | Central | Failure]:
     contenders, runs = (NAIVE, JL["paper"], JL["onebit"], BUCKET["onebit"], SUBSET), 40 if quick else 500
     cells += [OfTwo(contender, people, runs) for contender in contenders for people in grid]
     # With two values `subset` is randomised response, and its tally takes no time to draw.
-    cells += [OfTwo(SUBSET, people, 2_000 if quick else 5_000, posterior=True) for people in grid]
+    cells += [OfTwo(SUBSET, people, 500 if quick else 5_000, posterior=True) for people in grid]
     # The tally of tree cannot be drawn at once: its people report one by one.
     cells += [OfTwo(TREE, people, runs) for people in grid if people <= ONE_BY_ONE]
     cells += [Failure(epsilon, 20_000 if quick else 1_000_000) for epsilon in FAILURE_EPSILONS]
     return cells
 
 
-def _setting(quick: bool) -> Setting:
-    """The setting, the same for a quick run."""
-    del quick
+def _setting() -> Setting:
+    """What is known without running."""
     fine = tuple(k / 20 for k in range(51))
     return Setting(
         EPSILON,

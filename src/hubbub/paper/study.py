@@ -47,12 +47,23 @@ class Cell(Protocol[Row_co]):
 class Study(Generic[Setting, Row]):
     """One figure: its name (of its files, too), its cells, and what is known about all of it without running.
 
-    `cells` and `setting` are functions of whether the run is a quick one.
+    `cells` is a function of whether the run is a quick one; the setting is the same for both.
     """
 
     name: str
     cells: Callable[[bool], Sequence[Cell[Row]]]
-    setting: Callable[[bool], Setting]
+    setting: Callable[[], Setting]
+
+
+@dataclass(frozen=True)
+class CrowdSetting:
+    """The privacy, the universe and the crowd that all cells of a figure have in common."""
+
+    epsilon: float
+    delta: float
+    beta: float
+    bits: int
+    crowd: str
 
 
 @dataclass(frozen=True)
@@ -88,7 +99,7 @@ def cell_generator(seed: int, study: str, cell: Cell[object]) -> np.random.Gener
 
 def finds_first(mechanism: SurveyMechanism, crowd: Histogram, rng: np.random.Generator) -> bool:
     """Whether the answer, as the paper has it (always one value), is the crowd's first value."""
-    best = mechanism.discover(mechanism.sample_tally(crowd, rng), Query(top=1, best_guess=True))
+    best = mechanism.sample(crowd, rng).discover(Query(top=1, best_guess=True))
     return bool(len(best)) and np.array_equal(best.items[0], crowd.items[0])
 
 

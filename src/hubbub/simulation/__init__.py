@@ -1,1 +1,1 @@
-"""Crowds that do not exist: what one would see with so many people at this epsilon."""
+"""Crowds that do not exist: what one would see with n people at some epsilon."""

@@ -61,8 +61,8 @@ class Outcome:
         What the error exceeds with a chance of at most `BOUND_BETA`.
     of_every_value : bool
         Whether errors and bound are about every value.
-    approximate : bool
-        Whether people who are alone with their value were pooled.
+    approximation : str
+        In what the crowd's law is only approximate; empty where it is exact.
     condition : Condition or None
         What the mechanism's theorem asks of this crowd.
     """
@@ -72,7 +72,7 @@ class Outcome:
     max_error: float | None
     bound: float
     of_every_value: bool = False
-    approximate: bool = False
+    approximation: str = ""
     condition: Condition | None = None
 
 
@@ -100,11 +100,12 @@ class Simulated:
     seconds: float
     peak_memory_mb: float
     of_every_value: bool
+    approximation: str
 
     def to_json(self) -> dict[str, Any]:
         """The object that `hubbub simulate --json` prints; without `theorem` where the mechanism has no condition."""
         fields = asdict(self)
-        del fields["of_every_value"]
+        del fields["of_every_value"], fields["approximation"]
         if self.theorem is None:
             del fields["theorem"]
         return fields
@@ -151,35 +152,36 @@ def simulate(experiment: Experiment, progress: Callable[[], None] = lambda: None
         max_error=max(largest, default=None),
         bound=float(max(outcome.bound for outcome in outcomes)),
         bound_beta=BOUND_BETA,
-        approximate=any(outcome.approximate for outcome in outcomes),
+        approximate=any(outcome.approximation for outcome in outcomes),
         theorem=outcomes[0].condition,
         seconds=time.perf_counter() - started,
         peak_memory_mb=_peak_memory_mb(),
         of_every_value=outcomes[0].of_every_value,
+        approximation=outcomes[0].approximation,
     )
 
 
 def _run(experiment: Experiment, mechanism: SurveyMechanism, rng: np.random.Generator) -> Outcome:
     """One run: a crowd, its tally, what is found in it, and how far off that is."""
-    if not mechanism.samples_at_once:
+    if not mechanism.samples_any_crowd:
         _check_people(experiment, mechanism)
     crowd = experiment.crowd(rng)
-    if not mechanism.samples_at_once:  # everybody reports, so everybody must hold a value
+    if not mechanism.samples_any_crowd:  # everybody reports, so everybody must hold a value
         crowd = population.listed(crowd, experiment.bits, rng)
-    tally = mechanism.sample_tally(crowd, rng)
-    best = mechanism.discover(tally, Query(top=1, best_guess=True))
+    drawn = mechanism.sample(crowd, rng)
+    best = drawn.discover(Query(top=1, best_guess=True))
     truth = {item.tobytes(): int(count) for item, count in zip(crowd.items, crowd.counts, strict=True)}
     held = truth.get(best.items[0].tobytes(), 0) if len(best) else 0
     found = bool(len(best)) and held == int(crowd.counts.max())
     if mechanism.bounds_every_count:
-        errors = np.abs(mechanism.counts_of_all(tally) - crowd.dense_counts(mechanism.size))
+        errors = np.abs(drawn.counts_of_all() - crowd.dense_counts(mechanism.size))
         bound = mechanism.largest_error_bound(crowd, BOUND_BETA)
-        return Outcome(found, float(errors.mean()), float(errors.max()), bound, of_every_value=True)
+        return Outcome(found, float(errors.mean()), float(errors.max()), bound, True, drawn.approximation)
     error = abs(float(best.counts[0]) - held) if found else None
     others = math.sqrt(max(crowd.norm**2 - float(held) ** 2, 0.0))
     bound = mechanism.error_bound(crowd.people, others, BOUND_BETA)
     condition = mechanism.heavy_hitter_condition(crowd)
-    return Outcome(found, error, error, bound, approximate=crowd.singletons > 0, condition=condition)
+    return Outcome(found, error, error, bound, approximation=drawn.approximation, condition=condition)
 
 
 def _check_people(experiment: Experiment, mechanism: SurveyMechanism) -> None:

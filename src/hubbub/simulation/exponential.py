@@ -38,7 +38,7 @@ def error_bound(size: int, epsilon: float, beta: float) -> float:
 
 
 def worst_crowd(people: int, size: int, epsilon: float, beta: float) -> Histogram:
-    """About so many people on whom the mechanism errs most with chance β: one value leads, all others are even.
+    """About this many people on whom the mechanism errs most with chance β: one value leads, all others are even.
 
     A lead of g people is overlooked with chance (N−1)/(N−1 + e^(εg/2)). The lead is the largest whole number for which
     that is above β: nearly (2/ε)·ln(N/β), so the theorem is nearly sharp, and n does not appear in it.

@@ -75,11 +75,11 @@ def random_items(count: int, bits: int, rng: np.random.Generator) -> Items:
         raise ParameterError(f"a universe of 2^{bits} must hold all values, got {count} values")
     if bits <= 24:
         return rng.choice(2**bits - 1, count, replace=False).astype(np.uint64)[:, np.newaxis]
-    words = -(-bits // 64)
-    top = np.uint64((1 << (bits - 64 * (words - 1))) - 1)
-    items = np.empty((0, words), np.uint64)
+    limbs = -(-bits // 64)
+    top = np.uint64((1 << (bits - 64 * (limbs - 1))) - 1)
+    items = np.empty((0, limbs), np.uint64)
     while len(items) < count:
-        drawn = rng.integers(0, 2**64, (count, words), dtype=np.uint64)
+        drawn = rng.integers(0, 2**64, (count, limbs), dtype=np.uint64)
         drawn[:, -1] &= top
         reserved = (drawn[:, :-1] == np.uint64(2**64 - 1)).all(axis=1) & (drawn[:, -1] == top)
         _, first = np.unique(np.concatenate([items, drawn[~reserved]]), axis=0, return_index=True)

@@ -11,18 +11,18 @@ from hubbub.mechanisms.survey_mechanism import SurveyMechanism, make_reports
 from hubbub.model.mechanism import Items, Mechanism, add_up
 from hubbub.model.survey import SEED_BYTES
 from hubbub.model.tally import Tally
-from hubbub.numeric.randomness import WordSource
+from hubbub.numeric.randomness import RandomWordSource
 from hubbub.wire.report_batch import encode_batch, parse_batch
 
 MAX_DRAWS = 200_000_000
 
 
-def rehearse(mechanism: Mechanism, survey_id: bytes, items: Iterable[Items], words: WordSource) -> Tally:
+def rehearse(mechanism: Mechanism, survey_id: bytes, items: Iterable[Items], random_words: RandomWordSource) -> Tally:
     """The tally of everybody's reports: made from items, sent as bytes, parsed, checked and added up.
 
-    Memory does not grow with the people: their reports are made from a few megabytes of words at a time.
+    Memory does not grow with the people: their reports are made from a few megabytes of random words at a time.
     """
-    sent = (encode_batch(survey_id, reports) for reports in make_reports(mechanism, items, words))
+    sent = (encode_batch(survey_id, reports) for reports in make_reports(mechanism, items, random_words))
     return add_up(mechanism, survey_id, (parse_batch(batch, survey_id, mechanism.report_dtype) for batch in sent))
 
 
@@ -37,7 +37,7 @@ def check_draws(mechanism: SurveyMechanism, people: int) -> None:
     if draws <= MAX_DRAWS:
         return
     instead = "hubbub simulate draws the sums of any crowd at once"
-    if not mechanism.samples_at_once:
+    if not mechanism.samples_any_crowd:
         instead = f"take a random sample of at most {MAX_DRAWS // mechanism.noise_draws:,} people"
     raise ParameterError(
         f"person by person a job must have at most {MAX_DRAWS:.0e} draws of noise, got {draws:.1e}; {instead}"

@@ -23,12 +23,17 @@ _UNLISTED_SHARE = 0.02
 
 
 def write_visitors(path: Path, people: int, seed: int | None) -> None:
-    """One referring site a line, Zipf over SITES, and a few visitors from sites on nobody's list."""
-    rng = np.random.default_rng(seed)
+    """Write one referring site a line, as `draw_visitors` draws them."""
+    values = draw_visitors(np.random.default_rng(seed), people)
+    path.write_text("\n".join(values) + "\n", encoding="utf-8")
+
+
+def draw_visitors(rng: np.random.Generator, people: int) -> list[str]:
+    """Return a referring site for each visitor: Zipf over SITES, and a few sites that are on nobody's list."""
     weights = np.arange(1, len(SITES) + 1) ** -_EXPONENT
     chosen = rng.choice(len(SITES), people, p=weights / weights.sum())
     unlisted = rng.random(people) < _UNLISTED_SHARE
     names = np.array([*SITES, ""], dtype=object)
     values = names[np.where(unlisted, len(SITES), chosen)]
     values[unlisted] = [f"private{number:06d}.example" for number in rng.integers(0, 10**6, int(unlisted.sum()))]
-    path.write_text("\n".join(values) + "\n", encoding="utf-8")
+    return list(values)

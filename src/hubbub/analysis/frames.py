@@ -1,0 +1,65 @@
+"""An answer as a table of pandas, polars or Arrow, where these are installed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from hubbub.analysis.tables import COLUMNS
+from hubbub.extras import require
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+    from hubbub.analysis.results import Answer
+
+_KINDS = {
+    **dict.fromkeys(("count", "share", "stderr", "low", "high", "confidence"), "float64"),
+    **dict.fromkeys(("listed", "uneven", "stands_out"), "bool"),
+    **dict.fromkeys(("ahead_of", "fake_reports"), "int64"),
+}
+
+
+def to_pandas(answer: Answer) -> pandas.DataFrame:
+    """The rows as a table of pandas; costs a copy of each."""
+    require("A table of pandas", "pandas")
+    import pandas
+
+    columns, value = _columns(answer)
+    kinds = {"value": value if value != "string" else object, **_KINDS, "ahead_of": "Int64"}
+    return pandas.DataFrame({name: pandas.Series(columns[name], dtype=kinds[name]) for name in COLUMNS})
+
+
+def to_polars(answer: Answer) -> polars.DataFrame:
+    """The rows as a table of polars; costs a copy of each."""
+    require("A table of polars", "polars")
+    import polars
+
+    columns, value = _columns(answer)
+    names = {"float64": "Float64", "bool": "Boolean", "int64": "Int64", "uint64": "UInt64", "string": "String"}
+    kinds = {name: getattr(polars, names[kind]) for name, kind in {"value": value, **_KINDS}.items()}
+    return polars.DataFrame(columns, schema={name: kinds[name] for name in COLUMNS})
+
+
+def to_arrow(answer: Answer) -> pyarrow.Table:
+    """The rows as a table of Arrow; costs a copy of each."""
+    require("A table of Arrow", "pyarrow", "files")
+    import pyarrow
+
+    columns, value = _columns(answer)
+    kinds = {"value": value, **_KINDS}
+    makers = {kind: getattr(pyarrow, "bool_" if kind == "bool" else kind)() for kind in set(kinds.values())}
+    return pyarrow.table({name: pyarrow.array(columns[name], makers[kinds[name]]) for name in COLUMNS})
+
+
+def _columns(answer: Answer) -> tuple[dict[str, list[Any]], str]:
+    """The rows column by column, and the type of the values: numbers if all are and fit, and else text."""
+    rows = [asdict(hitter) for hitter in answer.hitters]
+    columns = {name: [row[name] for row in rows] for name in COLUMNS}
+    values = columns["value"]
+    if values and all(isinstance(value, int) and 0 <= value < 1 << 64 for value in values):
+        return columns, "int64" if max(values) < 1 << 63 else "uint64"
+    columns["value"] = list(map(str, values))
+    return columns, "string"

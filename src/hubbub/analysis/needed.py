@@ -1,0 +1,41 @@
+"""Where nothing is seen, or nothing could be: what it would have taken, in a sentence."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from hubbub.analysis.outlook import Outlook
+from hubbub.analysis.plan_words import one_in, round_up
+from hubbub.errors import ParameterError
+from hubbub.model.survey import Survey
+
+LADDER: Final = (*(round(digit * 10.0**power, 9) for power in range(-6, 0) for digit in (1, 2, 3, 5, 7)), 1.0)
+"""Shares that are easy to say."""
+
+
+def what_is_needed(survey: Survey, reports: int, level: float = 0.05, candidates: int = 0, slots: int = 1) -> str:
+    """For an answer in which nothing stands out: what it would have taken to see something, in a sentence.
+
+    It speaks of a share of a third of the smallest that could have been seen, or of half of the people if nothing
+    could. Empty where nobody answered, or where the mechanism takes no other ε or number of people. Costs about a
+    second of CPU.
+    """
+    if reports < 1:
+        return ""
+    outlook = Outlook(survey.domain, candidates, survey.mechanism, dict(survey.options), level, slots=slots)
+    epsilon = float(survey.epsilon)
+    try:
+        least = outlook.smallest_share(reports, epsilon)
+        share = max((each for each in LADDER if each <= least / 3), default=0.5) if math.isfinite(least) else 0.5
+        return ways_to_see(outlook, reports, epsilon, share)
+    except ParameterError:
+        return ""
+
+
+def ways_to_see(outlook: Outlook, people: int, epsilon: float, share: float) -> str:
+    """What it takes to see such a share: more people, or a larger ε; empty where neither is enough."""
+    more, larger = outlook.people_needed(epsilon, share), outlook.epsilon_needed(people, share)
+    ways = [f"about {round_up(more):,} people at ε = {epsilon:g}"] if math.isfinite(more) else []
+    ways += [f"ε = {larger:g} among as many as these"] if math.isfinite(larger) else []
+    return f"To see a value that {one_in(share)} hold takes {', or '.join(ways)}." if ways else ""

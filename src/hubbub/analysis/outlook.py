@@ -1,0 +1,203 @@
+"""What a survey would see, before anybody has answered: chances, and the third of people, ε and share.
+
+All figures come from the mechanism that `create_survey` would take: the law of its counts, and what it says of its
+search. Nothing is simulated. `docs/planning.md` holds predicted chances beside measured ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Final
+
+import numpy as np
+
+from hubbub.analysis.intervals import simultaneous_width
+from hubbub.analysis.slots import check_slots
+from hubbub.errors import ParameterError, shown
+from hubbub.mechanisms.registry import create_survey, mechanism_for
+from hubbub.mechanisms.survey_mechanism import SurveyMechanism
+from hubbub.model.domain import Domain
+from hubbub.model.estimates import Query
+from hubbub.model.question import Question
+from hubbub.model.survey import SEED_BYTES
+from hubbub.numeric.bisection import bisect
+from hubbub.numeric.tails import normal_tail_log
+
+MOST_PEOPLE: Final = 10**12
+LEAST_EPSILON: Final = 0.01
+MOST_EPSILON: Final = 6.0
+"""ε beyond this is not proposed: whoever sees one report could be 99.8 % sure of what was a coin toss before."""
+
+_CLOSE = 0.004  # relative
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)  # to take means over a normal law
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """Everything about a survey and its question but people, ε and share.
+
+    Attributes
+    ----------
+    domain : Domain
+        The values that can be held.
+    candidates : int
+        How many values will be named in advance; 0 for none.
+    mechanism : str, optional
+        Without it, the best one for the domain and the ε.
+    options : mapping
+        Of the mechanism.
+    level : float
+        The chance, at most, that anything in the answer is wrong.
+    wanted : float
+        The chance with which a value is to be seen.
+    slots : int
+        Slots of a person, one for each value she may have. She reports one; a share is of those who have the value.
+    """
+
+    domain: Domain
+    candidates: int = 0
+    mechanism: str | None = None
+    options: Mapping[str, object] = field(default_factory=dict)
+    level: float = 0.05
+    wanted: float = 0.95
+    slots: int = 1
+    _built: dict[tuple[float, int], SurveyMechanism] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.candidates, bool) or not isinstance(self.candidates, int) or self.candidates < 0:
+            raise ParameterError(f"candidates must be a whole number of at least 0, got {self.candidates!r:.60}")
+        if not isinstance(self.wanted, (int, float)) or not 0 < self.wanted < 1:
+            raise ParameterError(f"chance must be between 0 and 1, got chance={shown(self.wanted)}")
+        check_slots(self.domain, Question(level=self.level, values_per_person=self.slots))  # and these themselves
+
+    def mechanism_at(self, people: int, epsilon: float) -> SurveyMechanism:
+        """The mechanism of a survey of this many people. The first of an ε costs up to a second, for a text code."""
+        key = (epsilon, people)
+        if key not in self._built:
+            survey = create_survey(
+                "plan",
+                self.domain,
+                Decimal(str(epsilon)),
+                None,
+                self.mechanism,
+                self.options,
+                expected_reports=people,
+                public_seed=bytes(SEED_BYTES),
+            )
+            self._built[key] = mechanism_for(survey)
+        return self._built[key]
+
+    def chance(self, people: int, epsilon: float, share: float, bits: int | None = None) -> float:
+        """The chance that a value which this share of the people hold is in the answer.
+
+        `bits` is the length of its code, where values differ in that; without it, that of a usual one.
+        """
+        built = self.mechanism_at(people, epsilon)
+        return chance_to_see(built, people, share * people, self.candidates, self.level, bits, self.slots)
+
+    def stderr(self, people: int, epsilon: float, share: float) -> float:
+        """The standard error of the count of a value that this share of the people have, in people."""
+        held, built = share * people, self.mechanism_at(people, epsilon)
+        # The noise of everybody's report, slots times; and chance decides who speaks of the value.
+        noise = self.slots * built.predicted_stderr(people, held / self.slots)
+        return math.hypot(noise, math.sqrt((self.slots - 1) * held))
+
+    def smallest_share(self, people: int, epsilon: float, bits: int | None = None) -> float:
+        """The share from which a value is seen with the wanted chance; infinite if not even everybody is enough."""
+        built = self.mechanism_at(people, epsilon)
+        return smallest_share(built, people, self.candidates, self.level, self.wanted, bits, self.slots)
+
+    def people_needed(self, epsilon: float, share: float) -> float:
+        """How many people it takes to see such a share with the wanted chance; infinite if 10¹² are not enough.
+
+        It grows as 1/share², where noise decides.
+        """
+
+        def enough(people: float) -> bool:
+            return self.chance(math.ceil(people), epsilon, share) >= self.wanted
+
+        if not enough(MOST_PEOPLE):
+            return math.inf
+        return math.ceil(_least(enough, 1.0, float(MOST_PEOPLE)))
+
+    def epsilon_needed(self, people: int, share: float) -> float:
+        """The least ε with which such a share is seen with the wanted chance; infinite if it is above 6."""
+
+        def enough(epsilon: float) -> bool:
+            return self.chance(people, _plain(epsilon), share) >= self.wanted
+
+        if not enough(MOST_EPSILON):
+            return math.inf
+        return _plain(_least(enough, LEAST_EPSILON, MOST_EPSILON))
+
+
+def chance_to_see(
+    mechanism: SurveyMechanism,
+    people: int,
+    held: float,
+    candidates: int = 0,
+    level: float = 0.05,
+    bits: int | None = None,
+    slots: int = 1,
+) -> float:
+    """The chance that a value which `held` of `people` people hold is in the answer, as `find_hitters` makes it.
+
+    Of a list, that it surely somebody holds; of candidates, that a candidate stands out (half of the level is for
+    them); else that the search finds it. Where everybody reports one of several slots, the chance is a mean over how
+    many of those who have the value speak of it.
+    """
+    if slots > 1:
+        spread = math.sqrt(held * (slots - 1)) / slots
+        speak = np.clip(held / slots + spread * _NODES, 0.0, people).tolist()
+        chances = [chance_to_see(mechanism, people, each, candidates, level, bits) for each in speak]
+        return float(_WEIGHTS @ chances)
+    query = Query(level=level)
+    if candidates:
+        return mechanism.named_chance(people, held, math.log(query.split(2).level / 2) - math.log(candidates))
+    if mechanism.survey.domain.is_list:
+        width = simultaneous_width(mechanism.count_law(people), mechanism.size, -math.inf, 0.0, level / 2)
+        return mechanism.passing_chance(people, held, float(normal_tail_log(width)))
+    return mechanism.found_chance(people, held, query, bits)
+
+
+def smallest_share(
+    mechanism: SurveyMechanism,
+    people: int,
+    candidates: int = 0,
+    level: float = 0.05,
+    wanted: float = 0.95,
+    bits: int | None = None,
+    slots: int = 1,
+) -> float:
+    """The share of the people from which a value is seen with the wanted chance, in a survey that is there.
+
+    Infinite if not even everybody is enough. Costs up to 0.1 s of CPU.
+    """
+
+    def seen(share: float) -> bool:
+        return chance_to_see(mechanism, people, share * people, candidates, level, bits, slots) >= wanted
+
+    if not seen(1.0):
+        return math.inf
+    return 1 / people if seen(1 / people) else _least(seen, 1 / people, 1.0)  # not less than one person
+
+
+def _least(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """The least number between the two for which it holds, by halving in logarithms."""
+    _, found = bisect(
+        lambda log: holds(math.exp(log)),
+        math.log(low),
+        math.log(high),
+        close=lambda below, above: above - below <= _CLOSE,
+    )
+    return math.exp(found)
+
+
+def _plain(epsilon: float) -> float:
+    """An ε with three digits, rounded up."""
+    digits = 2 - math.floor(math.log10(epsilon))
+    return math.ceil(epsilon * 10.0**digits - 1e-9) / float(10.0**digits)

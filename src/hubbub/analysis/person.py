@@ -1,0 +1,90 @@
+"""What an ε means to one person, in odds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from hubbub.numeric.composition import composed_epsilon
+
+BELIEFS: Final = (0.001, 0.01, 0.1, 0.5)
+SURVEYS: Final = (1, 4, 12, 52)
+DELTA: Final = 1e-6
+"""The chance by which the smaller of the two yearly figures may fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """How sure an observer is of something about a person's value, before and at most after one report of hers."""
+
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Year:
+    """What the reports of one person to several surveys add up to.
+
+    Attributes
+    ----------
+    surveys : int
+        How many she answers in a year, each with the same ε.
+    epsilon : float
+        The sum of all, which holds always.
+    epsilon_composed : float
+        What holds but for a chance of δ = 10⁻⁶, by exact composition; at most the sum.
+    """
+
+    surveys: int
+    epsilon: float
+    epsilon_composed: float
+
+
+def beliefs(epsilon: float) -> tuple[Belief, ...]:
+    """What one report can make of some beliefs, at most: it multiplies odds by e^ε or less.
+
+    >>> [round(belief.after, 3) for belief in beliefs(1.0)]
+    [0.003, 0.027, 0.232, 0.731]
+    """
+    return tuple(Belief(before, _after(before, epsilon)) for before in BELIEFS)
+
+
+def _after(before: float, epsilon: float) -> float:
+    return 1 / (1 + (1 - before) / before * math.exp(-epsilon))
+
+
+def years(epsilon: float) -> tuple[Year, ...]:
+    """What 1, 4, 12 and 52 surveys a year add up to, each with this ε."""
+    return tuple(
+        Year(surveys, surveys * epsilon, min(surveys * epsilon, composed_epsilon(epsilon, surveys, DELTA)))
+        for surveys in SURVEYS
+    )
+
+
+def about_one_person(epsilon: float) -> str:
+    """What an observer of one report can gain at most, in a sentence or two.
+
+    >>> about_one_person(1.0).partition(": ")[2]
+    'an observer who was 50 % sure can become at most 73.1 % sure, and one who was 1 % sure at most 2.7 %.'
+    """
+    factor = math.exp(epsilon)
+    digits = 0 if factor >= 10 else 1 - math.floor(math.log10(min(factor - 1, 1.0)))
+    times = f"{factor:,.{digits}f}".rstrip("0").rstrip(".") if digits else f"{factor:,.0f}"
+    even, rare = _after(0.5, epsilon), _after(0.01, epsilon)
+    return (
+        f"One report can change the odds of anything about its sender by a factor of at most {times}, up or down: an "
+        f"observer who was 50 % sure can become at most {percent(even)} sure, and one who was 1 % sure at most "
+        f"{percent(rare)}."
+    )
+
+
+def percent(chance: float) -> str:
+    """A chance in per cent with as many digits as say something, never rounded to 0 or 100.
+
+    >>> [percent(chance) for chance in (0.00041, 0.1234, 0.731, 0.99999)]
+    ['0.041 %', '12.3 %', '73.1 %', '99.999 %']
+    """
+    near = min(chance, 1 - chance)
+    digits = 1 if near >= 0.001 else min(12, 1 - math.floor(math.log10(max(near, 1e-12))) - 2)
+    return f"{100 * chance:.{digits}f}".rstrip("0").rstrip(".") + " %"

@@ -1,0 +1,343 @@
+"""Planning a survey: of people, ε and the smallest share that must be seen, any two give the third."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from decimal import Decimal
+from typing import Any, Final
+
+from hubbub.analysis.needed import LADDER, ways_to_see
+from hubbub.analysis.outlook import MOST_EPSILON, Outlook
+from hubbub.analysis.person import Belief, Year, about_one_person, beliefs, years
+from hubbub.analysis.plan_words import about_limits, about_share, about_slots, one_in, round_up, size_words, time_words
+from hubbub.analysis.shuffle import ASSUMPTION, WHY_IDS, Outside, seen_from_outside
+from hubbub.errors import ParameterError, shown
+from hubbub.model.coded_domain import Text
+from hubbub.model.domain import Domain
+from hubbub.model.numbers import parse_decimal, parse_epsilon, parse_people
+
+EPSILONS: Final = (0.5, 1.0, 2.0, 4.0)
+"""The ε beside the chosen one for which the smallest share is shown."""
+
+NAMED: Final = 1_000
+"""Candidates of which it is said what they would do, where none were asked for."""
+
+_POINTS = 24  # of a curve, for each time the smallest share
+
+
+@dataclass(frozen=True, slots=True)
+class ShareRow:
+    """What is to be expected of a value that a share of the people hold.
+
+    Attributes
+    ----------
+    share : float
+        Of the people.
+    held : float
+        The same in people.
+    chance : float
+        To be seen: to be in the answer, and of a list to surely stand out.
+    stderr : float
+        The standard error of its count, in people.
+    """
+
+    share: float
+    held: float
+    chance: float
+    stderr: float
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The smallest share that is seen at an ε, with and without candidates; None where not even everybody is enough."""
+
+    epsilon: float
+    share: float | None
+    candidate_share: float | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a survey of these people, with this ε, would see.
+
+    Attributes
+    ----------
+    domain : Domain
+        The values that can be held.
+    people, epsilon, share : number or None
+        The two that were given and the third, which is None where no number is enough.
+    solved : str or None
+        Which of the three was computed; None if all were given.
+    candidates : int
+        Values named in advance, 0 for none. With some, `share` and `rows` are about them.
+    wanted : float
+        The chance with which the share is to be seen.
+    chance : float or None
+        The chance with which it is seen.
+    level : float
+        The chance, at most, that anything in the answer is wrong.
+    mechanism : str
+        What `create_survey` takes.
+    rows : tuple of ShareRow
+        From shares that are hardly seen to shares that surely are.
+    limits : tuple of Limit
+        For a few ε.
+    named_share : float or None
+        Where nothing is named and values are searched for: the smallest share if 1,000 candidates were.
+    long_share : float or None
+        The smallest share of a long text; None where all values are alike, or where not even everybody is enough.
+    values_per_person : int
+        Slots of each person, of which one is reported. Shares are of the people who have a value among theirs.
+    one_value_share : float or None
+        Where there are several slots: the smallest share if everybody had one value.
+    instead : str
+        Where no number is enough: what would be, in a sentence.
+    report_bytes, tally_bytes : int
+        What one report takes on the wire, and the sums in memory.
+    decode_seconds : float
+        About how long a search takes on one core.
+    beliefs : tuple of Belief
+        What one report can tell of its sender, at most.
+    years : tuple of Year
+        What the reports of one person to several surveys add up to.
+    outside : Outside or None
+        How private the sums are to whoever sees nothing else; None where that is not known.
+    outlook : Outlook
+        What predicts, for further questions.
+    """
+
+    domain: Domain
+    people: int | None
+    epsilon: float | None
+    share: float | None
+    solved: str | None
+    candidates: int
+    wanted: float
+    chance: float | None
+    level: float
+    mechanism: str
+    rows: tuple[ShareRow, ...]
+    limits: tuple[Limit, ...]
+    named_share: float | None
+    long_share: float | None
+    values_per_person: int
+    one_value_share: float | None
+    instead: str
+    report_bytes: int
+    tally_bytes: int
+    decode_seconds: float
+    beliefs: tuple[Belief, ...]
+    years: tuple[Year, ...]
+    outside: Outside | None
+    outlook: Outlook = field(repr=False, compare=False)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The plan in sentences: what would be seen, what it costs, what it means to one person, and to outsiders."""
+        said = [about_share(self), self.instead, about_limits(self), about_slots(self)]
+        if self.long_share is not None:
+            said.append(f"A long text must be held by about {one_in(self.long_share)}.")
+        said.append(
+            f"A report has {self.report_bytes:,} bytes, the tally {size_words(self.tally_bytes)}, and a search takes "
+            f"{time_words(self.decode_seconds)} ({self.mechanism})."
+        )
+        if self.epsilon is not None:
+            said.append(about_one_person(self.epsilon))
+        if self.outside is not None:
+            said += [self.outside.words, ASSUMPTION, WHY_IDS]
+        return tuple(filter(None, said))
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that `hubbub plan --json` prints."""
+        plain = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("domain", "outlook")}
+        for name in ("rows", "limits", "beliefs", "years"):
+            plain[name] = [asdict(each) for each in plain[name]]
+        plain["outside"] = None if self.outside is None else {**asdict(self.outside), "assumption": ASSUMPTION}
+        return {"domain": repr(self.domain), **plain, "words": list(self.words)}
+
+    def curves(self) -> dict[float, tuple[tuple[float, float], ...]]:
+        """For a few ε, the chance to be seen against the share, as (share, chance); takes a few seconds.
+
+        Empty where no number of people is enough.
+        """
+        if self.people is None:
+            return {}
+        found = {}
+        for limit in self.limits:
+            least = limit.candidate_share if self.candidates else limit.share
+            if least is not None:
+                shares = [least * (0.4 + place / _POINTS) for place in range(round(1.1 * _POINTS)) if least > 0]
+                found[limit.epsilon] = tuple(
+                    (share, self.outlook.chance(self.people, limit.epsilon, share)) for share in shares if share <= 1
+                )
+        return found
+
+    def __str__(self) -> str:
+        return "\n".join(self.words)
+
+
+def plan(
+    domain: Domain | None = None,
+    *,
+    people: int | None = None,
+    epsilon: Decimal | float | str | None = None,
+    share: float | None = None,
+    candidates: int = 0,
+    mechanism: str | None = None,
+    options: Mapping[str, object] | None = None,
+    chance: float = 0.95,
+    level: float = 0.05,
+    values_per_person: int = 1,
+) -> Plan:
+    """What a survey would see, and what it takes: any two of people, epsilon and share give the third.
+
+    Predictions are those of the mechanism that `create_survey` would take. They are about a crowd in which nothing
+    else hides the value; docs/planning.md holds them beside measurements. Costs up to a few seconds.
+
+    Parameters
+    ----------
+    domain : Domain, optional
+        The values that can be held; without it texts in lower case, as in `find`.
+    people : int, optional
+        How many will answer.
+    epsilon : number, optional
+        The privacy loss of each.
+    share : float, optional
+        The smallest share of the people that must be seen, above 0 and at most 1.
+    candidates : int
+        How many values will be named in advance. The plan is then about one of those.
+    mechanism, options
+        As in `create_survey`.
+    chance : float
+        With which the share is to be seen.
+    level : float
+        The chance, at most, that anything in the answer is wrong.
+    values_per_person : int
+        Slots of a person, one for each value that she may have; she reports one (see `find`).
+
+    Raises
+    ------
+    ParameterError
+        If fewer than two of the three are given, or any argument cannot be used.
+
+    Examples
+    --------
+    >>> from hubbub import Categories, plan
+    >>> print(plan(Categories(["yes", "no", "unsure"], other=False), people=2_000, epsilon=1).words[0])
+    With 2,000 people at ε = 1 a value is seen if about 1 in 9 hold it (with a chance of 95 %).
+    """
+    given = {"people": people, "epsilon": epsilon, "share": share}
+    missing = [name for name, value in given.items() if value is None]
+    if len(missing) > 1:
+        got = next((f"only {name}" for name in given if name not in missing), "none")
+        raise ParameterError(f"two of people, epsilon and share must be given, got {got}")
+    known = None if epsilon is None else float(parse_epsilon(epsilon))
+    if people is not None:
+        parse_people("people", people)
+    if share is not None:
+        share = float(parse_decimal("share", share))
+        if not 0 < share <= 1:
+            raise ParameterError(f"share must be above 0 and at most 1, got share={shown(share)}")
+    kind = Text() if domain is None else domain
+    outlook = Outlook(kind, candidates, mechanism, options or {}, level, chance, values_per_person)
+    solved = missing[0] if missing else None
+    if people is None and known is not None and share is not None:
+        needed = outlook.people_needed(known, share)
+        people = round_up(needed) if math.isfinite(needed) else None
+    elif known is None and people is not None and share is not None:
+        needed = outlook.epsilon_needed(people, share)
+        known = needed if math.isfinite(needed) else None
+    elif share is None and people is not None and known is not None:
+        least = outlook.smallest_share(people, known)
+        share = least if math.isfinite(least) else None
+    return _filled(outlook, people, known, share, solved)
+
+
+def _filled(
+    outlook: Outlook, people: int | None, epsilon: float | None, share: float | None, solved: str | None
+) -> Plan:
+    """The plan with everything that follows from the three numbers."""
+    built = outlook.mechanism_at(people or 100_000, MOST_EPSILON if epsilon is None else epsilon)
+    rows: tuple[ShareRow, ...] = ()
+    limits: tuple[Limit, ...] = ()
+    chance = named_share = long_share = one_value_share = None
+    outside = None
+    instead = ""
+    if people is not None:
+        limits = _limits(outlook, people, epsilon)
+    if people is not None and epsilon is not None:
+        rows = _share_rows(outlook, people, epsilon, share, limits)
+        chance = None if share is None else outlook.chance(people, epsilon, share)
+        if not outlook.candidates and not outlook.domain.is_list:
+            named_share = _finite(replace(outlook, candidates=NAMED).smallest_share(people, epsilon))
+        if (bits := built.stated_bits[1]) is not None and not outlook.candidates:
+            long_share = _finite(outlook.smallest_share(people, epsilon, bits))
+        if outlook.slots > 1:
+            one_value_share = _finite(replace(outlook, slots=1).smallest_share(people, epsilon))
+        outside = seen_from_outside(built.survey, people)
+    if share is None and people is not None and epsilon is not None:
+        instead = ways_to_see(outlook, people, epsilon, 0.5)
+    elif epsilon is None and people is not None and share is not None:
+        needed = outlook.people_needed(EPSILONS[-1], share)
+        if math.isfinite(needed):
+            instead = f"At ε = {EPSILONS[-1]:g} it takes about {round_up(needed):,} people."
+    return Plan(
+        domain=outlook.domain,
+        people=people,
+        epsilon=epsilon,
+        share=share,
+        solved=solved,
+        candidates=outlook.candidates,
+        wanted=outlook.wanted,
+        chance=chance,
+        level=outlook.level,
+        mechanism=built.survey.mechanism,
+        rows=rows,
+        limits=limits,
+        named_share=named_share,
+        long_share=long_share,
+        values_per_person=outlook.slots,
+        one_value_share=one_value_share,
+        instead=instead,
+        report_bytes=built.report_bytes,
+        tally_bytes=built.tally_bytes,
+        decode_seconds=built.decode_seconds,
+        beliefs=() if epsilon is None else beliefs(epsilon),
+        years=() if epsilon is None else years(epsilon),
+        outside=outside,
+        outlook=outlook,
+    )
+
+
+def _share_rows(
+    outlook: Outlook, people: int, epsilon: float, share: float | None, limits: tuple[Limit, ...]
+) -> tuple[ShareRow, ...]:
+    """Rows for round shares around the smallest one that is seen, and one for the share of the plan."""
+    here = next((limit for limit in limits if limit.epsilon == epsilon), None)
+    least = None if here is None else here.candidate_share if outlook.candidates else here.share
+    near = [each for each in LADDER if least is not None and max(least / 5, 1 / people) <= each <= 2.2 * least]
+    shares = sorted({*near, *(() if share is None else (share,))})
+    return tuple(
+        ShareRow(each, held, outlook.chance(people, epsilon, each), outlook.stderr(people, epsilon, each))
+        for each, held in ((each, each * people) for each in shares)
+    )
+
+
+def _limits(outlook: Outlook, people: int, epsilon: float | None) -> tuple[Limit, ...]:
+    """The smallest share for the ε of the plan and for others, where the mechanism takes them."""
+    found = []
+    searched = replace(outlook, candidates=0)
+    for each in sorted({*EPSILONS, *(() if epsilon is None else (epsilon,))}):
+        try:
+            usual = _finite(searched.smallest_share(people, each))
+            named = _finite(outlook.smallest_share(people, each)) if outlook.candidates else None
+        except ParameterError:  # an ε that a mechanism which was named does not take
+            continue
+        found.append(Limit(each, usual, named))
+    return tuple(found)
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None

@@ -1,0 +1,178 @@
+"""An answer as text: lines for people, JSON and CSV for machines."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any, Final
+
+from hubbub.analysis.wording import finite, interval, number, percent, plural, sure, visible
+from hubbub.model.estimates import Hitter, Intake
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hubbub.analysis.results import Answer
+
+MOST_ROWS: Final = 50
+"""Rows of a table for people; machines get all of them."""
+
+COLUMNS: Final = tuple(field.name for field in fields(Hitter))
+
+_LONGEST: Final = 40  # characters of a value
+_COMPARED: Final = 3  # values at the top of a list about which a sentence says whom they are ahead of
+_FORMULA: Final = frozenset("=+-@\uff0b\uff0d\uff1d\uff20")  # with the wide forms that some spreadsheets take for them
+
+
+def as_text(answer: Answer) -> str:
+    """Lines for a terminal: how many reports, the first rows, and what could have been seen."""
+    lines = [plural(answer.reports, "report"), *_aligned(answer.hitters[:MOST_ROWS])]
+    if len(answer.hitters) > MOST_ROWS:
+        lines.append(f"… and {plural(len(answer.hitters) - MOST_ROWS, 'more row')}")
+    return "\n".join([*lines, *sentences(answer)])
+
+
+def sentences(answer: Answer) -> list[str]:
+    """What must be said below a table: what could have been seen, what is counted, and what was done to the counts."""
+    nothing = "" if _stands(answer) else "Nothing stands out. "
+    said = about_list(answer) if answer.whole_list else [f"{nothing}{about_limits(answer)}"]
+    if answer.values_per_person > 1:
+        said.append(about_slots(answer.values_per_person))
+    if answer.post_processing != "none":
+        said.append(about_post_processing(answer.post_processing))
+    if answer.intake is not None:
+        said += about_intake(answer.intake)
+    return said
+
+
+def about_list(answer: Answer) -> list[str]:
+    """What the table of a whole list says: how many values surely have holders, and which are ahead of which."""
+    rows = answer.hitters
+    standing = sum(row.stands_out for row in rows)
+    said = f"{standing} of {plural(len(rows), 'value')} surely held by somebody; all intervals hold together."
+    ahead = [_about_rank(rows, place) for place in range(min(_COMPARED, len(rows))) if rows[place].ahead_of]
+    return [said, *(ahead or ["No value is surely ahead of another."])]
+
+
+def _about_rank(rows: Sequence[Hitter], place: int) -> str:
+    """Whom the value at this place of a list is surely ahead of, in a sentence."""
+    value, behind, below = short(rows[place].value), rows[place].ahead_of or 0, len(rows) - 1 - place
+    if behind < below:
+        return f"{value} is surely ahead of {behind} of the {len(rows) - 1} others."
+    return f"{value} is surely ahead of {short(rows[-1].value) if below == 1 else 'all below it'}."
+
+
+def about_intake(intake: Intake) -> list[str]:
+    """How many of the values that were given are not in the counts as they are."""
+    kinds = (
+        (intake.missing, "missing or without a person"),
+        (intake.cut, "too long, and cut"),
+        (intake.other, "not in the domain, and counted as something else"),
+    )
+    said = [f"{number(many)} {'was' if many == 1 else 'were'} {what}" for many, what in kinds if many]
+    return [f"Of the values given, {'; '.join(said)}."] if said else []
+
+
+def about_limits(answer: Answer, example: str = "") -> str:
+    """What could have been seen, in a sentence or two; for texts, also of long ones, with an example if given."""
+    usual, named = finite(answer.detection_limit), finite(answer.candidate_limit)
+    if usual is None:
+        said = "Too few people: nothing could have been found by a search."
+        if _stands(answer):  # a value was found all the same, or named
+            said = "Too few people: a search finds only a value that nearly everybody holds."
+        if named is not None:
+            return f"{said} Values that were named are seen from about {number(named)} people on."
+        return f"{said} More people, a larger epsilon or candidates named in advance would help."
+    said = f"Values held by fewer than about {number(usual)} people may go unseen"
+    if named is not None:
+        said += f", named ones by fewer than about {number(named)}"
+    if answer.long_limit is None:
+        return f"{said}."
+    long = finite(answer.long_limit)
+    among = "cannot be found among so few people" if long is None else f"by fewer than about {number(long)}"
+    such = f", such as {example}, " if example else " "
+    return f"{said}; long ones{such}{among}."
+
+
+def _stands(answer: Answer) -> bool:
+    """Whether anything stands out."""
+    return any(hitter.stands_out for hitter in answer.hitters)
+
+
+def about_slots(slots: int) -> str:
+    """What a count is, where people have several values."""
+    return f"Everybody reported one of {slots} slots: a count is of the people who have the value among theirs."
+
+
+def about_post_processing(method: str) -> str:
+    """That counts are not as they were estimated."""
+    return f"Counts are after {method}: plausible, and no longer unbiased."
+
+
+def _aligned(hitters: tuple[Hitter, ...]) -> list[str]:
+    """Rows below their headings."""
+    if not hitters:
+        return []
+    rows = [["value", "people", "share", "between", "sure", "fakes"]]
+    for hitter in hitters:
+        count, share, fakes = number(hitter.count), percent(hitter.share), f"{hitter.fake_reports:,}"
+        rows.append([short(hitter.value), count, share, interval(hitter), sure(hitter), fakes])
+    sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join([row[0].ljust(sizes[0]), *(cell.rjust(size) for cell, size in zip(row[1:], sizes[1:], strict=True))])
+        for row in rows
+    ]
+
+
+def short(value: object) -> str:
+    """A value on one line, harmless to a terminal, cut after 40 characters."""
+    text = visible(str(value))
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def as_document(answer: Answer) -> dict[str, Any]:
+    """The answer as plain data for JSON; an infinite limit is None. docs/commands.md describes the fields."""
+    return {
+        "reports": answer.reports,
+        "detection_limit": finite(answer.detection_limit),
+        "long_limit": finite(answer.long_limit),
+        "candidate_limit": finite(answer.candidate_limit),
+        "whole_list": answer.whole_list,
+        "values_per_person": answer.values_per_person,
+        "post_processing": answer.post_processing,
+        **(asdict(answer.intake) if answer.intake else {}),
+        "hitters": [asdict(hitter) for hitter in answer.hitters],
+    }
+
+
+def as_json(answer: Answer) -> str:
+    """One JSON object."""
+    return json.dumps(as_document(answer), ensure_ascii=False, allow_nan=False)
+
+
+def as_csv(answer: Answer) -> str:
+    """A row for each value, below the names of the columns; lines end with CR LF, as RFC 4180 has it."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(COLUMNS)
+    for hitter in answer.hitters:
+        row = asdict(hitter)
+        writer.writerow([harmless(row["value"]), *(row[name] for name in COLUMNS[1:])])
+    return text.getvalue()
+
+
+def harmless(value: int | str) -> int | str:
+    """A value that no spreadsheet takes for a formula: one that begins like a formula gets a ' before it.
+
+    What begins with white space is looked at behind it, and gets one, too, if a formula may follow. Somebody who has
+    the value among theirs may have made it up to run something where the answer is opened.
+
+    >>> harmless("=HYPERLINK(1)"), harmless("tea"), harmless(-1)
+    ("'=HYPERLINK(1)", 'tea', -1)
+    """
+    if not isinstance(value, str):
+        return value
+    begins = value.lstrip()[:1]
+    return f"'{value}" if begins in _FORMULA or value[:1] in ("\t", "\r", "\n") else value

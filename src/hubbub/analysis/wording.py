@@ -1,0 +1,72 @@
+"""How numbers and values are written for people, in the same way everywhere."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hubbub.model.estimates import Hitter
+
+_LEAST = 1e-6  # what is smaller is 0, but for how computers count
+
+
+def visible(text: str) -> str:
+    r"""Text with everything that could move a cursor, colour a terminal or turn the direction of writing spelled out.
+
+    >>> print(visible("tab\t, bell\x07, right to left\u202e"))
+    tab\t, bell\x07, right to left\u202e
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """A count with its noun, whose plural may need to be said.
+
+    >>> plural(1, "survey"), plural(2_000, "person", "people"), plural(0, "row")
+    ('1 survey', '2,000 people', '0 rows')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def number(value: float) -> str:
+    """A count for people: thousands separated, no more digits than mean something.
+
+    >>> number(1234.5), number(2.345), number(-4e-18)
+    ('1,234', '2.35', '0')
+    """
+    if abs(value) >= 10:
+        return f"{value:,.0f}"
+    return f"{value:,.3g}" if abs(value) >= _LEAST else "0"
+
+
+def percent(share: float) -> str:
+    """A share for people, in per cent.
+
+    >>> percent(0.5), percent(-4e-18)
+    ('50.00%', '0.00%')
+    """
+    text = f"{share:.2%}"
+    return "0.00%" if text == "-0.00%" else text
+
+
+def interval(hitter: Hitter) -> str:
+    """The interval of a row. An unbiased count may lie beyond its ends, 0 or everybody: what is shown holds the count.
+
+    >>> from hubbub import Hitter
+    >>> interval(Hitter("tea", count=-3, share=-0.03, stderr=9, low=0, high=20, confidence=0))
+    '-3 – 20'
+    """
+    return f"{number(min(hitter.low, hitter.count))} – {number(max(hitter.high, hitter.count))}"
+
+
+def sure(hitter: Hitter) -> str:
+    """How sure it is that anybody holds the value, never rounded up to 100 %; a dash where it does not stand out."""
+    if not hitter.stands_out:
+        return "–"
+    return ">99.99%" if hitter.confidence > 0.9999 else f"{hitter.confidence:.2%}"
+
+
+def finite(limit: float | None) -> float | None:
+    """A limit as JSON has it, which knows no infinity: null where nothing could be seen, or where there is none."""
+    return limit if limit is not None and math.isfinite(limit) else None

@@ -1,0 +1,317 @@
+"""Mechanisms and ε side by side on the same people: what is found, how far counts are off, what it costs."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hubbub.errors import ParameterError
+from hubbub.mechanisms.registry import REGISTRY, create_survey, mechanism_for
+from hubbub.mechanisms.survey_mechanism import SurveyMechanism, make_reports
+from hubbub.model.domain import Domain
+from hubbub.model.estimates import Query
+from hubbub.model.mechanism import Histogram, Items, add_up
+from hubbub.model.survey import SEED_BYTES
+from hubbub.numeric.randomness import SeededRandomWords
+from hubbub.simulation.peers import PEER, ask, job_for, python_of
+from hubbub.simulation.rehearsal import check_draws
+
+_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One mechanism at one ε, as a mean over the runs.
+
+    Attributes
+    ----------
+    mechanism : str
+        Its name; with its default options. Of another library, its name and that of its method.
+    epsilon, delta : float
+        What was promised to each person.
+    recall, precision, f1 : float
+        Of the k values that most people hold, the share that was found; of what was found, the share that is among
+        those, 1 where nothing was; and their harmonic mean, 2·hits/(found + k).
+    count_error : float or None
+        The mean error of the counts that were found, in people; None where nothing was.
+    detection_limit : float or None
+        The people that a value needs to be found with a chance of about 95 %; None where nobody is enough, or where
+        none is stated.
+    report_bytes, tally_bytes : int
+        Of one report on the wire, and of the sums in memory.
+    encode_ns, tally_ns : float
+        CPU time for each person and for each report.
+    decode_seconds : float
+        CPU time of one search.
+    """
+
+    mechanism: str
+    epsilon: float
+    delta: float
+    recall: float
+    precision: float
+    f1: float
+    count_error: float | None
+    detection_limit: float | None
+    report_bytes: int
+    tally_bytes: int
+    encode_ns: float
+    tally_ns: float
+    decode_seconds: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All mechanisms at all ε on the same people.
+
+    Attributes
+    ----------
+    people, distinct : int
+        How many there are, and how many different values they hold.
+    k : int
+        As many of the values that most people hold are to be found.
+    runs : int
+        Repetitions of each, with other noise and another public seed.
+    seed : int
+        From which all of them follow.
+    rows : tuple of Compared
+        By mechanism, then by ε.
+    left_out : dict
+        Mechanisms that cannot be run on these values, with the ε where others can be, and why.
+    """
+
+    people: int
+    distinct: int
+    k: int
+    runs: int
+    seed: int
+    rows: tuple[Compared, ...]
+    left_out: dict[str, str]
+
+    @property
+    def recommended(self) -> str | None:
+        """The mechanism with the best mean F1 over all ε; of those within 0.01 of it, the one with the least errors."""
+        names = [name for name in dict.fromkeys(row.mechanism for row in self.rows) if not name.startswith(PEER)]
+        if not names:
+            return None
+        best = max(self._mean(name, "f1") for name in names)
+        near = [name for name in names if self._mean(name, "f1") >= best - 0.01]
+        return min(near, key=lambda name: self._mean(name, "count_error"))
+
+    @property
+    def reason(self) -> str:
+        """Why that one, in a sentence."""
+        if (name := self.recommended) is None:
+            return "No mechanism can be run on these values."
+        others = [row.mechanism for row in self.rows if row.mechanism != name]
+        said = f"Recommended: {name}. Its F1 is {self._mean(name, 'f1'):.2f} on average over ε"
+        if others:
+            second = max(dict.fromkeys(others), key=lambda other: self._mean(other, "f1"))
+            said += f", that of {second} {self._mean(second, 'f1'):.2f}"
+            if self._mean(second, "f1") >= self._mean(name, "f1") - 0.01:
+                said += "; of those that are as good its counts have the smallest errors"
+        return f"{said}."
+
+    def _mean(self, name: str, field: str) -> float:
+        """The mean of a field over all ε; infinite where one is missing."""
+        values = [getattr(row, field) for row in self.rows if row.mechanism == name]
+        return math.inf if None in values else float(np.mean(values))
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that `hubbub compare --json` prints."""
+        return {
+            "people": self.people,
+            "distinct": self.distinct,
+            "k": self.k,
+            "runs": self.runs,
+            "seed": self.seed,
+            "rows": [asdict(row) for row in self.rows],
+            "left_out": [{"case": case, "reason": why} for case, why in self.left_out.items()],
+            "recommended": self.recommended,
+            "reason": self.reason,
+        }
+
+
+def compare(
+    domain: Domain,
+    crowd: Histogram,
+    mechanisms: Sequence[str] | None = None,
+    epsilons: Sequence[float] = (0.5, 1.0, 2.0, 4.0),
+    k: int = 10,
+    runs: int = 1,
+    seed: int = 0,
+    progress: Callable[[], None] = lambda: None,
+    peers: str | None = None,
+) -> Comparison:
+    """Run mechanisms at several ε on the same people, person by person, and measure what each finds and costs.
+
+    Parameters
+    ----------
+    domain : Domain
+        The values that can be held.
+    crowd : Histogram
+        Who holds what, all listed.
+    mechanisms : names, optional
+        Without it, all that are registered. What cannot be run is left out, with the reason.
+    epsilons : numbers
+        Each is run with every mechanism.
+    k : int
+        As many of the values that most people hold are to be found.
+    runs, seed : int
+        Repetitions, all from one seed.
+    progress : function
+        Called after every run.
+    peers : str, optional
+        The folder of a virtual environment with pure-ldp, which is then run on the same people.
+    """
+    python = None if peers is None else python_of(peers)
+    if not epsilons or k < 1 or runs < 1:
+        raise ParameterError(f"a comparison must have an epsilon, k and runs of at least 1, got k={k}, runs={runs}")
+    order = np.argsort(-crowd.counts, kind="stable")
+    crowd = Histogram(crowd.items[order], crowd.counts[order])
+    k = min(k, len(order))
+    rows: list[Compared] = []
+    left_out: dict[str, str] = {}
+    warm: set[str] = set()
+    for name in REGISTRY if mechanisms is None else mechanisms:
+        why: dict[float, str] = {}
+        for epsilon in epsilons:
+            try:
+                measured = []
+                for run in range(runs):
+                    rng = np.random.default_rng([seed, run])
+                    survey = create_survey(
+                        "compare", domain, epsilon, None, name, {}, crowd.people, public_seed=rng.bytes(SEED_BYTES)
+                    )
+                    built = mechanism_for(survey)
+                    check_draws(built, crowd.people)
+                    if name not in warm:  # what is compiled or loaded is not part of the time
+                        warm.add(name)
+                        _measure(built, Histogram(crowd.items[:1], np.array([64])), 1, seed)
+                    measured.append(_measure(built, crowd, k, int(rng.integers(2**63))))
+                    progress()
+                rows.append(_averaged(measured))
+            except ParameterError as error:
+                if name not in REGISTRY:
+                    raise
+                why[epsilon] = str(error)
+        left_out |= _left_out(name, why, len(epsilons))
+    if python is not None:
+        try:
+            rows += _peer_rows(python, domain, crowd, epsilons, k, runs, seed)
+        except ParameterError as error:
+            left_out[PEER] = str(error)
+    return Comparison(crowd.people, len(order), k, runs, seed, tuple(rows), left_out)
+
+
+def _left_out(name: str, why: dict[float, str], epsilons: int) -> dict[str, str]:
+    """A mechanism that cannot be run: once, if it cannot at any ε and for one reason."""
+    if len(why) == epsilons and len(set(why.values())) == 1:
+        return {name: next(iter(why.values()))}
+    return {f"{name}, ε = {epsilon:g}": reason for epsilon, reason in why.items()}
+
+
+def _measure(mechanism: SurveyMechanism, crowd: Histogram, k: int, seed: int) -> Compared:
+    """One survey of everybody."""
+    started = time.process_time()
+    made = list(make_reports(mechanism, _everybody(crowd), SeededRandomWords(seed)))
+    encoded = time.process_time()
+    tally = add_up(mechanism, mechanism.survey_id, made)
+    added = time.process_time()
+    found = mechanism.discover(tally, Query(top=k))
+    decoded = time.process_time()
+    truth = {item.tobytes(): int(count) for item, count in zip(crowd.items, crowd.counts, strict=True)}
+    least = int(crowd.counts[k - 1])
+    held = np.array([truth.get(item.tobytes(), 0) for item in found.items], np.int64)
+    limit = found.detection_limit
+    return Compared(
+        mechanism=mechanism.survey.mechanism,
+        epsilon=float(mechanism.survey.epsilon),
+        delta=float(mechanism.survey.delta),
+        **_scores(held, least, k),
+        count_error=float(np.abs(found.counts - held).mean()) if len(held) else None,
+        detection_limit=limit if math.isfinite(limit) and limit <= crowd.people else None,
+        report_bytes=mechanism.report_bytes,
+        tally_bytes=mechanism.tally_bytes,
+        encode_ns=1e9 * (encoded - started) / crowd.people,
+        tally_ns=1e9 * (added - encoded) / crowd.people,
+        decode_seconds=decoded - added,
+    )
+
+
+def _peer_rows(
+    python: Path, domain: Domain, crowd: Histogram, epsilons: Sequence[float], k: int, runs: int, seed: int
+) -> list[Compared]:
+    """pure-ldp at every ε."""
+    seeds = [int(np.random.default_rng([seed, run]).integers(2**31)) for run in range(runs)]
+    jobs = [job_for(domain, crowd, epsilon, k, each) for epsilon in epsilons for each in seeds]
+    answers = iter(ask(python, jobs))
+    held = {int(item[0]): int(count) for item, count in zip(crowd.items, crowd.counts, strict=True)}
+    return [_averaged([_peer_row(next(answers), epsilon, held, k) for _ in seeds]) for epsilon in epsilons]
+
+
+def _peer_row(answer: dict[str, Any], epsilon: float, truth: dict[int, int], k: int) -> Compared:
+    held = np.array([truth.get(value, 0) for value in answer["found"]], np.int64)
+    least = sorted(truth.values(), reverse=True)[k - 1]
+    return Compared(
+        mechanism=f"{PEER} {answer['method']}",
+        epsilon=epsilon,
+        delta=0.0,
+        **_scores(held, least, k),
+        count_error=float(np.abs(np.array(answer["counts"]) - held).mean()) if len(held) else None,
+        detection_limit=None,
+        report_bytes=answer["report_bytes"],
+        tally_bytes=answer["tally_bytes"],
+        encode_ns=1e3 * answer["encode_us_per_person"],
+        tally_ns=1e3 * answer["tally_us_per_report"],
+        decode_seconds=answer["decode_s"],
+    )
+
+
+def _scores(held: NDArray[np.int64], least: int, k: int) -> dict[str, float]:
+    """Recall, precision and F1 of values that so many hold, if the k most common are held by at least `least`."""
+    hits = int(np.count_nonzero(held >= least))
+    return {
+        "recall": min(hits, k) / k,
+        "precision": hits / len(held) if len(held) else 1.0,
+        "f1": 2 * hits / (len(held) + k),
+    }
+
+
+def _everybody(crowd: Histogram) -> Iterator[Items]:
+    """The items of all people, in parts."""
+    ends: NDArray[np.int64] = np.cumsum(crowd.counts)
+    for start in range(0, crowd.people, _AT_ONCE):
+        people = np.arange(start, min(start + _AT_ONCE, crowd.people))
+        yield crowd.items[np.searchsorted(ends, people, side="right")]
+
+
+def _averaged(measured: Sequence[Compared]) -> Compared:
+    """The mean over runs; of what some runs lack, over the others."""
+    fields = {name: _mean(getattr(each, name) for each in measured) for name in _AVERAGED}
+    first = measured[0]
+    return Compared(
+        first.mechanism,
+        first.epsilon,
+        first.delta,
+        report_bytes=first.report_bytes,
+        tally_bytes=first.tally_bytes,
+        **fields,  # type: ignore[arg-type]  # which of them may be None is known
+    )
+
+
+_AVERAGED = (
+    *("recall", "precision", "f1", "count_error", "detection_limit", "encode_ns", "tally_ns", "decode_seconds"),
+)
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None

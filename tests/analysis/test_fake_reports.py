@@ -1,0 +1,153 @@
+"""The number of crafted reports that would be enough: crafted reports really are, and fewer are not."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from hubbub import (
+    Categories,
+    Domain,
+    Hostnames,
+    Integers,
+    SeededRandomWords,
+    Tally,
+    create_survey,
+    find_hitters,
+    mechanism_for,
+)
+from hubbub.mechanisms.survey_mechanism import SurveyMechanism
+from hubbub.mechanisms.tree.fit import fit_buckets, influences, refit
+from hubbub.simulation.rehearsal import rehearse
+from hubbub.testing import public_seed
+
+pytestmark = pytest.mark.slow
+
+TARGET = 77
+
+
+def make(name: str, domain: Domain, people: int, epsilon: float = 1) -> SurveyMechanism:
+    """The mechanism of a survey."""
+    survey = create_survey("fakes", domain, epsilon, None, name, {}, people, public_seed=public_seed(5))
+    return mechanism_for(survey)
+
+
+def crafted(mechanism: SurveyMechanism, item: np.ndarray, many: int, seed: int) -> np.ndarray:
+    """Reports that an honest device could send, each with the largest effect on one value.
+
+    Ids are drawn at random, as honest ones are. Of each, some reports are made of this value and of others, and the one
+    that lifts the value's count most is taken: what a forger with the public code can do.
+    """
+    random_words = SeededRandomWords(seed)
+    best = mechanism.randomize(
+        np.repeat(item[np.newaxis], many, axis=0), random_words.draw(many, mechanism.random_words_per_report)
+    )
+    symbol = best.dtype.names[-1]
+    for place in range(many):
+        one = best[place : place + 1]
+        lifts = []
+        for value in range(256):
+            one[symbol] = value
+            if mechanism.validate(one).all():
+                lifts.append((lift_of(mechanism, one, item), value))
+        one[symbol] = max(lifts)[1]
+    return best
+
+
+def lift_of(mechanism: SurveyMechanism, report: np.ndarray, item: np.ndarray) -> float:
+    """What one report adds to a count, alone."""
+    cells = np.zeros(mechanism.cells_shape, np.int64)
+    mechanism.accumulate(cells, report)
+    return float(mechanism.estimate(Tally(mechanism.survey_id, 1, cells), item[np.newaxis]).counts[0])
+
+
+def with_reports(mechanism: SurveyMechanism, tally: Tally, reports: np.ndarray) -> Tally:
+    """The tally after some more reports."""
+    cells = tally.cells.copy()
+    mechanism.accumulate(cells, reports)
+    return Tally(tally.survey_id, tally.count + len(reports), cells)
+
+
+@pytest.mark.parametrize(
+    ("name", "domain"),
+    [
+        ("subset", Categories([str(number) for number in range(100)])),
+        ("tree", Integers(8)),
+        ("tree", Integers(64)),
+        ("jl", Integers(8)),
+        ("bucket", Integers(32)),
+    ],
+)
+def test_so_many_crafted_reports_put_a_value_where_it_is(name: str, domain: Domain) -> None:
+    """A value that nobody holds, lifted by as many crafted reports as a row says, gets the count of that row."""
+    people, holders = 8_000, 3_000
+    mechanism = make(name, domain, people)
+    alone = domain.encode([number % 60 for number in range(people)])
+    target = domain.encode([TARGET])
+    honest = np.concatenate([alone[: people - holders], np.repeat(target, holders, axis=0)])
+    survey = mechanism.survey
+    tally = rehearse(mechanism, survey.survey_id, [honest], SeededRandomWords(1))
+    rows = {str(hitter.value): hitter for hitter in find_hitters(survey, tally, decoder=mechanism).hitters}
+    row = rows[str(TARGET)]
+    assert 0 < row.fake_reports < row.count  # one crafted report is worth more than one person
+    nobody = rehearse(mechanism, survey.survey_id, [alone], SeededRandomWords(2))
+    before = float(mechanism.estimate(nobody, target).counts[0])
+    forged = with_reports(mechanism, nobody, crafted(mechanism, target[0], row.fake_reports, 3))
+    rows = {str(hitter.value): hitter for hitter in find_hitters(survey, forged, decoder=mechanism).hitters}
+    # The count is there but for what noise had made of nobody; of fitted counts, within their error.
+    slack = 0.02 * row.count + (0 if name in ("subset", "jl") else 2 * row.stderr)
+    assert rows[str(TARGET)].count - max(before, -row.stderr * 3) >= row.count - slack
+    assert row.fake_reports == math.ceil(row.count / mechanism.influence[0] - 1e-9)
+
+
+def test_no_report_lifts_a_fitted_count_by_more() -> None:
+    """Values that share buckets, and rows that are left out: whatever a report says, no count rises by more.
+
+    The bound is attained where a report can have the symbols of all the right buckets at once.
+    """
+    people = 4_000
+    domain = Hostnames()
+    tree = make("tree", domain, people, 2)
+    names = ["news.example", "news.example.org", "newt.example", "mail.example", "video.example"]
+    items = np.repeat(domain.encode(names), people // len(names), axis=0)
+    row_counts = tree.row_counts(rehearse(tree, tree.survey_id, [items], SeededRandomWords(1)))
+    rng = np.random.default_rng(1)
+    for forced in (False, True):
+        buckets = refit(tree, row_counts, tree.paths(domain.encode(names))).buckets.copy()
+        if forced:  # as if their paths met in many rows
+            buckets[1, ::2] = buckets[0, ::2]
+            buckets[2, 1::3] = buckets[0, 1::3]
+        fit = fit_buckets(tree, row_counts, buckets)
+        most, least = tree.influence
+        bound = influences(fit, most, least)
+        assert (bound >= most * (1 - 1e-9)).all()
+        if not forced and fit.trusted.all():
+            assert bound == pytest.approx(most * fit.inflation, rel=0.2)
+        largest = np.full(len(names), -np.inf)
+        total, normal = row_counts.people.sum(), np.zeros((len(names), len(names)))
+        for i in range(len(names)):
+            for j in range(len(names)):
+                shared = (buckets[i] == buckets[j]) & fit.trusted[i]
+                normal[i, j] = row_counts.people[shared].sum()
+        inverse = np.linalg.inv(normal + 1e-9 * total * np.eye(len(names)))
+        for row in range(buckets.shape[1]):
+            for _ in range(200):
+                matched = {bucket: rng.random() < 0.5 for bucket in buckets[:, row]}
+                added = np.array([most if matched[bucket] else least for bucket in buckets[:, row]])
+                moved = total * inverse @ (added * fit.trusted[:, row])
+                largest = np.maximum(largest, moved)
+                assert (moved <= bound * (1 + 1e-6)).all()
+        assert largest == pytest.approx(bound, rel=1e-6)
+
+
+def test_a_count_that_is_not_above_zero_needs_no_fakes() -> None:
+    """A row that is shown because it was asked for by name says 0."""
+    domain = Categories(["a", "b", "c", "d"])
+    mechanism = make("subset", domain, 50, 0.1)
+    tally = rehearse(mechanism, mechanism.survey_id, [domain.encode(["a"] * 50)], SeededRandomWords(4))
+    rows = find_hitters(mechanism.survey, tally, decoder=mechanism).hitters
+    assert any(row.count < 0 for row in rows)
+    for row in rows:
+        assert (row.fake_reports == 0) == (row.count <= 0)

@@ -1,0 +1,131 @@
+"""Mechanisms side by side: figures that can be counted by hand, what is left out, and what is recommended."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hubbub import Histogram, Integers, ParameterError
+from hubbub.simulation.comparison import Compared, Comparison, compare
+
+
+def crowd(*counts: int) -> Histogram:
+    """Values 0, 1, 2, … held by so many."""
+    return Histogram(np.arange(len(counts), dtype=np.uint64)[:, np.newaxis], np.array(counts, np.int64))
+
+
+def row(mechanism: str, f1: float, count_error: float | None) -> Compared:
+    """A row of which only some fields matter."""
+    return Compared(mechanism, 1.0, 0.0, f1, f1, f1, count_error, None, 17, 8, 1.0, 1.0, 0.1)
+
+
+def comparison(*rows: Compared) -> Comparison:
+    """Of these rows."""
+    return Comparison(100, 5, 2, 1, 0, rows, {})
+
+
+def test_large_values_are_found() -> None:
+    """Where two of a few values are held by nearly everybody, both mechanisms find exactly those, to within noise."""
+    found = compare(Integers(4), crowd(20_000, 15_000, 5, 5), ["subset", "jl"], [2.0], k=2, runs=2, seed=1)
+    assert [each.mechanism for each in found.rows] == ["subset", "jl"]
+    for each in found.rows:
+        assert (each.recall, each.precision, each.f1) == (1.0, 1.0, 1.0)
+        assert 0 < each.count_error < 2_000
+        assert each.detection_limit < 5_000
+        assert each.report_bytes == 17
+    json.dumps(found.to_json(), allow_nan=False)
+
+
+def test_nothing_found_is_told() -> None:
+    """Among too few people nothing is found: no recall, no error to tell, no limit within reach."""
+    found = compare(Integers(4), crowd(6, 4), ["subset"], [0.1], k=2, seed=1).rows[0]
+    assert (found.recall, found.precision, found.f1) == (0.0, 1.0, 0.0)
+    assert (found.count_error, found.detection_limit) == (None, None)
+
+
+def test_repeatable() -> None:
+    """The same seed gives the same figures, but for times."""
+
+    def figures(seed: int) -> list[object]:
+        rows = compare(Integers(6), crowd(900, 500, 300, 100), ["subset"], [1.0], k=3, seed=seed).rows
+        return [(each.recall, each.count_error) for each in rows]
+
+    assert figures(1) == figures(1) != figures(2)
+
+
+def test_what_cannot_be_run_is_left_out_with_the_reason() -> None:
+    """A mechanism that the domain is too large for is named with its rule; a name that is none is refused."""
+    found = compare(Integers(13), crowd(500, 500), ["subset", "jl"], [1.0], k=1, seed=1)
+    assert [each.mechanism for each in found.rows] == ["jl"]
+    assert found.left_out == {
+        "subset": "subset must have a universe of at most 4096 values, got 8192",
+    }
+    with pytest.raises(ParameterError, match="mechanism must be one of"):
+        compare(Integers(4), crowd(500), ["none"], [1.0])
+    with pytest.raises(ParameterError, match="at least 1"):
+        compare(Integers(4), crowd(500), ["jl"], [1.0], k=0)
+
+
+def test_the_best_is_recommended() -> None:
+    """The best F1 wins; among equals the smaller error, and one without any error comes last."""
+    assert comparison(row("a", 0.5, 1.0), row("b", 0.7, 9.0)).recommended == "b"
+    assert comparison(row("a", 0.7, 3.0), row("b", 0.705, 9.0)).recommended == "a"
+    assert comparison(row("a", 0.0, None), row("b", 0.0, 9.0)).recommended == "b"
+    assert comparison().recommended is None
+    said = comparison(row("a", 0.7, 3.0), row("b", 0.705, 9.0)).reason
+    assert said.startswith("Recommended: a. Its F1 is 0.70 on average over ε, that of b 0.70")
+    assert "smallest errors" in said
+
+
+HONEST_PEER = """
+class UEClient:
+    def __init__(self, epsilon, d, use_oue, index_mapper):
+        assert use_oue
+    def privatise(self, data):
+        return data
+
+class UEServer:
+    def __init__(self, epsilon, d, use_oue, index_mapper):
+        self.counts = [0] * d
+    def aggregate(self, report):
+        self.counts[report] += 1
+    def estimate(self, value, suppress_warnings):
+        return float(self.counts[value])
+"""
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Path:
+    """A folder like a virtual environment, whose Python has a pure-ldp that adds no noise and can only count lists."""
+    oracles = tmp_path / "packages" / "pure_ldp" / "frequency_oracles"
+    oracles.mkdir(parents=True)
+    (oracles / "unary_encoding.py").write_text(HONEST_PEER)
+    program = tmp_path / "bin" / "python"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nPYTHONPATH="{tmp_path}/packages" exec "{sys.executable}" "$@"\n')
+    program.chmod(0o755)
+    return tmp_path
+
+
+def test_a_peer_sees_the_same_people(environment: Path) -> None:
+    """A peer without noise finds the most common values and their exact counts, at every ε, and is not recommended."""
+    found = compare(Integers(4), crowd(700, 500, 40), ["jl"], [1.0, 2.0], k=2, seed=1, peers=str(environment))
+    theirs = [each for each in found.rows if each.mechanism == "pure-ldp OUE"]
+    assert [each.epsilon for each in theirs] == [1.0, 2.0]
+    assert all((each.recall, each.precision, each.count_error) == (1.0, 1.0, 0.0) for each in theirs)
+    assert (found.recommended, found.left_out) == ("jl", {})
+    json.dumps(found.to_json(), allow_nan=False)
+
+
+def test_a_peer_that_cannot_be_run_is_left_out_with_the_reason(environment: Path) -> None:
+    """What it said last is the reason; a folder without a Python is refused before anything is run."""
+    searched = compare(Integers(20), crowd(700, 500), ["jl"], [1.0], k=1, seed=1, peers=str(environment))
+    assert "No module named 'pure_ldp.frequency_oracles.apple_cms'" in searched.left_out["pure-ldp"]
+    wide = compare(Integers(80), crowd(700, 500), ["glps"], [1.0], k=1, seed=1, peers=str(environment))
+    assert wide.left_out["pure-ldp"] == "pure-ldp must have values of at most 64 bits, got 80"
+    with pytest.raises(ParameterError, match="the folder of --peers must be a virtual environment with pure-ldp in it"):
+        compare(Integers(4), crowd(500), ["jl"], [1.0], peers="no-such-folder")
