@@ -40,6 +40,7 @@ def test_a_code_is_accepted_at_its_end(name: str, text: bytes) -> None:
     assert automaton.walk(bits << 7 | 1, length + 7) == DEAD
 
 
+@pytest.mark.slow
 @EACH_CODE
 @given(bits=st.text("01", max_size=400))
 def test_a_walk_equals_a_parse(name: str, bits: str) -> None:

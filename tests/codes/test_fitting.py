@@ -104,6 +104,7 @@ def test_very_small_samples(strings: list[bytes]) -> None:
     assert TextCode(code.to_json()) == code
 
 
+@pytest.mark.slow
 def test_a_fit_always_fits() -> None:
     """Where an alphabet is large, the classes are fewer, and the table still has its size."""
     every = {chr(code).encode(): 1.0 for code in range(0x20, 0x3000)}

@@ -65,7 +65,7 @@ def test_long_texts_fit(value: str) -> None:
     """64 characters of URLs, addresses and titles have a code that fits."""
     assert 40 <= len(value) <= 64
     domain = CodedText(load_code("text"), "text-1", WIDTHS["text-1"])
-    assert domain.decode(domain.encode([value])) == [domain._normal(value)]
+    assert domain.decode(domain.encode([value])) == [domain.normal_bytes(value).decode()]
 
 
 def test_long_words_and_hosts_fit() -> None:

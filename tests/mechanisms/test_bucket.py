@@ -50,12 +50,12 @@ def test_tight_scale() -> None:
 def test_every_trial_has_full_rank_and_no_empty_row(domain) -> None:
     """E17: each trial's system has exactly one solution where it has any; bits beyond the item are zero."""
     mechanism = bucket(domain)
-    assert mechanism.matrix.shape == (mechanism.rows, domain.item_words)
+    assert mechanism.matrix.shape == (mechanism.rows, domain.item_limbs)
     for trial in range(mechanism.trials):
         rows = mechanism.matrix[trial * mechanism.rows_per_trial : (trial + 1) * mechanism.rows_per_trial]
         assert gf2.rank(rows, domain.bits) == domain.bits
         assert rows.any(axis=1).all()
-    spare = 64 * domain.item_words - domain.bits
+    spare = 64 * domain.item_limbs - domain.bits
     if spare:
         assert int(mechanism.matrix[:, -1].max()) < 2 ** (64 - spare)
 
@@ -96,17 +96,17 @@ def test_the_vote_ignores_bottom_and_breaks_ties_by_the_estimate() -> None:
     rows = mechanism.rows_per_trial
     sums = np.concatenate(
         [
-            mechanism._signs(few[np.newaxis])[0, :rows] * 10.0,
-            mechanism._signs(many[np.newaxis])[0, rows : 2 * rows] * 90.0,
+            mechanism.signs(few[np.newaxis])[0, :rows] * 10.0,
+            mechanism.signs(many[np.newaxis])[0, rows : 2 * rows] * 90.0,
             np.where(np.arange(rows) % 2, 1.0, -1.0),  # no solution
         ]
     )
     assert gf2.solve(mechanism.matrix[2 * rows :], (sums[2 * rows :] < 0) ^ mechanism.shifts[2 * rows :], 16) is None
-    assert mechanism._decode_vote(sums).tolist() == [5]
+    assert mechanism.decode_vote(sums).tolist() == [5]
     sums[rows:] = np.tile(np.where(np.arange(rows) % 2, 1.0, -1.0), 2)
-    assert mechanism._decode_vote(sums).tolist() == [40000]
+    assert mechanism.decode_vote(sums).tolist() == [40000]
     sums[:rows] = sums[2 * rows :]
-    assert mechanism._decode_vote(sums) is None
+    assert mechanism.decode_vote(sums) is None
     tally = Tally(mechanism.survey_id, 0, np.zeros(mechanism.rows, np.int64))
     assert len(mechanism.discover(tally, Query(best_guess=True, top=1))) <= 1
 
@@ -115,7 +115,7 @@ def test_a_solution_outside_the_universe_is_bottom() -> None:
     """E19: with 5 values in 3 bits, a decoded 6 is nobody's value."""
     mechanism = bucket(Categories(list("abcd")), decoder="soft")
     outside = np.array([6], np.uint64)
-    assert mechanism._decode_soft(mechanism._signs(outside[np.newaxis])[0] * 1000.0) is None
+    assert mechanism.decode_soft(mechanism.signs(outside[np.newaxis])[0] * 1000.0) is None
 
 
 def test_several_values_by_peeling() -> None:
@@ -141,6 +141,7 @@ def test_hard_vote_at_the_theorem_s_people() -> None:
         assert np.array_equal(found.items, crowd.items)
 
 
+@pytest.mark.slow
 def test_zipf_defeats_the_paper_s_decoder_without_any_noise() -> None:
     """Oracle 14 (E15): Zipf 1.2 over 2^64: the vote fails in most runs without noise, soft decoding never."""
     runs, hard_found, soft_found = 20, 0, 0
@@ -160,6 +161,7 @@ def test_zipf_defeats_the_paper_s_decoder_without_any_noise() -> None:
     assert soft_found == runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decoder", ["soft", "hard"])
 @pytest.mark.parametrize("bits", [16, 32, 64])
 def test_the_detection_limit_is_about_right(bits: int, decoder: str) -> None:
@@ -184,6 +186,7 @@ def test_the_detection_limit_is_about_right(bits: int, decoder: str) -> None:
     assert rates[1] <= 0.7
 
 
+@pytest.mark.slow
 def test_small_universes_are_unbiased() -> None:
     """Without the row 0 two values agree a little less than half the time; counts are corrected for it."""
     errors, uncorrected = [], []

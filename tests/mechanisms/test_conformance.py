@@ -9,15 +9,15 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from hubbub import Histogram, ParameterError, SeededWords, mechanism_for, run_protocol
+from hubbub import Histogram, ParameterError, SeededRandomWords, mechanism_for, run_protocol
 from hubbub.mechanisms.registry import REGISTRY, create_survey
 from hubbub.model.domain import Categories, Integers
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
 from hubbub.testing import CHECKS, MakeSurvey, public_seed
 
-# Bias and standard errors are seen over many crowds; every other promise is checked in moments.
-LONG = {"check_unbiased_with_honest_stderr"}
+# These are seen over many crowds, or in a large one; every other promise is checked in moments.
+LONG = {"check_unbiased_with_honest_stderr", "check_sampler_has_the_law", "check_finds_planted"}
 MARKED = [
     pytest.param(check, id=check.__name__, marks=[pytest.mark.slow] if check.__name__ in LONG else [])
     for check in CHECKS
@@ -73,11 +73,11 @@ def test_conformance(name: str, options: dict[str, str], check) -> None:
 
 def forgeries(mechanism, items: np.ndarray) -> Iterator[np.ndarray]:
     """Valid reports, one at a time, of somebody who does not keep to the protocol but for the id."""
-    report = mechanism.randomize(items[:1], SeededWords(2).draw(1, mechanism.words_per_report))
+    report = mechanism.randomize(items[:1], SeededRandomWords(2).draw(1, mechanism.random_words_per_report))
     field = mechanism.report_dtype.names[1]
     contents: list = list(range(256))
-    if field == "answers":
-        patterns = mechanism.answers(items).astype(np.int64)
+    if field == "responses":
+        patterns = mechanism.responses(items).astype(np.int64)
         extremes = [np.sign(2 * pattern - (pattern.min() >= 0)) * mechanism.channel.largest for pattern in patterns]
         contents = [sign * extreme for extreme in extremes for sign in (1, -1)]
     for content in contents:
@@ -92,7 +92,9 @@ def test_one_report_moves_a_count_by_its_influence_at_most(name: str, options: d
     survey = maker(name, options)(public_seed(1))
     mechanism = mechanism_for(survey)
     items = survey.domain.encode([f"value {number}" for number in range(8)])
-    tally = run_protocol(mechanism, items, SeededWords(3).draw(8, mechanism.words_per_report), survey.survey_id)
+    tally = run_protocol(
+        mechanism, items, SeededRandomWords(3).draw(8, mechanism.random_words_per_report), survey.survey_id
+    )
     before = mechanism.estimate(tally, items).counts
     moved = []
     for report in forgeries(mechanism, items):
@@ -115,7 +117,7 @@ def test_the_facts_fit_together(name: str, options: dict[str, str]) -> None:
     assert mechanism.noise_stderr(4000) == pytest.approx(2 * mechanism.noise_stderr(1000))
     law = mechanism.count_law(1000)
     assert math.sqrt(law.variance(np.zeros(1))[0]) == pytest.approx(mechanism.noise_stderr(1000), rel=1e-3)
-    assert mechanism.noise_draws <= mechanism.words_per_report
+    assert mechanism.noise_draws <= mechanism.random_words_per_report
     tally = mechanism.sample_tally(crowd, np.random.default_rng(1))
     assert tally.count == 1000
     counts = mechanism.counts_of_all(tally)
@@ -135,7 +137,7 @@ def test_sums_of_another_kind_are_refused(name: str, options: dict[str, str]) ->
     survey = maker(name, options)(public_seed(1))
     mechanism = mechanism_for(survey)
     reports = mechanism.randomize(
-        survey.domain.encode(["value 1"] * 3), SeededWords(1).draw(3, mechanism.words_per_report)
+        survey.domain.encode(["value 1"] * 3), SeededRandomWords(1).draw(3, mechanism.random_words_per_report)
     )
     shape = mechanism.cells_shape
     for dtype in ("int32", "uint64", "float64"):

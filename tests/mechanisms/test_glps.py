@@ -60,7 +60,7 @@ def test_scales() -> None:
 def test_two_values_differ_by_two_in_every_slot(layout: str) -> None:
     """The sum of differences over a slot is at most 2, for all pairs of 64 values; the channel says so."""
     mechanism = glps(bits=6, calibration="tight", layout=layout)
-    answers = mechanism.answers(np.arange(64, dtype=np.uint64)[:, np.newaxis]).astype(int)
+    answers = mechanism.responses(np.arange(64, dtype=np.uint64)[:, np.newaxis]).astype(int)
     assert set(np.unique(answers)) == {-1, 0, 1}
     apart = np.abs(answers[:, np.newaxis] - answers[np.newaxis])
     by_slot = np.add.reduceat(apart, mechanism.operator.first_cells, axis=2)
@@ -85,6 +85,7 @@ def found_in(bits: int, people: int, share: float, runs: int = 16, **options) ->
 STAGED, LEAN = {"layout": "staged", "sparsity": 4}, {"layout": "lean", "sparsity": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bits", "share", "people", "options"),
     [
@@ -135,6 +136,7 @@ def assert_at_least(successes: int, runs: int, chance: float) -> None:
     assert p >= FALSE_ALARM, f"{successes} of {runs} runs is less than {chance:.0%}: p = {p:.3g}"
 
 
+@pytest.mark.slow
 def test_simulate_finds_a_fifth_of_24000_people() -> None:
     """Lean, one bit, 2^32 values: found in at least 90 % of 30 runs, by the command."""
     command = "simulate --mechanism glps -o calibration=onebit -o layout=lean --bits 32 --heavy 0.2 --people 24000"
@@ -145,6 +147,7 @@ def test_simulate_finds_a_fifth_of_24000_people() -> None:
     assert printed["mean_error"] < printed["bound"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bits", "options"),
     [
@@ -189,6 +192,7 @@ def test_several_values_at_once(decoder: str) -> None:
     assert len(mechanism.discover(tally, Query(top=2))) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calibration", ["onebit", "tight"])
 def test_counts_have_the_stated_error(calibration: str) -> None:
     """Normalised errors of present and absent values over 300 seeds; errors as if noise were all are refused."""

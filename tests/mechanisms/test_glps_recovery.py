@@ -28,6 +28,7 @@ def difference(items, values, found, found_values) -> float:
     return math.sqrt(sum(value * value for value in left.values()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decoder", ["faithful", "refit"])
 @pytest.mark.parametrize("sparsity", [1, 2, 4, 8])
 @pytest.mark.parametrize("bits", [20, 40, 64])
@@ -42,6 +43,7 @@ def test_exact_recovery_without_noise(bits: int, sparsity: int, decoder: str) ->
         assert difference(items, values, *found) < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decoder", ["faithful", "refit"])
 @pytest.mark.parametrize(("bits", "sparsity"), [(20, 1), (20, 8), (32, 4), (62, 1), (62, 4)])
 def test_constants_of_the_guarantee(bits: int, sparsity: int, decoder: str) -> None:

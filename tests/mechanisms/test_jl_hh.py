@@ -41,12 +41,12 @@ def test_hadamard_rows_are_characters_and_at_most_all_of_them() -> None:
     """With more rows than values every character appears once; with fewer they are drawn at random."""
     everything = jl(8, calibration="tight")
     assert everything.rows == 256
-    assert sorted(everything._characters.tolist()) == list(range(256))
+    assert sorted(everything.characters.tolist()) == list(range(256))
     some = jl(16, 100_000, calibration="tight")
     assert some.rows < 2**16
-    assert 0 <= some._characters.min() <= some._characters.max() < 2**16
+    assert 0 <= some.characters.min() <= some.characters.max() < 2**16
     items = np.array([[0b1011]], np.uint64)
-    assert some.sign_bits(items)[0].tolist() == [(int(r) & 0b1011).bit_count() % 2 for r in some._characters]
+    assert some.sign_bits(items)[0].tolist() == [(int(r) & 0b1011).bit_count() % 2 for r in some.characters]
 
 
 @pytest.mark.parametrize("options", [{"projection": "dense"}, {"projection": "hadamard", "calibration": "tight"}])

@@ -16,7 +16,7 @@ from hubbub import (
     ParameterError,
     PrivacyError,
     Query,
-    SeededWords,
+    SeededRandomWords,
     Words,
     create_survey,
     load_survey,
@@ -41,7 +41,7 @@ def discover(domain, crowd: Histogram, seed: int = 1, epsilon: float = EPSILON, 
     tree = mechanism_for(survey)
     alone = population.random_items(crowd.singletons, domain.bits, np.random.default_rng(seed))
     items = np.concatenate([np.repeat(crowd.items, crowd.counts, axis=0), alone])
-    tally = rehearse(tree, survey.survey_id, [items], SeededWords(seed))
+    tally = rehearse(tree, survey.survey_id, [items], SeededRandomWords(seed))
     return tree, tally, tree.discover(tally, Query(top=1000))
 
 
@@ -120,10 +120,11 @@ def test_another_crowd_than_expected(expected: int) -> None:
     survey = create_survey("t", Integers(64), EPSILON, expected_reports=expected, public_seed=public_seed(3))
     tree = mechanism_for(survey)
     items = np.repeat(numbers([1, 2, 3]), PEOPLE // 3, axis=0)
-    tally = rehearse(tree, survey.survey_id, [items], SeededWords(3))
+    tally = rehearse(tree, survey.survey_id, [items], SeededRandomWords(3))
     assert sorted(tree.discover(tally, Query()).items[:, 0].tolist()) == [1, 2, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 1, 2, 6])
 def test_any_epsilon(epsilon: float) -> None:
     """One mask to eight: a value of everyone's is found at every epsilon."""
@@ -161,14 +162,15 @@ def test_other_is_found_and_hides_nobody() -> None:
     """Values without a code are one giant in every row: it is reported as such, and words beside it are found."""
     domain = Words()
     long = domain.encode(["unpronounceable " * 9])
-    words = domain.encode(["privacy", "crowd"])
-    crowd = Histogram(np.concatenate([long, words]), np.array([PEOPLE - 2 * MANY, MANY, MANY]))
+    random_words = domain.encode(["privacy", "crowd"])
+    crowd = Histogram(np.concatenate([long, random_words]), np.array([PEOPLE - 2 * MANY, MANY, MANY]))
     _, _, found = discover(domain, crowd)
     counts = dict(zip(domain.decode(found.items), found.counts.tolist(), strict=True))
     assert set(counts) == {"(other)", "privacy", "crowd"}
     assert abs(counts["(other)"] - (PEOPLE - 2 * MANY)) < 6 * SD
 
 
+@pytest.mark.slow
 def test_candidates_beside_what_was_found() -> None:
     """With the large values taken away, a small one is estimated without their collisions."""
     crowd = Histogram(numbers([1, 2]), np.array([100_000, int(6 * SD)]), singletons=40_000)
@@ -187,8 +189,8 @@ def test_plans_are_whole(plan) -> None:
     """Rows descend to the last bit, chunks join them without a gap, coins rise to 2^24 with nobody left out."""
     assert plan.ends[-1] == 2**24
     assert all(a < b for a, b in zip((0, *plan.ends), plan.ends, strict=False))
-    levels = sorted(set(zip(plan.depths, plan.chunks, strict=True)))
-    assert all(below[0] - below[1] == above[0] for above, below in pairwise(levels))
+    row_counts = sorted(set(zip(plan.depths, plan.chunks, strict=True)))
+    assert all(below[0] - below[1] == above[0] for above, below in pairwise(row_counts))
 
 
 @pytest.mark.slow

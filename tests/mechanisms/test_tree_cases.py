@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from hubbub import Hostnames, Integers, Query, SeededWords, create_survey, find_hitters, mechanism_for
+from hubbub import Hostnames, Integers, Query, SeededRandomWords, create_survey, find_hitters, mechanism_for
 from hubbub.mechanisms.tree import Tree
 from hubbub.mechanisms.tree.fit import refit
 from hubbub.model.tally import Tally
@@ -31,7 +31,7 @@ def tally_of(tree: Tree, held: Mapping[str, int], people: int, seed: int) -> Tal
     """Everybody's reports; who holds nothing of these holds a host that nobody else does."""
     alone = DOMAIN.encode([f"x{number}.example" for number in range(people - sum(held.values()))])
     items = np.concatenate([np.repeat(DOMAIN.encode(list(held)), list(held.values()), axis=0), alone])
-    return rehearse(tree, tree.survey_id, [items], SeededWords(seed))
+    return rehearse(tree, tree.survey_id, [items], SeededRandomWords(seed))
 
 
 def found_in(tree: Tree, tally: Tally) -> dict[str, tuple[float, float]]:
@@ -41,7 +41,7 @@ def found_in(tree: Tree, tally: Tally) -> dict[str, tuple[float, float]]:
     return dict(zip(DOMAIN.decode(found.items), both, strict=True))
 
 
-@pytest.mark.parametrize("seed", range(1, 6))
+@pytest.mark.parametrize("seed", range(1, 4))
 @pytest.mark.parametrize(("name", "holders"), [("google.com", 600), ("news.example", 300)])
 def test_a_thousand_people_are_enough_for_a_giant(name: str, holders: int, seed: int) -> None:
     """Its collisions and its own noise make rows differ; it is found all the same, and nothing else is."""
@@ -52,7 +52,16 @@ def test_a_thousand_people_are_enough_for_a_giant(name: str, holders: int, seed:
     assert abs(count - holders) < 6 * stderr
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_hundred_people_are_enough_for_most_of_them() -> None:
+    """Where few speak of a row, thousands of paths have one rank, and must not push out the one that leads."""
+    hits = 0
+    for seed in range(1, 13):
+        tree = make(4, 100, seed)
+        hits += set(found_in(tree, tally_of(tree, {"hwall.gov": 75}, 100, seed))) == {"hwall.gov"}
+    assert hits >= 11
+
+
+@pytest.mark.parametrize("seed", [1, 2])
 def test_siblings_are_counted_apart(seed: int) -> None:
     """Hosts that differ in one letter: all are found, and no interval misses its count."""
     names = [f"siblin{letter}.com" for letter in "abcdefghijklmnopqrstuvwxyz"]
@@ -75,7 +84,7 @@ def sharing(tree: Tree, bits: int) -> list[str]:
     raise AssertionError("no two names share so many bits")
 
 
-@pytest.mark.parametrize("seed", range(1, 5))
+@pytest.mark.parametrize("seed", [1, 2])
 def test_siblings_that_share_a_root_are_both_found(seed: int) -> None:
     """Their fingerprints begin with the same eight bits, so that they share buckets, and one list, for a long way."""
     tree = make(4, 40_000, seed)
@@ -92,12 +101,12 @@ def test_siblings_that_share_a_root_are_both_found(seed: int) -> None:
 def forged_reports(tree: Tree, value: str, row: int, count: int, seed: int):
     """Reports without noise for a value, all of one row: ids are drawn until their coins choose it."""
     ends, share = np.array(tree.plan.ends), np.diff(tree.plan.ends, prepend=0)[row] / 2**24
-    words = SeededWords(seed).draw(int(2 * count / share) + 1000, 4)
-    coins = hash_uint64(tree.keys.coins, words[:, :2]) >> np.uint64(40)
-    words = words[np.searchsorted(ends, coins.astype(np.int64), side="right") == row][:count]
-    words[:, 2] = 0  # the truth is kept
-    assert len(words) == count
-    return tree.randomize(np.repeat(DOMAIN.encode([value]), count, axis=0), words)
+    random_words = SeededRandomWords(seed).draw(int(2 * count / share) + 1000, 4)
+    coins = hash_uint64(tree.keys.coins, random_words[:, :2]) >> np.uint64(40)
+    random_words = random_words[np.searchsorted(ends, coins.astype(np.int64), side="right") == row][:count]
+    random_words[:, 2] = 0  # the truth is kept
+    assert len(random_words) == count
+    return tree.randomize(np.repeat(DOMAIN.encode([value]), count, axis=0), random_words)
 
 
 def added(tree: Tree, tally: Tally, reports) -> Tally:
@@ -107,7 +116,7 @@ def added(tree: Tree, tally: Tally, reports) -> Tally:
     return Tally(tally.survey_id, tally.count + len(reports), cells)
 
 
-@pytest.mark.parametrize("seed", range(1, 5))
+@pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize(("epsilon", "people", "holders", "forged"), [(4, 20_000, 4000, 60), (1, 100_000, 30_000, 700)])
 def test_reports_forged_in_one_row_hide_nobody(
     epsilon: float, people: int, holders: int, forged: int, seed: int
@@ -122,7 +131,7 @@ def test_reports_forged_in_one_row_hide_nobody(
     count, stderr = found["google.com"]
     assert abs(count - holders) < 6 * stderr
     if epsilon == 1:  # so many that the row is not believed
-        fit = refit(tree, tree.levels(tally), tree.paths(DOMAIN.encode(["google.com"])))
+        fit = refit(tree, tree.row_counts(tally), tree.paths(DOMAIN.encode(["google.com"])))
         assert not fit.trusted[0, row]
         assert fit.uneven[0]
         assert abs(count - holders) < abs(
@@ -141,16 +150,19 @@ def test_the_influence_of_one_report_is_exact(bits: int, epsilon: float) -> None
     tree = mechanism_for(survey)
     assert (tree.rows == 1) == (bits == 3)
     items = np.arange(8, dtype=np.uint64)[:, np.newaxis]
-    words = SeededWords(9).draw(4, 4)
-    words[:, 2] = 0
+    random_words = SeededRandomWords(9).draw(4, 4)
+    random_words[:, 2] = 0
     most, least = tree.influence
-    grown, symbols = np.expm1(epsilon), tree.symbols
-    assert most == pytest.approx((grown + symbols) / grown, rel=1e-4)
-    assert least == pytest.approx(-(grown + symbols) / grown / (symbols - 1), rel=1e-2)
+    symbols = tree.symbols
+    lie = 1 / (np.exp(epsilon) + symbols - 1)
+    true, collision = np.exp(epsilon) * lie, (8 / symbols - 1) / 7 if bits == 3 else 1 / symbols
+    absent = lie + collision * (true - lie)
+    assert most == pytest.approx((1 - absent) / (true - absent), rel=1e-4)
+    assert least == pytest.approx(-absent / (true - absent), rel=1e-2)
     before = np.zeros(tree.cells_shape, np.int64)
-    tree.accumulate(before, tree.randomize(items, SeededWords(10).draw(8, 4)))
+    tree.accumulate(before, tree.randomize(items, SeededRandomWords(10).draw(8, 4)))
     start = tree.estimate(Tally(tree.survey_id, 8, before), items).counts
-    for each in words:
+    for each in random_words:
         told = [int(tree.randomize(item[np.newaxis], each[np.newaxis])["symbol"][0]) for item in items]
         for symbol in range(symbols):
             report = tree.randomize(items[:1], each[np.newaxis])
@@ -172,13 +184,13 @@ def test_forged_reports_move_a_reported_count_by_no_more_than_they_can(one_row: 
     if one_row:
         reports = forged_reports(tree, name, 3, forged, 7)
     else:
-        words = SeededWords(7).draw(forged, 4)
-        words[:, 2] = 0
-        reports = tree.randomize(np.repeat(DOMAIN.encode([name]), forged, axis=0), words)
+        random_words = SeededRandomWords(7).draw(forged, 4)
+        random_words[:, 2] = 0
+        reports = tree.randomize(np.repeat(DOMAIN.encode([name]), forged, axis=0), random_words)
     tally = added(tree, honest, reports)
-    levels = tree.levels(tally)
-    fit = refit(tree, levels, path)
-    scale = levels.people.sum() / levels.people[fit.trusted[0]].sum()
+    row_counts = tree.row_counts(tally)
+    fit = refit(tree, row_counts, path)
+    scale = row_counts.people.sum() / row_counts.people[fit.trusted[0]].sum()
     assert fit.inflation[0] == pytest.approx(scale, rel=1e-6)
     assert 1 <= scale <= 1.5 * (1 + 1e-9)
     before, after = found_in(tree, honest)[name][0], found_in(tree, tally)[name][0]

@@ -12,13 +12,13 @@ from tests.reference import naive
 from hubbub.codes.automaton import build_automaton
 from hubbub.mechanisms.base import Request
 from hubbub.mechanisms.tree import ENTRY, Tree, kernels, kernels_beam
-from hubbub.mechanisms.tree.levels import TreeLevels
 from hubbub.mechanisms.tree.paths import Front
+from hubbub.mechanisms.tree.row_counts import RowCounts
 from hubbub.mechanisms.tree.walk import Walk
 from hubbub.model.coded_domain import Words
 from hubbub.model.domain import Integers
 from hubbub.model.survey import Survey
-from hubbub.numeric.randomness import SeededWords
+from hubbub.numeric.randomness import SeededRandomWords
 
 
 def make_tree(bits: int, epsilon: str, people: int = 1000, domain=None) -> Tree:
@@ -57,13 +57,13 @@ def test_reports_and_sums_equal_the_twins(bits: int, epsilon: str) -> None:
     width = -(-bits // 64)
     numbers = [int.from_bytes(rng.bytes(8 * width), "little") % 2**bits for _ in range(60)]
     items = np.frombuffer(b"".join(n.to_bytes(8 * width, "little") for n in numbers), "<u8").reshape(60, width)
-    words = SeededWords(3).draw(60, 4)
-    reports = tree.randomize(items, words)
+    random_words = SeededRandomWords(3).draw(60, 4)
+    reports = tree.randomize(items, random_words)
     cells = np.zeros(tree.cells_shape, np.int64)
     tree.accumulate(cells, reports)
     bijection, coins, bucket = (key_bytes(key) for key in tree.keys)
     expected = np.zeros_like(cells)
-    for number, row_words, report in zip(numbers, words.tolist(), reports, strict=True):
+    for number, row_words, report in zip(numbers, random_words.tolist(), reports, strict=True):
         report_id = b"".join(word.to_bytes(8, "little") for word in row_words[:2])
         row, masks = naive.tree_coins(coins, report_id, plan.ends, tree.masks, plan.bucket_bits)
         path = naive.to_path(bijection, number, bits)
@@ -80,30 +80,47 @@ def test_no_report_depends_on_the_others_of_its_block() -> None:
     """More reports than are taken at once, at once and in parts of odd sizes: the same reports, the same sums."""
     tree = make_tree(130, "4")
     items = np.random.default_rng(5).integers(0, 4, (66_000, 3), dtype=np.uint64)
-    words = SeededWords(6).draw(66_000, 4)
-    whole, cells = tree.randomize(items, words), np.zeros(tree.cells_shape, np.int64)
+    random_words = SeededRandomWords(6).draw(66_000, 4)
+    whole, cells = tree.randomize(items, random_words), np.zeros(tree.cells_shape, np.int64)
     tree.accumulate(cells, whole)
     parts = np.zeros_like(cells)
     for part in np.split(np.arange(66_000), [1, 18, 529, 1042]):
-        reports = tree.randomize(items[part], words[part])
+        reports = tree.randomize(items[part], random_words[part])
         assert np.array_equal(reports, whole[part])
         tree.accumulate(parts, reports)
     assert np.array_equal(parts, cells)
+
+
+def test_reports_of_one_row_are_added_up() -> None:
+    """So many reports of one row that they cannot all be held back: the same sums as a few at a time."""
+    tree = make_tree(64, "4")
+    reports = np.zeros(40, tree.report_dtype)
+    reports["id"] = SeededRandomWords(7).draw(len(reports), 2)
+    reports["symbol"] = np.arange(len(reports)) % tree.symbols
+    alone = np.zeros((len(reports), *tree.cells_shape), np.int64)
+    for cells, report in zip(alone, reports, strict=True):
+        tree.accumulate(cells, np.array([report]))
+    rows = alone[:, -tree.rows :].argmax(axis=1)
+    same = np.flatnonzero(rows == np.bincount(rows).argmax())
+    cells = np.zeros(tree.cells_shape, np.int64)
+    tree.accumulate(cells, np.repeat(reports[same], 10_000))
+    assert len(same) > 2
+    assert np.array_equal(cells, 10_000 * alone[same].sum(axis=0))
 
 
 def test_the_transform_counts_matches() -> None:
     """For every bucket the transformed sums are q·(matching reports) − (reports), by the definition of a match."""
     tree = make_tree(5, "2")
     items = np.arange(32, dtype=np.uint64)[:, np.newaxis].repeat(10, axis=0)
-    words = SeededWords(4).draw(len(items), 4)
-    reports = tree.randomize(items, words)
+    random_words = SeededRandomWords(4).draw(len(items), 4)
+    reports = tree.randomize(items, random_words)
     cells = np.zeros(tree.cells_shape, np.int64)
     tree.accumulate(cells, reports)
     coins = key_bytes(tree.keys.coins)
     spectrum = naive.walsh_hadamard(cells[:32].tolist())
     for place in range(32):
         matches = 0
-        for row_words, report in zip(words.tolist(), reports, strict=True):
+        for row_words, report in zip(random_words.tolist(), reports, strict=True):
             report_id = b"".join(word.to_bytes(8, "little") for word in row_words[:2])
             _, masks = naive.tree_coins(coins, report_id, tree.plan.ends, tree.masks, 5)
             matches += naive.tree_symbol(place, masks, 0, 0, 1) == int(report["symbol"])
@@ -111,7 +128,7 @@ def test_the_transform_counts_matches() -> None:
 
 
 def said_of_children(
-    tree: Tree, levels: TreeLevels, walk: Walk, number: int, path: list[int]
+    tree: Tree, row_counts: RowCounts, walk: Walk, number: int, path: list[int]
 ) -> list[dict[int, float]]:
     """What each row of a depth says of each child of a path, by the twin of buckets. The path has zeros there."""
     depth, chunk = walk.depths.bits[number], walk.depths.chunks[number]
@@ -123,14 +140,14 @@ def said_of_children(
         ]
         key = key_bytes(tree.keys.buckets)
         places = [naive.tree_bucket(key, each, row, depth, chunk, tree.plan.bucket_bits) for each in whole]
-        said.append({child: float(levels.estimates[row, place]) for child, place in enumerate(places)})
+        said.append({child: float(row_counts.estimates[row, place]) for child, place in enumerate(places)})
     return said
 
 
-def check_grow(walk: Walk, number: int, levels: TreeLevels, caps: np.ndarray, front: Front, cases) -> int:
+def check_grow(walk: Walk, number: int, row_counts: RowCounts, caps: np.ndarray, front: Front, cases) -> int:
     """`grow` keeps what the twin keeps of the children that `expand` ranks. Returns how many the gaps ruled out."""
     tree, step = walk.tree, walk.step(number)
-    scores, ranks = walk.expand(number, levels, caps, front)
+    scores, ranks = walk.expand(number, row_counts, caps, front)
     roots = walk.root_of(front.paths).repeat(scores.shape[1])
     children = list(zip(roots.tolist(), scores.ravel().tolist(), ranks.ravel().tolist(), strict=True))
     ruled_out = 0
@@ -142,7 +159,7 @@ def check_grow(walk: Walk, number: int, levels: TreeLevels, caps: np.ndarray, fr
         own_caps = caps[walk.depths.rows[number]].astype(np.float32)
         shift = np.uint64(64 - walk.depths.bits[0])
         filled, turned_away = kernels_beam.grow(
-            step, levels.estimates, own_caps, front, shift, quota, np.float32(cut), needed, out
+            step, row_counts.estimates, own_caps, front, shift, quota, np.float32(cut), needed, out
         )
         expected, beyond = naive.best_under_each_root(
             children,
@@ -154,7 +171,7 @@ def check_grow(walk: Walk, number: int, levels: TreeLevels, caps: np.ndarray, fr
                 float(walk.depths.people[: number + 1].sum()),
                 tree.absent,
                 tree.true,
-                1 / (tree.gain * tree.symbols),
+                1 / tree.per_match,
                 kernels_beam.ROOT_GAP,
             ),
         )
@@ -177,8 +194,8 @@ def test_the_steps_of_a_beam_equal_the_twins(number: int, scale: int) -> None:
     tree = make_tree(64, "1")
     rng = np.random.default_rng(7)
     estimates = scale * rng.integers(-6, 7, (tree.rows, 1 << tree.plan.bucket_bits)).astype(np.float32)
-    levels = TreeLevels(estimates, np.full(tree.rows, 50.0), tree.noise)
-    walk = Walk(tree, levels)
+    row_counts = RowCounts(estimates, np.full(tree.rows, 50.0), tree.noise)
+    walk = Walk(tree, row_counts)
     depths = walk.depths
     number %= len(depths.bits)
     above = depths.bits[number - 1]
@@ -188,16 +205,16 @@ def test_the_steps_of_a_beam_equal_the_twins(number: int, scale: int) -> None:
     scores = scale * rng.integers(-3, 4, 40).astype(np.float32)
     front = Front(paths, scores, np.zeros(40, np.int32), np.zeros(40, np.float32))
     caps = scale * rng.integers(1, 7, (2, tree.rows)).astype(np.float64)
-    seen_scores, seen_ranks = walk.expand(number, levels, caps, front)
+    seen_scores, seen_ranks = walk.expand(number, row_counts, caps, front)
     all_children = range(1 << depths.chunks[number])
     for i, path in enumerate(paths.tolist()):
-        said = said_of_children(tree, levels, walk, number, path)
+        said = said_of_children(tree, row_counts, walk, number, path)
         limits = caps[i // 20, depths.rows[number]].tolist()
         expected = naive.tree_children(said, limits, float(scores[i]), all_children)
         assert seen_scores[i].tolist() == expected
         assert seen_ranks[i].tolist() == expected
     cases = [(7, -2.0 * scale), (3, 1.0 * scale), (1000, 3.0 * scale), (1, -np.inf), (1000, -np.inf)]
-    ruled_out = check_grow(walk, number, levels, caps[0], front, cases)
+    ruled_out = check_grow(walk, number, row_counts, caps[0], front, cases)
     assert (ruled_out > 0) == (scale > 1)
 
 
@@ -210,7 +227,7 @@ def text_front(walk: Walk, number: int, rng: np.random.Generator) -> Front:
     paths = tree.paths(tree.survey.domain.encode(HELD))
     paths = paths[np.argsort(paths[:, 0], kind="stable")]
     first = paths & tree.codec.prefix_mask(walk.depths.bits[0])
-    front = walk.with_state(first, rng.integers(-30, 60, len(paths)).astype(np.float32))
+    front = tree.codec.begin(first, rng.integers(-30, 60, len(paths)).astype(np.float32), walk.depths.bits[0])
     for step in range(1, number + 1):
         depth, chunk = walk.depths.bits[step], walk.depths.chunks[step]
         bits = ["".join(f"{word:064b}" for word in path)[depth - chunk : depth] for path in paths.tolist()]
@@ -225,13 +242,13 @@ def test_the_steps_of_a_text_beam_equal_the_twins(number: int) -> None:
     tree = make_tree(0, "4", domain=Words())
     rng = np.random.default_rng(8)
     estimates = rng.integers(-6, 25, (tree.rows, 1 << tree.plan.bucket_bits)).astype(np.float32)
-    levels = TreeLevels(estimates, np.full(tree.rows, 80.0), tree.noise)
-    walk = Walk(tree, levels)
+    row_counts = RowCounts(estimates, np.full(tree.rows, 80.0), tree.noise)
+    walk = Walk(tree, row_counts)
     number %= len(walk.depths.bits)
     front = text_front(walk, number - 1, rng)
     chunk, depth = walk.depths.chunks[number], walk.depths.bits[number]
     caps = rng.integers(8, 25, (2, tree.rows)).astype(np.float64)
-    seen_scores, seen_ranks = walk.expand(number, levels, caps, front)
+    seen_scores, seen_ranks = walk.expand(number, row_counts, caps, front)
     after, more = tree.codec.jumps(depth, chunk)
     table, per_error = walk.evidence(number)
     ended = 0
@@ -243,7 +260,7 @@ def test_the_steps_of_a_text_beam_equal_the_twins(number: int) -> None:
             spent = {int(bits[depth - chunk : depth], 2): used}
         else:
             spent = {c: used + float(more[node, c]) for c in range(1 << chunk) if after[node, c] >= 0}
-        said = said_of_children(tree, levels, walk, number, path)
+        said = said_of_children(tree, row_counts, walk, number, path)
         limits = caps[2 * i // len(front.paths), walk.depths.rows[number]].tolist()
         expected = naive.tree_children(said, limits, float(front.scores[i]), spent)
         assert seen_scores[i].tolist() == expected
@@ -253,19 +270,19 @@ def test_the_steps_of_a_text_beam_equal_the_twins(number: int) -> None:
         assert np.isneginf(np.delete(seen_ranks[i], list(spent))).all()
     assert ended == sum(np.array(front.nodes) == tree.codec.done)
     assert ended > 0 or number < 3
-    check_grow(walk, number, levels, caps[0], front, [(7, -np.inf), (10, -20.0), (1000, -np.inf), (1000, 0.0)])
+    check_grow(walk, number, row_counts, caps[0], front, [(7, -np.inf), (10, -20.0), (1000, -np.inf), (1000, 0.0)])
 
 
 def test_an_ended_text_goes_on_alone() -> None:
     """Down to the full depth a word stays one path, that of its item, and it uses no more of its code."""
     tree = make_tree(0, "4", domain=Words())
-    walk = Walk(tree, TreeLevels(np.zeros((tree.rows, 1 << tree.plan.bucket_bits), np.float32), np.ones(tree.rows), 1))
+    walk = Walk(tree, RowCounts(np.zeros((tree.rows, 1 << tree.plan.bucket_bits), np.float32), np.ones(tree.rows), 1))
     front = text_front(walk, len(walk.depths.bits) - 1, np.random.default_rng(3))
     assert (front.nodes == tree.codec.done).all()
-    assert set(tree.survey.domain.decode(tree.items(front.paths))) == set(HELD)
+    assert set(tree.survey.domain.decode(tree.codec.to_items(front.paths))) == set(HELD)
     assert tree.codec.is_value(front.paths).all()
     assert front.used.tolist() == [
-        tree.survey.domain.code_length(v) for v in tree.survey.domain.decode(tree.items(front.paths))
+        tree.survey.domain.code_length(v) for v in tree.survey.domain.decode(tree.codec.to_items(front.paths))
     ]
 
 
@@ -290,7 +307,7 @@ def test_jumps_are_steps_of_the_automaton() -> None:
 def test_evidence_is_the_likelihood_ratio_of_the_matches(epsilon: str, people: int) -> None:
     """The table has people·KL at each of its counts, and between them a likelihood ratio of whole matches."""
     tree = make_tree(64, epsilon)
-    table, per_match = tree.evidence(people), 1 / (tree.gain * tree.symbols)
+    table, per_match = tree.evidence(people), 1 / tree.per_match
     steps, first = kernels.EVIDENCE_STEPS, kernels.EVIDENCE_FROM
     stderr = np.sqrt(tree.noise * people)
     assert len(table) == (first + kernels.EVIDENCE_TO) * steps + 1
@@ -306,7 +323,7 @@ def test_evidence_is_the_likelihood_ratio_of_the_matches(epsilon: str, people: i
     assert (np.diff(table) >= 0).all()
     if people == 1000:
         for matches in range(-(-people // tree.symbols), people // 2, 37):
-            score = (tree.symbols * matches - people) * tree.gain
+            score = (matches - people * tree.absent) * tree.per_match
             ratio = binom.logpmf(matches, people, matches / people) - binom.logpmf(matches, people, tree.absent)
             found = kernels.evidence_bits.py_func(np.float32(score), np.float32(steps / stderr), table)
             if score < kernels.EVIDENCE_TO * stderr:
@@ -339,7 +356,7 @@ def test_log_weights_equal_the_twin(coded: bool) -> None:
 
 @pytest.mark.parametrize("wanted", [1, 5, 17, 60, 200])
 def test_crowded_roots_share_a_beam(wanted: int) -> None:
-    """Each root keeps its best children, all roots as many if they have them, and no more than wanted (or one each)."""
+    """Each root keeps its best, all roots as many if they have them, and more if these are above all but wanted/2."""
     rng = np.random.default_rng(wanted)
     roots = np.sort(rng.integers(0, 7, 30).astype(np.uint64))
     places = np.sort(rng.choice(30 << 2, 90, replace=False)).astype(np.int64)
@@ -349,14 +366,19 @@ def test_crowded_roots_share_a_beam(wanted: int) -> None:
     of_root: dict[int, list[int]] = {}
     for place in places.tolist():
         of_root.setdefault(int(roots[place >> 2]), []).append(place)
-    quotas = [q for q in range(1, 91) if sum(min(len(some), q) for some in of_root.values()) <= wanted]
-    quota = max(quotas, default=1)
+    high = sorted(ranks.tolist(), reverse=True)[min(max(wanted // 2, 1), 90) - 1]
+    stay = {root: sum(known[place][1] > high for place in some) for root, some in of_root.items()}
+
+    def kept_of(root: int, quota: int) -> int:
+        return max(min(len(of_root[root]), quota), stay[root])
+
+    quota = max((q for q in range(1, 91) if sum(kept_of(root, q) for root in of_root) <= wanted), default=1)
     kept = kernels_beam.share(roots, 2, wanted, 90, kernels_beam.Children(places, scores, ranks))
     left = places[:kept].tolist()
     assert left == sorted(left)
     for root, some in of_root.items():
         mine = [place for place in left if int(roots[place >> 2]) == root]
-        assert len(mine) == min(len(some), quota)
+        assert len(mine) == kept_of(root, quota)
         best = sorted((known[place][1] for place in some), reverse=True)[: len(mine)]
         assert sorted((known[place][1] for place in mine), reverse=True) == best
     assert [known[place] for place in left] == list(zip(scores[:kept].tolist(), ranks[:kept].tolist(), strict=True))

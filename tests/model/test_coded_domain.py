@@ -69,7 +69,7 @@ anything = st.one_of(
 def test_encode_is_total(domain, values) -> None:
     """No value makes encode raise; every item decodes, and to a value with that same item."""
     items = domain.encode(values)
-    assert items.shape == (len(values), domain.item_words)
+    assert items.shape == (len(values), domain.item_limbs)
     decoded = domain.decode(items)
     assert None not in decoded
     assert np.array_equal(domain.encode(decoded), items)
@@ -80,12 +80,13 @@ def test_encode_is_total(domain, values) -> None:
 def test_decode_is_total_and_encode_undoes_it(domain, data) -> None:
     """Any item decodes to a value or None; what it decodes to encodes to the same item."""
     index = data.draw(st.integers(0, domain.size - 1))
-    item = np.frombuffer(index.to_bytes(8 * domain.item_words, "little"), "<u8").reshape(1, -1)
+    item = np.frombuffer(index.to_bytes(8 * domain.item_limbs, "little"), "<u8").reshape(1, -1)
     (value,) = domain.decode(item)
     if value is not None:
         assert np.array_equal(domain.encode([value]), item)
 
 
+@pytest.mark.slow
 @EACH_DOMAIN
 def test_it_is_plain_data(domain) -> None:
     """A domain comes back from its JSON, from a pickle and from a survey; equal ones have equal hashes."""
@@ -202,7 +203,7 @@ def test_items_that_no_value_has() -> None:
     code = load_code("text")
     bits, length = code.encode(b"UPPER")
     domain = CodedText(code, "text-1", length + 1)
-    upper, beyond = (np.array([[bits << 1 & 2**64 - 1, bits << 1 >> 64]], np.uint64)[:, : domain.item_words],) * 2
+    upper, beyond = (np.array([[bits << 1 & 2**64 - 1, bits << 1 >> 64]], np.uint64)[:, : domain.item_limbs],) * 2
     assert domain.decode(upper) == [None]
     assert domain.decode(beyond | np.uint64(1)) == [None]
 

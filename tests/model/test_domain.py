@@ -57,7 +57,7 @@ anything = st.one_of(
 def test_encode_is_total(domain, values) -> None:
     """No value makes encode raise, and every item is in the universe and decodes."""
     items = domain.encode(values)
-    assert items.shape == (len(values), domain.item_words)
+    assert items.shape == (len(values), domain.item_limbs)
     assert items.dtype == np.uint64
     assert None not in domain.decode(items)
 
@@ -67,7 +67,7 @@ def test_encode_is_total(domain, values) -> None:
 def test_decode_is_total_and_encode_undoes_it(domain, data) -> None:
     """Any item decodes to a value or None; what it decodes to encodes to the same item."""
     index = data.draw(st.integers(0, 2**domain.bits - 1))
-    item = np.frombuffer(index.to_bytes(8 * domain.item_words, "little"), "<u8").reshape(1, -1)
+    item = np.frombuffer(index.to_bytes(8 * domain.item_limbs, "little"), "<u8").reshape(1, -1)
     value = domain.decode(item)[0]
     assert value is not None or index >= domain.size or isinstance(domain, Bytes)
     if value is not None and value != OTHER:
@@ -189,3 +189,11 @@ def test_a_closed_list_has_no_other() -> None:
     assert [closed.lacks(value) for value in values] == [False] * 3 + [True] * 7
     assert [Integers(8).lacks(value) for value in (7, 255, "x")] == [False, True, True]
     assert [Bytes(2).lacks(value) for value in ("", None)] == [False, False]
+
+
+@pytest.mark.parametrize("domain", DOMAINS, ids=str)
+@pytest.mark.parametrize("dtype", ["V4", [("name", "U3"), ("count", "i4")]])
+def test_an_array_of_raw_bytes_is_refused(domain, dtype) -> None:
+    """An array that can hold neither texts nor numbers is refused by its type, instead of becoming "(other)"."""
+    with pytest.raises(ParameterError, match="values must be texts or numbers, got an array of type"):
+        domain.encode(np.zeros(3, dtype))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -78,6 +79,14 @@ def test_equal_questions_spelled_differently_have_one_id() -> None:
     assert len({survey(epsilon=form).survey_id for form in forms}) == 1
     berlin = survey(opens="2026-01-01T01:00:00+01:00", closes=datetime(2026, 2, 1, tzinfo=UTC))
     assert berlin.to_json() == survey(opens="2026-01-01T00:00:00Z", closes="2026-02-01T00:00:00Z").to_json()
+
+
+def test_a_changed_copy_has_an_id_of_its_own() -> None:
+    """The id is kept once it was computed, but a copy with another field computes its own."""
+    one = survey()
+    assert one.survey_id is one.survey_id
+    other = replace(one, name="another")
+    assert other.survey_id == hashlib.sha256(other.to_json()).digest() != one.survey_id
 
 
 def test_the_seed_comes_from_the_system() -> None:

@@ -26,7 +26,12 @@ DOMAINS = [
     IPv4(),
     Categories(["a", "b"]),
 ]
-EACH_DOMAIN = pytest.mark.parametrize("domain", DOMAINS, ids=repr)
+ONE_OF_A_KIND = [Hostnames(), Words(), Bytes(32), Integers(64), IPv4(), Categories(["a", "b"])]
+EACH_DOMAIN = pytest.mark.parametrize(
+    "domain",
+    [pytest.param(each, marks=[] if each in ONE_OF_A_KIND else [pytest.mark.slow]) for each in DOMAINS],
+    ids=repr,
+)
 URLS = st.from_regex(
     r"[ \t]?([a-zA-Z0-9+.:-]{0,6}:)?/{0,3}([a-z:]{0,5}@){0,2}"
     r"(\[[0-9A-F:.]{0,9}\]?|(www\.|WWW\.){0,3}[a-zA-Z.(){}%-]{0,12})(:[0-9]{0,5})?[.]{0,2}([/?#\\].{0,9})?[ \n\x1f]?",

@@ -94,6 +94,7 @@ def test_larger_codes_equal_the_enumeration(columns: int, length: int, order: in
     assert as_twin(decode(rows, columns, soft, order)) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whole", [True, False])
 def test_pure_noise_equals_the_enumeration(whole: bool) -> None:
     """Soft values near no codeword, where the best often takes 1, 2 or 3 flips, decode as by trying every flip."""

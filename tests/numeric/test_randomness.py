@@ -1,4 +1,4 @@
-"""No two reports get the same words: across draws, threads, forks, copies and pickles."""
+"""No two reports get the same random words: across draws, threads, forks, copies and pickles."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from hubbub.errors import ParameterError
-from hubbub.numeric.randomness import BulkWords, OSWords, ReplayedWords, SeededWords
+from hubbub.numeric.randomness import BulkRandomWords, Keystream, OSRandomWords, ReplayedRandomWords, SeededRandomWords
 
 FORKING = """
 import ctypes, os, sys, threading
-from hubbub.numeric.randomness import BulkWords
+from hubbub.numeric.randomness import BulkRandomWords
 
 def fork_in_c():
     return ctypes.PyDLL(None).fork()
@@ -29,10 +30,16 @@ def fork_with_the_same_id():
     return os.fork()
 
 def fork_while_another_thread_draws():
-    source._keystream._lock.acquire()
+    # The other thread draws nearly all of the time, so some of these forks come in the middle of a draw.
+    threading.Thread(target=lambda: [source.draw(1, 1 << 21) for _ in iter(int, 1)], daemon=True).start()
+    for _ in range(8):
+        if not (child := os.fork()):
+            source.draw(1, 3)
+            os._exit(0)
+        os.waitpid(child, 0)
     return os.fork()
 
-source = BulkWords()
+source = BulkRandomWords()
 source.draw(1, 3)
 reader, writer = os.pipe()
 child = {how}()
@@ -45,27 +52,27 @@ if not child:
     os._exit(0)
 os.close(writer)
 os.waitpid(child, 0)
-if {how} is fork_while_another_thread_draws:
-    source._keystream._lock.release()
 told = source.draw(1, 64).tobytes()
 with os.fdopen(reader, "rb") as pipe:
     told += pipe.read()
 sys.stdout.write(told.hex())
+sys.stdout.flush()
+os._exit(0)
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.parametrize("how", ["os.fork", "fork_in_c", "fork_with_the_same_id", "fork_while_another_thread_draws"])
 def test_a_forked_process_has_a_key_of_its_own(how: str) -> None:
-    """Parent, child and grandchild draw different words from one source, whoever forked and whatever was going on."""
+    """Parent, child and grandchild draw differently from one source, whoever forked and whatever was going on."""
     script = FORKING.format(how=how)
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
-    words = np.frombuffer(bytes.fromhex(run.stdout), np.uint64)
-    assert len(words) == 3 * 64
-    assert len(np.unique(words)) == len(words)
+    random_words = np.frombuffer(bytes.fromhex(run.stdout), np.uint64)
+    assert len(random_words) == 3 * 64
+    assert len(np.unique(random_words)) == len(random_words)
 
 
-def unpickled(source: BulkWords) -> BulkWords:
+def unpickled(source: BulkRandomWords) -> BulkRandomWords:
     """What another process gets."""
     return pickle.loads(pickle.dumps(source))  # noqa: S301  # our own bytes
 
@@ -73,19 +80,19 @@ def unpickled(source: BulkWords) -> BulkWords:
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, unpickled])
 def test_a_copy_has_a_key_of_its_own(again) -> None:
     """Two sources never go on with one keystream."""
-    source = BulkWords()
+    source = BulkRandomWords()
     source.draw(1, 5)
-    words = np.concatenate([source.draw(1, 64), again(source).draw(1, 64)], axis=None)
-    assert len(np.unique(words)) == len(words)
+    random_words = np.concatenate([source.draw(1, 64), again(source).draw(1, 64)], axis=None)
+    assert len(np.unique(random_words)) == len(random_words)
 
 
-def draw_in_threads(source: BulkWords, threads: int, draws: int) -> np.ndarray:
-    """All words that threads get which draw at once, three at a time."""
+def draw_in_threads(draw: Callable[[], np.ndarray], threads: int, draws: int) -> np.ndarray:
+    """All random words that threads get which draw at once."""
     ready, drawn = threading.Barrier(threads), []
 
     def work() -> None:
         ready.wait()
-        drawn.extend(source.draw(1, 3) for _ in range(draws))
+        drawn.extend(draw() for _ in range(draws))
 
     workers = [threading.Thread(target=work) for _ in range(threads)]
     for worker in workers:
@@ -96,9 +103,10 @@ def draw_in_threads(source: BulkWords, threads: int, draws: int) -> np.ndarray:
 
 
 def test_threads_share_no_words() -> None:
-    """Eight threads on one source get as many different words as they asked for."""
-    words = draw_in_threads(BulkWords(), threads=8, draws=300)
-    assert len(np.unique(words)) == 8 * 300 * 3
+    """Eight threads on one source get as many different random words as they asked for."""
+    source = BulkRandomWords()
+    random_words = draw_in_threads(lambda: source.draw(1, 3), threads=8, draws=300)
+    assert len(np.unique(random_words)) == 8 * 300 * 3
 
 
 class SlowCounter:
@@ -107,7 +115,7 @@ class SlowCounter:
     def __init__(self) -> None:
         self.counter = 0
 
-    def update_into(self, zeros: bytes, buffer: memoryview) -> None:
+    def update_into(self, zeros: bytes, buffer: memoryview, /) -> None:
         """Count up in words of 8 bytes."""
         first = self.counter
         time.sleep(0.001)
@@ -117,22 +125,31 @@ class SlowCounter:
 
 def test_one_thread_at_a_time_moves_the_keystream() -> None:
     """Even a cipher that threads could overtake one another in gives no word twice."""
-    source = BulkWords()
-    source._keystream._encryptor = SlowCounter()  # type: ignore[assignment]
-    words = draw_in_threads(source, threads=4, draws=5)
-    assert np.array_equal(np.sort(words), np.arange(4 * 5 * 3, dtype=np.uint64))
+    keystream = Keystream(SlowCounter())
+
+    def draw() -> np.ndarray:
+        random_words = np.empty(3, np.uint64)
+        keystream.fill(random_words.data.cast("B"))
+        return random_words
+
+    random_words = draw_in_threads(draw, threads=4, draws=5)
+    assert np.array_equal(np.sort(random_words), np.arange(4 * 5 * 3, dtype=np.uint64))
 
 
-@pytest.mark.parametrize("words", [np.ones(4), np.arange(4), [1, 2, 3, 4], np.arange(4, dtype=np.uint32)])
-def test_a_replay_is_of_whole_words(words) -> None:
-    """Words of another type are refused: rounded or cut, they would be no noise."""
+@pytest.mark.parametrize("random_words", [np.ones(4), np.arange(4), [1, 2, 3, 4], np.arange(4, dtype=np.uint32)])
+def test_a_replay_is_of_whole_words(random_words) -> None:
+    """Random words of another type are refused: rounded or cut, they would be no noise."""
     with pytest.raises(ParameterError, match="a replay must be an array of uint64, got"):
-        ReplayedWords(words)
+        ReplayedRandomWords(random_words)
 
 
 @pytest.mark.parametrize("sizes", [(-1, 4), (1, -4), (1.5, 4), (2, "4"), (True, 4), (None, 4)])
-@pytest.mark.parametrize("source", [OSWords(), BulkWords(), SeededWords(1), ReplayedWords(np.zeros(9, np.uint64))])
+@pytest.mark.parametrize(
+    "source", [OSRandomWords(), BulkRandomWords(), SeededRandomWords(1), ReplayedRandomWords(np.zeros(9, np.uint64))]
+)
 def test_sizes_are_whole_numbers(source: object, sizes: tuple) -> None:
-    """What is no number of reports or words is refused by name, by every source."""
-    with pytest.raises(ParameterError, match=r"(reports|words_per_report) must be a whole number of at least 0, got"):
+    """What is no number of reports or random words is refused by name, by every source."""
+    with pytest.raises(
+        ParameterError, match=r"(reports|random_words_per_report) must be a whole number of at least 0, got"
+    ):
         source.draw(*sizes)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.reference import naive
 
 from hubbub.errors import ParameterError
-from hubbub.numeric.randomness import BulkWords, OSWords, ReplayedWords, SeededWords
+from hubbub.numeric.randomness import BulkRandomWords, OSRandomWords, ReplayedRandomWords, SeededRandomWords
 from hubbub.numeric.sampling import (
     DiscreteLaplace,
     bernoulli,
@@ -79,10 +79,10 @@ def test_too_small_and_impossible_thresholds_are_refused() -> None:
 
 def test_bernoulli_and_uniform_are_exact_at_the_edges() -> None:
     """A word is below the threshold or not; a uniform symbol is the top bits."""
-    words = np.array([0, 4, 5, 6, 2**64 - 1], np.uint64)
-    assert bernoulli(words, 5).tolist() == [True, True, False, False, False]
-    assert uniform_bits(words, 1).tolist() == [0, 0, 0, 0, 1]
-    assert uniform_bits(words, 0).tolist() == [0] * 5
+    random_words = np.array([0, 4, 5, 6, 2**64 - 1], np.uint64)
+    assert bernoulli(random_words, 5).tolist() == [True, True, False, False, False]
+    assert uniform_bits(random_words, 1).tolist() == [0, 0, 0, 0, 1]
+    assert uniform_bits(random_words, 0).tolist() == [0] * 5
     assert uniform_bits(np.array([0x8123 << 48], np.uint64), 8).tolist() == [0x81]
 
 
@@ -128,13 +128,13 @@ def test_distance_bounds_the_true_distance(scale: float) -> None:
 
 @given(st.integers(0, 2**32), st.sampled_from([0.3, 5.0, 400.0]))
 def test_noise_kernel_equals_twin(seed: int, scale: float) -> None:
-    """The kernel draws what the twin draws from the same words."""
+    """The kernel draws what the twin draws from the same random words."""
     noise = DiscreteLaplace.with_rate(1 / scale)
-    words = SeededWords(seed).draw(2, 3 * noise.words)
+    random_words = SeededRandomWords(seed).draw(2, 3 * noise.random_words)
     answers = np.array([[1, -1, 0], [0, 1, 1]], np.int8)
     noisy = np.zeros((2, 3), np.int32)
-    noise.add_to(answers, words, noisy)
-    expected = [naive.add_noise(answers[i], words[i].tolist(), noise.digit_thresholds) for i in range(2)]
+    noise.add_to(answers, random_words, noisy)
+    expected = [naive.add_noise(answers[i], random_words[i].tolist(), noise.digit_thresholds) for i in range(2)]
     assert noisy.tolist() == expected
     assert np.abs(noisy - answers).max() <= noise.bound
 
@@ -142,11 +142,11 @@ def test_noise_kernel_equals_twin(seed: int, scale: float) -> None:
 def test_noise_reaches_its_bound_and_no_further() -> None:
     """All digits of one variable and none of the other is the largest draw."""
     noise = DiscreteLaplace.with_rate(0.5)
-    words = np.full((2, noise.words), 2**64 - 1, np.uint64)
-    words[0, : noise.digits] = 0
-    words[1, noise.digits :] = 0
+    random_words = np.full((2, noise.random_words), 2**64 - 1, np.uint64)
+    random_words[0, : noise.digits] = 0
+    random_words[1, noise.digits :] = 0
     noisy = np.zeros((2, 1), np.int16)
-    noise.add_to(np.zeros((2, 1), np.int8), words, noisy)
+    noise.add_to(np.zeros((2, 1), np.int8), random_words, noisy)
     assert noisy[:, 0].tolist() == [noise.bound, -noise.bound]
 
 
@@ -155,7 +155,7 @@ def test_noise_has_the_law_it_claims() -> None:
     noise = DiscreteLaplace.with_rate(1 / 3)
     count = 400_000
     noisy = np.zeros((count, 1), np.int16)
-    noise.add_to(np.zeros((count, 1), np.int8), SeededWords(77).draw(count, noise.words), noisy)
+    noise.add_to(np.zeros((count, 1), np.int8), SeededRandomWords(77).draw(count, noise.random_words), noisy)
     observed = {k: int((noisy == k).sum()) for k in range(-8, 9)}
 
     def check(rate: float) -> None:
@@ -173,7 +173,7 @@ def test_sums_of_noise_have_the_law_of_sums() -> None:
     noise = DiscreteLaplace.with_rate(1 / 3)
     assert 7 * noise.variance == pytest.approx(124.840, abs=5e-4)
     drawn = np.zeros((20_000 * 7, 1), np.int16)
-    noise.add_to(np.zeros((len(drawn), 1), np.int8), SeededWords(5).draw(len(drawn), noise.words), drawn)
+    noise.add_to(np.zeros((len(drawn), 1), np.int8), SeededRandomWords(5).draw(len(drawn), noise.random_words), drawn)
     sums = drawn.reshape(-1, 7).sum(axis=1)
     shortcut = noise.sample_sums(7, (20_000,), np.random.default_rng(6))
     assert shortcut.var() == pytest.approx(124.840, rel=5 * math.sqrt((2 + 3 / 7) / 20_000))
@@ -209,16 +209,16 @@ def test_impossible_thresholds_are_refused(thresholds: tuple) -> None:
 
 
 def test_word_sources() -> None:
-    """Shapes, freshness of the system's words, repeatability of seeded and replayed ones."""
-    for source in (OSWords(), BulkWords(), SeededWords(1)):
+    """Shapes, freshness of the system's random words, repeatability of seeded and replayed ones."""
+    for source in (OSRandomWords(), BulkRandomWords(), SeededRandomWords(1)):
         first, second = source.draw(3, 5), source.draw(3, 5)
         assert first.shape == (3, 5)
         assert first.dtype == np.uint64
         assert len(np.unique(np.concatenate([first, second]))) == 30
-    assert np.array_equal(SeededWords(7).draw(4, 2), SeededWords(7).draw(4, 2))
-    assert not np.array_equal(BulkWords().draw(4, 2), BulkWords().draw(4, 2))
-    assert BulkWords().draw(0, 3).shape == (0, 3)
-    replay = ReplayedWords(np.arange(6, dtype=np.uint64))
+    assert np.array_equal(SeededRandomWords(7).draw(4, 2), SeededRandomWords(7).draw(4, 2))
+    assert not np.array_equal(BulkRandomWords().draw(4, 2), BulkRandomWords().draw(4, 2))
+    assert BulkRandomWords().draw(0, 3).shape == (0, 3)
+    replay = ReplayedRandomWords(np.arange(6, dtype=np.uint64))
     assert replay.draw(1, 4).tolist() == [[0, 1, 2, 3]]
     assert replay.draw(2, 1).tolist() == [[4], [5]]
     with pytest.raises(ParameterError, match="got 6 of 7"):
@@ -227,14 +227,14 @@ def test_word_sources() -> None:
 
 def test_devices_have_no_seed() -> None:
     """The sources a device may use take no argument: there is nothing to seed."""
-    for source in (OSWords, BulkWords):
+    for source in (OSRandomWords, BulkRandomWords):
         with pytest.raises(TypeError):
             source(1)
 
 
 def test_bulk_words_are_fair_across_block_borders() -> None:
     """Every bit of more than one megabyte of keystream is a fair coin, and no word repeats."""
-    words = BulkWords().draw(1, 300_000)[0]
-    assert len(np.unique(words)) == len(words)
+    random_words = BulkRandomWords().draw(1, 300_000)[0]
+    assert len(np.unique(random_words)) == len(random_words)
     for bit in range(64):
-        assert_binomial(int((words >> np.uint64(bit) & np.uint64(1)).sum()), len(words), 0.5, 1e-11)
+        assert_binomial(int((random_words >> np.uint64(bit) & np.uint64(1)).sum()), len(random_words), 0.5, 1e-11)

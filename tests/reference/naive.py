@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -237,12 +238,37 @@ def tree_coins(
 ) -> tuple[int, list[int]]:
     """The row and the masks of a report."""
     first = int.from_bytes(half_sip_hash(key, report_id), "little")
+    if len(ends) == 1:
+        return 0, independent_masks(1 + (first * (2**bucket_bits - 1) >> 64), masks, bucket_bits)
     drawn = [first & (2**20 - 1), first >> 20 & (2**20 - 1)]
     for block in range(1, 4):
         more = int.from_bytes(half_sip_hash(key, report_id + block.to_bytes(4, "little")), "little")
         drawn += [more >> (20 * k) & (2**20 - 1) for k in range(3)]
     row = next(row for row, end in enumerate(ends) if first >> 40 < end)
     return row, [mask & ((1 << bucket_bits) - 1) for mask in drawn[:masks]]
+
+
+def independent_masks(first: int, masks: int, bits: int) -> list[int]:
+    """The products of the first mask with 1, x, x², … modulo the least irreducible polynomial with an odd number."""
+    candidates = range(2**bits + 1, 2 ** (bits + 1), 2)
+    polynomial = next(number for number in candidates if is_irreducible(number))
+    found = [first]
+    while len(found) < masks:
+        found.append(remainder(2 * found[-1], polynomial))
+    return found
+
+
+def remainder(number: int, divisor: int) -> int:
+    """What is left of a polynomial over GF(2) divided by another; bit i is the coefficient of x^i."""
+    while number.bit_length() >= divisor.bit_length():
+        number ^= divisor << (number.bit_length() - divisor.bit_length())
+    return number
+
+
+@lru_cache
+def is_irreducible(number: int) -> bool:
+    """Whether no polynomial of half the degree or less, but a constant, divides a polynomial over GF(2)."""
+    return all(remainder(number, divisor) for divisor in range(2, 2 ** ((number.bit_length() + 1) // 2)))
 
 
 def tree_bucket(key: bytes, path: str, row: int, depth: int, chunk: int, bucket_bits: int) -> int:
@@ -397,3 +423,11 @@ def sparse_character(slots: Sequence[tuple[list[int], int]], cell: int) -> int:
             return sign_row
         cell -= 1 << len(bucket_rows)
     raise AssertionError("no such cell")
+
+
+def keep_smallest(records: Sequence[bytes]) -> tuple[list[bytes], int]:
+    """Of records with the same first 16 bytes the smallest, and how many ids came with different ones."""
+    by_id: dict[bytes, set[bytes]] = {}
+    for record in records:
+        by_id.setdefault(record[:16], set()).add(record)
+    return [min(group) for group in by_id.values()], sum(len(group) > 1 for group in by_id.values())

@@ -11,7 +11,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from hubbub import BulkWords, Histogram, Integers, SeededWords, create_survey, mechanism_for, run_protocol
+from hubbub import BulkRandomWords, Histogram, Integers, SeededRandomWords, create_survey, mechanism_for, run_protocol
 from hubbub.mechanisms.channels import OneBitChannel
 from hubbub.numeric.sampling import DiscreteLaplace, bernoulli, bit_threshold, randomized_response, response_threshold
 from hubbub.testing import assert_binomial, assert_mean_zero, assert_same_law
@@ -21,10 +21,10 @@ PEOPLE = 400_000
 
 @pytest.mark.parametrize("epsilon", ["0.5", "1", "2"])
 def test_truth_is_told_as_often_as_epsilon_says(seed: int, epsilon: str) -> None:
-    """Bits are kept with chance e^ε/(1+e^ε), by words of both bulk sources; an epsilon 10 % larger is noticed."""
+    """Bits are kept with chance e^ε/(1+e^ε), with both bulk sources; an epsilon 10 % larger is noticed."""
     chance = math.exp(float(epsilon)) / (1 + math.exp(float(epsilon)))
     more = math.exp(1.1 * float(epsilon)) / (1 + math.exp(1.1 * float(epsilon)))
-    for source in (SeededWords(seed), BulkWords()):
+    for source in (SeededRandomWords(seed), BulkRandomWords()):
         kept = int(bernoulli(source.draw(PEOPLE, 1), bit_threshold(Decimal(epsilon))).sum())
         assert_binomial(kept, PEOPLE, chance)
         with pytest.raises(AssertionError):
@@ -35,9 +35,11 @@ def test_truth_is_told_as_often_as_epsilon_says(seed: int, epsilon: str) -> None
 def test_symbols_have_the_chances_of_randomised_response(seed: int, bits: int) -> None:
     """The true symbol and each other one come with their chances; forgetting that a replacement may be true shows."""
     symbols, epsilon = 1 << bits, 1.0
-    words = SeededWords(seed).draw(PEOPLE, 2)
+    random_words = SeededRandomWords(seed).draw(PEOPLE, 2)
     sent = np.full(PEOPLE, symbols - 1, np.uint64)
-    got = randomized_response(sent, words[:, 0], words[:, 1], response_threshold(Decimal(1), symbols), bits)
+    got = randomized_response(
+        sent, random_words[:, 0], random_words[:, 1], response_threshold(Decimal(1), symbols), bits
+    )
     counts = np.bincount(got.astype(np.int64), minlength=symbols)
     true = math.exp(epsilon) / (math.exp(epsilon) + symbols - 1)
     assert_binomial(int(counts[-1]), PEOPLE, true)
@@ -51,7 +53,7 @@ def test_symbols_have_the_chances_of_randomised_response(seed: int, bits: int) -
 def test_rows_are_uniform_over_ids(seed: int) -> None:
     """Random ids fall on every row alike; a modulus that favours low rows would be rejected."""
     channel = OneBitChannel(rows=12, threshold=bit_threshold(Decimal(1)), seed=seed.to_bytes(32, "little"))
-    ids = SeededWords(seed).draw(PEOPLE, 2)
+    ids = SeededRandomWords(seed).draw(PEOPLE, 2)
     for count in np.bincount(channel.rows_of(ids), minlength=12):
         assert_binomial(int(count), PEOPLE, 1 / 12, 1e-11)
     biased = (ids[:, 0] & np.uint64(15)) % np.uint64(12)
@@ -64,24 +66,27 @@ def test_sums_of_noise(seed: int) -> None:
     noise, wider = DiscreteLaplace.with_rate(0.2), DiscreteLaplace.with_rate(0.2 / 1.5)
     rng = np.random.default_rng(seed)
     drawn = np.zeros((5 * 8000, 1), np.int32)
-    noise.add_to(np.zeros((len(drawn), 1), np.int8), SeededWords(seed).draw(len(drawn), noise.words), drawn)
+    noise.add_to(
+        np.zeros((len(drawn), 1), np.int8), SeededRandomWords(seed).draw(len(drawn), noise.random_words), drawn
+    )
     sums = drawn.reshape(-1, 5).sum(axis=1)
     assert_same_law(sums, noise.sample_sums(5, (8000,), rng))
     with pytest.raises(AssertionError):
         assert_same_law(sums, wider.sample_sums(5, (8000,), rng))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["jl", "bucket", "glps"])
 def test_counts_are_unbiased(seed: int, name: str) -> None:
-    """Over words and public seeds the mean error is 0; without undoing the lies it is not."""
+    """Over random words and public seeds the mean error is 0; without undoing the lies it is not."""
     errors, shrunk = [], []
     for run in range(400):
         rng = np.random.default_rng([seed, run])
         survey = create_survey("x", Integers(8), 2, None, name, None, 300, public_seed=rng.bytes(32))
         mechanism = mechanism_for(survey)
         items = np.repeat(np.array([[5], [9]], np.uint64), [250, 50], axis=0)
-        words = SeededWords(int(rng.integers(2**62))).draw(300, mechanism.words_per_report)
-        tally = run_protocol(mechanism, items, words, survey.survey_id)
+        random_words = SeededRandomWords(int(rng.integers(2**62))).draw(300, mechanism.random_words_per_report)
+        tally = run_protocol(mechanism, items, random_words, survey.survey_id)
         count = float(mechanism.estimate(tally, items[:1]).counts[0])
         errors.append(count - 250)
         shrunk.append(count / mechanism.channel.gain - 250)
@@ -90,6 +95,7 @@ def test_counts_are_unbiased(seed: int, name: str) -> None:
         assert_mean_zero(np.array(shrunk))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "options"), [("jl", {}), ("bucket", {}), ("bucket", {"calibration": "tight"})])
 def test_samplers_have_the_law_of_people(seed: int, name: str, options: dict) -> None:
     """A random direction of the cells has one law by both paths; a crowd with one item moved is noticed."""
@@ -98,14 +104,14 @@ def test_samplers_have_the_law_of_people(seed: int, name: str, options: dict) ->
     crowd = Histogram(np.array([[1], [2]], np.uint64), np.array([30, 10]))
     moved = Histogram(np.array([[1], [2]], np.uint64), np.array([10, 30]))
     items = np.repeat(crowd.items, crowd.counts, axis=0)
-    rng, source = np.random.default_rng(seed), SeededWords(seed)
+    rng, source = np.random.default_rng(seed), SeededRandomWords(seed)
     signs = 1.0 - 2.0 * mechanism.sign_bits(crowd.items[:1])[0]  # towards the first item, where the crowd is
 
     def draw(histogram: Histogram) -> np.ndarray:
         return np.array([signs @ mechanism.sample_tally(histogram, rng).cells for _ in range(600)])
 
-    words = [source.draw(40, mechanism.words_per_report) for _ in range(600)]
-    real = np.array([signs @ run_protocol(mechanism, items, w, survey.survey_id).cells for w in words])
+    random_words = [source.draw(40, mechanism.random_words_per_report) for _ in range(600)]
+    real = np.array([signs @ run_protocol(mechanism, items, w, survey.survey_id).cells for w in random_words])
     assert_same_law(real, draw(crowd))
     with pytest.raises(AssertionError):
         assert_same_law(real, draw(moved))

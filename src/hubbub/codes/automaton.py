@@ -123,15 +123,15 @@ def build_automaton(code: TextCode) -> CodeAutomaton:
     edges[done] = [done, DEAD]
     raw_byte = add_chain(8, roots[code.next_class[ESC]])[8]
     raw_tail = add_chain(8 * MAX_BYTES, done)
-    level = [raw_tail[8 * count] for count in range(1, MAX_BYTES + 1)]
-    while len(level) > 1:
+    nodes = [raw_tail[8 * count] for count in range(1, MAX_BYTES + 1)]
+    while len(nodes) > 1:
         parents = []
-        for left, right in zip(level[::2], level[1::2], strict=True):
+        for left, right in zip(nodes[::2], nodes[1::2], strict=True):
             parents.append(add_node())
             edges[parents[-1]] = [left, right]
-        level = parents
+        nodes = parents
     escape = add_node()
-    edges[escape] = [raw_byte, level[0]]
+    edges[escape] = [raw_byte, nodes[0]]
 
     for root, row in zip(roots, code.code_words, strict=True):
         for symbol, (word, length) in enumerate(row):

@@ -24,7 +24,7 @@ class CodeBits:
     mean, weighted_mean : float
         Bits a string, all strings alike and by their weights.
     median, p90 : int
-        Half of the strings have at most so many bits; nine in ten.
+        Half of the strings have at most `median` bits, nine in ten at most `p90`.
     escaping : float
         The share of strings that need ESC.
     """

@@ -23,16 +23,6 @@ class Request:
     options: Mapping[str, str]
     expected_reports: int
 
-    @property
-    def size(self) -> int:
-        """Values of the universe."""
-        return self.domain.size
-
-    @property
-    def bits(self) -> int:
-        """Bits of an item."""
-        return self.domain.bits
-
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -42,15 +32,15 @@ class Entry:
     ----------
     about : About
         What it is.
-    default_delta : function of the resolved options
-        The delta of a survey whose author did not choose one.
     derive : function of a Request
         The parameters, or a ParameterError naming the limit that is passed.
     build : function of a Survey
         The mechanism of a survey that carries such parameters; they are untrusted input to it.
+    default_delta : function of the resolved options
+        The delta of a survey whose author did not choose one: 0 unless the mechanism needs more.
     """
 
     about: About
-    default_delta: Callable[[Mapping[str, str]], Decimal]
     derive: Callable[[Request], dict[str, Any]]
     build: Callable[[Survey], SurveyMechanism]
+    default_delta: Callable[[Mapping[str, str]], Decimal] = lambda _: Decimal(0)

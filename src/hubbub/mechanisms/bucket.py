@@ -73,16 +73,16 @@ class Bucket(RowSketch):
 
     @cached_property
     def matrix(self) -> NDArray[np.uint64]:
-        """H of all trials, one below the other, packed: shape (rows, item_words)."""
+        """H of all trials, one below the other, packed: shape (rows, item_limbs)."""
         key = derive_key(self.survey.public_seed, Purpose.BUCKET_MATRIX)
         return np.concatenate([self._draw_trial(key, trial) for trial in range(self.trials)])
 
     def _draw_trial(self, key: Any, trial: int) -> NDArray[np.uint64]:
         """The rows of one trial, drawn again until they have full rank and none is zero."""
-        top = np.uint64((1 << (self.bits - 64 * (self.item_words - 1))) - 1)
+        top = np.uint64((1 << (self.bits - 64 * (self.item_limbs - 1))) - 1)
         attempt = 0
         while True:
-            message = np.indices((self.rows_per_trial, self.item_words), np.uint32).reshape(2, -1)
+            message = np.indices((self.rows_per_trial, self.item_limbs), np.uint32).reshape(2, -1)
             prefix = np.broadcast_to(np.array([[trial], [attempt]], np.uint32), (2, message.shape[1]))
             drawn = hash_words(key, np.concatenate([prefix, message]).T).reshape(self.rows_per_trial, -1)
             drawn[:, -1] &= top
@@ -105,7 +105,7 @@ class Bucket(RowSketch):
         """⟨r, x⟩ ⊕ ρ for one row each."""
         return gf2.parity_pairs(self.matrix[rows], items) ^ self.shifts[rows]
 
-    def answers(self, items: Items) -> NDArray[np.int8]:
+    def responses(self, items: Items) -> NDArray[np.int8]:
         """The bits, as in the paper."""
         return self.sign_bits(items).astype(np.int8)
 
@@ -123,20 +123,20 @@ class Bucket(RowSketch):
             return cells * self.channel.sum_factor(self.rows)
         return tally.count - 2 * cells
 
-    def _signs(self, items: Items) -> NDArray[np.float64]:
+    def signs(self, items: Items) -> NDArray[np.float64]:
         """Every sign of the items, ±1, shape (n, rows)."""
         return np.asarray(1.0 - 2.0 * self.sign_bits(items), np.float64)
 
     def estimate(self, tally: Tally, items: Items) -> Estimates:
         """Unbiased counts of any items: the mean over all rows of sign·sum.
 
-        Guarantees (tests/mechanisms/test_conformance.py): unbiased over words and public seed; the standard error
+        Guarantees (tests/mechanisms/test_conformance.py): unbiased over randomness and public seed; the standard error
         covers noise and collisions. Cost: len(items)·rows.
         """
         self.check_tally(tally)
         items = self.check_items(items)
         sums = self.row_sums(tally)
-        raw = self._signs(items) @ sums / self.rows
+        raw = self.signs(items) @ sums / self.rows
         return Estimates(items, raw + (tally.count - raw) * self._background, self.stderr(sums, raw, tally.count))
 
     @property
@@ -157,19 +157,19 @@ class Bucket(RowSketch):
         left = sums
         threshold = -math.inf
         while len(found) < query.top:
-            item = self._decode_soft(left) if self.soft else self._decode_vote(left)
+            item = self.decode_soft(left) if self.soft else self.decode_vote(left)
             if item is None or any(np.array_equal(item, other) for other in found):
                 break
-            sign = self._signs(item[np.newaxis])[0]
+            sign = self.signs(item[np.newaxis])[0]
             count = float(sign @ left) / self.rows
-            level = self.absent_threshold(tally.count, float(self.stderr(left, np.zeros(1), tally.count)[0]), query)
+            passed = self.absent_threshold(tally.count, float(self.stderr(left, np.zeros(1), tally.count)[0]), query)
             if not query.best_guess:
-                threshold = level
-                if count <= level:
+                threshold = passed
+                if count <= passed:
                     break
             found.append(item)
             # All counts together by least squares, so that no value's collisions stay in another's count.
-            design = self._signs(np.stack(found)).T
+            design = self.signs(np.stack(found)).T
             raw = np.asarray(np.linalg.lstsq(design, sums, rcond=None)[0], np.float64)
             left = sums - design @ raw
             counts = raw + (tally.count - raw.sum()) * self._background
@@ -179,16 +179,16 @@ class Bucket(RowSketch):
         stderr = float(self.stderr(left, np.zeros(1), tally.count)[0])
         limit = max(selection.found_z(self.size, query), self.decodable_z) * stderr
         order = np.argsort(-counts, kind="stable")
-        items = np.array(found, np.uint64).reshape(-1, self.item_words)[order]
+        items = np.array(found, np.uint64).reshape(-1, self.item_limbs)[order]
         return Estimates(items, counts[order], np.full(len(found), stderr), threshold, limit)
 
-    def _decode_soft(self, sums: NDArray[np.float64]) -> NDArray[np.uint64] | None:
+    def decode_soft(self, sums: NDArray[np.float64]) -> NDArray[np.uint64] | None:
         """The value whose signs agree best with the sums, or None if it is outside the universe."""
         soft = sums * (1.0 - 2.0 * self.shifts)
         item, _ = ordered_statistics.decode(self.matrix, self.bits, soft, self.order)
-        return item if self._in_universe(item) else None
+        return item if self.in_universe(item) else None
 
-    def _decode_vote(self, sums: NDArray[np.float64]) -> NDArray[np.uint64] | None:
+    def decode_vote(self, sums: NDArray[np.float64]) -> NDArray[np.uint64] | None:
         """The value that most trials solve to, or None if no trial has a solution in the universe."""
         # u > n/2, which is a negative sum of signs, means bit 1 (Algorithm 3); then the shift is undone.
         bits = (sums < 0).astype(np.uint8) ^ self.shifts
@@ -196,15 +196,15 @@ class Bucket(RowSketch):
         for trial in range(self.trials):
             rows = slice(trial * self.rows_per_trial, (trial + 1) * self.rows_per_trial)
             item = gf2.solve(self.matrix[rows], bits[rows], self.bits)
-            if item is not None and self._in_universe(item):
+            if item is not None and self.in_universe(item):
                 votes[item.tobytes()] += 1
         if not votes:
             return None
         most = max(votes.values())
         tied = np.stack([np.frombuffer(key, np.uint64) for key, n in sorted(votes.items()) if n == most])
-        return np.asarray(tied[int(np.argmax(self._signs(tied) @ sums))])  # a tie goes to the larger estimate (E19)
+        return np.asarray(tied[int(np.argmax(self.signs(tied) @ sums))])  # a tie goes to the larger estimate (E19)
 
-    def _in_universe(self, item: NDArray[np.uint64]) -> bool:
+    def in_universe(self, item: NDArray[np.uint64]) -> bool:
         """Whether the item, as a number, is below the size of the universe."""
         return int.from_bytes(item.astype("<u8").tobytes(), "little") < self.size
 
@@ -223,6 +223,17 @@ class Bucket(RowSketch):
         """At least one trial has all rows right: wrong trials hardly ever agree, and a tie goes to the larger."""
         trial = (1.0 - float(normal_tail(signal))) ** self.rows_per_trial
         return 1.0 - (1.0 - trial) ** self.trials
+
+    def found_chance(self, people: int, held: float, query: Query, bits: int | None = None) -> float:
+        """The chance that the decoder finds a value if nothing collides with it, and that its count then stands out."""
+        signal = held / (self.noise_stderr(people) * math.sqrt(self.rows))
+        decoded = self._soft_success(signal) if self.soft else self._vote_success(signal)
+        return min(decoded, super().found_chance(people, held, query, bits))
+
+    @property
+    def decode_seconds(self) -> float:
+        """Elimination over all bits, for each of a few values."""
+        return 0.02 + 2e-9 * self.bits**3
 
     # How far off a count may be.
 
@@ -305,9 +316,9 @@ def needed_count(
 
 def derive(request: Request) -> dict[str, Any]:
     """k₁ = ⌈log₂ 12N⌉ rows in each of k₂ = ⌈8 ln(1/β)⌉ trials."""
-    if request.bits > MAX_BITS:
-        raise ParameterError(f"bucket must have a universe of at most 2^{MAX_BITS} values, got 2^{request.bits}")
-    rows_per_trial = (12 * request.size - 1).bit_length()
+    if request.domain.bits > MAX_BITS:
+        raise ParameterError(f"bucket must have a universe of at most 2^{MAX_BITS} values, got 2^{request.domain.bits}")
+    rows_per_trial = (12 * request.domain.size - 1).bit_length()
     trials = math.ceil(-8 * Decimal(request.options["beta"]).ln())
     if trials > 2**10:
         raise ParameterError(f"option beta must be at least 1e-55, got {request.options['beta']}")
@@ -320,4 +331,4 @@ def derive(request: Request) -> dict[str, Any]:
     return {**parameters, **noise_to_json(noise)}
 
 
-ENTRY = Entry(facts.BUCKET, default_delta, derive, Bucket)
+ENTRY = Entry(facts.BUCKET, derive, Bucket, default_delta)

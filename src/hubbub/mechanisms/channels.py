@@ -1,6 +1,6 @@
-"""The two ways a device answers: every coordinate with Laplace noise, or one bit by randomised response.
+"""The two ways a device responds: every coordinate with Laplace noise, or one bit by randomised response.
 
-A channel knows nothing of what items mean. It asks a linear query for its answers, makes a private report of them,
+A channel knows nothing of what items mean. It asks a linear query for its responses, makes a private report of them,
 adds reports up, and states what it guarantees, computed from the integers that run.
 """
 
@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.model.mechanism import Histogram, Items, Reports, Words
+from hubbub.model.mechanism import Histogram, Items, RandomWords, Reports
 from hubbub.model.privacy import PrivacyGuarantee
 from hubbub.model.tally import Cells
 from hubbub.numeric.composition import composed_delta
@@ -27,16 +27,16 @@ _ID_FIELD = ("id", "<u8", (_ID_WORDS,))
 
 
 class LinearQuery(Protocol):
-    """What a channel asks a mechanism: the answers of a person, and those of a whole crowd for a simulation."""
+    """What a channel asks a mechanism: the responses of a person, and those of a whole crowd for a simulation."""
 
-    def answers(self, items: Items) -> NDArray[np.int8]:
-        """All answers of each item, shape (n, coordinates), each at most 1 in size."""
+    def responses(self, items: Items) -> NDArray[np.int8]:
+        """All responses of each item, shape (n, coordinates), each at most 1 in size."""
 
     def sign_bits_at(self, items: Items, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
         """The bit of each (item, row) pair; 1 means −1."""
 
     def sample_sums(self, histogram: Histogram, rng: np.random.Generator) -> NDArray[np.int64]:
-        """The sums over a crowd of everyone's answers, without noise."""
+        """The sums over a crowd of everyone's responses, without noise."""
 
     def sample_bits(
         self, histogram: Histogram, rng: np.random.Generator
@@ -45,13 +45,13 @@ class LinearQuery(Protocol):
 
 
 class Channel(ABC):
-    """How the answers of a linear query become a private report.
+    """How the responses of a linear query become a private report.
 
     Attributes
     ----------
     report_dtype : np.dtype
         The layout of a report: its id, and what is told.
-    words_per_report : int
+    random_words_per_report : int
         Random words that one report uses.
     cells_shape : tuple of int
         The shape of the sums of reports.
@@ -66,7 +66,7 @@ class Channel(ABC):
     """
 
     report_dtype: np.dtype[np.void]
-    words_per_report: int
+    random_words_per_report: int
     cells_shape: tuple[int, ...]
     noise: DiscreteLaplace | None = None
     gain = 1.0
@@ -78,8 +78,8 @@ class Channel(ABC):
         """What the integers that run guarantee, at a stated ε."""
 
     @abstractmethod
-    def randomize(self, query: LinearQuery, items: Items, words: Words) -> Reports:
-        """One report per item: a pure function of items and words."""
+    def randomize(self, query: LinearQuery, items: Items, random_words: RandomWords) -> Reports:
+        """One report per item: a pure function of items and random words."""
 
     @abstractmethod
     def validate(self, reports: Reports) -> NDArray[np.bool_]:
@@ -138,11 +138,11 @@ class LaplaceChannel(Channel):
         self.step = step
         self.noise: DiscreteLaplace = noise
         self.groups = changed if groups is None else groups
-        self.largest = noise.bound + 1  # the answers themselves are at most 1 in size
+        self.largest = noise.bound + 1  # the responses themselves are at most 1 in size
         kind = next(kind for kind in ("<i1", "<i2", "<i4") if self.largest <= np.iinfo(kind).max)
         self.noise_draws = coordinates
-        self.report_dtype = np.dtype([_ID_FIELD, ("answers", kind, (coordinates,))])
-        self.words_per_report = _ID_WORDS + coordinates * noise.words
+        self.report_dtype = np.dtype([_ID_FIELD, ("responses", kind, (coordinates,))])
+        self.random_words_per_report = _ID_WORDS + coordinates * noise.random_words
         self.cells_shape = (coordinates,)
 
     def guarantee(self, epsilon: Decimal) -> PrivacyGuarantee:
@@ -157,29 +157,29 @@ class LaplaceChannel(Channel):
             cut = (1 + grown) * self.changed * self.noise.distance
             return PrivacyGuarantee(epsilon, min(Decimal(1), Decimal(composed) + cut))
 
-    def randomize(self, query: LinearQuery, items: Items, words: Words) -> Reports:
-        """Every answer with noise of its own, drawn once per person (erratum E3)."""
-        reports = np.zeros(len(words), self.report_dtype)
-        reports["id"] = words[:, :_ID_WORDS]
-        self.noise.add_to(query.answers(items), words[:, _ID_WORDS:], reports["answers"])
+    def randomize(self, query: LinearQuery, items: Items, random_words: RandomWords) -> Reports:
+        """Every response with noise of its own, drawn once per person (erratum E3)."""
+        reports = np.zeros(len(random_words), self.report_dtype)
+        reports["id"] = random_words[:, :_ID_WORDS]
+        self.noise.add_to(query.responses(items), random_words[:, _ID_WORDS:], reports["responses"])
         return reports
 
     def validate(self, reports: Reports) -> NDArray[np.bool_]:
         """Within what the digits of the noise can reach."""
-        answers = reports["answers"]
-        return np.asarray((answers.max(axis=1) <= self.largest) & (answers.min(axis=1) >= -self.largest))
+        responses = reports["responses"]
+        return np.asarray((responses.max(axis=1) <= self.largest) & (responses.min(axis=1) >= -self.largest))
 
     def accumulate(self, cells: Cells, reports: Reports) -> None:
-        """Add the answers up."""
-        cells += reports["answers"].sum(axis=0, dtype=np.int64)
+        """Add the responses up."""
+        cells += reports["responses"].sum(axis=0, dtype=np.int64)
 
     def sample_cells(self, query: LinearQuery, histogram: Histogram, rng: np.random.Generator) -> Cells:
-        """The sums of everyone's answers, and the sum of everyone's noise."""
+        """The sums of everyone's responses, and the sum of everyone's noise."""
         sums = query.sample_sums(histogram, rng)
         return sums + self.noise.sample_sums(histogram.people, sums.shape, rng)
 
     def sum_factor(self, parts: int) -> float:
-        """1: a cell is the sum of everyone's answers already."""
+        """1: a cell is the sum of everyone's responses already."""
         del parts
         return 1.0
 
@@ -210,7 +210,7 @@ class OneBitChannel(Channel):
     """
 
     report_dtype = np.dtype([_ID_FIELD, ("bit", "u1")])
-    words_per_report = _ID_WORDS + 1
+    random_words_per_report = _ID_WORDS + 1
 
     def __init__(self, rows: int, threshold: int, seed: bytes) -> None:
         check_bound(rows)
@@ -231,12 +231,12 @@ class OneBitChannel(Channel):
         """The row each report is about: a public function of its id, uniform over the rows."""
         return uniform_below(hash_uint64(self._key, ids), self.rows)
 
-    def randomize(self, query: LinearQuery, items: Items, words: Words) -> Reports:
+    def randomize(self, query: LinearQuery, items: Items, random_words: RandomWords) -> Reports:
         """The bit of the row that the id chooses, or the other bit."""
-        reports = np.zeros(len(words), self.report_dtype)
-        reports["id"] = words[:, :_ID_WORDS]
-        bits = query.sign_bits_at(items, self.rows_of(words[:, :_ID_WORDS]))
-        reports["bit"] = bits ^ ~bernoulli(words[:, _ID_WORDS], self.threshold)
+        reports = np.zeros(len(random_words), self.report_dtype)
+        reports["id"] = random_words[:, :_ID_WORDS]
+        bits = query.sign_bits_at(items, self.rows_of(random_words[:, :_ID_WORDS]))
+        reports["bit"] = bits ^ ~bernoulli(random_words[:, _ID_WORDS], self.threshold)
         return reports
 
     def validate(self, reports: Reports) -> NDArray[np.bool_]:

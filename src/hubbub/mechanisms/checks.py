@@ -1,4 +1,4 @@
-"""Checks of what comes from outside: a survey's parameters, items, words, reports and sums."""
+"""Checks of what comes from outside: a survey's parameters, items, random words, reports and sums."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hubbub.errors import ParameterError, shown
 from hubbub.model.domain_base import Domain
-from hubbub.model.mechanism import Items, Reports, Words
+from hubbub.model.mechanism import Items, RandomWords, Reports
 from hubbub.model.tally import Cells
 
 
@@ -29,6 +29,17 @@ def whole_text(name: str, value: object) -> int:
     return int(value)
 
 
+def size_text(size: int) -> str:
+    """How many values there are, in few digits.
+
+    >>> size_text(8192), size_text(2**64), size_text(10**30)
+    ('8192', '2^64', 'about 2^99')
+    """
+    if size < 1 << 20:
+        return str(size)
+    return f"{'' if size & (size - 1) == 0 else 'about '}2^{size.bit_length() - 1}"
+
+
 def check_fields(parameters: Mapping[str, Any], names: set[str]) -> None:
     """Exactly these parameters, no more and no fewer."""
     if unknown := sorted(set(parameters) - names):
@@ -37,25 +48,25 @@ def check_fields(parameters: Mapping[str, Any], names: set[str]) -> None:
         raise ParameterError(f"parameters must have the field {shown(missing[0])}, got none")
 
 
-def check_batch(items: object, words: object, domain: Domain, needed: int) -> tuple[Items, Words]:
+def check_inputs(items: object, random_words: object, domain: Domain, needed: int) -> tuple[Items, RandomWords]:
     """What `randomize` is called with, row after row in memory; copied only where it is not.
 
-    Words of another type would not be compared with a 64-bit threshold as meant, and the noise would be lost. So
+    Random words of another type would not be compared with a 64-bit threshold as meant, and the noise would be lost. So
     nothing is converted: another type, another shape or an item outside the domain is a ParameterError, which may
     speak of types and shapes but of no value.
     """
     checked = check_items(items, domain)
-    drawn = _check_uint64("words", words)
+    drawn = _check_uint64("random_words", random_words)
     if drawn.shape != (len(checked), needed):
-        raise ParameterError(f"words must have shape ({len(checked)}, {needed}), got {drawn.shape}")
+        raise ParameterError(f"random_words must have shape ({len(checked)}, {needed}), got {drawn.shape}")
     return checked, drawn
 
 
 def check_items(items: object, domain: Domain) -> Items:
     """Items of the domain, row after row in memory; a ParameterError that quotes none of them otherwise."""
     checked = _check_uint64("items", items)
-    if checked.ndim != 2 or checked.shape[1] != domain.item_words:
-        raise ParameterError(f"items must have shape (n, {domain.item_words}), got {checked.shape}")
+    if checked.ndim != 2 or checked.shape[1] != domain.item_limbs:
+        raise ParameterError(f"items must have shape (n, {domain.item_limbs}), got {checked.shape}")
     if _any_beyond(checked, domain.size):
         raise ParameterError("items must be encoded values of the survey's domain, got one that is not")
     return checked

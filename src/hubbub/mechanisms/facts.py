@@ -61,7 +61,10 @@ class About:
     options: tuple[Option, ...] = ()
 
 
-_CALIBRATION: Final = Option("calibration", "onebit", "how the answer is made private", ("paper", "tight", "onebit"))
+# What the paper's sketches share, since they send their responses through the same channels.
+_GUARANTEE: Final = "onebit: pure ε; paper, tight: (ε, δ)"
+_REPORT: Final = "onebit: 17 bytes; paper, tight: 16 + 2·rows or 4·rows"
+_CALIBRATION: Final = Option("calibration", "onebit", "how the response is made private", ("paper", "tight", "onebit"))
 
 TREE: Final = About(
     name="tree",
@@ -87,8 +90,8 @@ SUBSET: Final = About(
 JL: Final = About(
     name="jl",
     title="JL-HH: random projection, every value scored (paper, section 3.1)",
-    guarantee="onebit: pure ε; paper, tight: (ε, δ)",
-    report="onebit: 17 bytes; paper, tight: 16 + 2·rows or 4·rows",
+    guarantee=_GUARANTEE,
+    report=_REPORT,
     limit="universe ≤ 2^24 values; dense: rows·values ≤ 2^36",
     server_time="N log N (hadamard), N·rows (dense)",
     use_when="the values are known or few: counts of all of them, near-optimal for ε ≤ 1",
@@ -101,8 +104,8 @@ JL: Final = About(
 BUCKET: Final = About(
     name="bucket",
     title="The Bucket mechanism: group testing with linear hashes (paper, section 4.2)",
-    guarantee="onebit: pure ε; paper, tight: (ε, δ)",
-    report="onebit: 17 bytes; paper, tight: 16 + 2·rows or 4·rows",
+    guarantee=_GUARANTEE,
+    report=_REPORT,
     limit="universe ≤ 2^512 values",
     server_time="log³ N, whatever the universe",
     use_when="the universe is huge and one value, or a few, are held by a large share",
@@ -116,8 +119,8 @@ BUCKET: Final = About(
 GLPS: Final = About(
     name="glps",
     title="GLPS-HH: compressed sensing with geometric stages (paper, section 4.1)",
-    guarantee="onebit: pure ε; paper, tight: (ε, δ)",
-    report="onebit: 17 bytes; paper, tight: 16 + 2·rows or 4·rows",
+    guarantee=_GUARANTEE,
+    report=_REPORT,
     limit="universe ≤ 2^512 values",
     server_time="s·log³ N, whatever the universe",
     use_when="you want to study the paper's compressed sensing",

@@ -76,7 +76,7 @@ class JLHeavyHitters(RowSketch):
         return not self.dense and self.rows == self._padded
 
     @cached_property
-    def _characters(self) -> NDArray[np.int64]:
+    def characters(self) -> NDArray[np.int64]:
         """The r of each hadamard row: all of GF(2)^L where there are as many rows, else independent and uniform."""
         if self._complete:
             return np.arange(self._padded, dtype=np.int64)
@@ -92,16 +92,16 @@ class JLHeavyHitters(RowSketch):
         """Columns of A for the items."""
         if self.dense:
             return ((1 - projection.signs(self._sign_key, items[:, 0], self.rows)) >> 1).astype(np.uint8)
-        return parity_bits(items[:, :1] & self._characters.astype(np.uint64))
+        return parity_bits(items[:, :1] & self.characters.astype(np.uint64))
 
     def sign_bits_at(self, items: Items, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Single entries of A."""
         if self.dense:
             return projection.sign_bits_at(self._sign_key, items[:, 0], rows)
-        characters = rows if self._complete else self._characters[rows]
+        characters = rows if self._complete else self.characters[rows]
         return parity_bits(items[:, 0] & characters.astype(np.uint64))
 
-    def answers(self, items: Items) -> NDArray[np.int8]:
+    def responses(self, items: Items) -> NDArray[np.int8]:
         """±1."""
         return (1 - 2 * self.sign_bits(items).astype(np.int8)).astype(np.int8)
 
@@ -120,7 +120,7 @@ class JLHeavyHitters(RowSketch):
         spectrum = tally.cells
         if not self._complete:
             spectrum = np.zeros(self._padded, np.int64)
-            np.add.at(spectrum, self._characters, tally.cells)
+            np.add.at(spectrum, self.characters, tally.cells)
         everything = np.multiply(transform(spectrum)[: self.size], factor, dtype=np.float64)
         return everything if items is None else everything[items[:, 0].astype(np.int64)]
 
@@ -136,7 +136,7 @@ class JLHeavyHitters(RowSketch):
     def estimate(self, tally: Tally, items: Items) -> Estimates:
         """Unbiased counts of the items.
 
-        Guarantees (tests/mechanisms/test_conformance.py): unbiased over words and public seed; the standard error
+        Guarantees (tests/mechanisms/test_conformance.py): unbiased over randomness and public seed; the standard error
         covers noise and collisions. Cost: one transform (hadamard) or len(items)·rows (dense).
         """
         self.check_tally(tally)
@@ -194,7 +194,7 @@ class JLHeavyHitters(RowSketch):
     def sample_sums(self, histogram: Histogram, rng: np.random.Generator) -> NDArray[np.int64]:
         """The transform of the counts, at the rows there are."""
         del rng
-        return transform(self._counts(histogram))[self._characters].astype(np.int64)
+        return transform(self._counts(histogram))[self.characters].astype(np.int64)
 
     def sample_bits(
         self, histogram: Histogram, rng: np.random.Generator
@@ -232,40 +232,42 @@ def one_bit_error(people: int, size: int, norm: float, rows: int, gain: float, b
 
 def derive(request: Request) -> dict[str, Any]:
     """Rows so that distortion stays below the noise: m = ⌈κ·n/(2b²)⌉ instead of the paper's n⁴·log N (E4)."""
-    if request.bits > MAX_BITS:
-        raise ParameterError(f"jl must have a universe of at most 2^{MAX_BITS} values, got 2^{request.bits}")
+    if request.domain.bits > MAX_BITS:
+        raise ParameterError(f"jl must have a universe of at most 2^{MAX_BITS} values, got 2^{request.domain.bits}")
     dense = request.options["projection"] == "dense"
     calibration = request.options["calibration"]
-    everything = 1 << request.bits
+    everything = 1 << request.domain.bits
     if calibration == "onebit":
         gain = 2.0**64 / (2 * bit_threshold(request.epsilon) - 2**64)
-        rows = _limit_rows(request.expected_reports / gain**2, request) if dense else everything
+        rows = limit_rows(request.expected_reports / gain**2, request) if dense else everything
         return {"rows": rows, **calibrate_bit(request.epsilon)}
     if not request.delta > 0:
         raise ParameterError(f"calibration={calibration} must have a delta above 0, got delta={request.delta}")
     scale = math.sqrt(8 * math.log(1 / float(request.delta))) / float(request.epsilon)
-    rows = _limit_rows(request.expected_reports / (2 * scale**2), request)
+    rows = limit_rows(request.expected_reports / (2 * scale**2), request)
     noise = calibrate_noise(calibration, request.epsilon, request.delta, changed=rows, step=2)
     if calibration == "tight":  # less noise asks for more rows; b changes little with m, so once is enough
         scale = 1 / (float(noise.rate) * math.sqrt(rows))
-        rows = _limit_rows(request.expected_reports / (2 * scale**2), request)
+        rows = limit_rows(request.expected_reports / (2 * scale**2), request)
         noise = calibrate_noise(calibration, request.epsilon, request.delta, changed=rows, step=2)
     return {"rows": rows, **noise_to_json(noise)}
 
 
-def parity_bits(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
+def parity_bits(limbs: NDArray[np.uint64]) -> NDArray[np.uint8]:
     """Parity of the bits of each word."""
-    return np.asarray(np.bitwise_count(words) & 1, np.uint8)
+    return np.asarray(np.bitwise_count(limbs) & 1, np.uint8)
 
 
-def _limit_rows(wanted: float, request: Request) -> int:
+def limit_rows(wanted: float, request: Request) -> int:
     """κ times the rows wanted; at most all of them for hadamard rows, and an error for dense rows that are too many."""
     rows = max(_MIN_ROWS, math.ceil(_DISTORTION_SHARE * wanted))
     if request.options["projection"] == "hadamard":
-        return min(rows, 1 << request.bits)
-    if rows * request.size > MAX_DENSE_SIGNS or rows > 2**21:
-        raise ParameterError(f"projection=dense must have rows·values of at most 2^36, got {rows}·{request.size}")
+        return min(rows, 1 << request.domain.bits)
+    if rows * request.domain.size > MAX_DENSE_SIGNS or rows > 2**21:
+        raise ParameterError(
+            f"projection=dense must have rows·values of at most 2^36, got {rows}·{request.domain.size}"
+        )
     return rows
 
 
-ENTRY = Entry(facts.JL, default_delta, derive, JLHeavyHitters)
+ENTRY = Entry(facts.JL, derive, JLHeavyHitters, default_delta)

@@ -19,7 +19,7 @@ from hubbub.mechanisms import facts, selection
 from hubbub.mechanisms.base import Entry, Request
 from hubbub.mechanisms.calibration import noise_from_json, noise_to_json
 from hubbub.mechanisms.channels import LaplaceChannel
-from hubbub.mechanisms.checks import check_fields
+from hubbub.mechanisms.checks import check_fields, size_text
 from hubbub.mechanisms.row_sketch import ChannelMechanism
 from hubbub.model.estimates import Estimates, Query
 from hubbub.model.mechanism import Histogram, Items
@@ -37,7 +37,7 @@ class NaiveLaplace(ChannelMechanism):
         check_fields(survey.parameters, {"noise_rate", "digit_thresholds"})
         size = survey.domain.size
         if size > MAX_SIZE:
-            raise ParameterError(f"naive-laplace must have a universe of at most 2^16 values, got {size}")
+            raise ParameterError(f"naive-laplace must have a universe of at most 2^16 values, got {size_text(size)}")
         # Replacing a value changes two entries of the histogram, by 1 each.
         self.noise = noise_from_json(survey.parameters)
         super().__init__(survey, LaplaceChannel(size, changed=2, step=1, noise=self.noise))
@@ -47,7 +47,7 @@ class NaiveLaplace(ChannelMechanism):
         """A count is one cell."""
         return 1
 
-    def answers(self, items: Items) -> NDArray[np.int8]:
+    def responses(self, items: Items) -> NDArray[np.int8]:
         """The indicator vector of each item."""
         indicators = np.zeros((len(items), self.size), np.int8)
         indicators[np.arange(len(items)), items[:, 0].astype(np.int64)] = 1
@@ -103,10 +103,11 @@ def default_delta(options: Mapping[str, str]) -> Decimal:
 
 def derive(request: Request) -> dict[str, Any]:
     """Scale 2/ε: ε/2 for each of the two entries that change."""
-    if request.size > MAX_SIZE:
-        raise ParameterError(f"naive-laplace must have a universe of at most 2^16 values, got {request.size}")
+    if request.domain.size > MAX_SIZE:
+        size = size_text(request.domain.size)
+        raise ParameterError(f"naive-laplace must have a universe of at most 2^16 values, got {size}")
     noise = DiscreteLaplace.with_rate(request.epsilon / 2)
-    executed = LaplaceChannel(request.size, 2, 1, noise).guarantee(request.epsilon).delta
+    executed = LaplaceChannel(request.domain.size, 2, 1, noise).guarantee(request.epsilon).delta
     if executed > request.delta:
         raise ParameterError(
             f"delta must be at least {executed:.2g} for naive-laplace, whose noise has 64-bit thresholds, "
@@ -115,4 +116,4 @@ def derive(request: Request) -> dict[str, Any]:
     return noise_to_json(noise)
 
 
-ENTRY = Entry(facts.NAIVE_LAPLACE, default_delta, derive, NaiveLaplace)
+ENTRY = Entry(facts.NAIVE_LAPLACE, derive, NaiveLaplace, default_delta)

@@ -31,7 +31,8 @@ REGISTRY: Final[Mapping[str, Entry]] = MappingProxyType(
 )
 
 DEFAULT_EXPECTED_REPORTS: Final = 100_000
-_WORTH_IT: Final = 0.99  # of the standard error of `tree`, below which `subset` is taken for a list
+_SHORT: Final = 64  # values up to which `subset` costs no more than `tree`
+_WORTH_IT: Final = 0.99  # of the standard error of `tree`, below which `subset` is taken for a longer list
 
 
 def create_survey(
@@ -77,27 +78,8 @@ def create_survey(
     >>> survey.mechanism, dict(survey.options)
     ('tree', {'size': 'auto'})
     """
-    return plan_survey(
-        name, domain, epsilon, delta, mechanism, options, expected_reports, opens, closes, public_seed=public_seed
-    )[0]
-
-
-def plan_survey(
-    name: str,
-    domain: Domain,
-    epsilon: Decimal | float | str,
-    delta: Decimal | float | str | None = None,
-    mechanism: str | None = None,
-    options: Mapping[str, object] | None = None,
-    expected_reports: int = DEFAULT_EXPECTED_REPORTS,
-    opens: datetime | str | None = None,
-    closes: datetime | str | None = None,
-    *,
-    public_seed: bytes | None = None,
-) -> tuple[Survey, SurveyMechanism]:
-    """The survey of `create_survey`, and its mechanism, which must be built to see what the survey guarantees."""
     if not isinstance(domain, Domain):
-        raise ParameterError(f"domain must be a Domain, got domain={shown(domain)}")
+        raise ParameterError(f"domain must be a Domain, such as hubbub.Hostnames(), got domain={shown(domain)}")
     stated_epsilon = parse_epsilon(epsilon)
     entry = find_entry(choose_mechanism(domain, float(stated_epsilon)) if mechanism is None else mechanism)
     if options is not None and not isinstance(options, Mapping):
@@ -120,17 +102,20 @@ def plan_survey(
         opens=opens,  # type: ignore[arg-type]  # Survey parses strings
         closes=closes,  # type: ignore[arg-type]
     )
-    return survey, mechanism_for(survey)
+    mechanism_for(survey)  # or a PrivacyError
+    return survey
 
 
 def choose_mechanism(domain: Domain, epsilon: float) -> str:
     """The mechanism of a survey whose author names none: `subset` for short lists, `tree` for everything else.
 
-    A list is short if it has at most 4,096 values and the standard error of a count is lower by 1 % or more. Above the
-    largest ε of `tree`, every such list is.
+    `subset` is never less accurate. A list is short if it has at most 64 values, or at most 4,096 and a standard error
+    of its counts that is lower by 1 % or more. Above the largest ε of `tree`, every list of up to 4,096 values is.
     """
     if domain.size > subset.MAX_VALUES:
         return "tree"
+    if domain.size <= _SHORT:
+        return "subset"
     searched = plan.list_noise(domain.size, epsilon)
     listed = subset.noise_of(domain.size, subset.best_window(domain.size, epsilon), epsilon)
     is_better = math.sqrt(listed) <= _WORTH_IT * math.sqrt(searched)

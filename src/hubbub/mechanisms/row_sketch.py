@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.mechanisms.channels import Channel
-from hubbub.mechanisms.checks import check_batch, check_cells, check_reports
+from hubbub.mechanisms.checks import check_cells, check_inputs, check_reports
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism, check_listed
 from hubbub.model.estimates import Query
-from hubbub.model.mechanism import Histogram, Items, Reports, Words
+from hubbub.model.mechanism import Histogram, Items, RandomWords, Reports
 from hubbub.model.privacy import PrivacyGuarantee
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Cells, Tally
@@ -30,15 +30,15 @@ class ChannelMechanism(SurveyMechanism):
         super().__init__(survey)
         self.channel = channel
 
-    # The linear query that the channel asks: the Laplace channel for answers and sums, the one-bit channel for bits.
+    # The linear query that the channel asks: the Laplace channel for responses and sums, the one-bit channel for bits.
 
     @abstractmethod
-    def answers(self, items: Items) -> NDArray[np.int8]:
-        """What a device answers through the Laplace channel, shape (n, coordinates)."""
+    def responses(self, items: Items) -> NDArray[np.int8]:
+        """What a device responds through the Laplace channel, shape (n, coordinates)."""
 
     @abstractmethod
     def sample_sums(self, histogram: Histogram, rng: np.random.Generator) -> NDArray[np.int64]:
-        """The sums over a crowd of everyone's answers, without noise."""
+        """The sums over a crowd of everyone's responses, without noise."""
 
     def sign_bits_at(self, items: Items, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
         """The bit of each (item, row) pair that a one-bit report tells; 1 means −1."""
@@ -58,9 +58,9 @@ class ChannelMechanism(SurveyMechanism):
         return self.channel.report_dtype
 
     @property
-    def words_per_report(self) -> int:
-        """Two words for the id, and what the channel needs."""
-        return self.channel.words_per_report
+    def random_words_per_report(self) -> int:
+        """Two random words for the id, and what the channel needs."""
+        return self.channel.random_words_per_report
 
     @property
     def guarantee(self) -> PrivacyGuarantee:
@@ -77,10 +77,10 @@ class ChannelMechanism(SurveyMechanism):
         """As the channel has them."""
         return self.channel.cells_shape
 
-    def randomize(self, items: Items, words: Words) -> Reports:
-        """One report per row: a pure function of items and words."""
-        items, words = check_batch(items, words, self.survey.domain, self.words_per_report)
-        return self.channel.randomize(self, items, words)
+    def randomize(self, items: Items, random_words: RandomWords) -> Reports:
+        """One report per row: a pure function of items and random words."""
+        items, random_words = check_inputs(items, random_words, self.survey.domain, self.random_words_per_report)
+        return self.channel.randomize(self, items, random_words)
 
     def validate(self, reports: Reports) -> NDArray[np.bool_]:
         """Which reports an honest client could have sent."""
@@ -98,7 +98,7 @@ class ChannelMechanism(SurveyMechanism):
     @property
     @abstractmethod
     def parts(self) -> int:
-        """A count is the mean over so many rows or slots of what they say."""
+        """A count is the mean over this many rows or slots of what they say."""
 
     @property
     def part_scale(self) -> float:
@@ -111,7 +111,7 @@ class ChannelMechanism(SurveyMechanism):
 
     @property
     def influence(self) -> tuple[float, float]:
-        """± the largest answer that is valid, times the gain: a count is a mean over parts of ± answers."""
+        """± the largest response that is valid, times the gain: a count is a mean over parts of ± responses."""
         most = self.channel.largest * self.channel.gain
         return most, -most
 

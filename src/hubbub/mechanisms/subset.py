@@ -22,7 +22,6 @@ absent   the chance that it matches another value:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -32,10 +31,18 @@ from numpy.typing import NDArray
 from hubbub.errors import ParameterError
 from hubbub.mechanisms import facts, selection
 from hubbub.mechanisms.base import Entry, Request
-from hubbub.mechanisms.checks import check_batch, check_cells, check_fields, check_reports, whole, whole_text
+from hubbub.mechanisms.checks import (
+    check_cells,
+    check_fields,
+    check_inputs,
+    check_reports,
+    size_text,
+    whole,
+    whole_text,
+)
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.estimates import Estimates, Query
-from hubbub.model.mechanism import Histogram, Items, Reports, Words
+from hubbub.model.mechanism import Histogram, Items, RandomWords, Reports
 from hubbub.model.privacy import PrivacyGuarantee
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Cells, Tally
@@ -52,7 +59,7 @@ _AT_ONCE = 500_000_000  # people whose sums are drawn together: numpy's hypergeo
 class Subset(SurveyMechanism):
     """Subset selection with public coins."""
 
-    words_per_report = 4  # id, id, tell the truth?, which window
+    random_words_per_report = 4  # id, id, tell the truth?, which window
 
     def __init__(self, survey: Survey) -> None:
         super().__init__(survey)
@@ -63,6 +70,8 @@ class Subset(SurveyMechanism):
         self.threshold = whole_text("keep_threshold", parameters["keep_threshold"])
         self._epsilon = response_epsilon(self.threshold, self.size, self.window)
         self.held, self.absent = match_chances(self.size, self.window, (2**64 - self.threshold) / 2.0**64)
+        # held − absent; rounding would leave nothing of it where the threshold is tiny.
+        self.gap = self.threshold / 2.0**64 * (self.size - self.window) / (self.size - 1)
         self._key = derive_key(survey.public_seed, Purpose.SUBSET_PLACES)
 
     # The client's role.
@@ -77,15 +86,20 @@ class Subset(SurveyMechanism):
         """The pure ε of the threshold: given the public coins, two values' chances of a window differ by e^ε."""
         return PrivacyGuarantee(self._epsilon, Decimal(0))
 
-    def randomize(self, items: Items, words: Words) -> Reports:
-        """One window per item: a pure function of items and words. Costs about 1.2 ns for each value of the list."""
-        items, words = check_batch(items, words, self.survey.domain, self.words_per_report)
+    @property
+    def lie_chance(self) -> float:
+        """The chance of a window without the value."""
+        return 1.0 - self.held
+
+    def randomize(self, items: Items, random_words: RandomWords) -> Reports:
+        """One window per item: a pure function of items and random words. Costs about 1.2 ns per value of the list."""
+        items, random_words = check_inputs(items, random_words, self.survey.domain, self.random_words_per_report)
         places = items[:, 0].astype(np.int64)
         if self.window > 1:
-            places_of(hash_uint64(self._key, words[:, :2]), np.ascontiguousarray(items[:, 0]), self.size, places)
-        name_windows(places, words, np.uint64(self.threshold), self.window, self.size, places)
+            places_of(hash_uint64(self._key, random_words[:, :2]), np.ascontiguousarray(items[:, 0]), self.size, places)
+        name_windows(places, random_words, np.uint64(self.threshold), self.window, self.size, places)
         reports = np.empty(len(items), self.report_dtype)
-        reports["id"] = words[:, :2]
+        reports["id"] = random_words[:, :2]
         reports["start"] = places
         return reports
 
@@ -115,20 +129,20 @@ class Subset(SurveyMechanism):
     @property
     def influence(self) -> tuple[float, float]:
         """The most and the least that one report, honest or not, adds to the count of a value, in people."""
-        return (1 - self.absent) / (self.held - self.absent), -self.absent / (self.held - self.absent)
+        return (1 - self.absent) / self.gap, -self.absent / self.gap
 
     def count_law(self, people: int) -> CountLaw:
         """The law of a count, exact for any number of people: matches are sums of independent coins."""
-        return match_law(people, self.held, self.absent)
+        return match_law(people, self.held, self.absent, self.gap)
 
     def noise_stderr(self, people: int) -> float:
         """Standard error of the count of a value that nobody holds."""
-        return math.sqrt(people * self.absent * (1 - self.absent)) / (self.held - self.absent)
+        return math.sqrt(people * self.absent * (1 - self.absent)) / self.gap
 
     def estimate(self, tally: Tally, items: Items) -> Estimates:
         """Counts of any items. Costs nothing to speak of.
 
-        Guarantees (tests/mechanisms/test_conformance.py): unbiased over words and public seed; the standard error
+        Guarantees (tests/mechanisms/test_conformance.py): unbiased over randomness and public seed; the standard error
         holds the noise of the value's own people too. The counts of all values add up to the number of reports.
         """
         self.check_tally(tally)
@@ -137,12 +151,12 @@ class Subset(SurveyMechanism):
         return Estimates(items, counts, stderrs)
 
     def _count(self, tally: Tally, values: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        counts = np.asarray((tally.cells[values] - tally.count * self.absent) / (self.held - self.absent), np.float64)
+        counts = np.asarray((tally.cells[values] - tally.count * self.absent) / self.gap, np.float64)
         return counts, np.sqrt(self.count_law(tally.count).variance(np.clip(counts, 0.0, tally.count)))
 
     def gap_variance(self, tally: Tally, first: Estimates, second: Estimates) -> NDArray[np.float64]:
         """The variance of the difference of two counts: windows that hold one of the two values and not the other."""
-        size, window, held, gap = self.size, self.window, self.held, self.held - self.absent
+        size, window, held, gap = self.size, self.window, self.held, self.gap
         own = (held * (size - window) + (1 - held) * window) / (size - 1) - gap**2
         pairs = max((size - 1) * (size - 2), 1)  # with two values everybody holds one of them
         rest = 2 * (held * (window - 1) * (size - window) + (1 - held) * window * (size - 1 - window)) / pairs
@@ -192,7 +206,8 @@ def match_chances(size: int, window: int, untrue: float) -> tuple[float, float]:
 def noise_of(size: int, window: int, epsilon: float) -> float:
     """The variance of a count that each report adds, as a mean over all values of the list."""
     gain = window * math.expm1(min(epsilon, 200.0))
-    return mean_variance(size, *match_chances(size, window, size / (gain + size)))
+    gap = gain / (gain + size) * (size - window) / (size - 1)
+    return mean_variance(size, *match_chances(size, window, size / (gain + size)), gap)
 
 
 def best_window(size: int, epsilon: float) -> int:
@@ -203,20 +218,14 @@ def best_window(size: int, epsilon: float) -> int:
 def check_size(size: int) -> None:
     """A list that is short enough."""
     if size > MAX_VALUES:
-        raise ParameterError(f"subset must have a universe of at most {MAX_VALUES} values, got {size}")
+        raise ParameterError(f"subset must have a universe of at most {MAX_VALUES} values, got {size_text(size)}")
 
 
 def derive(request: Request) -> dict[str, Any]:
     """The size of windows with the least noise, and the threshold, as integers."""
-    check_size(request.size)
-    window = best_window(request.size, float(request.epsilon))
-    return {"window": window, "keep_threshold": str(response_threshold(request.epsilon, request.size, window))}
+    check_size(request.domain.size)
+    window = best_window(request.domain.size, float(request.epsilon))
+    return {"window": window, "keep_threshold": str(response_threshold(request.epsilon, request.domain.size, window))}
 
 
-def default_delta(options: Mapping[str, str]) -> Decimal:
-    """Pure."""
-    del options
-    return Decimal(0)
-
-
-ENTRY = Entry(facts.SUBSET, default_delta, derive, Subset)
+ENTRY = Entry(facts.SUBSET, derive, Subset)

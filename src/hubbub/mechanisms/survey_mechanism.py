@@ -10,6 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,16 +19,17 @@ from numpy.typing import NDArray
 from hubbub.errors import ParameterError, SurveyMismatch
 from hubbub.mechanisms.checks import check_items
 from hubbub.model.estimates import Estimates, Query
-from hubbub.model.mechanism import Histogram, Items, Randomizer, Reports, Words, add_up
+from hubbub.model.mechanism import Histogram, Items, Randomizer, RandomWords, Reports, add_up
 from hubbub.model.privacy import PrivacyGuarantee
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Cells, Tally
 from hubbub.numeric.count_law import CountLaw, gaussian_law
-from hubbub.numeric.randomness import SeededWords, WordSource
+from hubbub.numeric.randomness import RandomWordSource, SeededRandomWords
 from hubbub.numeric.tails import normal_error
 
 _WORDS_AT_ONCE = 1 << 22
 _ITEMS_AT_ONCE = 1 << 12
+_POOLED = "people alone on a value are pooled as fair coins on every row"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,24 @@ class Condition:
     holds: bool
 
 
+@dataclass(frozen=True)
+class Sample:
+    """What a decoder can say of a crowd that was drawn, as the mechanism says it of a tally.
+
+    Attributes
+    ----------
+    discover, estimate, counts_of_all
+        As those of a mechanism, of this crowd.
+    approximation : str
+        In what its law is only near that of the per-person path; empty where it is exact.
+    """
+
+    discover: Callable[[Query], Estimates]
+    estimate: Callable[[Items], Estimates]
+    counts_of_all: Callable[[], NDArray[np.float64]]
+    approximation: str
+
+
 class SurveyMechanism(ABC):
     """The mechanism of one survey."""
 
@@ -58,7 +78,7 @@ class SurveyMechanism(ABC):
         self.survey_id = survey.survey_id
         self.size = survey.domain.size
         self.bits = survey.domain.bits
-        self.item_words = survey.domain.item_words
+        self.item_limbs = survey.domain.item_limbs
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Survey]]:
         return (type(self), (self.survey,))
@@ -72,7 +92,7 @@ class SurveyMechanism(ABC):
 
     @property
     @abstractmethod
-    def words_per_report(self) -> int:
+    def random_words_per_report(self) -> int:
         """How many random words of 64 bits one report uses, whatever the item is."""
 
     @property
@@ -85,9 +105,14 @@ class SurveyMechanism(ABC):
         """How many times one person draws noise: the cost of a report."""
         return 1
 
+    @property
+    def lie_chance(self) -> float | None:
+        """The chance that a report does not fit its sender's value; None where it is not simply true or untrue."""
+        return None
+
     @abstractmethod
-    def randomize(self, items: Items, words: Words) -> Reports:
-        """One report per row: a pure function of items and words."""
+    def randomize(self, items: Items, random_words: RandomWords) -> Reports:
+        """One report per row: a pure function of items and random words."""
 
     # The collector's role.
 
@@ -134,11 +159,7 @@ class SurveyMechanism(ABC):
 
     def counts_of_all(self, tally: Tally) -> NDArray[np.float64]:
         """The count of every value of a universe that is small enough to list: an array of `size` numbers of people."""
-        counts = np.empty(self.size)
-        for start in range(0, self.size, _ITEMS_AT_ONCE):
-            items = np.arange(start, min(start + _ITEMS_AT_ONCE, self.size), dtype=np.uint64)[:, np.newaxis]
-            counts[start : start + len(items)] = self.estimate(tally, items).counts
-        return counts
+        return count_all(partial(self.estimate, tally), self.size)
 
     def gap_variance(self, tally: Tally, first: Estimates, second: Estimates) -> NDArray[np.float64]:
         """The variance of the difference of two counts of one tally, pair by pair; here the largest that it can be."""
@@ -166,7 +187,7 @@ class SurveyMechanism(ABC):
 
     @abstractmethod
     def noise_stderr(self, people: int) -> float:
-        """Standard error of a count from the privacy noise of so many people alone."""
+        """Standard error of a count from the privacy noise of this many people alone."""
 
     def collision_stderr(self, norm: float) -> float:
         """Standard error of a count from other values in the same buckets, if their counts have this norm ‖v‖₂.
@@ -199,6 +220,61 @@ class SurveyMechanism(ABC):
         del crowd
         return None
 
+    # What can be expected before anybody has answered.
+
+    @property
+    def stated_bits(self) -> tuple[int, int | None]:
+        """Bits of a usual value and of a long one, for which chances are stated; None where no value is long."""
+        return self.bits, None
+
+    def found_chance(self, people: int, held: float, query: Query, bits: int | None = None) -> float:
+        """The chance that `discover` finds a value that `held` of this many people hold.
+
+        `bits` is the length of its code; without it, that of a usual value. Here every value is scored, and it is
+        found if its count passes what values that nobody holds hardly reach.
+        """
+        del bits
+        return self.passing_chance(people, held, math.log(query.level / 2) - math.log(self.size))
+
+    def passing_chance(self, people: int, held: float, log_chance: float) -> float:
+        """The chance that a value's count passes the edge that one nobody holds passes with a chance of e^log_chance.
+
+        By the law of the counts, without collisions.
+        """
+        law = self.count_law(people)
+        extra = float(law.collisions(np.zeros(1), np.array([self.noise_stderr(people)]))[0])
+        return -math.expm1(float(law.log_below(law.threshold(log_chance, extra), held, extra)))
+
+    def named_chance(self, people: int, held: float, log_chance: float) -> float:
+        """The chance that a candidate is seen, where one that nobody holds is seen with a chance of e^log_chance."""
+        return self.passing_chance(people, held, log_chance)
+
+    def predicted_stderr(self, people: int, held: float) -> float:
+        """The standard error of the count of a value that `held` of this many people hold, in people; no collisions."""
+        law = self.count_law(people)
+        extra = float(law.collisions(np.zeros(1), np.array([self.noise_stderr(people)]))[0])
+        return math.sqrt(float(law.variance(np.array([held]))[0]) + extra)
+
+    @property
+    def report_bytes(self) -> int:
+        """Bytes of a report on the wire."""
+        return self.report_dtype.itemsize
+
+    @property
+    def tally_bytes(self) -> int:
+        """Bytes of a tally in memory: 8 for each cell."""
+        return 8 * math.prod(self.cells_shape)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether `discover` has been compiled on this machine, or needs no compiling."""
+        return True
+
+    @property
+    def decode_seconds(self) -> float:
+        """About how long `discover` takes on one core, to within a factor of three: here N log N for N values."""
+        return 1e-3 + 1e-9 * self.size * self.bits
+
     # The simulation's.
 
     @property
@@ -216,24 +292,48 @@ class SurveyMechanism(ABC):
         """What to do where a crowd is too large to be sampled person by person, for the end of a sentence."""
         return "simulate so many, and expect errors that grow with the square root of the people"
 
+    @property
+    def samples_any_crowd(self) -> bool:
+        """Whether `sample` costs the same however many people there are."""
+        return self.samples_at_once
+
+    def sample(self, histogram: Histogram, rng: np.random.Generator) -> Sample:
+        """What the decoder sees of a crowd: here its sampled tally. Approximate if people alone are pooled."""
+        tally = self.sample_tally(histogram, rng)
+        return Sample(
+            partial(self.discover, tally),
+            partial(self.estimate, tally),
+            partial(self.counts_of_all, tally),
+            approximation=_POOLED if histogram.singletons else "",
+        )
+
     def sample_tally(self, histogram: Histogram, rng: np.random.Generator) -> Tally:
         """The tally of a crowd: here everybody makes a report, at the cost of `noise_draws` for each."""
         check_listed(histogram, self.label)
         self.check_items(histogram.items)
         counted = zip(histogram.items, histogram.counts, strict=True)
         everyone = (np.repeat(item[np.newaxis], count, axis=0) for item, count in counted)
-        reports = make_reports(self, everyone, SeededWords(int(rng.integers(2**63))))
+        reports = make_reports(self, everyone, SeededRandomWords(int(rng.integers(2**63))))
         return add_up(self, self.survey_id, reports)
 
 
-def make_reports(randomizer: Randomizer, people: Iterable[Items], words: WordSource) -> Iterator[Reports]:
-    """Everybody's reports, in parts. A part takes a few megabytes of words, so memory does not grow with the people."""
-    needed = randomizer.words_per_report
+def count_all(estimate: Callable[[Items], Estimates], size: int) -> NDArray[np.float64]:
+    """The counts of the values 0 to size − 1, some thousands at a time."""
+    counts = np.empty(size)
+    for start in range(0, size, _ITEMS_AT_ONCE):
+        items = np.arange(start, min(start + _ITEMS_AT_ONCE, size), dtype=np.uint64)[:, np.newaxis]
+        counts[start : start + len(items)] = estimate(items).counts
+    return counts
+
+
+def make_reports(randomizer: Randomizer, people: Iterable[Items], random_words: RandomWordSource) -> Iterator[Reports]:
+    """Everybody's reports, in parts. A part takes a few megabytes, so memory does not grow with the people."""
+    needed = randomizer.random_words_per_report
     at_once = max(1, _WORDS_AT_ONCE // needed)
     for items in people:
         for start in range(0, len(items), at_once):
             part = items[start : start + at_once]
-            yield randomizer.randomize(part, words.draw(len(part), needed))
+            yield randomizer.randomize(part, random_words.draw(len(part), needed))
 
 
 def check_tally(tally: Tally, survey_id: bytes, cells_shape: tuple[int, ...]) -> None:

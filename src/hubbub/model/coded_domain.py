@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from hubbub.codes.shipped import LANGUAGES, load_code
 from hubbub.codes.table import MAX_BYTES
@@ -74,6 +74,21 @@ WIDTHS: Final = {"text-1": 352, "hostnames-1": 136, "words-1": 160}
 """The usual width for each rule: nearly all real values fit, see docs/text-codes.md."""
 
 
+class _Kind(NamedTuple):
+    """How values are called that a rule makes, and a long one of them."""
+
+    plural: str
+    single: str
+    long_example: str
+
+
+_KINDS: Final = {
+    "text-1": _Kind("text, in lower case", "a text", "https://example.org/articles/summer"),
+    "hostnames-1": _Kind("host names", "a host name", "national-gallery.org.uk"),
+    "words-1": _Kind("words", "a word", "thunderstorm"),
+}
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class CodedText(Domain):
     """Text as the bits of a code, in items of `width` bits.
@@ -91,6 +106,8 @@ class CodedText(Domain):
     width : int
         Bits of an item, from 16 to 512.
 
+    Examples
+    --------
     >>> domain = CodedText(load_code("text"), "text-1", 192)
     >>> domain.decode(domain.encode(["Crème Brûlée", None]))
     ['crème brûlée', '(other)']
@@ -128,6 +145,21 @@ class CodedText(Domain):
     def size(self) -> int:
         """2^width; items that are no padded code encode no value."""
         return 1 << self.width
+
+    @property
+    def described(self) -> str:
+        """The values, in words."""
+        return _KINDS[self.normalization].plural
+
+    @property
+    def member(self) -> str:
+        """One value, in words."""
+        return f"{_KINDS[self.normalization].single} whose code has at most {self.width} bits"
+
+    @property
+    def long_example(self) -> str:
+        """A long value of this kind."""
+        return _KINDS[self.normalization].long_example
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, the whole code included."""
@@ -222,6 +254,8 @@ class Words(CodedText):
     width : int
         Bits of an item.
 
+    Examples
+    --------
     >>> Words("de").decode(Words("de").encode([" Frühstück ", "Straße"]))
     ['frühstück', 'straße']
     >>> Words("de").code_length("geschwindigkeit") < Words().code_length("geschwindigkeit")

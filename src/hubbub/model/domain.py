@@ -54,6 +54,16 @@ class Integers(Domain):
         """2^bits."""
         return 1 << self.bits
 
+    @property
+    def described(self) -> str:
+        """The values, in words."""
+        return f"whole numbers below 2^{self.bits} − 1"
+
+    @property
+    def member(self) -> str:
+        """One value, in words."""
+        return f"a whole number from 0 to 2^{self.bits} − 2"
+
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         return {"kind": "integers", "bits": self.bits}
@@ -90,6 +100,16 @@ class IPv4(Domain):
     def size(self) -> int:
         """2^32."""
         return 1 << 32
+
+    @property
+    def described(self) -> str:
+        """The values, in words."""
+        return "addresses of IPv4"
+
+    @property
+    def member(self) -> str:
+        """One value, in words."""
+        return "an address such as 192.0.2.1"
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -134,8 +154,9 @@ class Categories(Domain):
         if isinstance(names, str) or not isinstance(names, Iterable):
             raise ParameterError(f"names must be a list of strings, got {type(names).__name__}")
         names = list(names)
-        if not all(isinstance(name, str) for name in names):
-            raise ParameterError(f"names must be a list of strings, got {type(names).__name__}")
+        for name in names:
+            if not isinstance(name, str):
+                raise ParameterError(f"names must be a list of strings, got {type(name).__name__} {shown(name)} in it")
         if not isinstance(other, bool):
             raise ParameterError(f"other must be True or False, got other={shown(other)}")
         clean = tuple(normalize_text(name) for name in names)
@@ -164,6 +185,25 @@ class Categories(Domain):
     def is_list(self) -> bool:
         """Up to 1,024 values."""
         return self.size <= _LONGEST_LIST
+
+    @property
+    def has_other(self) -> bool:
+        """Not in a closed list."""
+        return self.other
+
+    @property
+    def described(self) -> str:
+        """The values, in words."""
+        return f"{self._many_names}{' and (other)' if self.other else ''}"
+
+    @property
+    def member(self) -> str:
+        """One value, in words."""
+        return f"one of the {self._many_names}" if len(self.names) > 1 else "the one name"
+
+    @property
+    def _many_names(self) -> str:
+        return f"{len(self.names):,} name{'' if len(self.names) == 1 else 's'}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -217,6 +257,16 @@ class Bytes(Domain):
     def size(self) -> int:
         """2^(8·max_bytes); items that are not UTF-8 in normal form encode no value."""
         return 1 << (8 * self.max_bytes)
+
+    @property
+    def described(self) -> str:
+        """The values, in words."""
+        return f"text of {self.max_bytes} bytes"
+
+    @property
+    def member(self) -> str:
+        """One value, in words."""
+        return f"a text of at most {self.max_bytes} bytes"
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""

@@ -36,14 +36,34 @@ class Domain(ABC):
         return (self.size - 1).bit_length()
 
     @property
-    def item_words(self) -> int:
-        """64-bit words of an item."""
+    def item_limbs(self) -> int:
+        """64-bit limbs of an item."""
         return -(-self.bits // 64)
 
     @property
     def is_list(self) -> bool:
         """Whether people can be shown a count for every value: a short list of names."""
         return False
+
+    @property
+    def has_other(self) -> bool:
+        """Whether what is not in the domain has an item of its own, "(other)" or the empty text."""
+        return True
+
+    @property
+    @abstractmethod
+    def described(self) -> str:
+        """What people are asked for, in words: "host names"."""
+
+    @property
+    @abstractmethod
+    def member(self) -> str:
+        """One value, in words: "an address such as 192.0.2.1"."""
+
+    @property
+    def long_example(self) -> str | None:
+        """A value with about as many bits as those that `Answer.long_limit` speaks of; None where all are alike."""
+        return None
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
@@ -77,11 +97,17 @@ class Domain(ABC):
         return item == self._fallback and self._value(item) == OTHER
 
     def encode(self, values: Iterable[object]) -> NDArray[np.uint64]:
-        """Items of the values, shape (n, item_words). Total: never raises on a value.
+        """Items of the values, shape (n, item_limbs). Total: never raises on a value.
 
-        Costs one pass; a string seen before in the same call is looked up, not encoded again.
+        Costs one pass; a string seen before in the same call is looked up, not encoded again. A missing value has the
+        item of what is not in the domain; `encode_column` leaves it out, and takes columns of libraries as they are. An
+        array of raw bytes, whose type says that it holds neither texts nor numbers, is a ParameterError.
         """
-        width = 8 * self.item_words
+        if isinstance(values, np.ndarray) and values.dtype.kind == "V":
+            raise ParameterError(f"values must be texts or numbers, got an array of type {values.dtype}")
+        if callable(convert := getattr(values, "to_pylist", None)):
+            values = convert()  # a column of Arrow yields objects of its own
+        width = 8 * self.item_limbs
         seen: dict[str, bytes] = {}
         encoded: list[bytes] = []
         for value in values:
@@ -91,10 +117,10 @@ class Domain(ABC):
                 if type(value) is str:
                     seen[value] = item
             encoded.append(item)
-        return np.frombuffer(b"".join(encoded), "<u8").astype(np.uint64).reshape(-1, self.item_words)
+        return np.frombuffer(b"".join(encoded), "<u8").astype(np.uint64).reshape(-1, self.item_limbs)
 
     def _encode_one(self, value: object) -> int:
-        # Whatever a foreign object does when it is looked at, the person's answer is "(other)", not an exception.
+        # Whatever a foreign object does when it is looked at, the person's value is "(other)", not an exception.
         try:
             return self._index(value)
         except Exception:
@@ -102,8 +128,8 @@ class Domain(ABC):
 
     def decode(self, items: NDArray[np.uint64]) -> list[int | str | None]:
         """The value of each item, or None for an item that is not the code of any value."""
-        words = np.ascontiguousarray(items, dtype="<u8").reshape(-1, self.item_words)
-        indices = (int.from_bytes(row.tobytes(), "little") for row in words)
+        limbs = np.ascontiguousarray(items, dtype="<u8").reshape(-1, self.item_limbs)
+        indices = (int.from_bytes(row.tobytes(), "little") for row in limbs)
         return [self._value(index) if index < self.size else None for index in indices]
 
 

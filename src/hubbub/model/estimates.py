@@ -1,10 +1,9 @@
-"""A search of a tally, and its answer: first as estimates of items, then as hitters."""
+"""A search of a tally, and what it finds: first as estimates of items, then as hitters."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -62,7 +61,7 @@ class Estimates:
     Attributes
     ----------
     items : NDArray[np.uint64]
-        Shape (k, item_words).
+        Shape (k, item_limbs).
     counts : NDArray[np.float64]
         Unbiased: a negative estimate stays negative.
     stderrs : NDArray[np.float64]
@@ -78,12 +77,15 @@ class Estimates:
         The chance that the search gives to each item being a mistake of its own, such as a neighbour of the real
         value; it is beside the chance that noise alone made the count.
     sharing_tails : NDArray[np.float64], optional
-        The chance that each value, if nobody held it, came so high by sharing buckets with others.
+        The chance that a value nobody holds gets such a count by sharing buckets with others.
     long_limit : float, optional
         The same as `detection_limit` for a long value, where long ones are harder to find.
     uneven : NDArray[np.bool_], optional
         Items of which parts of the reports say different things: another value shares their sums, or reports are
         forged.
+    influences : NDArray[np.float64], optional
+        The most that one report, honest or not, adds to each of these counts, in people; without it, the same for all:
+        the mechanism's `influence`.
     """
 
     items: NDArray[np.uint64]
@@ -96,6 +98,7 @@ class Estimates:
     sharing_tails: NDArray[np.float64] | None = None
     long_limit: float | None = None
     uneven: NDArray[np.bool_] | None = None
+    influences: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.items)
@@ -129,9 +132,13 @@ class Hitter:
         Parts of the reports disagree about the value: another value shares its sums, or reports are forged. What is
         far above the rest was left out of the count.
     stands_out : bool
-        Surely somebody holds it. Rows without this mark are in an answer only if all values of a list were asked for.
+        Surely somebody holds it. Rows without this mark are in an answer only if all values of a list, or all
+        candidates, were asked for.
     ahead_of : int or None
         In the answer to a whole list, how many of the other values are surely held by fewer people; None elsewhere.
+    fake_reports : int
+        So few crafted reports could have put the value where it is, if nobody held it and noise did nothing: the
+        count, divided by the most that one report adds to it, rounded up. 0 for a count that is not above 0.
     """
 
     value: int | str
@@ -145,47 +152,7 @@ class Hitter:
     uneven: bool = False
     stands_out: bool = True
     ahead_of: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a tally says: the hitters, and how small a count could have been seen.
-
-    Attributes
-    ----------
-    reports : int
-        Valid reports behind the answer.
-    detection_limit : float
-        A value held by fewer people than about this many may go unseen: with so many it is found with a chance of
-        about 95 %. For texts, one of a usual length. Infinite if there are too few people to find anything.
-    hitters : tuple of Hitter
-        Largest first; empty means "nothing stands out", which is an answer too.
-    candidate_limit : float or None
-        The same limit for a value that was named in advance; None where none was.
-    long_limit : float or None
-        The same limit for a long text; None where all values are alike.
-    limit_of : function of a value, optional
-        What `limit_for` asks.
-    intake : Intake or None
-        After `find`: how many values were missing, cut or not in the domain. None for an answer from a tally alone,
-        which cannot tell.
-    """
-
-    reports: int
-    detection_limit: float
-    hitters: tuple[Hitter, ...]
-    candidate_limit: float | None = None
-    long_limit: float | None = None
-    limit_of: Callable[[object], float] | None = field(default=None, repr=False, compare=False)
-    intake: Intake | None = None
-    whole_list: bool = False
-
-    def limit_for(self, value: object) -> float:
-        """How many people must hold this value for the search to find it with a chance of about 95 %.
-
-        Infinite if there are too few people to find it at all.
-        """
-        return self.detection_limit if self.limit_of is None else self.limit_of(value)
+    fake_reports: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,9 +166,18 @@ class Intake:
     cut : int
         People whose text is longer than the domain: their report is that of its beginning.
     other : int
-        People whose value is not in the domain: their report is that of "(other)".
+        People whose value is not in the domain: their report is that of "(other)", or of a name of a closed list.
+    over : int
+        Where people have several values: those with more of them than slots. Some of theirs, at random, have a slot.
+    better_domain : str or None
+        If those are more than 5 %: a domain that would hold more of the values, as the command line spells it.
+    better_share : float or None
+        The share of a sample of the values that it holds as they are.
     """
 
     missing: int = 0
     cut: int = 0
     other: int = 0
+    over: int = 0
+    better_domain: str | None = None
+    better_share: float | None = None

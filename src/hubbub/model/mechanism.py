@@ -1,7 +1,7 @@
 """The three roles of a mechanism, and the whole protocol in a few lines.
 
-Two laws hold everywhere. A report is a pure function of (survey, item, words). A tally is a commutative monoid of
-integers. Everything else in the library follows from them.
+Two laws hold everywhere. A report is a pure function of (survey, item, random words). A tally is a commutative monoid
+of integers. Everything else in the library follows from them.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from hubbub.model.privacy import PrivacyGuarantee
 from hubbub.model.tally import Cells, Tally
 
 Items: TypeAlias = NDArray[np.uint64]
-"""Encoded values, shape (n, item_words): the packed bits of each, least significant word first."""
+"""Encoded values, shape (n, item_limbs): the packed bits of each, least significant limb first."""
 
-Words: TypeAlias = NDArray[np.uint64]
-"""All the randomness of n reports, shape (n, words_per_report)."""
+RandomWords: TypeAlias = NDArray[np.uint64]
+"""All the randomness of n reports, shape (n, random_words_per_report)."""
 
 Reports: TypeAlias = NDArray[np.void]
 """Structured, of the mechanism's report_dtype; the field "id" is always first and 16 bytes."""
 
 
-def run_protocol(mechanism: Mechanism, items: Items, words: Words, survey_id: bytes) -> Tally:
+def run_protocol(mechanism: Mechanism, items: Items, random_words: RandomWords, survey_id: bytes) -> Tally:
     """The tally of everybody's reports: client, wire and collector on one screen, where every reader starts."""
-    sent = mechanism.randomize(items, words).tobytes()  # on each device; nothing else leaves it
+    sent = mechanism.randomize(items, random_words).tobytes()  # on each device; nothing else leaves it
     received = np.frombuffer(sent, mechanism.report_dtype)
     return add_up(mechanism, survey_id, [received])
 
@@ -52,21 +52,21 @@ def add_up(accumulator: Accumulator, survey_id: bytes, parts: Iterable[Reports])
 
 
 class Randomizer(Protocol):
-    """The client's role: turns an item and words into a report."""
+    """The client's role: turns an item and random words into a report."""
 
     @property
     def report_dtype(self) -> np.dtype[np.void]:
         """The fixed binary layout of one report, little-endian."""
 
     @property
-    def words_per_report(self) -> int:
-        """How many 64-bit words one report uses, whatever the item is."""
+    def random_words_per_report(self) -> int:
+        """How many random 64-bit words one report uses, whatever the item is."""
 
     @property
     def guarantee(self) -> PrivacyGuarantee:
         """What the integer thresholds that run guarantee, never more than the survey states."""
 
-    def randomize(self, items: Items, words: Words) -> Reports:
+    def randomize(self, items: Items, random_words: RandomWords) -> Reports:
         """One report per row: a pure function of the two arguments."""
 
 
@@ -109,7 +109,7 @@ class Histogram:
     Attributes
     ----------
     items : Items
-        Distinct items, shape (k, item_words).
+        Distinct items, shape (k, item_limbs).
     counts : NDArray[np.int64]
         People holding each.
     singletons : int
@@ -135,7 +135,7 @@ class Histogram:
         return int(self.counts.sum()) + self.singletons
 
     def dense_counts(self, size: int) -> NDArray[np.float64]:
-        """The count of every value of a universe of one word and this size; all items must be listed."""
+        """The count of every value of a universe of this size whose items have one limb; all items must be listed."""
         counts = np.zeros(size)
         np.add.at(counts, self.items[:, 0].astype(np.int64), self.counts)
         return counts

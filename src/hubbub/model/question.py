@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from hubbub.errors import ParameterError, shown
 from hubbub.model.estimates import Query
+
+MAX_SLOTS: Final = 1_000
+"""The most values of one person. The error grows with their number, so nobody needs more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,9 @@ class Question:
     hitters_only : bool
         Answer with the values that stand out, also where the domain is a list. Without it, and without candidates, the
         answer to a list has a row for each of its values.
+    values_per_person : int
+        The slots of each person, one of which she reported, from 1 to 1,000. Where there are several, the answer counts
+        the people who have a value among theirs.
     """
 
     top: int = 20
@@ -36,9 +43,14 @@ class Question:
     candidates: Iterable[object] | None = None
     all_candidates: bool = False
     hitters_only: bool = False
+    values_per_person: int = 1
 
     def __post_init__(self) -> None:
         _ = self.query  # which checks `top` and `level`
+        slots = self.values_per_person
+        if isinstance(slots, bool) or not isinstance(slots, int) or not 1 <= slots <= MAX_SLOTS:
+            got = f"values_per_person={shown(slots)}"
+            raise ParameterError(f"values_per_person must be a whole number from 1 to {MAX_SLOTS:,}, got {got}")
         for name in ("all_candidates", "hitters_only"):
             if not isinstance(value := getattr(self, name), bool):
                 raise ParameterError(f"{name} must be True or False, got {name}={shown(value)}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from decimal import Decimal
 from types import MappingProxyType
@@ -62,13 +62,19 @@ class Survey:
     expected_reports: int
     opens: datetime | None = None
     closes: datetime | None = None
+    _id: bytes | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not 1 <= len(self.name) <= _MAX_NAME:
             raise ParameterError(f"name must be a string of 1 to {_MAX_NAME} characters, got name={shown(self.name)}")
-        _check_unicode("name", self.name)
+        try:
+            self.name.encode("utf-8")
+        except UnicodeEncodeError:
+            raise ParameterError(f"name must be valid Unicode, got name={shown(self.name)}") from None
         if not isinstance(self.domain, Domain):
-            raise ParameterError(f"domain must be a Domain, got domain={shown(self.domain)}")
+            raise ParameterError(
+                f"domain must be a Domain, such as hubbub.Hostnames(), got domain={shown(self.domain)}"
+            )
         object.__setattr__(self, "epsilon", parse_epsilon(self.epsilon))
         object.__setattr__(self, "delta", parse_delta(self.delta))
         if not isinstance(self.mechanism, str):
@@ -90,8 +96,10 @@ class Survey:
 
     @property
     def survey_id(self) -> bytes:
-        """SHA-256 of the canonical JSON: the identity a client pins."""
-        return hashlib.sha256(self.to_json()).digest()
+        """SHA-256 of the canonical JSON: the identity a client pins. Computed once."""
+        if self._id is None:
+            object.__setattr__(self, "_id", hashlib.sha256(self.to_json()).digest())
+        return self._id  # type: ignore[return-value]
 
     def to_json(self) -> bytes:
         """The canonical form (RFC 8785): sorted keys, no white space, UTF-8, no floating-point number."""
@@ -117,7 +125,7 @@ class Survey:
     def from_json(cls, document: bytes | str) -> Survey:
         """Read the shape of a survey; `hubbub.load_survey` also checks its privacy."""
         data = _parse_document(document)
-        expected = {field.name for field in fields(cls)} | {"version"}
+        expected = {each.name for each in fields(cls) if each.init} | {"version"}
         if not isinstance(data, dict):
             raise ParameterError(f"a survey must be a JSON object, got {type(data).__name__}")
         if data.get("version") != SURVEY_VERSION or isinstance(data.get("version"), bool):
@@ -187,13 +195,6 @@ def _time_text(value: datetime | None) -> str | None:
 def _check_type(name: str, value: object, kind: type, text: str) -> None:
     if not isinstance(value, kind):
         raise ParameterError(f"{name} must be {text}, got {name}={shown(value)}")
-
-
-def _check_unicode(name: str, text: str) -> None:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise ParameterError(f"{name} must be valid Unicode, got {name}={shown(text)}") from None
 
 
 def _canonical(data: dict[str, Any]) -> bytes:

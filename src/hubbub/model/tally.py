@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.errors import SurveyMismatch
+from hubbub.errors import ParameterError, SurveyMismatch
 
 Cells: TypeAlias = NDArray[np.int64]
 """The collector's whole memory of the reports: sums."""
@@ -40,7 +40,12 @@ class Tally:
                 f"tallies merge only within one survey, got surveys {self.survey_id.hex()[:8]} "
                 f"and {other.survey_id.hex()[:8]}"
             )
-        return Tally(self.survey_id, self.count + other.count, self.cells + other.cells)
+        with np.errstate(over="ignore"):
+            cells = self.cells + other.cells
+        # Both terms of a sum that does not fit have the sign that the sum has not.
+        if self.count + other.count >= 1 << 63 or np.any(((self.cells ^ cells) & (other.cells ^ cells)) < 0):
+            raise ParameterError("the sums of tallies must fit in 64 bits, got some that do not")
+        return Tally(self.survey_id, self.count + other.count, cells)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tally):

@@ -1,7 +1,7 @@
 """Random arrangements of a few values in a circle: the public coins of the `subset` mechanism.
 
 A seed of 64 bits gives an arrangement. Value after value draws one of the places that are left. A *window* is some
-places in a row: over seeds, it holds any set of so many values with the same chance. Draws are made by a mixer of
+places in a row: over seeds, it holds any set of this many values with the same chance. Draws are made by a mixer of
 32-bit words, so that a browser gets the same ones.
 
 The mixer is `lowbias32` of C. Wellons' search for integer hash functions with little bias.
@@ -88,7 +88,7 @@ def _below(word, bound):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def name_windows(places, words, threshold, size, values, out):  # type: ignore[no-untyped-def]
+def name_windows(places, random_words, threshold, size, values, out):  # type: ignore[no-untyped-def]
     """The first place of the window that each report names.
 
     Where the third word is below the threshold, it is one of the `size` windows with the place of the sender's value,
@@ -96,10 +96,10 @@ def name_windows(places, words, threshold, size, values, out):  # type: ignore[n
     not depend on the value.
     """
     for i in range(places.shape[0]):
-        own = places[i] - _below(words[i, 3], size)
+        own = places[i] - _below(random_words[i, 3], size)
         own += values * np.int64(own < 0)
-        anyone = _below(words[i, 3], values)
-        out[i] = anyone + (own - anyone) * np.int64(words[i, 2] < threshold)
+        anyone = _below(random_words[i, 3], values)
+        out[i] = anyone + (own - anyone) * np.int64(random_words[i, 2] < threshold)
 
 
 @inlined

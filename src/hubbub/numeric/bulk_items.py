@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,9 +14,11 @@ from hubbub.jit import kernel
 from hubbub.model.coded_domain import CodedText
 from hubbub.model.domain import Bytes, Categories, Integers
 from hubbub.model.domain_base import OTHER, Domain
+from hubbub.numeric.packed import PackedNumbers, PackedTexts
 
 Items = NDArray[np.uint64]
 
+_IN_LOOPS = (CodedText, Bytes, Integers)  # domains whose items are made by loops over bytes
 _LONGEST_NUMBER = 155  # digits, as in Integers
 _STRIPPED = byte_set("\t\n\v\f\r \x1c\x1d\x1e\x1f")  # by str.strip, which takes more than a browser
 
@@ -26,6 +28,8 @@ def encode_items(domain: Domain, values: Iterable[object]) -> Items:
 
     Costs a fraction of a microsecond for a string of ASCII; other values take their way through Python.
     """
+    if isinstance(values, PackedTexts | PackedNumbers):
+        return encode_marked(domain, values).items
     return _encode_strings(domain, _Strings(values))
 
 
@@ -41,7 +45,14 @@ def encode_marked(domain: Domain, values: Iterable[object]) -> Marked:
     """The items of the values, as `encode_items` gives them, with marks at what the domain could not keep.
 
     Costs little more for a string of ASCII; a string that is too long, or not ASCII, is looked at in Python, once.
+    Values that are packed stay so: only those that are not ASCII, or the different ones, become Python objects.
     """
+    if isinstance(values, PackedNumbers) and isinstance(domain, Integers) and domain.bits <= 64:
+        return _take_numbers(domain, values)
+    if isinstance(values, PackedNumbers) or (isinstance(values, PackedTexts) and not isinstance(domain, _IN_LOOPS)):
+        different, where = values.distinct()
+        once = encode_marked(domain, different)
+        return Marked(once.items[where], once.cut[where], once.other[where])
     strings = _Strings(values)
     items = _encode_strings(domain, strings)
     (fallback,) = domain.encode([None])
@@ -49,26 +60,26 @@ def encode_marked(domain: Domain, values: Iterable[object]) -> Marked:
     if domain.decode(fallback) == [OTHER]:
         other = (items == fallback).all(axis=1)
     elif isinstance(domain, Categories):  # a closed list, which takes one of its names for what is not on it
-        lost: dict[object, bool] = {}
-        for place, value in enumerate(strings.values):
-            if type(value) is not str:
-                other[place] = domain.lacks(value)
-                continue
-            if value not in lost:
-                lost[value] = domain.lacks(value)
-            other[place] = lost[value]
+        _mark(other, range(len(items)), strings.values, domain.lacks)
     cut = np.zeros(len(items), np.bool_)
     if domain.cut_after is not None:
-        seen: dict[object, bool] = {}
-        for place in strings.longer_than(domain.cut_after):
-            value = strings.values[place]
-            if type(value) is not str:
-                cut[place] = domain.cuts(value)
-                continue
-            if value not in seen:
-                seen[value] = domain.cuts(value)
-            cut[place] = seen[value]
+        _mark(cut, strings.longer_than(domain.cut_after), strings.values, domain.cuts)
     return Marked(items, cut & ~other, other)
+
+
+def _mark(
+    marks: NDArray[np.bool_], places: Iterable[int], values: Sequence[object], is_marked: Callable[[object], bool]
+) -> None:
+    """Set the marks at some places by a look at their values, one for each different string."""
+    seen: dict[object, bool] = {}
+    for place in places:
+        value = values[place]
+        if type(value) is not str:  # it may not be hashable
+            marks[place] = is_marked(value)
+            continue
+        if value not in seen:
+            seen[value] = is_marked(value)
+        marks[place] = seen[value]
 
 
 def _encode_strings(domain: Domain, strings: _Strings) -> Items:
@@ -85,8 +96,12 @@ class _Strings:
     """Values of which those that are ASCII lie side by side as bytes; the others are empty there."""
 
     def __init__(self, values: Iterable[object]) -> None:
+        self.values: Sequence[object]
+        if isinstance(values, PackedTexts):
+            self._unpack(values)
+            return
         self.values = list(values)
-        plain = self.values
+        plain: Sequence[object] = self.values
         self.odd: list[int] = []
         if set(map(type, plain)) - {str} or not "".join(plain).isascii():  # type: ignore[arg-type]
             is_plain = [type(value) is str and value.isascii() for value in plain]
@@ -94,6 +109,19 @@ class _Strings:
             plain = [value if fine else "" for value, fine in zip(plain, is_plain, strict=True)]
         self.data = np.frombuffer("".join(plain).encode("ascii"), np.uint8)  # type: ignore[arg-type]
         self.ends = np.cumsum(np.fromiter(map(len, plain), np.int64, len(plain)))  # type: ignore[arg-type]
+
+    def _unpack(self, texts: PackedTexts) -> None:
+        """Take bytes as they are; those of texts that are not ASCII are left out."""
+        first, last = int(texts.offsets[0]), int(texts.offsets[-1])
+        self.values, self.odd = texts, []
+        self.data, self.ends = texts.data[first:last], texts.offsets[1:] - first
+        high = self.data >= 128
+        if high.any():
+            before = np.concatenate([[0], np.cumsum(high)])[np.concatenate([[0], self.ends])]
+            is_odd, sizes = np.diff(before) > 0, np.diff(self.ends, prepend=0)
+            self.odd = np.flatnonzero(is_odd).tolist()
+            self.data = self.data[~np.repeat(is_odd, sizes)]
+            self.ends = np.cumsum(np.where(is_odd, 0, sizes))
 
     def longer_than(self, most: int) -> list[int]:
         """Where a value may have more bytes: the strings of ASCII that do, and all the others."""
@@ -107,14 +135,22 @@ class _Strings:
         return items
 
 
+def _take_numbers(domain: Integers, values: PackedNumbers) -> Marked:
+    """Numbers that are there as such: those outside the domain are "(other)"."""
+    numbers = values.numbers
+    inside = (numbers >= 0) & (numbers.astype(np.uint64) < np.uint64(domain.size - 1))
+    items = np.where(inside, numbers.astype(np.uint64), np.uint64(domain.size - 1))
+    return Marked(items[:, np.newaxis], np.zeros(len(items), np.bool_), ~inside)
+
+
 def _cut(domain: Bytes, strings: _Strings) -> Items:
-    rows = np.zeros((len(strings.values), 8 * domain.item_words), np.uint8)
+    rows = np.zeros((len(strings.values), 8 * domain.item_limbs), np.uint8)
     _cut_rows(strings.data, strings.ends, domain.max_bytes, rows)
     return strings.mend(domain, rows.view("<u8").astype(np.uint64, copy=False))
 
 
 def _parse(domain: Integers, strings: _Strings) -> Items:
-    limbs = np.zeros((len(strings.values), 2 * domain.item_words), "<u4")
+    limbs = np.zeros((len(strings.values), 2 * domain.item_limbs), "<u4")
     _parse_numbers(strings.data, strings.ends, domain.bits, _LONGEST_NUMBER, limbs)
     return strings.mend(domain, limbs.view("<u8").astype(np.uint64, copy=False))
 

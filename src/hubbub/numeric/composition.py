@@ -26,12 +26,12 @@ def composed_delta(epsilon: float, each: float, times: int) -> float:
     Any ε₀-private mechanism is a post-processing of randomised response, for which the sum is explicit. Never below
     the true value; above it by at most 10⁻⁹ of it and 10⁻¹². Cost: O(√times).
 
-    The chances of j true answers are taken relative to the likeliest j, each from the one beside it, and divided by
+    The chances of j true responses are taken relative to the likeliest j, each from the one beside it, and divided by
     their own sum. Every step rounds five times, so the error grows with the steps and is added for the widest.
     """
     if each <= 0 or Fraction(each) * times <= Fraction(epsilon):
         return 0.0
-    # j answers of `times` are true: the loss is (2j - times)·each; only those above epsilon count, from about here.
+    # j responses of `times` are true: the loss is (2j - times)·each; only those above epsilon count, from about here.
     first = min(times, math.floor((epsilon / each + times) / 2))
     lie = math.exp(-each)  # the odds
     mean = times / (1 + lie)
@@ -79,3 +79,19 @@ def largest_each(epsilon: float, times: int, delta: float) -> float:
 def theorem_each(epsilon: float, times: int, delta: float) -> float:
     """Theorem 2.5 of the paper: ε / √(8·T·ln(1/δ)), to be confirmed by `composed_delta` before use."""
     return epsilon / math.sqrt(8 * times * math.log(1 / delta))
+
+
+def composed_epsilon(each: float, times: int, delta: float) -> float:
+    """The least ε for which `times` uses of an `each`-private mechanism are (ε, delta)-private; rounded up.
+
+    At most each·times, which holds with δ = 0.
+    """
+    if not 0 < delta < 1:
+        raise ParameterError(f"delta must be between 0 and 1, got delta={delta}")
+    most = math.nextafter(each * times, math.inf)
+    return bisect(
+        lambda epsilon: composed_delta(epsilon, each, times) <= delta,
+        0.0,
+        most,
+        close=lambda low, high: high - low <= 1e-9 * high,
+    )[1]

@@ -15,7 +15,6 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from hubbub.numeric.bisection import bisect, bisect_each
 from hubbub.numeric.tails import binomial_threshold, normal_quantile_log, normal_tail_log
@@ -35,6 +34,7 @@ _REACH = 90.0  # lattice steps times t: e^90 is beyond any crowd
 _GAUSSIAN_REACH = 1e5  # standard errors
 _FLAT = 0.02  # |w| below which the correction of r* is left out: nobody asks for tails near one half
 _PART = 1e-3  # of a person
+_RESOLUTION = 1e-11  # of a standard error, times the root of the people: what the halvings leave of t, and more
 _NODES = 1024  # counts for which limits are computed; those of other counts lie between
 
 
@@ -55,6 +55,8 @@ class CountLaw:
     tail_chance : float
         Where a report of somebody else adds one step with some chance and nothing otherwise: that chance. The
         threshold of an absent value is then exactly binomial. 0 elsewhere.
+    slots : int
+        Values that one person may have. She reports one of her slots, and each of her values is in one slot.
     """
 
     people: int
@@ -63,6 +65,34 @@ class CountLaw:
     step: float
     reach: float
     tail_chance: float = 0.0
+    slots: int = 1
+
+    def with_slots(self, slots: int) -> CountLaw:
+        """The law of `slots` times the estimate, where whoever has the value reports it with a chance of 1/slots.
+
+        Exact, as this law is: the report of somebody who has the value is that of a holder with this chance, and else
+        that of anybody.
+        """
+        if slots == 1:
+            return self
+
+        def other(t: Floats) -> Triple:
+            value, slope, bend = self.other(slots * t)
+            return value, slots * slope, slots**2 * bend
+
+        def own(t: Floats) -> Triple:
+            held, rest = self.own(slots * t), self.other(slots * t)
+            ahead = held[0] - math.log(slots)
+            behind = rest[0] + math.log1p(-1 / slots)
+            value = np.logaddexp(ahead, behind)
+            weight = np.exp(ahead - value)
+            slope = weight * held[1] + (1 - weight) * rest[1]
+            bend = weight * held[2] + (1 - weight) * rest[2] + weight * (1 - weight) * (held[1] - rest[1]) ** 2
+            return value, slots * slope, slots**2 * bend
+
+        return CountLaw(
+            self.people, own, other, slots * self.step, self.reach / slots, self.tail_chance, slots * self.slots
+        )
 
     def variance(self, held: Floats) -> Floats:
         """Of the estimate of a value that `held` people hold, without collisions."""
@@ -85,11 +115,7 @@ class CountLaw:
 
     def log_tail(self, counts: Floats, extra: Floats) -> Floats:
         """The logarithm of P[estimate >= count] of a value that nobody holds."""
-
-        def tail(some: Floats, more: Floats) -> Floats:
-            return self.log_above(some - self.step / 2, 0.0, more)
-
-        return _interpolated(tail, counts, extra)
+        return _interpolated(lambda some, more: self.log_above(some - self.step / 2, 0.0, more), counts, extra)
 
     def threshold(self, log_chance: float, extra: float = 0.0) -> float:
         """The least edge that a value nobody holds passes with at most this chance, half a step above the lattice."""
@@ -134,7 +160,8 @@ class CountLaw:
         """r* with P[estimate > edge] = Q(r*)."""
         y, v, more = np.broadcast_arrays(*(np.asarray(each, np.float64) for each in (edge, held, extra)))
         most = self._most(v, more)
-        t = bisect_each(lambda at: ~(self._total(at, v, more)[1] < y), -most, most, _HALVINGS)
+        halvings = _HALVINGS + max(0, self.people.bit_length() - 40)  # the more people, the smaller is t
+        t = bisect_each(lambda at: ~(self._total(at, v, more)[1] < y), -most, most, halvings)
         value, slope, bend = self._total(t, v, more)
         impossible = np.abs(slope - y) > 1e-6 * (1.0 + np.abs(y))  # no t leads there: beyond what can happen
         return np.where(impossible, np.sign(t) * np.inf, self._signed_root(t, y, value, bend))
@@ -155,8 +182,15 @@ class CountLaw:
 
         zeros = np.zeros_like(edge)
         held = self._held(side * bisect_each(is_far, zeros, self._most(zeros, extra), _HALVINGS), edge, extra)[0]
-        # Nobody and everybody exactly, where only rounding keeps from them.
-        return np.where(held < _PART, 0.0, np.where(held > self.people - _PART, float(self.people), held))
+        # Nobody and everybody exactly, where only rounding keeps from them. Where a standard error is that of millions,
+        # rounding is worth people: then the interval is the wider one.
+        spread = np.sqrt(self.variance(zeros) + extra)
+        part = np.maximum(_PART, _RESOLUTION * math.sqrt(self.people) * spread)
+        low, high = (part, _PART) if side > 0 else (_PART, part)
+        first, second = (0.0, float(self.people)) if side > 0 else (float(self.people), 0.0)
+        few, many = held < low, held > self.people - high
+        is_first, is_second = (few, many) if side > 0 else (many, few)
+        return np.where(is_first | (part >= self.people), first, np.where(is_second, second, held))
 
     def _held(self, t: Floats, edge: Floats, extra: Floats) -> tuple[Floats, Triple, Triple]:
         """The v with K_v'(t) = edge, and the cumulants at t."""
@@ -187,36 +221,40 @@ class CountLaw:
 
 def response_law(people: int, symbols: int, keep: float) -> CountLaw:
     """Randomised response: who keeps the truth matches his value, and everybody else with chance 1/symbols."""
-    return match_law(people, keep + (1 - keep) / symbols, 1.0 / symbols)
+    return match_law(people, keep + (1 - keep) / symbols, 1.0 / symbols, keep * (1 - 1.0 / symbols))
 
 
-def match_law(people: int, held: float, absent: float) -> CountLaw:
+def match_law(people: int, held: float, absent: float, gap: float) -> CountLaw:
     """A report matches a value with one chance if its sender holds it, and with a smaller one if not.
 
-    The estimate is (matches − people·absent)/(held − absent).
+    The estimate is (matches − people·absent)/gap, where the gap is held − absent. It is given, since rounding may leave
+    nothing of the difference where ε is tiny.
     """
-    step = 1.0 / (held - absent)
+    step = 1.0 / gap
 
-    def cumulants(chance: float) -> Cumulants:
-        match, miss = math.log(chance), math.log1p(-chance)
-
+    def cumulants(chance: float, mean: float) -> Cumulants:
         def at(t: Floats) -> Triple:
-            share = expit(match - miss + step * t)
-            value = np.logaddexp(miss, match + step * t) - absent * step * t
-            return value, step * (share - absent), step**2 * share * (1 - share)
+            # Written with differences from t = 0, or rounding would move the mean where a step is many people.
+            grown = np.expm1(step * t)
+            total = 1 + chance * grown
+            spread = chance * (1 - chance) / total
+            value = np.log1p(chance * grown) - absent * step * t
+            return value, mean + step * spread * grown, step**2 * spread * np.exp(step * t) / total
 
         return at
 
-    return CountLaw(people, cumulants(min(held, 1 - 2.0**-53)), cumulants(absent), step, _REACH / step, absent)
+    own, other = cumulants(min(held, 1 - 2.0**-53), 1.0), cumulants(absent, 0.0)
+    return CountLaw(people, own, other, step, _REACH / step, absent)
 
 
-def mean_variance(size: int, held: float, absent: float) -> float:
+def mean_variance(size: int, held: float, absent: float, gap: float) -> float:
     """The variance of a count that each report adds, as a mean over all values of a list; the same for every crowd.
 
-    A report matches the value of its sender with chance `held` and each of the others with chance `absent`.
+    A report matches the value of its sender with chance `held` and each of the others with chance `absent`; the gap is
+    held − absent.
     """
     total = held * (1 - held) + (size - 1) * absent * (1 - absent)
-    return total / (size * (held - absent) ** 2)
+    return total / (size * gap**2)
 
 
 def laplace_law(people: int, rate: float, draws: int = 1, scale: float = 1.0) -> CountLaw:
@@ -273,8 +311,8 @@ def _interpolated(function: Callable[[Floats, Floats], Floats], counts: Floats, 
     found = np.interp(counts, knots, nodes)
     alone = np.abs(np.interp(counts, knots, extra[places]) - extra) > 1e-3 * np.maximum(extra, 1e-9)
     # Where limits leave nobody or reach everybody they bend: there, too, each is computed.
-    level = nodes[1:] == nodes[:-1]
-    bends = np.flatnonzero(level[1:] != level[:-1])
+    flat = nodes[1:] == nodes[:-1]
+    bends = np.flatnonzero(flat[1:] != flat[:-1])
     segments = np.searchsorted(knots, counts, side="right") - 1
     alone |= np.isin(segments, np.concatenate([bends, bends + 1]))
     rest = np.flatnonzero(alone)

@@ -7,18 +7,18 @@ word j // 64, least significant first; the bits beyond c are zero, and every fun
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hubbub.errors import ParameterError
+from hubbub.jit import kernel
 
 __all__ = ["independent_rows", "inverse", "pack", "parities", "parity_pairs", "rank", "solve", "unpack"]
 
-WORD = 64
+LIMB = 64
 
 
 def pack(bits: NDArray[np.uint8] | NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Pack a matrix of bits, one row of words for each row of bits.
+    """Pack a matrix of bits, one row of limbs for each row of bits.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def pack(bits: NDArray[np.uint8] | NDArray[np.bool_]) -> NDArray[np.uint64]:
            [2]], dtype=uint64)
     """
     rows, columns = bits.shape
-    padded = np.zeros((rows, 8 * _words(columns)), dtype=np.uint8)
+    padded = np.zeros((rows, 8 * _limbs(columns)), dtype=np.uint8)
     padded[:, : (columns + 7) // 8] = np.packbits(bits, axis=1, bitorder="little")
     return padded.view("<u8").astype(np.uint64, copy=False)
 
@@ -77,23 +77,9 @@ def unpack(packed: NDArray[np.uint64], columns: int) -> NDArray[np.uint8]:
 
 
 def rank(matrix: NDArray[np.uint64], columns: int) -> int:
-    """Count the linearly independent rows.
+    """The number of linearly independent rows of a packed matrix of `columns` columns.
 
-    Parameters
-    ----------
-    matrix : NDArray[np.uint64]
-        A packed matrix of `columns` columns.
-    columns : int
-        How many columns it has.
-
-    Returns
-    -------
-    int
-        The rank.
-
-    Notes
-    -----
-    Costs at most r · rank · words steps, and stops early at full column rank.
+    Costs at most r · rank · limbs steps, and stops early at full column rank.
     """
     return int(independent_rows(matrix, columns).size)
 
@@ -108,7 +94,7 @@ def independent_rows(matrix: NDArray[np.uint64], columns: int, limit: int | None
     columns : int
         How many columns it has.
     limit : int | None
-        Stop after so many rows; None for as many as there are.
+        Stop after this many rows; None for all.
 
     Returns
     -------
@@ -117,7 +103,7 @@ def independent_rows(matrix: NDArray[np.uint64], columns: int, limit: int | None
 
     Notes
     -----
-    Costs at most r · rank · words steps. Rows after the one that completes the rank are not read.
+    Costs at most r · rank · limbs steps. Rows after the one that completes the rank are not read.
     """
     _check_words(matrix, columns)
     if limit is not None and limit < 0:
@@ -147,7 +133,7 @@ def inverse(matrix: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
     Notes
     -----
-    Costs about c² · words steps.
+    Costs about c² · limbs steps.
     """
     columns = matrix.shape[0]
     _check_words(matrix, columns)
@@ -173,7 +159,7 @@ def solve(matrix: NDArray[np.uint64], rhs: NDArray[np.uint8], columns: int) -> N
     Returns
     -------
     NDArray[np.uint64] | None
-        The only solution, packed, of shape (words,); None if the rows contradict each other.
+        The only solution, packed, of shape (limbs,); None if the rows contradict each other.
 
     Raises
     ------
@@ -182,7 +168,7 @@ def solve(matrix: NDArray[np.uint64], rhs: NDArray[np.uint8], columns: int) -> N
 
     Notes
     -----
-    Costs at most r · c · words steps.
+    Costs at most r · c · limbs steps.
     """
     if rhs.shape != matrix.shape[:1]:
         raise ParameterError(f"rhs must have one bit for each of {matrix.shape[0]} rows, got shape {rhs.shape}")
@@ -200,9 +186,9 @@ def parities(matrix: NDArray[np.uint64], vectors: NDArray[np.uint64]) -> NDArray
     Parameters
     ----------
     matrix : NDArray[np.uint64]
-        Shape (r, words).
+        Shape (r, limbs).
     vectors : NDArray[np.uint64]
-        Shape (n, words).
+        Shape (n, limbs).
 
     Returns
     -------
@@ -211,10 +197,10 @@ def parities(matrix: NDArray[np.uint64], vectors: NDArray[np.uint64]) -> NDArray
 
     Notes
     -----
-    Costs n · r · words steps, several of them in one instruction, and the n · r octets of the answer.
+    Costs n · r · limbs steps, several of them in one instruction, and the n · r octets of the answer.
     """
     if matrix.shape[1] != vectors.shape[1]:
-        raise ParameterError(f"vectors must have the {matrix.shape[1]} words of the rows, got {vectors.shape[1]} words")
+        raise ParameterError(f"vectors must have the {matrix.shape[1]} limbs of the rows, got {vectors.shape[1]} limbs")
     out = np.empty((vectors.shape[0], matrix.shape[0]), dtype=np.uint8)
     # Word by word across the rows: that order is the one the compiler vectorises.
     _parities(np.ascontiguousarray(matrix.T), np.ascontiguousarray(vectors), out)
@@ -227,7 +213,7 @@ def parity_pairs(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.uin
     Parameters
     ----------
     a, b : NDArray[np.uint64]
-        Shape (n, words); one of the two may have a single row, paired with every row of the other.
+        Shape (n, limbs); one of the two may have a single row, paired with every row of the other.
 
     Returns
     -------
@@ -236,95 +222,95 @@ def parity_pairs(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.uin
 
     Notes
     -----
-    Costs n · words steps.
+    Costs n · limbs steps.
     """
     if a.shape[1] != b.shape[1]:
-        raise ParameterError(f"both sides must have as many words, got {a.shape[1]} and {b.shape[1]} words")
+        raise ParameterError(f"both sides must have as many limbs, got {a.shape[1]} and {b.shape[1]} limbs")
     odd: NDArray[np.uint8] = np.bitwise_count(np.bitwise_xor.reduce(a & b, axis=1)) & np.uint8(1)
     return odd
 
 
-def _words(columns: int) -> int:
-    """Words of 64 bits that hold so many columns."""
-    return (columns + WORD - 1) // WORD
+def _limbs(columns: int) -> int:
+    """How many limbs of 64 bits hold this many columns."""
+    return (columns + LIMB - 1) // LIMB
 
 
 def _check_words(matrix: NDArray[np.uint64], columns: int) -> None:
     """A packed matrix that is wide enough for its columns, or a ParameterError."""
-    if matrix.shape[1] != _words(columns):
+    if matrix.shape[1] != _limbs(columns):
         raise ParameterError(
-            f"a matrix of {columns} columns must have {_words(columns)} words a row, got {matrix.shape[1]}"
+            f"a matrix of {columns} columns must have {_limbs(columns)} limbs a row, got {matrix.shape[1]}"
         )
 
 
-@njit(cache=True, nogil=True)
+@kernel  # type: ignore[untyped-decorator]
 def _independent_rows(matrix: NDArray[np.uint64], most: int) -> NDArray[np.int64]:
-    """Indices of the first rows that depend on none before them, at most so many."""
-    rows, words = matrix.shape
+    """Indices of the first rows that depend on none before them, at most `most`."""
+    rows, limbs = matrix.shape
     chosen = np.empty(most, dtype=np.int64)
-    basis = np.empty((most, words), dtype=np.uint64)
-    pivot_word = np.empty(most, dtype=np.int64)
+    basis = np.empty((most, limbs), dtype=np.uint64)
+    pivot_limb = np.empty(most, dtype=np.int64)
     pivot_bit = np.empty(most, dtype=np.uint64)
-    rest = np.empty(words, dtype=np.uint64)
+    rest = np.empty(limbs, dtype=np.uint64)
     found = 0
     for row in range(rows):
         if found == most:
             break
-        for word in range(words):
-            rest[word] = matrix[row, word]
+        for limb in range(limbs):
+            rest[limb] = matrix[row, limb]
         # In order of arrival: a later basis row is zero at every earlier pivot, so no pivot comes back.
         for known in range(found):
-            if rest[pivot_word[known]] & pivot_bit[known]:
-                for word in range(words):
-                    rest[word] ^= basis[known, word]
-        for word in range(words):
-            if rest[word]:
+            if rest[pivot_limb[known]] & pivot_bit[known]:
+                for limb in range(limbs):
+                    rest[limb] ^= basis[known, limb]
+        for limb in range(limbs):
+            if rest[limb]:
                 chosen[found] = row
-                pivot_word[found] = word
-                pivot_bit[found] = rest[word] & (~rest[word] + np.uint64(1))
-                for other in range(words):
+                pivot_limb[found] = limb
+                pivot_bit[found] = rest[limb] & (~rest[limb] + np.uint64(1))
+                for other in range(limbs):
                     basis[found, other] = rest[other]
                 found += 1
                 break
     return chosen[:found]
 
 
-@njit(cache=True, nogil=True)
+@kernel  # type: ignore[untyped-decorator]
 def _invert(work: NDArray[np.uint64], inverted: NDArray[np.uint64]) -> bool:
     """Reduce `work` to the identity, doing the same to `inverted`; whether it could be done."""
-    size, words = work.shape
+    size, limbs = work.shape
     for column in range(size):
-        word = column // WORD
-        bit = np.uint64(1) << np.uint64(column % WORD)
+        limb = column // LIMB
+        bit = np.uint64(1) << np.uint64(column % LIMB)
         pivot = column
-        while pivot < size and not work[pivot, word] & bit:
+        while pivot < size and not work[pivot, limb] & bit:
             pivot += 1
         if pivot == size:
             return False
         if pivot != column:
-            for other in range(words):
+            for other in range(limbs):
                 work[column, other], work[pivot, other] = work[pivot, other], work[column, other]
                 inverted[column, other], inverted[pivot, other] = inverted[pivot, other], inverted[column, other]
         for row in range(size):
-            if row != column and work[row, word] & bit:
-                for other in range(words):
+            if row != column and work[row, limb] & bit:
+                for other in range(limbs):
                     work[row, other] ^= work[column, other]
                     inverted[row, other] ^= inverted[column, other]
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel  # type: ignore[untyped-decorator]
 def _parities(columns: NDArray[np.uint64], vectors: NDArray[np.uint64], out: NDArray[np.uint8]) -> None:
     """The parity of every row with every vector, into `out`."""
-    words, rows = columns.shape
+    limbs, rows = columns.shape
     common = np.empty(rows, dtype=np.uint64)
     for vector in range(vectors.shape[0]):
         for row in range(rows):
             common[row] = 0
-        for word in range(words):
-            value = vectors[vector, word]
+        for limb in range(limbs):
+            value = vectors[vector, limb]
             for row in range(rows):
-                common[row] ^= columns[word, row] & value
+                common[row] ^= columns[limb, row] & value
         for row in range(rows):
             folded = common[row]
             folded ^= folded >> np.uint64(32)

@@ -49,10 +49,7 @@ def derive_key(seed: bytes, purpose: int) -> HashKey:
         raise ParameterError(f"a public seed must have 32 bytes, got {len(seed)}")
     words = np.frombuffer(seed, "<u4")
     message = np.concatenate([np.array([purpose], np.uint32), words[2:]]).astype(np.uint32)
-    return _as_key(int(hash_words(HashKey(int(words[0]), int(words[1])), message[np.newaxis])[0]))
-
-
-def _as_key(hashed: int) -> HashKey:
+    hashed = int(hash_words(HashKey(int(words[0]), int(words[1])), message[np.newaxis])[0])
     return HashKey(hashed & 0xFFFFFFFF, hashed >> 32)
 
 

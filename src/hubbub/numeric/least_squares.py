@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.sparse import linalg
 
 _ROUNDING = 1e-13
 _MOST_STEPS = 500
@@ -21,6 +19,9 @@ def least_squares(
     The columns are taken to be nearly orthogonal, so that conjugate gradients need a dozen steps, each as long as
     there are signs. Where columns depend on others, they still reach a solution, the smallest one.
     """
+    from scipy import sparse  # it takes longer to load than most searches that do not need it
+    from scipy.sparse import linalg
+
     starts = np.arange(len(cells) + 1) * cells.shape[1]
     entries = signs.ravel().astype(np.float64), cells.ravel(), starts
     design = sparse.csc_array(entries, shape=(len(measured), len(cells)))

@@ -44,7 +44,7 @@ def decode(
     Returns
     -------
     tuple[NDArray[np.uint64], float]
-        The packed x of shape (words,), and its score.
+        The packed x of shape (limbs,), and its score.
 
     Raises
     ------

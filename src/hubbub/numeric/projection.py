@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hubbub.jit import kernel
 from hubbub.numeric.hashing import HashKey, absorb, finish, hash_words, start
 
 
@@ -17,10 +17,10 @@ def sign_bits_at(key: HashKey, items: NDArray[np.uint64], rows: NDArray[np.int64
 
 def signs(key: HashKey, items: NDArray[np.uint64], rows: int) -> NDArray[np.int8]:
     """The columns of the items as ±1, shape (n, rows). For a few items at a time."""
-    words = -(-rows // 64)
-    blocks = np.tile(np.arange(words, dtype=np.uint32), len(items))
-    hashes = hash_words(key, _messages(np.repeat(items, words), blocks)).astype("<u8")
-    bits = np.unpackbits(hashes.view(np.uint8), bitorder="little").reshape(len(items), 64 * words)[:, :rows]
+    limbs = -(-rows // 64)
+    blocks = np.tile(np.arange(limbs, dtype=np.uint32), len(items))
+    hashes = hash_words(key, _messages(np.repeat(items, limbs), blocks)).astype("<u8")
+    bits = np.unpackbits(hashes.view(np.uint8), bitorder="little").reshape(len(items), 64 * limbs)[:, :rows]
     return (1 - 2 * bits.astype(np.int8)).astype(np.int8)
 
 
@@ -36,7 +36,7 @@ def _messages(items: NDArray[np.uint64], blocks: NDArray[np.uint32]) -> NDArray[
     return np.stack([low, (items >> np.uint64(32)).astype(np.uint32), blocks], axis=1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _scores(low, high, items, cells, result):  # type: ignore[no-untyped-def]
     """Twin: tests/reference/naive.py::dense_scores."""
     rows = cells.shape[0]

@@ -1,6 +1,6 @@
-"""Where words come from. A report is a pure function of words, so this is the only place with randomness.
+"""Where random words come from. A report is a pure function of random words, so this is the only place with randomness.
 
-A device uses `OSWords` and nothing else; no source that a device may use has a seed.
+A device uses `OSRandomWords` and nothing else; no source that a device may use has a seed.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from numpy.typing import NDArray
 from hubbub.errors import ParameterError, shown
 
 
-def _check_sizes(reports: int, words_per_report: int) -> None:
+def _check_sizes(reports: int, random_words_per_report: int) -> None:
     """Refuse sizes that are not whole numbers of at least 0."""
-    for name, size in (("reports", reports), ("words_per_report", words_per_report)):
+    for name, size in (("reports", reports), ("random_words_per_report", random_words_per_report)):
         if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
             raise ParameterError(f"{name} must be a whole number of at least 0, got {name}={shown(size)}")
 
 
-class WordSource(Protocol):
-    """A stream of uint64 words."""
+class RandomWordSource(Protocol):
+    """A stream of uint64 random words."""
 
-    def draw(self, reports: int, words_per_report: int) -> NDArray[np.uint64]:
-        """The next words, shape (reports, words_per_report)."""
+    def draw(self, reports: int, random_words_per_report: int) -> NDArray[np.uint64]:
+        """The next random words, shape (reports, random_words_per_report)."""
 
 
-class OSWords:
-    """Words straight from the operating system: for a single report on a device."""
+class OSRandomWords:
+    """Random words straight from the operating system: for a single report on a device."""
 
-    def draw(self, reports: int, words_per_report: int) -> NDArray[np.uint64]:
-        """The next words, shape (reports, words_per_report)."""
-        _check_sizes(reports, words_per_report)
-        raw = os.urandom(8 * reports * words_per_report)
-        return np.frombuffer(raw, "<u8").astype(np.uint64).reshape(reports, words_per_report)
+    def draw(self, reports: int, random_words_per_report: int) -> NDArray[np.uint64]:
+        """The next random words, shape (reports, random_words_per_report)."""
+        _check_sizes(reports, random_words_per_report)
+        raw = os.urandom(8 * reports * random_words_per_report)
+        return np.frombuffer(raw, "<u8").astype(np.uint64).reshape(reports, random_words_per_report)
 
 
 _forks = 0  # forks between the first process and this one
@@ -60,83 +60,127 @@ def _process() -> tuple[int, int]:
     return os.getpid(), _forks
 
 
-class _Keystream:
-    """An AES-256-CTR keystream that belongs to one process."""
+class StreamCipher(Protocol):
+    """What turns zeros into a keystream, going on where it was."""
+
+    def update_into(self, data: bytes, buf: memoryview, /) -> object:
+        """Write the next bytes of the stream, added to the data, into the buffer."""
+
+
+class Keystream:
+    """The keystream of a cipher, which belongs to one process; threads may share it."""
 
     _ZEROS = bytes(1 << 20)
 
-    def __init__(self) -> None:
+    def __init__(self, cipher: StreamCipher) -> None:
         self.process = _process()
         self._lock = threading.Lock()
-        self._encryptor = Cipher(algorithms.AES256(os.urandom(32)), modes.CTR(bytes(16))).encryptor()
+        self._cipher = cipher
 
     def fill(self, buffer: memoryview) -> None:
         """The next bytes, for one thread at a time."""
         with self._lock:
             for start in range(0, len(buffer), len(self._ZEROS)):
                 part = buffer[start : start + len(self._ZEROS)]
-                self._encryptor.update_into(self._ZEROS[: len(part)], part)
+                self._cipher.update_into(self._ZEROS[: len(part)], part)
 
 
-class BulkWords:
+def _new_keystream() -> Keystream:
+    """AES-256-CTR under a key from the operating system."""
+    return Keystream(Cipher(algorithms.AES256(os.urandom(32)), modes.CTR(bytes(16))).encryptor())
+
+
+class BulkRandomWords:
     """An AES-256-CTR keystream under a key from the operating system: for many reports at once.
 
     As hard to predict as the cipher, and some twenty times faster than asking the system for each byte.
 
-    No two reports get the same words. Threads may share a source: each draw has words of its own, in an order that
-    nobody promises. A process that was forked draws a key of its own before its first words, whoever forked it. A
-    copy, and what comes out of a pickle, is a source with a key of its own.
+    No two reports get the same random words. Threads may share a source: each draw gets its own, in an order that
+    nobody promises. A process that was forked draws a key of its own before its first draw, whoever forked it. A copy,
+    and what comes out of a pickle, is a source with a key of its own.
     """
 
     def __init__(self) -> None:
-        self._keystream = _Keystream()
+        self._keystream = _new_keystream()
 
-    def __reduce__(self) -> tuple[type[BulkWords], tuple[()]]:
-        return (BulkWords, ())
+    def __reduce__(self) -> tuple[type[BulkRandomWords], tuple[()]]:
+        return (BulkRandomWords, ())
 
-    def draw(self, reports: int, words_per_report: int) -> NDArray[np.uint64]:
-        """The next words, shape (reports, words_per_report)."""
-        _check_sizes(reports, words_per_report)
-        words = np.empty((reports, words_per_report), "<u8")
+    def draw(self, reports: int, random_words_per_report: int) -> NDArray[np.uint64]:
+        """The next random words, shape (reports, random_words_per_report)."""
+        _check_sizes(reports, random_words_per_report)
+        random_words = np.empty((reports, random_words_per_report), "<u8")
         keystream = self._keystream
         if keystream.process != _process():
             # The old lock may be held by a thread that is not here. Two threads may both come by: each has a key then.
-            keystream = self._keystream = _Keystream()
-        keystream.fill(words.reshape(-1).data.cast("B"))
-        return words.astype(np.uint64, copy=False)
+            keystream = self._keystream = _new_keystream()
+        keystream.fill(random_words.reshape(-1).data.cast("B"))
+        return random_words.astype(np.uint64, copy=False)
 
 
-class SeededWords:
-    """Reproducible words for simulations and rehearsals only: whoever knows the seed can undo the noise."""
+class KeyedRandomWords:
+    """An AES-256-CTR keystream under a given key: the same random words again for the same key and stream.
+
+    For work that may be done twice, such as a task of Spark: done again, it makes the same reports. Whoever has the key
+    can undo the noise, so it is drawn from the operating system, kept by those who see the values anyway, and used for
+    one job.
+
+    Parameters
+    ----------
+    key : bytes
+        32 secret bytes.
+    stream : int
+        From 0 to 2^64 - 1. Streams of one key have nothing in common.
+    """
+
+    def __init__(self, key: bytes, stream: int) -> None:
+        if not isinstance(key, bytes) or len(key) != 32:
+            raise ParameterError("key must be 32 bytes, got something else")
+        # The low half of the nonce counts blocks of 16 bytes.
+        nonce = stream.to_bytes(8, "big") + bytes(8)
+        self._keystream = Keystream(Cipher(algorithms.AES256(key), modes.CTR(nonce)).encryptor())
+
+    def draw(self, reports: int, random_words_per_report: int) -> NDArray[np.uint64]:
+        """The next random words, shape (reports, random_words_per_report)."""
+        _check_sizes(reports, random_words_per_report)
+        drawn = np.empty((reports, random_words_per_report), "<u8")
+        self._keystream.fill(drawn.reshape(-1).data.cast("B"))
+        return drawn.astype(np.uint64, copy=False)
+
+
+class SeededRandomWords:
+    """Reproducible random words for simulations and rehearsals only: whoever knows the seed can undo the noise."""
 
     def __init__(self, seed: int | np.random.SeedSequence) -> None:
         if not isinstance(seed, np.random.SeedSequence) and not (isinstance(seed, int | np.integer) and seed >= 0):
             raise ParameterError(f"seed must be a whole number of at least 0, got seed={shown(seed)}")
         self._generator = np.random.Generator(np.random.PCG64(seed))
 
-    def draw(self, reports: int, words_per_report: int) -> NDArray[np.uint64]:
-        """The next words, shape (reports, words_per_report)."""
-        _check_sizes(reports, words_per_report)
-        return self._generator.integers(0, 2**64, (reports, words_per_report), dtype=np.uint64)
+    def draw(self, reports: int, random_words_per_report: int) -> NDArray[np.uint64]:
+        """The next random words, shape (reports, random_words_per_report)."""
+        _check_sizes(reports, random_words_per_report)
+        return self._generator.integers(0, 2**64, (reports, random_words_per_report), dtype=np.uint64)
 
 
-class ReplayedWords:
-    """Words written down beforehand: for test vectors."""
+class ReplayedRandomWords:
+    """Random words written down beforehand: for test vectors."""
 
-    def __init__(self, words: NDArray[np.uint64]) -> None:
-        if not isinstance(words, np.ndarray) or words.dtype != np.uint64:
+    def __init__(self, random_words: NDArray[np.uint64]) -> None:
+        if not isinstance(random_words, np.ndarray) or random_words.dtype != np.uint64:
             # Another type would be cut or rounded, and with it the noise.
-            got = words.dtype if isinstance(words, np.ndarray) else type(words).__name__
+            got = random_words.dtype if isinstance(random_words, np.ndarray) else type(random_words).__name__
             raise ParameterError(f"a replay must be an array of uint64, got {got}")
-        self._words = np.ascontiguousarray(words).reshape(-1)
+        self._random_words = np.ascontiguousarray(random_words).reshape(-1)
         self._next = 0
 
-    def draw(self, reports: int, words_per_report: int) -> NDArray[np.uint64]:
-        """The next words, shape (reports, words_per_report)."""
-        _check_sizes(reports, words_per_report)
-        end = self._next + reports * words_per_report
-        if end > len(self._words):
-            raise ParameterError(f"a replay must hold all words asked for, got {len(self._words)} of {end}")
-        drawn = self._words[self._next : end].reshape(reports, words_per_report)
+    def draw(self, reports: int, random_words_per_report: int) -> NDArray[np.uint64]:
+        """The next random words, shape (reports, random_words_per_report)."""
+        _check_sizes(reports, random_words_per_report)
+        end = self._next + reports * random_words_per_report
+        if end > len(self._random_words):
+            raise ParameterError(
+                f"a replay must hold all random words asked for, got {len(self._random_words)} of {end}"
+            )
+        drawn = self._random_words[self._next : end].reshape(reports, random_words_per_report)
         self._next = end
         return drawn

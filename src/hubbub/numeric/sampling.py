@@ -1,8 +1,8 @@
-"""Exact samplers: pure functions of words against integer thresholds computed in high precision.
+"""Exact samplers: pure functions of random words against integer thresholds computed in high precision.
 
 Randomised response rounds its threshold towards privacy, so the stated epsilon bounds the executed one. Discrete
-Laplace noise is built from the independent binary digits of geometric variables: a fixed number of words, no loop
-that ends at random, integers only. What its truncation and rounding cost is bounded and goes into delta.
+Laplace noise is built from the independent binary digits of geometric variables: a fixed number of random words, no
+loop that ends at random, integers only. What its truncation and rounding cost is bounded and goes into delta.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hubbub.errors import ParameterError
+from hubbub.jit import kernel
 
 _PRECISION: Final = 80
 _TWO64: Final = Decimal(2**64)
@@ -41,9 +41,9 @@ def bit_epsilon(threshold: int) -> Decimal:
 
 
 def response_threshold(epsilon: Decimal, symbols: int = 2, own: int = 1) -> int:
-    """Largest t such that telling the truth with chance t / 2^64, and else answering uniformly, is ε-private.
+    """Largest t such that telling the truth with chance t / 2^64, and else responding uniformly, is ε-private.
 
-    The truth is one of `own` symbols, each as likely; a uniform answer is any of all `symbols`.
+    The truth is one of `own` symbols, each as likely; a uniform response is any of all `symbols`.
     """
     with localcontext(Context(prec=_PRECISION, rounding=ROUND_FLOOR)):
         grown = min(epsilon, Decimal(200)).exp()  # from 200 on the threshold is 2^64 - 1, whose loss is below 50
@@ -61,8 +61,8 @@ def response_threshold(epsilon: Decimal, symbols: int = 2, own: int = 1) -> int:
 def response_epsilon(threshold: int, symbols: int = 2, own: int = 1) -> Decimal:
     """The privacy loss a threshold executes, rounded up: ln(1 + t·⌈2^64/own⌉ / ((2^64 − t)·⌊2^64/symbols⌋)).
 
-    A uniform symbol is ⌊word·symbols / 2^64⌋, so that each comes from ⌊2^64/symbols⌋ words at least; and each of a
-    value's own symbols from ⌈2^64/own⌉ words at most.
+    A uniform symbol is ⌊word·symbols / 2^64⌋, so that each comes from ⌊2^64/symbols⌋ random words at least; and each
+    of a value's own symbols from ⌈2^64/own⌉ random words at most.
     """
     if not 0 < threshold < 2**64:
         raise ParameterError(f"a threshold must be from 1 to 2^64 - 1, got {threshold}")
@@ -71,25 +71,25 @@ def response_epsilon(threshold: int, symbols: int = 2, own: int = 1) -> Decimal:
         return (1 + Decimal(told) / Decimal(lied)).ln() * (1 + Decimal(10) ** -40)
 
 
-def bernoulli(words: NDArray[np.uint64], threshold: int) -> NDArray[np.bool_]:
+def bernoulli(random_words: NDArray[np.uint64], threshold: int) -> NDArray[np.bool_]:
     """True with probability exactly threshold / 2^64."""
-    return words < np.uint64(threshold)
+    return random_words < np.uint64(threshold)
 
 
-def uniform_bits(words: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
+def uniform_bits(random_words: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
     """Uniform over 2^bits: the top bits of each word."""
-    return words >> np.uint64(64 - bits) if bits else np.zeros_like(words)
+    return random_words >> np.uint64(64 - bits) if bits else np.zeros_like(random_words)
 
 
 def randomized_response(
     symbols: NDArray[np.uint64],
-    keep_words: NDArray[np.uint64],
-    other_words: NDArray[np.uint64],
+    keep_random_words: NDArray[np.uint64],
+    other_random_words: NDArray[np.uint64],
     threshold: int,
     bits: int,
 ) -> NDArray[np.uint64]:
     """Each symbol of `bits` bits where its first word is below the threshold, else a uniform symbol."""
-    return np.where(bernoulli(keep_words, threshold), symbols, uniform_bits(other_words, bits))
+    return np.where(bernoulli(keep_random_words, threshold), symbols, uniform_bits(other_random_words, bits))
 
 
 @dataclass(frozen=True)
@@ -141,8 +141,8 @@ class DiscreteLaplace:
         return len(self.digit_thresholds)
 
     @property
-    def words(self) -> int:
-        """Words per draw: one for each digit of both variables."""
+    def random_words(self) -> int:
+        """Random words of one draw: one for each digit of both variables."""
         return 2 * self.digits
 
     @property
@@ -168,9 +168,11 @@ class DiscreteLaplace:
         rate = float(self.rate)
         return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
 
-    def add_to(self, answers: NDArray[np.int8], words: NDArray[np.uint64], noisy: NDArray[np.signedinteger]) -> None:
-        """noisy[i, c] = answers[i, c] + a draw from words[i, c·words : (c + 1)·words]."""
-        _add_noise(answers, words, np.array(self.digit_thresholds, np.uint64), noisy)
+    def add_to(
+        self, responses: NDArray[np.int8], random_words: NDArray[np.uint64], noisy: NDArray[np.signedinteger]
+    ) -> None:
+        """noisy[i, c] = responses[i, c] + a draw from random_words[i, c·k : (c + 1)·k], k = `self.random_words`."""
+        _add_noise(responses, random_words, np.array(self.digit_thresholds, np.uint64), noisy)
 
     def sample_sums(self, people: int, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.int64]:
         """Sums of `people` draws each, without drawing them: a difference of two negative binomials."""
@@ -190,16 +192,16 @@ def _digit_chances(rate: Decimal, digits: int) -> tuple[Decimal, ...]:
         return tuple(power / (1 + power) for power in powers)
 
 
-@njit(cache=True, nogil=True)
-def _add_noise(answers, words, thresholds, noisy):  # type: ignore[no-untyped-def]
+@kernel
+def _add_noise(responses, random_words, thresholds, noisy):  # type: ignore[no-untyped-def]
     """Twin: tests/reference/naive.py::add_noise."""
     digits = thresholds.shape[0]
-    for i in range(answers.shape[0]):
-        for c in range(answers.shape[1]):
+    for i in range(responses.shape[0]):
+        for c in range(responses.shape[1]):
             base = 2 * digits * c
             noise = np.int64(0)
             for j in range(digits):
-                plus = np.int64(words[i, base + j] < thresholds[j])
-                minus = np.int64(words[i, base + digits + j] < thresholds[j])
+                plus = np.int64(random_words[i, base + j] < thresholds[j])
+                minus = np.int64(random_words[i, base + digits + j] < thresholds[j])
                 noise += (plus - minus) << j
-            noisy[i, c] = answers[i, c] + noise
+            noisy[i, c] = responses[i, c] + noise

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtrc, log_ndtr, ndtr, ndtri, ndtri_exp
+from scipy.special import betainc, log_ndtr, ndtr, ndtri, ndtri_exp
 
 from hubbub.errors import ParameterError
 from hubbub.numeric.bisection import first_whole
@@ -43,7 +43,7 @@ def binomial_threshold(trials: int, chance: float, log_level: float) -> int:
     """The least k with ln P[Bin(trials, chance) ≥ k] ≤ log_level; trials + 1 if there is none."""
 
     def is_rare(successes: int) -> bool:
-        tail = bdtrc(successes - 1, trials, chance)
+        tail = binomial_tail(successes, trials, chance)
         # Below what a float holds, Chernoff's bound is sharp enough.
         log_tail = math.log(tail) if tail > 1e-290 else -trials * _divergence(successes / trials, chance)
         return bool(log_tail <= log_level)
@@ -58,7 +58,7 @@ def _divergence(share: float, chance: float) -> float:
 
 
 def binomial_tail(successes: int, trials: int, chance: float) -> float:
-    """P[Bin(trials, chance) >= successes], exactly."""
+    """P[Bin(trials, chance) >= successes], exactly: as a beta integral, since `bdtrc` ends at 2^31 trials."""
     if not 0 < successes <= trials:
         return float(successes <= 0)
-    return float(bdtrc(successes - 1, trials, chance))
+    return float(betainc(successes, trials - successes + 1, chance))

@@ -69,12 +69,12 @@ class GLPSHeavyHitters(ChannelMechanism):
         """The bit of each (item, cell) pair that a one-bit report tells: ⟨a, x⟩ with the cell's character a."""
         return gf2.parity_pairs(self.operator.characters(cells), items)
 
-    def answers(self, items: Items) -> NDArray[np.int8]:
+    def responses(self, items: Items) -> NDArray[np.int8]:
         """Columns of Φ."""
         cells, signs = self.operator.columns(items)
-        answers = np.zeros((len(items), self.operator.cells), np.int8)
-        np.put_along_axis(answers, cells, signs, axis=1)
-        return answers
+        responses = np.zeros((len(items), self.operator.cells), np.int8)
+        np.put_along_axis(responses, cells, signs, axis=1)
+        return responses
 
     # The analyst's role.
 
@@ -113,8 +113,8 @@ class GLPSHeavyHitters(ChannelMechanism):
     def estimate(self, tally: Tally, items: Items) -> Estimates:
         """Unbiased counts of any items: the mean over all slots of sign·(the row of the item's bucket).
 
-        Guarantees (tests/mechanisms/test_conformance.py): unbiased over words and public seed (but for what the rank
-        of a code costs, less than 2⁻⁹ of what collides); the standard error covers noise and collisions. Cost:
+        Guarantees (tests/mechanisms/test_conformance.py): unbiased over randomness and public seed (but for what the
+        rank of a code costs, less than 2⁻⁹ of what collides); the standard error covers noise and collisions. Cost:
         len(items)·slots.
         """
         self.check_tally(tally)
@@ -188,6 +188,11 @@ class GLPSHeavyHitters(ChannelMechanism):
             missed *= 1.0 - found
         return 1.0 - missed
 
+    def found_chance(self, people: int, held: float, query: Query, bits: int | None = None) -> float:
+        """The chance that a stage identifies a value if nothing collides with it, and that its count stands out."""
+        found = self._found_chance(held / self.noise_stderr(people))
+        return min(found, super().found_chance(people, held, query, bits))
+
     # The simulation's: items·slots + rows·log(rows) draws, however many people there are.
 
     @property
@@ -232,9 +237,9 @@ class GLPSHeavyHitters(ChannelMechanism):
         return np.concatenate(zeros) + alone - lone_ones, np.concatenate(ones) + lone_ones
 
     def _parts(self, count: int) -> list[slice]:
-        """So many items in parts whose columns fit in memory."""
+        """`count` items in parts whose columns fit in memory."""
         chunk = max(1, _AT_ONCE // self.operator.slots)
         return [slice(start, start + chunk) for start in range(0, count, chunk)]
 
 
-ENTRY = Entry(facts.GLPS, default_delta, derive, GLPSHeavyHitters)
+ENTRY = Entry(facts.GLPS, derive, GLPSHeavyHitters, default_delta)

@@ -27,8 +27,8 @@ from hubbub.numeric import gf2
 from hubbub.numeric.hashing import HashKey, Purpose, derive_key, hash_words
 
 _CODE_RATE = 2  # ρ: slots per bit of a message …
-_CODE_EXTRA = 8  # … and so many more
-_SHRINK = Fraction(7, 10)  # each stage has so many of the buckets of the stage before it
+_CODE_EXTRA = 8  # … and a constant number of slots more
+_SHRINK = Fraction(7, 10)  # each stage has this share of the buckets of the stage before it
 _STAGED_BUCKETS, _STAGED_REPEATS = 4, 2
 _LEAN_BUCKETS, _LEAN_REPEATS = 8, 2
 _ESTIMATE_BUCKETS, _ESTIMATE_REPEATS = 16, 7  # a large coordinate is in 1 of 16 rows, and so in few medians of 7
@@ -104,12 +104,12 @@ def lean(bits: int, sparsity: int) -> Layout:
 
 
 def code_rows(message_bits: int) -> int:
-    """Slots of an identification block whose messages have so many bits."""
+    """Slots of an identification block whose messages have this many bits."""
     return _CODE_RATE * (message_bits + 1) + _CODE_EXTRA
 
 
 def _bits_for(buckets: Fraction, most: int) -> int:
-    """log₂ of the least power of two with so many buckets, at most `most`."""
+    """log₂ of the least power of two with this many buckets, at most `most`."""
     return min((-(-buckets.numerator // buckets.denominator) - 1).bit_length(), most)
 
 
@@ -186,7 +186,7 @@ class Operator:
                 buckets.append(bucket_rows)
         self.blocks = tuple(blocks)
         self.sign_rows = np.concatenate(signs)
-        """For each slot, the r whose ⟨r, x⟩ is the sign bit of x; shape (slots, words)."""
+        """For each slot, the r whose ⟨r, x⟩ is the sign bit of x; shape (slots, limbs)."""
         self.bucket_rows = np.concatenate(buckets)
         """For each block, the rows whose parities with x are the bits of its bucket, lowest first."""
         self.slot_block = np.repeat(np.arange(len(blocks)), [block.slots for block in blocks])
@@ -272,11 +272,11 @@ class Operator:
 
 
 def _draw(key: HashKey, prefix: tuple[int, ...], rows: int, columns: int) -> NDArray[np.uint64]:
-    """Uniform bits, packed: word w of row i is the hash of (prefix, i, w), cut at the last column."""
-    words = -(-columns // gf2.WORD)
-    places = np.indices((rows, words), np.uint32).reshape(2, -1)
+    """Uniform bits, packed: limb w of row i is the hash of (prefix, i, w), cut at the last column."""
+    limbs = -(-columns // gf2.LIMB)
+    places = np.indices((rows, limbs), np.uint32).reshape(2, -1)
     start = np.broadcast_to(np.array(prefix, np.uint32)[:, np.newaxis], (len(prefix), places.shape[1]))
-    drawn = hash_words(key, np.concatenate([start, places]).T).reshape(rows, words)
-    if words:
-        drawn[:, -1] &= np.uint64((1 << (columns - gf2.WORD * (words - 1))) - 1)
+    drawn = hash_words(key, np.concatenate([start, places]).T).reshape(rows, limbs)
+    if limbs:
+        drawn[:, -1] &= np.uint64((1 << (columns - gf2.LIMB * (limbs - 1))) - 1)
     return drawn

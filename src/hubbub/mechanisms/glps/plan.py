@@ -76,8 +76,8 @@ def paper_sparsity(people: int, size: int, epsilon: float, delta: float, beta: f
 
 def derive(request: Request) -> dict[str, Any]:
     """The operator's sizes for the sparsity, and noise for `slots` parts (`tight`) or for all m rows (`paper`)."""
-    if request.bits > MAX_BITS:
-        raise ParameterError(f"glps must have a universe of at most 2^{MAX_BITS} values, got 2^{request.bits}")
+    if request.domain.bits > MAX_BITS:
+        raise ParameterError(f"glps must have a universe of at most 2^{MAX_BITS} values, got 2^{request.domain.bits}")
     layout = _choose_layout(request)
     parameters = layout_to_json(layout)
     calibration = request.options["calibration"]
@@ -95,11 +95,11 @@ def _choose_layout(request: Request) -> Layout:
     option = request.options["sparsity"]
     if option == "paper":
         delta = float(request.delta) or _ONE_BIT_DELTA
-        wanted = paper_sparsity(request.expected_reports, request.size, float(request.epsilon), delta, _BETA)
-        sparsity = max(1, min(round(wanted), MAX_SPARSITY, request.size // _VALUES_PER_SPARSITY))
+        wanted = paper_sparsity(request.expected_reports, request.domain.size, float(request.epsilon), delta, _BETA)
+        sparsity = max(1, min(round(wanted), MAX_SPARSITY, request.domain.size // _VALUES_PER_SPARSITY))
     elif Decimal(option) % 1:
         raise ParameterError(f"option sparsity must be paper or a whole number, got {option}")
     else:
         sparsity = int(option)
     make = operator.lean if request.options["layout"] == "lean" else operator.staged
-    return make(request.bits, sparsity)
+    return make(request.domain.bits, sparsity)

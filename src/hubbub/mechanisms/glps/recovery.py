@@ -20,13 +20,13 @@ from hubbub.numeric.least_squares import least_squares
 ORDER = 2
 """How many of the most reliable signs of a bucket may be wrong."""
 
-Found = tuple[NDArray[np.uint64], NDArray[np.float64]]
-"""Coordinates, shape (k, words), and their values."""
+Recovered = tuple[NDArray[np.uint64], NDArray[np.float64]]
+"""Coordinates, shape (k, limbs), and their values."""
 
 
 def recover(
     operator: Operator, measured: NDArray[np.float64], decoder: str = "refit", size: int | None = None
-) -> Found:
+) -> Recovered:
     """The large coordinates of v and their values, the largest value first.
 
     Parameters
@@ -65,7 +65,7 @@ def error_bound(rest_norm: float, noise_norm: float, size: int, sparsity: int) -
     return 1.3 * rest_norm + 0.5 * noise_norm / math.sqrt(math.log2(size / sparsity))
 
 
-def _recover_faithful(operator: Operator, measured: NDArray[np.float64], size: int) -> Found:
+def _recover_faithful(operator: Operator, measured: NDArray[np.float64], size: int) -> Recovered:
     """Stage after stage: identify, estimate by medians, keep the largest, subtract."""
     left = measured
     sparsity = operator.layout.sparsity
@@ -83,7 +83,7 @@ def _recover_faithful(operator: Operator, measured: NDArray[np.float64], size: i
     return found, values
 
 
-def _recover_refit(operator: Operator, measured: NDArray[np.float64], size: int) -> Found:
+def _recover_refit(operator: Operator, measured: NDArray[np.float64], size: int) -> Recovered:
     """Stage after stage: identify, fit all again, keep the largest 2s."""
     left = measured
     found = np.empty((0, operator.sign_rows.shape[1]), np.uint64)

@@ -9,36 +9,41 @@ It answers in practice the question the paper ends on: whether an efficient loca
 JL-HH, which scores every value of the universe.
 
 Read on in this order: `plan` and `parameters` (the shape of a tree), `paths` with `fingerprint` (items as paths),
-`geometry` (where paths lie, and what a count means), `levels` and `fit` (what a tally says, and what it says of values
-together), `search` with `walk`, `beam`, `text_beam` and `lists` (down the tree), `accept` (what is real), `limits`
-(what can be found), `beside` (candidates next to what was found). The inner loops are in `kernels`, `kernels_beam`,
-`kernels_paths` and `kernels_reports`, and only these need numba. No module imports this one.
+`geometry` (where paths lie, and what a count means), `row_counts` and `fit` (what a tally says, and what it says
+of values together), `search` with `walk`, `beam`, `text_beam` and `lists` (down the tree), `accept` (what is real),
+`limits` with `draws` (what can be found), `beside` (candidates next to what was found). The inner loops are in
+`kernels`, `kernels_beam`, `kernels_paths` and `kernels_reports`, and only these need numba. `sampling` draws what a
+decoder reads of a whole crowd. No module imports this one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.mechanisms import facts, selection
 from hubbub.mechanisms.base import Entry
-from hubbub.mechanisms.checks import check_batch, check_cells, check_items, check_reports
-from hubbub.mechanisms.survey_mechanism import SurveyMechanism, check_tally
-from hubbub.mechanisms.tree import kernels_reports
+from hubbub.mechanisms.checks import check_cells, check_inputs, check_items, check_reports
+from hubbub.mechanisms.survey_mechanism import Sample, SurveyMechanism, check_listed, check_tally, count_all
+from hubbub.mechanisms.tree import kernels_beam, kernels_reports
 from hubbub.mechanisms.tree.beside import beside, sharing_tails
+from hubbub.mechanisms.tree.fit import influences
 from hubbub.mechanisms.tree.geometry import TreeGeometry
-from hubbub.mechanisms.tree.levels import TreeLevels
-from hubbub.mechanisms.tree.limits import found_from
+from hubbub.mechanisms.tree.limits import found_chance, found_from, named_chance
 from hubbub.mechanisms.tree.parameters import derive, stated_lengths
+from hubbub.mechanisms.tree.plan import beam_widths
+from hubbub.mechanisms.tree.row_counts import RowCounts
+from hubbub.mechanisms.tree.sampling import APPROXIMATION, LEAST_BUCKET_BITS, sample_row_counts
 from hubbub.mechanisms.tree.search import search
 from hubbub.model.estimates import Estimates, Query
-from hubbub.model.mechanism import Items, Reports, Words
+from hubbub.model.mechanism import Histogram, Items, RandomWords, Reports
 from hubbub.model.privacy import PrivacyGuarantee
 from hubbub.model.tally import Cells, Tally
+from hubbub.numeric.distinct import copy_ids
 from hubbub.numeric.hadamard import transform
 
 
@@ -46,7 +51,7 @@ class Tree(TreeGeometry, SurveyMechanism):
     """Tree-coded linear local hashing."""
 
     report_dtype = np.dtype([("id", "<u8", (2,)), ("symbol", "u1")])
-    words_per_report = 4  # id, id, keep the truth?, the symbol otherwise
+    random_words_per_report = 4  # id, id, keep the truth?, the symbol otherwise
     most_subtracted = 4096
 
     # The client's role.
@@ -56,15 +61,20 @@ class Tree(TreeGeometry, SurveyMechanism):
         """The pure ε of the threshold: given the public coins, two values' chances of a symbol differ by e^ε."""
         return PrivacyGuarantee(self._epsilon, Decimal(0))
 
-    def randomize(self, items: Items, words: Words) -> Reports:
-        """One symbol per item: a pure function of items and words."""
-        items, words = check_batch(items, words, self.survey.domain, self.words_per_report)
+    @property
+    def lie_chance(self) -> float:
+        """The chance of a symbol other than the true one."""
+        return 1.0 - self.true
+
+    def randomize(self, items: Items, random_words: RandomWords) -> Reports:
+        """One symbol per item: a pure function of items and random words."""
+        items, random_words = check_inputs(items, random_words, self.survey.domain, self.random_words_per_report)
         symbols = np.empty(len(items), np.uint8)
         kernels_reports.randomize(
-            self.kernel_coins, self.kernel_rows, self.paths(items), words, np.uint64(self.threshold), symbols
+            self.kernel_coins, self.kernel_rows, self.paths(items), random_words, np.uint64(self.threshold), symbols
         )
         reports = np.empty(len(items), self.report_dtype)
-        reports["id"] = words[:, :2]
+        reports["id"] = random_words[:, :2]
         reports["symbol"] = symbols
         return reports
 
@@ -86,7 +96,7 @@ class Tree(TreeGeometry, SurveyMechanism):
         check_reports(reports, self.report_dtype)
         split = self.rows << self.plan.bucket_bits
         # Copies, since kernels would be compiled once more for arrays with gaps, and for those that cannot be written.
-        ids, symbols = np.array(reports["id"]), np.array(reports["symbol"])
+        ids, symbols = copy_ids(reports), np.array(reports["symbol"])
         kernels_reports.accumulate(self.kernel_coins, ids, symbols, cells[:split], cells[split:])
 
     # The analyst's role.
@@ -95,55 +105,74 @@ class Tree(TreeGeometry, SurveyMechanism):
     def influence(self) -> tuple[float, float]:
         """The most and the least that one report, honest or not, adds to the count of a value, in people.
 
-        That is (e^ε + q − 1)/(e^ε − 1) if its symbol is the value's, and −1/(q − 1) times that if it is not; a trace
-        more where buckets are hashed, since what an even spread would put there is taken off. It holds for `estimate`,
-        which sums over rows. In `discover` a value that shares no bucket with another is moved by at most that times
-        the `inflation` of its `Fit`; for values that share buckets no bound is proved.
+        That is (1 − absent)/(true − absent) if its symbol is the value's, and −absent/(true − absent) if it is not; a
+        trace more where buckets are hashed, since what an even spread would put there is taken off. It holds for
+        `estimate`, which sums over rows. In `discover` a value that shares no bucket with another is moved by at most
+        that times the `inflation` of its `Fit`; `influences` in `fit` has the same for values that share buckets, as
+        long as the rows that are used stay the same.
         """
         spread = 1 / (1 << self.plan.bucket_bits) if self.rows > 1 else 0.0
-        most, least = (self.symbols - 1) * self.gain, -self.gain
+        most, least = (1 - self.absent) * self.per_match, -self.absent * self.per_match
         return (most - spread) / (1 - spread), (least - spread) / (1 - spread)
 
     def noise_stderr(self, people: int) -> float:
         """Standard error of a count from the privacy noise alone, where nobody holds the value."""
         return math.sqrt(self.noise * people)
 
-    def levels(self, tally: Tally) -> TreeLevels:
+    def row_counts(self, tally: Tally) -> RowCounts:
         """For every row and bucket, an unbiased estimate of its reporters beyond an even spread over the buckets."""
         split = self.rows << self.plan.bucket_bits
         people = tally.cells[split:].astype(np.float64)
         buckets = 1 << self.plan.bucket_bits
         estimates = np.empty((self.rows, buckets), np.float32)
         for row in range(self.rows):
-            matches = transform(tally.cells[row * buckets : (row + 1) * buckets])
-            estimates[row] = matches * self.gain
+            sums = transform(tally.cells[row * buckets : (row + 1) * buckets])  # q·matches − people
+            beyond = sums / self.symbols + people[row] * (1 / self.symbols - self.absent)
+            estimates[row] = beyond * self.per_match
             if self.rows > 1:
                 estimates[row] = (estimates[row] - people[row] / buckets) / (1 - 1 / buckets)
-        return TreeLevels(estimates, people, self.noise)
+        return RowCounts(estimates, people, self.noise)
 
-    def _stderrs(self, levels: TreeLevels, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _stderrs(self, row_counts: RowCounts, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Noise of everybody's reports, and for each row the collisions that its buckets show beyond noise."""
-        people = float(levels.people.sum())
+        people = float(row_counts.people.sum())
         held = np.clip(counts, 0.0, people)
         variance = self.noise * (people - held) + self.own_noise * held
         if self.rows > 1:
-            shares = levels.people / max(people, 1.0)
-            square = np.mean(levels.estimates.astype(np.float64) ** 2, axis=1) - self.noise * levels.people
-            own = np.outer(held**2, shares**2) / levels.estimates.shape[1]
+            shares = row_counts.people / max(people, 1.0)
+            square = np.mean(row_counts.estimates.astype(np.float64) ** 2, axis=1) - self.noise * row_counts.people
+            own = np.outer(held**2, shares**2) / row_counts.estimates.shape[1]
             variance = variance + np.maximum(square - own, 0.0).sum(axis=1)
         return np.sqrt(variance)
 
     def estimate(self, tally: Tally, items: Items) -> Estimates:
         """Counts of any items: the sum over rows of their buckets' estimates.
 
-        Guarantees (tests/mechanisms/test_conformance.py): unbiased over words and public seed; the standard error
+        Guarantees (tests/mechanisms/test_conformance.py): unbiased over randomness and public seed; the standard error
         covers noise and collisions. Cost: one transform per row, and len(items)·rows.
         """
         check_tally(tally, self.survey_id, self.cells_shape)
         items = check_items(items, self.survey.domain)
-        levels = self.levels(tally)
-        counts = levels.sums(self.buckets(self.paths(items)))
-        return Estimates(items, counts, self._stderrs(levels, counts))
+        return self._estimate(self.row_counts(tally), items)
+
+    def _estimate(self, row_counts: RowCounts, items: Items) -> Estimates:
+        counts = row_counts.sums(self.buckets(self.paths(items)))
+        return Estimates(items, counts, self._stderrs(row_counts, counts))
+
+    def gap_variance(self, tally: Tally, first: Estimates, second: Estimates) -> NDArray[np.float64]:
+        """The variance of the difference of two counts: reports that match one of the two values and not the other.
+
+        In a tree with one row it is exact for the reports of those who hold one of them; for the others it is a bound,
+        a few per cent too large, since how often three values have one symbol depends on the values.
+        """
+        if self.rows > 1:
+            return super().gap_variance(tally, first, second)
+        lie, apart = (1 - self.keep) / self.symbols, 1 - self.collision
+        own = apart * (self.true + lie) * self.per_match**2 - 1
+        rest = 2 * (self.absent - lie * self.collision) * self.per_match**2
+        holders = np.clip(first.counts, 0.0, None) + np.clip(second.counts, 0.0, None)
+        holders = np.minimum(holders, tally.count)
+        return np.asarray(holders * own + (tally.count - holders) * rest)
 
     def estimate_beside(self, tally: Tally, items: Items, found: Items) -> Estimates:
         """Counts of the items in what is left when the values already found are taken away, and of those found.
@@ -155,34 +184,70 @@ class Tree(TreeGeometry, SurveyMechanism):
         if self.rows == 1:  # buckets are shared in hashed rows only
             return self.estimate(tally, items)
         paths = self.paths(items)
-        counts, shared, left = beside(self, self.levels(tally), paths, self.paths(found))
-        stderrs = np.sqrt(self._stderrs(left, counts) ** 2 + shared)
-        return Estimates(items, counts, stderrs, sharing_tails=sharing_tails(self, left, paths))
+        scored = beside(self, self.row_counts(tally), paths, self.paths(found), self.influence)
+        stderrs = np.sqrt(self._stderrs(scored.left, scored.counts) ** 2 + scored.added)
+        tails = sharing_tails(self, scored.left, paths)
+        return Estimates(items, scored.counts, stderrs, sharing_tails=tails, influences=scored.influences)
 
     def discover(self, tally: Tally, query: Query) -> Estimates:
         """Search the tree; a universe that fits into one row is scored value by value."""
         check_tally(tally, self.survey_id, self.cells_shape)
-        levels = self.levels(tally)
-        people = tally.count
+        return self._discover(self.row_counts(tally), query)
+
+    def _discover(self, row_counts: RowCounts, query: Query) -> Estimates:
+        people = round(float(row_counts.people.sum()))
         if self.rows == 1:
-            return self._score_all(levels, query)
-        paths, fit, doubts = search(self, levels, query)
+            return self._score_all(row_counts, query)
+        paths, fit, doubts = search(self, row_counts, query)
         order = np.argsort(-fit.counts, kind="stable")[: query.top]
         paths, counts = paths[order], fit.counts[order]
         typical, long = stated_lengths(self.survey.domain, self.bits)
         usual = self.count_threshold(people, math.log(query.level / 4) - math.log(2) * typical)
         needed = self.acceptance_counts(paths, people, query)
         return Estimates(
-            self.items(paths),
+            self.codec.to_items(paths),
             counts,
-            self._stderrs(levels, counts) * np.sqrt(fit.inflation[order]),
+            self._stderrs(row_counts, counts) * np.sqrt(fit.inflation[order]),
             threshold=-math.inf if query.best_guess else float(needed.min(initial=usual)),
             detection_limit=found_from(self, people, typical, query),
             log_priors=self.codec.log_priors(paths),
             doubts=doubts[order],
             long_limit=None if long is None else found_from(self, people, long, query),
             uneven=fit.uneven[order],
+            influences=influences(fit, *self.influence)[order],
         )
+
+    @property
+    def stated_bits(self) -> tuple[int, int | None]:
+        """Code bits of a usual text and of a long one; all bits of a number."""
+        return stated_lengths(self.survey.domain, self.bits)
+
+    def found_chance(self, people: int, held: float, query: Query, bits: int | None = None) -> float:
+        """The chance that the search finds a value with a code of this many bits, if nothing hides it (`limits`)."""
+        if self.rows == 1:
+            return super().found_chance(people, held, query, bits)
+        return found_chance(self, people, held, self.stated_bits[0] if bits is None else bits, query)
+
+    def named_chance(self, people: int, held: float, log_chance: float) -> float:
+        """The chance that a candidate is seen, whose count may come from sharing buckets as well (`limits`)."""
+        if self.rows == 1:
+            return super().named_chance(people, held, log_chance)
+        return named_chance(self, people, held, log_chance)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the kernels of the beam are; the others come with them."""
+        return kernels_beam.are_compiled()
+
+    @property
+    def decode_seconds(self) -> float:
+        """About 40 ns for each child of the beam; a universe of one row takes a transform."""
+        if self.rows == 1:
+            return super().decode_seconds
+        steps = sorted(set(self.plan.depths))
+        chunks = [self.plan.chunks[self.plan.depths.index(depth)] for depth in steps]
+        beams = beam_widths(self.beam, steps, chunks, self.coded)
+        return 4e-8 * sum(beam << chunk for beam, chunk in zip(beams[:-1], chunks[1:], strict=True))
 
     def limits_for(self, tally: Tally, items: Items, query: Query, usual: float) -> NDArray[np.float64]:
         """How many must hold each item for `discover` to find it with a chance of about 95 %."""
@@ -198,21 +263,33 @@ class Tree(TreeGeometry, SurveyMechanism):
         law = self.count_law(people)
         return law.seen_from(law.threshold(math.log(query.level / 2) - math.log(self.size)), 0.0, selection.FOUND_95)
 
-    def _score_all(self, levels: TreeLevels, query: Query) -> Estimates:
+    def _score_all(self, row_counts: RowCounts, query: Query) -> Estimates:
         """Every value of a universe that fits into one row."""
         items = np.arange(self.size, dtype=np.uint64)[:, np.newaxis]
-        counts = levels.sums(self.buckets(self.paths(items)))
-        law = self.count_law(round(float(levels.people.sum())))
+        counts = row_counts.sums(self.buckets(self.paths(items)))
+        law = self.count_law(round(float(row_counts.people.sum())))
         stands_out = law.threshold(math.log(query.level / 2) - math.log(self.size))
         chosen, threshold = selection.select(counts, stands_out, query)
         limit = self._seen_from(law.people, query)
-        return Estimates(items[chosen], counts[chosen], self._stderrs(levels, counts[chosen]), threshold, limit)
+        return Estimates(items[chosen], counts[chosen], self._stderrs(row_counts, counts[chosen]), threshold, limit)
+
+    # The simulation's.
+
+    @property
+    def samples_any_crowd(self) -> bool:
+        """What the decoder reads can be drawn at once, approximately; but for universes of less than 2^10 values."""
+        return self.plan.bucket_bits >= LEAST_BUCKET_BITS
+
+    def sample(self, histogram: Histogram, rng: np.random.Generator) -> Sample:
+        """Row counts as `sampling` draws them, at a cost that does not grow with the people; never a tally."""
+        if not self.samples_any_crowd:
+            return super().sample(histogram, rng)
+        if self.coded or self.rows == 1:  # only paths of large numbers are spread evenly
+            check_listed(histogram, self.label)
+        check_items(histogram.items, self.survey.domain)
+        drawn = sample_row_counts(self, histogram, rng)
+        estimate = partial(self._estimate, drawn)
+        return Sample(partial(self._discover, drawn), estimate, partial(count_all, estimate, self.size), APPROXIMATION)
 
 
-def default_delta(options: Mapping[str, str]) -> Decimal:
-    """Pure."""
-    del options
-    return Decimal(0)
-
-
-ENTRY = Entry(facts.TREE, default_delta, derive, Tree)
+ENTRY = Entry(facts.TREE, derive, Tree)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from hubbub.mechanisms.tree.fit import trusted_rows
 from hubbub.mechanisms.tree.geometry import TreeGeometry
-from hubbub.mechanisms.tree.levels import TreeLevels
 from hubbub.mechanisms.tree.paths import Front
+from hubbub.mechanisms.tree.row_counts import RowCounts
 from hubbub.model.estimates import Query
 
 _TWIN_NATS = 40.0  # a rival that is less likely than the best by more than this is none
@@ -24,7 +24,7 @@ _MOST_TWINS = 3
 
 
 def accept(
-    tree: TreeGeometry, levels: TreeLevels, front: Front, let_go: NDArray[np.float64], query: Query, doubt: float
+    tree: TreeGeometry, row_counts: RowCounts, front: Front, let_go: NDArray[np.float64], query: Query, doubt: float
 ) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
     """The best path of each of some lists of equal length, if it is real, and its twins; and the doubt of each.
 
@@ -35,21 +35,21 @@ def accept(
     if lists == 0:
         return front.paths, np.empty(0)
     each = len(front.paths) // lists
-    people = float(levels.people.sum())
+    people = float(row_counts.people.sum())
     needed = tree.acceptance_counts(front.paths, int(people), query).reshape(lists, each)
-    rows = levels.parts(tree.buckets(front.paths)).reshape(lists, each, -1)
+    rows = row_counts.parts(tree.buckets(front.paths)).reshape(lists, each, -1)
     totals = rows.sum(axis=2)
     possible = (tree.codec.is_value(front.paths) & np.isfinite(front.scores)).reshape(lists, each)
     lead = np.where(possible, totals - needed, -np.inf)
     best = np.argmax(lead, axis=1)
     pulls, costs = tree.odds(totals[np.arange(lists), best] / people)
-    caps = row_caps(tree, levels, pulls, costs)
+    caps = row_caps(tree, row_counts, pulls, costs)
     prior = tree.codec.prior_nats(front.used).reshape(lists, each)
     said = np.minimum(rows, caps[:, np.newaxis, :]).sum(axis=2)
     weights = pulls[:, np.newaxis] * said - costs[:, np.newaxis] * people - prior
     weights = np.where(possible, weights, -np.inf)
     own = np.maximum(weights[np.arange(lists), best], -1e300)  # a list without a value has −∞
-    judge = _Judge(tree, levels, query, _collision(tree, lists))
+    judge = _Judge(tree, row_counts, query, collision_chance(tree, lists))
     twins = [
         judge.twins(front.paths[k * each : (k + 1) * each], weights[k], best[k])
         if lead[k, best[k]] >= 0
@@ -78,7 +78,7 @@ class _Judge:
     """Judges single paths; `collision` is the chance that a bucket holds another value."""
 
     tree: TreeGeometry
-    levels: TreeLevels
+    row_counts: RowCounts
     query: Query
     collision: float
 
@@ -89,8 +89,8 @@ class _Judge:
         where rows disagree, those that can be trusted must be enough by themselves, and if they still disagree, all
         stretches of the path must speak for it.
         """
-        tree, levels = self.tree, self.levels
-        people = levels.people
+        tree, row_counts = self.tree, self.row_counts
+        people = row_counts.people
         rare = tree.log_shares(path, self.query)[0]
         alone = rare - math.log(self.collision * tree.rows)
         for row in range(
@@ -99,7 +99,7 @@ class _Judge:
             rest = float(parts.sum() - parts[row])
             if rest < tree.count_threshold(int(people.sum() - people[row]), min(alone, -math.log(2))):
                 return False
-        trusted, even = trusted_rows(tree, levels, parts)
+        trusted, even = trusted_rows(tree, row_counts, parts)
         if parts[trusted].sum() < tree.count_threshold(int(people[trusted].sum()), rare):
             return False
         if even:
@@ -115,7 +115,7 @@ class _Judge:
         They share its buckets down to where they part, so that only the rows below can tell. Both must be seen there,
         by themselves, among as many values as could part there. Numbers do not begin alike, and have none.
         """
-        tree, levels = self.tree, self.levels
+        tree, row_counts = self.tree, self.row_counts
         if not tree.coded:
             return np.empty(0, np.int64)
         rivals = np.flatnonzero(weights > weights[best] - _TWIN_NATS)
@@ -124,12 +124,12 @@ class _Judge:
             return np.empty(0, np.int64)
         own, others = tree.buckets(paths[[best]]), tree.buckets(paths[rivals])
         apart = own != others
-        first = levels.parts(own)
-        second = levels.parts(others)
+        first = row_counts.parts(own)
+        second = row_counts.parts(others)
         lengths = -tree.codec.log_priors(paths[rivals])
         found = []
         for k, rival in enumerate(rivals):
-            people = int(levels.people[apart[k]].sum())
+            people = int(row_counts.people[apart[k]].sum())
             shared = int(np.argmax(apart[k]))  # the row where they part
             depth = tree.plan.depths[shared] if shared else 0
             # Ways to go on after that with the fingerprint so far.
@@ -143,20 +143,20 @@ class _Judge:
 
 
 def row_caps(
-    tree: TreeGeometry, levels: TreeLevels, pulls: NDArray[np.float64], costs: NDArray[np.float64]
+    tree: TreeGeometry, row_counts: RowCounts, pulls: NDArray[np.float64], costs: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The most that each row may say of a value, for some values: shape (values, rows).
 
     A bucket is shared with another value of such a size with a small chance, which is then as good an explanation: a
     row cannot speak for a path more than that chance speaks against it. Roots are not hashed and have no collisions.
     """
-    most = -math.log(_collision(tree, len(pulls)))
-    caps = (most + np.outer(costs, levels.people)) / np.maximum(pulls, 1e-30)[:, np.newaxis]
+    most = -math.log(collision_chance(tree, len(pulls)))
+    caps = (most + np.outer(costs, row_counts.people)) / np.maximum(pulls, 1e-30)[:, np.newaxis]
     if tree.plan.chunks[0] == tree.plan.bucket_bits:
         caps[:, 0] = np.inf
     return np.asarray(caps)
 
 
-def _collision(tree: TreeGeometry, values: int) -> float:
-    """The chance that a bucket holds another value, if so many are near acceptance and as many a little below it."""
+def collision_chance(tree: TreeGeometry, values: int) -> float:
+    """The chance that a bucket holds another value, if this many are near acceptance and as many a little below it."""
     return min(max(2 * values, 16) / (1 << tree.plan.bucket_bits), 0.5)

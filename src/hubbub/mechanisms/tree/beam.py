@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.mechanisms.tree import kernels_beam
-from hubbub.mechanisms.tree.levels import TreeLevels
 from hubbub.mechanisms.tree.paths import Front
 from hubbub.mechanisms.tree.plan import beam_widths, root_quotas
+from hubbub.mechanisms.tree.row_counts import RowCounts
 from hubbub.mechanisms.tree.walk import Walk
 from hubbub.model.estimates import Query
 
@@ -29,19 +29,19 @@ Roots = tuple[NDArray[np.uint64], NDArray[np.float64]]
 
 
 class Beam(ABC):
-    """One beam through the levels.
+    """One beam through the rows.
 
     From the second pass on it is `capped`: no row may give more than ln(buckets/32) nats, since more than that is a
     collision more often than a value, once the giants are gone.
     """
 
-    def __init__(self, walk: Walk, levels: TreeLevels, capped: bool) -> None:
-        self.walk, self.levels = walk, levels
+    def __init__(self, walk: Walk, row_counts: RowCounts, capped: bool) -> None:
+        self.walk, self.row_counts = walk, row_counts
         tree, depths = walk.tree, walk.depths
-        self.caps = np.full(len(levels.people), np.inf)
+        self.caps = np.full(len(row_counts.people), np.inf)
         if capped:
             most = math.sqrt(2 * math.log((1 << tree.plan.bucket_bits) / 32))
-            self.caps = most * np.sqrt(levels.noise * levels.people)
+            self.caps = most * np.sqrt(row_counts.noise * row_counts.people)
         self.widths = beam_widths(tree.beam, depths.bits, depths.chunks, tree.coded)
         self._quotas = root_quotas(self.widths, depths.chunks, tree.coded)
         self.ends = len(depths.bits)  # the step before which the beam ends
@@ -81,10 +81,10 @@ class Beam(ABC):
     def _all_roots(self) -> Front:
         """Every root."""
         bits = self.walk.depths.bits[0]
-        paths = np.zeros((1 << bits, self.walk.tree.codec.words), np.uint64)
+        paths = np.zeros((1 << bits, self.walk.tree.codec.limbs), np.uint64)
         paths[:, 0] = np.arange(len(paths), dtype=np.uint64) << np.uint64(64 - bits)
-        said = self.levels.estimates[0, self.walk.tree.row_buckets(0, paths).astype(np.int64)]
-        return self.walk.with_state(paths, np.minimum(said, self.caps[0]).astype(np.float32))
+        said = self.row_counts.estimates[0, self.walk.tree.row_buckets(0, paths).astype(np.int64)]
+        return self.walk.tree.codec.begin(paths, np.minimum(said, self.caps[0]).astype(np.float32), bits)
 
     def _grow(self, number: int, front: Front, crowding: float) -> tuple[Front, NDArray[np.float32], float]:
         """About as many of the best children as the beam is wide, at most a quota of each root, with their ranks.
@@ -92,10 +92,12 @@ class Beam(ABC):
         The rank at which the beam ends is estimated from some of the parents, so that nothing need be sorted.
         `crowding` is how many must reach that rank for one that the quotas let in: one depth above, and then here.
         """
-        levels, caps = self.levels, self.caps
+        row_counts, caps = self.row_counts, self.caps
         step, wanted, chunk = self.walk.step(number), self.widths[number], self.walk.depths.chunks[number]
         every = max(1, (len(front.paths) << chunk) // _SAMPLE)
-        sample = self.walk.expand(number, levels, caps, front.take(np.arange(0, len(front.paths), every)))[1].ravel()
+        sample = self.walk.expand(number, row_counts, caps, front.take(np.arange(0, len(front.paths), every)))[
+            1
+        ].ravel()
         sample = np.sort(sample[sample > -np.inf])[::-1]
         # Memory that is not written to costs nothing.
         room = len(front.paths) << chunk
@@ -108,7 +110,7 @@ class Beam(ABC):
             cut = min(cut, self.highest_cut(number))
             needed = self.walk.needed_scores(number, float(cut))
             filled, turned_away = kernels_beam.grow(
-                step, levels.estimates, own_caps, front, shift, quota, cut, needed, out
+                step, row_counts.estimates, own_caps, front, shift, quota, cut, needed, out
             )
             if filled >= 0.8 * wanted or reach // every >= len(sample):
                 break
@@ -141,17 +143,17 @@ class NumberBeam(Beam):
 
     def near_roots(self, front: Front, query: Query) -> Roots:
         """Roots whose best path is near acceptance, and its count."""
-        levels, tree = self.levels, self.walk.tree
-        people = float(levels.people.sum())
+        row_counts, tree = self.row_counts, self.walk.tree
+        people = float(row_counts.people.sum())
         # The best of each root, since the many good paths of a giant's root are one value.
         _, first = np.unique(self.walk.root_of(front.paths), return_index=True)
         some = front.take(np.sort(first)[: 8 * MAX_ROOTS])
-        counts = levels.sums(tree.buckets(some.paths))
+        counts = row_counts.sums(tree.buckets(some.paths))
         lead = counts - tree.acceptance_counts(some.paths, int(people), query)
-        near = np.flatnonzero(lead >= -_NEAR * math.sqrt(levels.noise * people))
+        near = np.flatnonzero(lead >= -_NEAR * math.sqrt(row_counts.noise * people))
         near = near[np.argsort(-lead[near], kind="stable")[:MAX_ROOTS]]
         return some.paths[near], counts[near]
 
     def best_root(self, front: Front) -> Roots:
         """The root of the best path."""
-        return front.paths[:1], self.levels.sums(self.walk.tree.buckets(front.paths[:1]))
+        return front.paths[:1], self.row_counts.sums(self.walk.tree.buckets(front.paths[:1]))

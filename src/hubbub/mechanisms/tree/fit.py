@@ -9,14 +9,14 @@ certainty the more it is.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.mechanisms.tree.geometry import TreeGeometry
-from hubbub.mechanisms.tree.levels import TreeLevels
+from hubbub.mechanisms.tree.row_counts import RowCounts
 
 _FEW_MATCHES = 4.0  # in a pool of rows, for a normal law to be near enough
 _AT_MOST_DROPPED = 1 / 3  # of the people
@@ -30,7 +30,7 @@ class Fit:
 
     Attributes
     ----------
-    levels : TreeLevels
+    row_counts : RowCounts
         What the tally says.
     buckets : int64 array, shape (values, rows)
         Where the values lie.
@@ -51,7 +51,7 @@ class Fit:
         Values of which the rows say different things, whether or not rows were left out.
     """
 
-    levels: TreeLevels
+    row_counts: RowCounts
     buckets: NDArray[np.int64]
     shares: NDArray[np.float64]
     with_shared: NDArray[np.float64]
@@ -62,47 +62,49 @@ class Fit:
     @property
     def counts(self) -> NDArray[np.float64]:
         """People who hold each value."""
-        return self.shares * float(self.levels.people.sum())
+        return self.shares * float(self.row_counts.people.sum())
 
     @cached_property
-    def left(self) -> TreeLevels:
-        """The levels without the values. Copies all estimates.
+    def left(self) -> RowCounts:
+        """The row counts without the values. Copies all estimates.
 
         What a bucket holds of the values is estimated by their shares of its row and by what the bucket says, weighted
         by their variances. Where the bucket is not trusted the rest may be another value's.
         """
-        levels, seen = self.levels, self.levels.parts(self.buckets)
-        left = levels.estimates.copy()
-        expected = _expected(np.maximum(self.shares, 0.0), levels.people, self.buckets)
-        weight = self.trusted * expected / (expected + levels.noise * levels.people + 1e-12)
+        row_counts, seen = self.row_counts, self.row_counts.parts(self.buckets)
+        left = row_counts.estimates.copy()
+        expected = _expected(np.maximum(self.shares, 0.0), row_counts.people, self.buckets)
+        weight = self.trusted * expected / (expected + row_counts.noise * row_counts.people + 1e-12)
         held = np.maximum(expected + (seen - expected) * weight, 0.0)
-        left[np.arange(len(levels.people)), self.buckets] = seen - held  # who shares a bucket has the same there
-        return levels.without(left)
+        left[np.arange(len(row_counts.people)), self.buckets] = seen - held  # who shares a bucket has the same there
+        return replace(row_counts, estimates=left)
 
 
-def refit(tree: TreeGeometry, levels: TreeLevels, paths: NDArray[np.uint64]) -> Fit:
+def refit(tree: TreeGeometry, row_counts: RowCounts, paths: NDArray[np.uint64]) -> Fit:
     """Count the values on some paths together. Costs values²·rows."""
-    return fit_buckets(tree, levels, tree.buckets(paths).astype(np.int64))
+    return fit_buckets(tree, row_counts, tree.buckets(paths).astype(np.int64))
 
 
-def fit_buckets(tree: TreeGeometry, levels: TreeLevels, buckets: NDArray[np.int64]) -> Fit:
+def fit_buckets(tree: TreeGeometry, row_counts: RowCounts, buckets: NDArray[np.int64]) -> Fit:
     """Count values together, given the bucket of each in each row: those of a fit, less some, are counted again so."""
-    seen = levels.parts(buckets)
+    seen = row_counts.parts(buckets)
     trusted = np.ones(seen.shape, bool)
-    shares, inflation = _least_squares(levels.people, buckets, seen, trusted)
-    others = _expected(shares, levels.people, buckets) - np.outer(shares, levels.people)
-    judged = [trusted_rows(tree, levels, parts) for parts in seen - others]
+    shares, inflation = solve_shares(row_counts.people, buckets, seen, trusted)
+    others = _expected(shares, row_counts.people, buckets) - np.outer(shares, row_counts.people)
+    judged = [trusted_rows(tree, row_counts, parts) for parts in seen - others]
     trusted = np.array([rows for rows, _ in judged], bool).reshape(seen.shape)
     uneven = np.array([not even for _, even in judged], bool) | ~trusted.all(axis=1)
     if not trusted.all():
-        shares, inflation = _least_squares(levels.people, buckets, seen, trusted)
+        shares, inflation = solve_shares(row_counts.people, buckets, seen, trusted)
     with_all, shared = shares, np.zeros(len(buckets), np.int64)
     if tree.coded:
-        shared = np.array([_rows_shared(tree, levels, *each) for each in zip(seen - others, trusted, strict=True)], int)
+        shared = np.array(
+            [_rows_shared(tree, row_counts, *each) for each in zip(seen - others, trusted, strict=True)], int
+        )
     if shared.any():
         trusted &= np.arange(tree.rows) >= shared[:, np.newaxis]
-        shares, inflation = _least_squares(levels.people, buckets, seen, trusted)
-    return Fit(levels, buckets, shares, with_all * float(levels.people.sum()), inflation, trusted, uneven)
+        shares, inflation = solve_shares(row_counts.people, buckets, seen, trusted)
+    return Fit(row_counts, buckets, shares, with_all * float(row_counts.people.sum()), inflation, trusted, uneven)
 
 
 def overlap(
@@ -124,7 +126,7 @@ def overlap(
     return total
 
 
-def _least_squares(
+def solve_shares(
     people: NDArray[np.float64], buckets: NDArray[np.int64], seen: NDArray[np.float64], trusted: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The shares that explain best what the trusted buckets say, and how much larger their variance is than alone.
@@ -139,6 +141,29 @@ def _least_squares(
     return shares, np.maximum(((inverse @ both) * inverse).sum(axis=1) * total, 1.0)
 
 
+def influences(fit: Fit, most: float, least: float) -> NDArray[np.float64]:
+    """The most that one report adds to each count of a fit, in people: all rows that are used stay what they are.
+
+    A count is a sum of what buckets say, each with a weight. A report speaks of one row: it adds `most` to the buckets
+    whose symbol it has and `least` to the others, and its sender can draw ids until these are the ones she likes. So it
+    is the largest over the rows of Σ max(weight·most, weight·least), attained where such an id is found. For a value
+    that shares no bucket it is `most` times the `inflation`. Costs values²·rows.
+    """
+    people, buckets, trusted = fit.row_counts.people, fit.buckets, fit.trusted
+    if not len(buckets):
+        return np.empty(0)
+    total = max(float(people.sum()), 1e-9)
+    normal = overlap(buckets, buckets, people * trusted)
+    inverse = np.linalg.inv(normal + 1e-9 * total * np.eye(len(buckets)))
+    largest = np.zeros(len(buckets))
+    for row in range(buckets.shape[1]):
+        order = np.argsort(buckets[:, row], kind="stable")
+        starts = np.flatnonzero(np.diff(buckets[order, row], prepend=-1))
+        weights = np.add.reduceat(total * (inverse * trusted[:, row])[:, order], starts, axis=1)
+        largest = np.maximum(largest, np.maximum(weights * most, weights * least).sum(axis=1))
+    return largest
+
+
 def _expected(
     shares: NDArray[np.float64], people: NDArray[np.float64], buckets: NDArray[np.int64]
 ) -> NDArray[np.float64]:
@@ -150,7 +175,9 @@ def _expected(
     return found
 
 
-def trusted_rows(tree: TreeGeometry, levels: TreeLevels, parts: NDArray[np.float64]) -> tuple[NDArray[np.bool_], bool]:
+def trusted_rows(
+    tree: TreeGeometry, row_counts: RowCounts, parts: NDArray[np.float64]
+) -> tuple[NDArray[np.bool_], bool]:
     """Which rows to believe of a value, and whether those agree. `parts` is what each row says of it.
 
     By χ², after neighbouring rows with few reporters are pooled. While the rows disagree, the one that is highest
@@ -158,14 +185,14 @@ def trusted_rows(tree: TreeGeometry, levels: TreeLevels, parts: NDArray[np.float
     tell that the others belong to another value.
     """
     trusted = np.ones(len(parts), bool)
-    pools = _pools(levels.people, _FEW_MATCHES * tree.symbols)
+    pools = pool_rows(row_counts.people, _FEW_MATCHES * tree.symbols)
     starts = np.flatnonzero(np.diff(pools, prepend=-1))
     while True:
-        sizes = np.add.reduceat(levels.people * trusted, starts)
+        sizes = np.add.reduceat(row_counts.people * trusted, starts)
         people = float(sizes.sum())
         share = min(max(float(parts[trusted].sum()) / max(people, 1e-9), 0.0), 1.0)
         # Noise of others' and of its own reports, and who of its holders happens to speak of which row.
-        noise = levels.noise * (1 - share) + tree.own_noise * share + share * (1 - share)
+        noise = row_counts.noise * (1 - share) + tree.own_noise * share + share * (1 - share)
         spread = np.sqrt(np.maximum(sizes * noise, 1e-9))
         deviations = (np.add.reduceat(parts * trusted, starts) - share * sizes) / spread
         degrees = max(int(np.count_nonzero(sizes)) - 1, 1)
@@ -173,33 +200,35 @@ def trusted_rows(tree: TreeGeometry, levels: TreeLevels, parts: NDArray[np.float
             return trusted, True
         worst = int(np.argmax(deviations))
         rest = trusted & (pools != worst)
-        if deviations[worst] < 3.0 or levels.people[rest].sum() < (1 - _AT_MOST_DROPPED) * levels.people.sum():
+        if deviations[worst] < 3.0 or row_counts.people[rest].sum() < (1 - _AT_MOST_DROPPED) * row_counts.people.sum():
             return trusted, False
         trusted = rest
 
 
-def _rows_shared(tree: TreeGeometry, levels: TreeLevels, parts: NDArray[np.float64], trusted: NDArray[np.bool_]) -> int:
+def _rows_shared(
+    tree: TreeGeometry, row_counts: RowCounts, parts: NDArray[np.float64], trusted: NDArray[np.bool_]
+) -> int:
     """How many of the first rows a text seems to share with another one that is not known. `parts` is what rows say.
 
     Two texts that begin alike, with fingerprints that begin alike, share their buckets down to where they part: the
     rows above say more than those below, and only those below speak of one text alone.
     """
-    people = levels.people * trusted
+    people = row_counts.people * trusted
     before, after = np.cumsum(people)[:-1], np.cumsum(people[::-1])[::-1][1:]
     enough = (before > 0) & (after >= _LEAST_APART * people.sum())
     if not enough.any():
         return 0
     above, below = np.cumsum(parts * trusted)[:-1], np.cumsum((parts * trusted)[::-1])[::-1][1:]
     share = min(max(float((parts * trusted).sum() / people.sum()), 0.0), 1.0)  # if no row is shared
-    noise = levels.noise * (1 - share) + (tree.own_noise + 1 - share) * share
+    noise = row_counts.noise * (1 - share) + (tree.own_noise + 1 - share) * share
     spread = np.sqrt(noise * (1 / np.maximum(before, 1e-9) + 1 / np.maximum(after, 1e-9)))
     steps = np.where(enough, (above / np.maximum(before, 1e-9) - below / np.maximum(after, 1e-9)) / spread, -np.inf)
     highest = int(np.argmax(steps))
     return highest + 1 if steps[highest] >= _STEP else 0
 
 
-def _pools(people: NDArray[np.float64], least: float) -> NDArray[np.int64]:
-    """The number of the pool of each row: neighbours together until a pool has so many people."""
+def pool_rows(people: NDArray[np.float64], least: float) -> NDArray[np.int64]:
+    """The number of the pool of each row: neighbours together until a pool has this many people."""
     pools = np.zeros(len(people), np.int64)
     number, size = 0, 0.0
     for row, more in enumerate(people):

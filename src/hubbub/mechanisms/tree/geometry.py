@@ -15,13 +15,13 @@ from hubbub.mechanisms.tree.fingerprint import path_bits
 from hubbub.mechanisms.tree.kernels import EVIDENCE_FROM, EVIDENCE_STEPS, EVIDENCE_TO, Rows, buckets
 from hubbub.mechanisms.tree.kernels_reports import Coins, first_rows
 from hubbub.mechanisms.tree.parameters import FIELDS, read_plan
-from hubbub.mechanisms.tree.paths import PathCodec, path_codec
-from hubbub.mechanisms.tree.plan import MAX_MASKS
+from hubbub.mechanisms.tree.paths import NumberPaths, PathCodec, TextPaths
+from hubbub.mechanisms.tree.plan import MAX_MASKS, POLYNOMIALS, collision_chance
 from hubbub.model.coded_domain import CodedText
 from hubbub.model.estimates import Query
 from hubbub.model.mechanism import Items
 from hubbub.model.survey import Survey
-from hubbub.numeric.count_law import CountLaw, response_law
+from hubbub.numeric.count_law import CountLaw, match_law
 from hubbub.numeric.hashing import HashKey, Purpose, derive_key
 from hubbub.numeric.sampling import response_epsilon
 from hubbub.numeric.tails import binomial_threshold
@@ -45,27 +45,33 @@ class TreeGeometry:
         self.survey_id = survey.survey_id
         self.size = survey.domain.size
         self.bits = survey.domain.bits
-        self.item_words = survey.domain.item_words
+        self.item_limbs = survey.domain.item_limbs
         domain = survey.domain
         self.fingerprint = whole(parameters, "fingerprint_bits", 0, 20)
         self.coded = isinstance(domain, CodedText)  # texts may begin alike, and some are likelier than others
         if (self.fingerprint > 0) != self.coded:
             raise ParameterError(f"parameters.fingerprint_bits must be above 0 for coded text, got {self.fingerprint}")
         self.plan = read_plan(parameters, path_bits(self.fingerprint, self.bits))
-        self.masks = whole(parameters, "masks", 1, MAX_MASKS)
+        self.rows = len(self.plan.depths)
+        if self.rows == 1 and self.coded:
+            raise ParameterError("parameters.depths must have two entries or more for coded text, got one")
+        width = self.plan.bucket_bits
+        self.masks = whole(parameters, "masks", 1, MAX_MASKS if self.rows > 1 else min(MAX_MASKS, width))
         self.beam = 1 << whole(parameters, "beam_bits", 0, 20)
         self.threshold = whole_text("keep_threshold", parameters["keep_threshold"])
         self.symbols = 1 << self.masks
         self._epsilon = response_epsilon(self.threshold, self.symbols)
-        self.rows = len(self.plan.depths)
-        # What a report of the value adds to its own buckets on average, and the variance a report adds to others'.
-        self.keep = self.threshold / 2.0**64
-        self.gain = 1.0 / ((self.symbols - 1) * self.keep)
-        self.noise = 1.0 / ((self.symbols - 1) * self.keep**2)
+        # The chance that another bucket has the symbol of one's own. Where there is one row, its masks are independent.
+        self.collision = collision_chance(width, self.masks) if self.rows == 1 else 1.0 / self.symbols
         # The chances that a report matches a value that nobody holds, and the value of its sender.
-        self.absent = 1.0 / self.symbols
+        self.keep = self.threshold / 2.0**64
+        self.absent = self.collision + (1 - self.keep) * (1.0 / self.symbols - self.collision)
         self.true = self.keep + (1 - self.keep) / self.symbols
-        self.own_noise = (self.symbols * self.gain) ** 2 * self.true * (1 - self.true)
+        # A match counts as `per_match` people. A report adds the variance `noise` to the counts of other values, and
+        # `own_noise` to that of its own.
+        self.per_match = 1.0 / (self.keep * (1 - self.collision))
+        self.noise = self.per_match**2 * self.absent * (1 - self.absent)
+        self.own_noise = self.per_match**2 * self.true * (1 - self.true)
         self._thresholds: dict[tuple[int, float], float] = {}
         self.limits: dict[tuple[int, int, float], float] = {}  # what `limits.found_from` has found, which takes a while
 
@@ -96,20 +102,22 @@ class TreeGeometry:
     def kernel_coins(self) -> Coins:
         """How coins are read, as the kernels take it."""
         key, ends = self.keys.coins, np.array(self.plan.ends, np.uint64)
-        return Coins(np.uint32(key.low), np.uint32(key.high), ends, first_rows(ends), self.masks, self.plan.bucket_bits)
+        width = self.plan.bucket_bits
+        polynomial = 1 << width | POLYNOMIALS[width - 1] if self.rows == 1 else 0
+        low, high = np.uint32(key.low), np.uint32(key.high)
+        return Coins(low, high, ends, first_rows(ends), self.masks, width, np.uint64(polynomial))
 
     @cached_property
     def codec(self) -> PathCodec:
-        """How items become paths."""
-        return path_codec(self.survey.domain, self.keys.paths, self.fingerprint)
+        """How items become paths: by the domain's text code if it has one."""
+        domain, key = self.survey.domain, self.keys.paths
+        if isinstance(domain, CodedText):
+            return TextPaths(key, domain, self.fingerprint)
+        return NumberPaths(key, domain.bits, domain.size)
 
     def paths(self, items: Items) -> NDArray[np.uint64]:
         """Where the items lie in the tree."""
         return self.codec.to_paths(items)
-
-    def items(self, paths: NDArray[np.uint64]) -> Items:
-        """The items that lie there."""
-        return self.codec.to_items(paths)
 
     def buckets(self, paths: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """The bucket of each path in each row, shape (n, rows)."""
@@ -124,30 +132,30 @@ class TreeGeometry:
     # What counts mean.
 
     def count_law(self, people: int) -> CountLaw:
-        """The law of a count but for collisions: a report of somebody else matches with chance 1/q."""
-        return response_law(people, self.symbols, self.keep)
+        """The law of a count but for collisions of hashed buckets."""
+        return match_law(people, self.true, self.absent, 1.0 / self.per_match)
 
     def odds(self, shares: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Nats for a value that some share of the people hold: for each person estimated, and off for each report.
 
-        A report matches the value with chance 1/q if nobody holds it, and with a larger one if that share does: the
-        likelihood ratio of the matches is linear in their number, and so in the estimate.
+        A report matches the value with chance `absent` if nobody holds it, and with a larger one if that share does:
+        the likelihood ratio of the matches is linear in their number, and so in the estimate.
         """
         absent, true = self.absent, self.true
         held = absent + np.clip(shares, 0.0, 1.0) * (true - absent)
         match, miss = np.log(held / absent), np.log((1 - held) / (1 - absent))
-        return (match - miss) / (self.gain * self.symbols), -absent * match - (1 - absent) * miss
+        return (match - miss) / self.per_match, -absent * match - (1 - absent) * miss
 
     def evidence(self, people: float) -> NDArray[np.float32]:
         """Bits of evidence that somebody holds a value, for counts in standard errors as `kernels.Step` has them.
 
-        It is the exact likelihood ratio of the matches among the reports of so many people, for the share that
-        explains them best: people·KL(matches/people ‖ 1/q). A normal law would overstate it where matches are few.
+        It is the exact likelihood ratio of the matches among the reports of this many people, for the share that
+        explains them best: people·KL(matches/people ‖ absent). A normal law would overstate it where matches are few.
         Negative for counts below 0.
         """
         errors = np.arange(-EVIDENCE_FROM * EVIDENCE_STEPS, EVIDENCE_TO * EVIDENCE_STEPS + 1) / EVIDENCE_STEPS
         absent, people = self.absent, max(people, 1e-9)
-        spread = math.sqrt(self.noise / people) / (self.gain * self.symbols)  # of the share of matches
+        spread = math.sqrt(self.noise / people) / self.per_match  # of the share of matches
         share = np.clip(absent + errors * spread, 1e-12, 1 - 1e-12)
         bits = share * np.log2(share / absent) + (1 - share) * np.log2((1 - share) / (1 - absent))
         return np.asarray(people * bits * np.sign(errors), np.float32)
@@ -155,21 +163,21 @@ class TreeGeometry:
     def acceptance_counts(self, paths: NDArray[np.uint64], people: int, query: Query) -> NDArray[np.float64]:
         """The count that each value, if absent, reaches with a chance of level/2 times its share, by the exact tail.
 
-        An absent value's symbol matches each report with chance 1/q, so its matches are binomial. A search has half of
-        that chance: the other half is for neighbours of real values (`search`).
+        An absent value's symbol matches each report with the same chance, so its matches are binomial. A search has
+        half of that level: the other half is for neighbours of real values (`search`).
         """
-        levels = self.log_shares(paths, query)
-        found = {level: self.count_threshold(people, level) for level in set(levels.tolist())}
-        return np.array([found[level] for level in levels.tolist()], np.float64)
+        shares = self.log_shares(paths, query)
+        found = {share: self.count_threshold(people, share) for share in set(shares.tolist())}
+        return np.array([found[share] for share in shares.tolist()], np.float64)
 
     def log_shares(self, paths: NDArray[np.uint64], query: Query) -> NDArray[np.float64]:
         """The logarithm of the chance that each value may have to be reported though nobody holds it."""
         return self.codec.log_priors(paths) + math.log(query.level / (2 if self.rows == 1 else 4))
 
     def count_threshold(self, people: int, log_level: float) -> float:
-        """The least count that a value nobody holds reaches with at most this chance, among so many reports."""
+        """The least count that a value nobody holds reaches with at most this chance, among this many reports."""
         key = (people, log_level)
         if key not in self._thresholds:
-            matches = binomial_threshold(people, 1.0 / self.symbols, log_level)
-            self._thresholds[key] = (self.symbols * matches - people) * self.gain
+            matches = binomial_threshold(people, self.absent, log_level)
+            self._thresholds[key] = (matches - people * self.absent) * self.per_match
         return self._thresholds[key]

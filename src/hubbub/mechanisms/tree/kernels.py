@@ -26,7 +26,7 @@ class Rows(NamedTuple):
     ----------
     low, high : uint32
         The key of the buckets.
-    parent_masks : uint64 array, shape (rows, words of a path)
+    parent_masks : uint64 array, shape (rows, limbs of a path)
         The bits of a path that each row hashes.
     depths, chunks : int64 arrays
         Bits of a path that each row looks at, and how many of the last of them are not hashed.
@@ -84,15 +84,15 @@ class Step(NamedTuple):
 
 
 @inlined
-def _low32(word):  # type: ignore[no-untyped-def]
+def _low32(limb):  # type: ignore[no-untyped-def]
     """The low half of a word."""
-    return np.uint32(word & np.uint64(0xFFFFFFFF))
+    return np.uint32(limb & np.uint64(0xFFFFFFFF))
 
 
 @inlined
-def _high32(word):  # type: ignore[no-untyped-def]
+def _high32(limb):  # type: ignore[no-untyped-def]
     """The high half of a word."""
-    return np.uint32(word >> np.uint64(32))
+    return np.uint32(limb >> np.uint64(32))
 
 
 @inlined
@@ -112,13 +112,13 @@ def _parent_bucket(tree, row, paths, i):  # type: ignore[no-untyped-def]
     if tree.chunks[row] == tree.bucket_bits:
         return np.uint64(0)
     v0, v1, v2, v3 = start(tree.low, tree.high)
-    words = paths.shape[1]
-    for k in range(words):
-        word = paths[i, k] & tree.parent_masks[row, k]
-        v0, v1, v2, v3 = absorb(v0, v1, v2, v3, _low32(word))
-        v0, v1, v2, v3 = absorb(v0, v1, v2, v3, _high32(word))
+    limbs = paths.shape[1]
+    for k in range(limbs):
+        limb = paths[i, k] & tree.parent_masks[row, k]
+        v0, v1, v2, v3 = absorb(v0, v1, v2, v3, _low32(limb))
+        v0, v1, v2, v3 = absorb(v0, v1, v2, v3, _high32(limb))
     v0, v1, v2, v3 = absorb(v0, v1, v2, v3, np.uint32(row))
-    hashed = finish(v0, v1, v2, v3, 2 * words + 1)
+    hashed = finish(v0, v1, v2, v3, 2 * limbs + 1)
     return hashed >> np.uint64(64 - tree.bucket_bits)
 
 
@@ -133,29 +133,29 @@ def buckets(tree, row, paths, out):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def own_score(paths, i, step, levels, caps, chunk):  # type: ignore[no-untyped-def]
+def own_score(paths, i, step, row_counts, caps, chunk):  # type: ignore[no-untyped-def]
     """What the rows of the next depth say of one child of path i, each at most its cap."""
     own = np.float32(0)
     for k in range(step.asked.shape[0]):
         row = step.asked[k]
-        own += min(levels[row, np.int64(_parent_bucket(step.tree, row, paths, i)) ^ chunk], caps[k])
+        own += min(row_counts[row, np.int64(_parent_bucket(step.tree, row, paths, i)) ^ chunk], caps[k])
     return own
 
 
 @inlined
-def own_scores(paths, i, step, levels, caps, own):  # type: ignore[no-untyped-def]
+def own_scores(paths, i, step, row_counts, caps, own):  # type: ignore[no-untyped-def]
     """Write what the rows of the next depth say of each child of path i, each at most its cap. Returns the largest."""
     many = 1 << step.chunk
     for k in range(step.asked.shape[0]):
         row = step.asked[k]
         base = np.int64(_parent_bucket(step.tree, row, paths, i))
-        level = levels[row]
+        counts = row_counts[row]
         if k == 0:
             for c in range(many):
-                own[c] = min(level[base ^ c], caps[k])
+                own[c] = min(counts[base ^ c], caps[k])
         else:
             for c in range(many):
-                own[c] += min(level[base ^ c], caps[k])
+                own[c] += min(counts[base ^ c], caps[k])
     best = own[0]
     for c in range(1, many):
         best = max(best, own[c])
@@ -179,13 +179,13 @@ def rank_of(score, used, step):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def expand(step, levels, caps, front, out_scores, out_ranks):  # type: ignore[no-untyped-def]
+def expand(step, row_counts, caps, front, out_scores, out_ranks):  # type: ignore[no-untyped-def]
     """Score (that of the parent plus what each row of the next depth says) and rank of all children of each path.
 
     Parameters
     ----------
     step : Step
-    levels : float32 array, shape (rows, buckets)
+    row_counts : float32 array, shape (rows, buckets)
         What every row says of every bucket.
     caps : float32 array, shape (lists, asked rows)
         The most that a row may say. The paths are lists of equal length, with one line of caps for each.
@@ -206,10 +206,10 @@ def expand(step, levels, caps, front, out_scores, out_ranks):  # type: ignore[no
                 out_ranks[i, c] = -np.inf
             if scores[i] > -np.inf:
                 only = np.int64(chunk_bits(paths, i, step.depth - step.chunk, step.chunk))
-                out_scores[i, only] = scores[i] + own_score(paths, i, step, levels, own_caps, only)
+                out_scores[i, only] = scores[i] + own_score(paths, i, step, row_counts, own_caps, only)
                 out_ranks[i, only] = rank_of(out_scores[i, only], used[i], step)
             continue
-        own_scores(paths, i, step, levels, own_caps, out_scores[i])
+        own_scores(paths, i, step, row_counts, own_caps, out_scores[i])
         for c in range(many):
             if step.done >= 0 and step.after[nodes[i], c] < 0:
                 out_scores[i, c] = -np.inf

@@ -25,17 +25,17 @@ class Children(NamedTuple):
 
 
 @kernel
-def grow(step, levels, caps, front, root_shift, quota, cut, needed, out):  # type: ignore[no-untyped-def]
+def grow(step, row_counts, caps, front, root_shift, quota, cut, needed, out):  # type: ignore[no-untyped-def]
     """Keep the children that `expand` ranks at or above the cut. Returns how many, and how many the quota turned away.
 
     Parameters
     ----------
-    step, levels, front
+    step, row_counts, front
         As in `expand`. Paths with one root stand side by side.
     caps : float32 array
         The most that each of the asked rows may say.
     root_shift : uint64
-        The first word of a path, shifted right by this, is the number of its root.
+        The first limb of a path, shifted right by this, is the number of its root.
     quota : int
         How many are kept under one root: the best.
     cut : float32
@@ -61,7 +61,7 @@ def grow(step, levels, caps, front, root_shift, quota, cut, needed, out):  # typ
             first = filled
         if nodes[i] == step.done:
             only = np.int64(chunk_bits(paths, i, step.depth - step.chunk, step.chunk))
-            score = scores[i] + own_score(paths, i, step, levels, caps, only)
+            score = scores[i] + own_score(paths, i, step, row_counts, caps, only)
             rank = rank_of(score, used[i], step)
             if rank >= cut:
                 places[filled] = i * many + only
@@ -69,7 +69,7 @@ def grow(step, levels, caps, front, root_shift, quota, cut, needed, out):  # typ
                 out_ranks[filled] = rank
                 filled += 1
             continue
-        best = own_scores(paths, i, step, levels, caps, own)
+        best = own_scores(paths, i, step, row_counts, caps, own)
         least = needed[min(np.int64(used[i]), last)] - scores[i]
         if best < least:
             continue
@@ -173,32 +173,37 @@ def _keep_best(kept_children, first, end, count):  # type: ignore[no-untyped-def
 def share(roots, chunk, wanted, filled, kept_children):  # type: ignore[no-untyped-def]
     """Of the first `filled` children keep about as many as wanted, the best of each root, with one quota for all roots.
 
-    `roots` has the root of each parent; the children of one root stand side by side. Returns where they end.
+    What ranks above all but half as many as wanted stays beyond the quota: where reports are few, many paths that
+    nothing speaks for have one rank, and must not crowd out the others. `roots` has the root of each parent; the
+    children of one root stand side by side. Returns where they end.
     Twin: tests/mechanisms/test_tree_kernels.py::test_crowded_roots_share_a_beam.
     """
     places, scores, ranks = kept_children
+    high = _largest(ranks[:filled].copy(), min(max(wanted // 2, 1), filled))
     firsts = np.empty(filled + 1, np.int64)
+    stay = np.zeros(filled, np.int64)  # of each root, how many stay in any case
     many = 0
     for j in range(filled):
         if j == 0 or roots[places[j] >> chunk] != roots[places[j - 1] >> chunk]:
             firsts[many] = j
             many += 1
+        stay[many - 1] += ranks[j] > high
     firsts[many] = filled
-    low, high = np.int64(1), filled  # the largest quota that keeps no more than wanted
-    while low < high:
-        middle = (low + high + 1) // 2
+    low, most = np.int64(1), filled  # the largest quota that keeps no more than wanted
+    while low < most:
+        middle = (low + most + 1) // 2
         total = 0
         for k in range(many):
-            total += min(firsts[k + 1] - firsts[k], middle)
+            total += max(min(firsts[k + 1] - firsts[k], middle), stay[k])
         if total <= wanted:
             low = middle
         else:
-            high = middle - 1
+            most = middle - 1
     kept = 0
     for k in range(many):
         first, end = firsts[k], firsts[k + 1]
-        if end - first > low:
-            end = _keep_best(kept_children, first, end, low)
+        if end - first > max(low, stay[k]):
+            end = _keep_best(kept_children, first, end, max(low, stay[k]))
         for j in range(first, end):
             places[kept], scores[kept], ranks[kept] = places[j], scores[j], ranks[j]
             kept += 1

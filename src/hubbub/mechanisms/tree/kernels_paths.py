@@ -1,7 +1,7 @@
 """The inner loops between items and paths: the bijection of numbers, and the bits of texts.
 
 With N = L·2^c + R (c = ⌈bits/2⌉):  L' = L ⊕ F₁(R),  R' = R ⊕ F₂(L'),  path = R' ‖ L'. The prefix R' depends on
-every bit of N. F_i(x) is the low bits of the hashes of (256·i + j, words of x) for j = 0, 1, …
+every bit of N. F_i(x) is the low bits of the hashes of (256·i + j, limbs of x) for j = 0, 1, …
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def _feistel(low, high, step, numbers, from_bit, from_count, to_bit, to_count, s
         for k in range(parts):
             size = min(64, from_count - 64 * k)
             for i in range(count):
-                word = _read_bits(numbers, i, from_bit + 64 * k, size)
-                halves[0, i] = np.uint32(word & np.uint64(0xFFFFFFFF))
-                halves[1, i] = np.uint32(word >> np.uint64(32))
+                limb = _read_bits(numbers, i, from_bit + 64 * k, size)
+                halves[0, i] = np.uint32(limb & np.uint64(0xFFFFFFFF))
+                halves[1, i] = np.uint32(limb >> np.uint64(32))
             absorb_block(state, halves[0], count)
             absorb_block(state, halves[1], count)
         finish_block(state, 1 + 2 * parts, hashes, count)
@@ -91,7 +91,7 @@ def numbers_to_paths(low, high, items, bits, paths):  # type: ignore[no-untyped-
 
 @inlined
 def _place_bits(paths, i, position, count, value):  # type: ignore[no-untyped-def]
-    """XOR bits into path i at a position counted from its last bit: word 0 is the most significant."""
+    """XOR bits into path i at a position counted from its last bit: limb 0 is the most significant."""
     last = paths.shape[1] - 1
     index = position >> 6
     shift = position & 63
@@ -131,7 +131,7 @@ def texts_to_paths(items, hashes, width, places, runs, out):  # type: ignore[no-
 
     Parameters
     ----------
-    items : uint64 array, shape (n, words of an item)
+    items : uint64 array, shape (n, limbs of an item)
         Codes, at the top of `width` bits.
     hashes : uint64 array
         The hash of each item; its top bits are the fingerprint.
@@ -140,7 +140,7 @@ def texts_to_paths(items, hashes, width, places, runs, out):  # type: ignore[no-
         Where the bits of the fingerprint go.
     runs : int64 array
         Where the bits of the code go, as in `fingerprint.code_runs`.
-    out : uint64 array, shape (n, words of a path)
+    out : uint64 array, shape (n, limbs of a path)
     """
     for i in range(items.shape[0]):
         for k in range(runs.shape[0]):

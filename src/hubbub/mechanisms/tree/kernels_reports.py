@@ -2,6 +2,9 @@
 
 Coins of a report, from the hash h of its id: the row by the top 24 bits, and masks of at most 20 bits each: two from
 the rest of h, then three from each of the hashes of (id, 1), (id, 2), …
+
+A tree with one row has masks that are independent over GF(2): m, m·x, m·x², … in GF(2^b), for m ≠ 0 from h. Then two
+values have the same symbol with one chance, whichever they are (docs/decisions/0008-masks.md).
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ from hubbub.mechanisms.tree.plan import MASK_BITS, ROW_BITS
 from hubbub.numeric.hashing import BLOCK, absorb_block, fill_block, finish_block, start
 
 _TABLE_BITS = 10
-_SORTED_FROM, _SORTED_AT_ONCE = 4, 1 << 16  # masks and reports
+_NEAR_SHIFT = 2  # the sums of a row are added up apart from a quarter of their number on
+_HELD = 1 << 16  # reports of one row that are held back at most
 
 
 class Coins(NamedTuple):
@@ -35,6 +39,8 @@ class Coins(NamedTuple):
         How many masks a report has.
     bucket_bits : int
         Bits of each mask.
+    polynomial : uint64
+        The irreducible polynomial of a tree with one row; 0 if there are more.
     """
 
     low: Any
@@ -43,6 +49,7 @@ class Coins(NamedTuple):
     first_rows: Any
     masks: int
     bucket_bits: int
+    polynomial: Any
 
 
 def first_rows(ends: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -82,13 +89,29 @@ def _mask(coins, j, i, bucket_mask):  # type: ignore[no-untyped-def]
     return (coins[1 + (j - 2) // 3, i] >> np.uint64(MASK_BITS * ((j - 2) % 3))) & bucket_mask
 
 
-@inner
-def _draw_coins(how, ids, room, rows, drawn, first):  # type: ignore[no-untyped-def]
-    """The row of each report of a block, and the hashes with its masks. Twin: tests/reference/naive.py::tree_coins.
+@inlined
+def _independent_masks(how, coins, i):  # type: ignore[no-untyped-def]
+    """Replace the hash of report i by its masks, in a tree with one row. Twin: tests/reference/naive.py::tree_coins."""
+    top = np.uint64(1) << np.uint64(how.bucket_bits)
+    high, low = coins[0, i] >> np.uint64(32), coins[0, i] & np.uint64(0xFFFFFFFF)
+    others = top - np.uint64(1)
+    mask = np.uint64(1) + ((high * others + (low * others >> np.uint64(32))) >> np.uint64(32))  # hash·others/2^64
+    coins[0, i] = mask
+    for j in range(1, how.masks):
+        mask <<= np.uint64(1)
+        if mask & top:
+            mask ^= how.polynomial
+        if j < 2:
+            coins[0, i] |= mask << np.uint64(MASK_BITS)
+        elif (j - 2) % 3 == 0:
+            coins[1 + (j - 2) // 3, i] = mask
+        else:
+            coins[1 + (j - 2) // 3, i] |= mask << np.uint64(MASK_BITS * ((j - 2) % 3))
 
-    `how` are the `Coins`. Rows and hashes go to the places from `first` on. (A slice of all the hashes would be slow:
-    it has gaps.)
-    """
+
+@inner
+def _draw_coins(how, ids, room, rows, drawn):  # type: ignore[no-untyped-def]
+    """The row of each report of a block, and the hashes with its masks. Twin: tests/reference/naive.py::tree_coins."""
     state, halves = room
     count = ids.shape[0]
     v0, v1, v2, v3 = start(how.low, how.high)
@@ -98,28 +121,33 @@ def _draw_coins(how, ids, room, rows, drawn, first):  # type: ignore[no-untyped-
             _halve(ids[i, k], halves, i)
         absorb_block(state, halves[0], count)
         absorb_block(state, halves[1], count)
-    finish_block(state, np.int64(4), drawn[0][first:], count)
+    finish_block(state, np.int64(4), drawn[0], count)
+    if how.polynomial:
+        for i in range(count):
+            rows[i] = 0
+            _independent_masks(how, drawn, i)
+        return
     for more in range(1, 1 + how.masks // 3):
         longer = state.copy()
         halves[0, :count] = np.uint32(more)
         absorb_block(longer, halves[0], count)
-        finish_block(longer, np.int64(5), drawn[more][first:], count)
+        finish_block(longer, np.int64(5), drawn[more], count)
     for i in range(count):
-        coin = drawn[0, first + i] >> np.uint64(64 - ROW_BITS)
+        coin = drawn[0, i] >> np.uint64(64 - ROW_BITS)
         row = how.first_rows[coin >> np.uint64(ROW_BITS - _TABLE_BITS)]
         while coin >= how.ends[row]:
             row += 1
-        rows[first + i] = row
+        rows[i] = row
 
 
 @inner
 def _find_buckets(tree, paths, rows, room, hashes):  # type: ignore[no-untyped-def]
     """Write the bucket of each path of a block, in the row of its own of the tree's `Rows`, into `hashes`."""
     state, halves = room
-    count, words = paths.shape
+    count, limbs = paths.shape
     v0, v1, v2, v3 = start(tree.low, tree.high)
     fill_block(state, v0, v1, v2, v3, count)
-    for k in range(words):
+    for k in range(limbs):
         for i in range(count):
             _halve(paths[i, k] & tree.parent_masks[rows[i], k], halves, i)
         absorb_block(state, halves[0], count)
@@ -127,7 +155,7 @@ def _find_buckets(tree, paths, rows, room, hashes):  # type: ignore[no-untyped-d
     for i in range(count):
         halves[0, i] = np.uint32(rows[i])
     absorb_block(state, halves[0], count)
-    finish_block(state, 2 * words + 1, hashes, count)
+    finish_block(state, 2 * limbs + 1, hashes, count)
     for i in range(count):
         chunk = tree.chunks[rows[i]]
         base = hashes[i] >> np.uint64(64 - tree.bucket_bits) if chunk < tree.bucket_bits else np.uint64(0)
@@ -137,16 +165,16 @@ def _find_buckets(tree, paths, rows, room, hashes):  # type: ignore[no-untyped-d
 
 
 @kernel
-def randomize(how, tree, paths, words, keep, out):  # type: ignore[no-untyped-def]
+def randomize(how, tree, paths, random_words, keep, out):  # type: ignore[no-untyped-def]
     """Write one symbol for each path. Twin: tests/reference/naive.py::tree_symbol.
 
     Parameters
     ----------
     how : Coins
     tree : Rows
-    paths : uint64 array, shape (reports, words of a path)
-    words : uint64 array, shape (reports, 4)
-        The id of the report (two words), whether to keep the truth, and the symbol otherwise.
+    paths : uint64 array, shape (reports, limbs of a path)
+    random_words : uint64 array, shape (reports, 4)
+        The id of the report (two random words), whether to keep the truth, and the symbol otherwise.
     keep : uint64
         The truth is kept where the third word is below this.
     out : uint8 array
@@ -155,8 +183,8 @@ def randomize(how, tree, paths, words, keep, out):  # type: ignore[no-untyped-de
     drawn, rows, buckets = np.empty((3, BLOCK), np.uint64), np.empty(BLOCK, np.int64), np.empty(BLOCK, np.uint64)
     bucket_mask = (np.uint64(1) << np.uint64(how.bucket_bits)) - np.uint64(1)
     for first in range(0, paths.shape[0], BLOCK):
-        mine, own = paths[first : first + BLOCK], words[first : first + BLOCK]
-        _draw_coins(how, own, room, rows, drawn, np.int64(0))
+        mine, own = paths[first : first + BLOCK], random_words[first : first + BLOCK]
+        _draw_coins(how, own, room, rows, drawn)
         _find_buckets(tree, mine, rows, room, buckets)
         for i in range(mine.shape[0]):
             symbol = np.uint64(0)
@@ -169,34 +197,42 @@ def randomize(how, tree, paths, words, keep, out):  # type: ignore[no-untyped-de
 
 
 @inner
-def _sort_by_row(rows, coins, said, count, many, out_rows, out_coins, out_said):  # type: ignore[no-untyped-def]
-    """Write the first `count` reports in the order of their rows, of which there are `many`."""
-    starts = np.zeros(many + 1, np.int64)
-    for i in range(count):
-        starts[rows[i] + 1] += 1
-    for row in range(many):
-        starts[row + 1] += starts[row]
-    for i in range(count):
-        place = starts[rows[i]]
-        starts[rows[i]] += 1
-        out_rows[place], out_said[place] = rows[i], said[i]
-        for k in range(coins.shape[0]):
-            out_coins[k, place] = coins[k, i]
-
-
-@inner
-def _spread(how, rows, coins, said, first, count, flips, places):  # type: ignore[no-untyped-def]
-    """For some reports and every c the place ⊕ c_i·mask_i in all sums, doubled, plus 1 where ⟨c,y⟩ is odd."""
+def _spread(how, coins, said, first, count, flips, places):  # type: ignore[no-untyped-def]
+    """For some reports and every c the place ⊕ c_i·mask_i in the sums of a row, doubled, plus 1 where ⟨c,y⟩ is odd."""
     bucket_mask = (np.uint64(1) << np.uint64(how.bucket_bits)) - np.uint64(1)
     for i in range(count):
-        places[0, i] = np.uint64(rows[first + i]) << np.uint64(how.bucket_bits + 1)
+        places[0, i] = np.uint32(0)
     for j in range(how.masks):
         for i in range(count):
-            odd = (np.uint64(said[first + i]) >> np.uint64(j)) & np.uint64(1)
-            flips[i] = _mask(coins, j, first + i, bucket_mask) << np.uint64(1) | odd
+            odd = (np.uint32(said[first + i]) >> np.uint32(j)) & np.uint32(1)
+            flips[i] = np.uint32(_mask(coins, j, first + i, bucket_mask)) << np.uint32(1) | odd
         for c in range(1 << j):
             for i in range(count):
                 places[(1 << j) + c, i] = places[c, i] ^ flips[i]
+
+
+@inner
+def _add_row(how, coins, said, count, flips, places, sums):  # type: ignore[no-untyped-def]
+    """Add the signs of the first `count` reports, all of one row, to the sums of that row."""
+    step = flips.shape[0]
+    for first in range(0, count, step):
+        few = min(step, count - first)
+        _spread(how, coins, said, first, few, flips, places)
+        for c in range(1, 1 << how.masks):
+            for i in range(few):
+                sums[places[c, i] >> np.uint32(1)] += 1 - 2 * np.int64(places[c, i] & np.uint32(1))
+
+
+@inner
+def _empty(how, coins, said, count, flips, places, near, sums):  # type: ignore[no-untyped-def]
+    """Do the same; many reports are added up in `near` first, zeros that fit better into a cache and are left so."""
+    if count << how.masks < sums.shape[0] >> _NEAR_SHIFT:
+        _add_row(how, coins, said, count, flips, places, sums)
+        return
+    _add_row(how, coins, said, count, flips, places, near)
+    for bucket in range(sums.shape[0]):
+        sums[bucket] += near[bucket]
+        near[bucket] = 0
 
 
 @kernel
@@ -214,33 +250,36 @@ def accumulate(how, ids, symbols, sums, counts):  # type: ignore[no-untyped-def]
     counts : int64 array
         Reports of every row.
 
-    Places are computed for a few reports before any is touched: the sums are larger than a cache, and the processor
-    overlaps the misses only if no hash stands between them. One row fits better: with many masks it pays to take the
-    reports row by row.
+    All the sums are larger than a cache, and those of one row are not much: so reports are held back, row by row, until
+    there are many of a row. A million reports at once take a third to two thirds of the time of a few thousand.
     """
-    many_masks = how.masks >= _SORTED_FROM
-    at_once = max(1, min(_SORTED_AT_ONCE if many_masks else BLOCK, ids.shape[0]))
+    many, words = counts.shape[0], 1 + how.masks // 3
     room = _Room(np.empty(4 * BLOCK, np.uint32), np.empty((2, BLOCK), np.uint32))
-    rows, coins, said = np.empty(at_once, np.int64), np.empty((3, at_once), np.uint64), np.empty(at_once, np.uint8)
-    if many_masks:
-        sorted_rows, sorted_coins, sorted_said = np.empty_like(rows), np.empty_like(coins), np.empty_like(said)
-    else:
-        sorted_rows, sorted_coins, sorted_said = rows, coins, said
-    step = min(BLOCK, max(8, 2048 >> how.masks))
-    flips, places = np.empty(step, np.uint64), np.empty((1 << how.masks, step), np.uint64)
-    for done in range(0, ids.shape[0], at_once):
-        count = min(at_once, ids.shape[0] - done)
-        for first in range(0, count, BLOCK):
-            mine = ids[done + first : done + min(first + BLOCK, count)]
-            _draw_coins(how, mine, room, rows, coins, first)
-        for i in range(count):
-            said[i] = symbols[done + i]
-            counts[rows[i]] += 1
-        if many_masks:
-            _sort_by_row(rows, coins, said, count, counts.shape[0], sorted_rows, sorted_coins, sorted_said)
-        for first in range(0, count, step):
-            few = min(step, count - first)
-            _spread(how, sorted_rows, sorted_coins, sorted_said, first, few, flips, places)
-            for c in range(1, 1 << how.masks):
-                for i in range(few):
-                    sums[places[c, i] >> np.uint64(1)] += 1 - 2 * np.int64(places[c, i] & np.uint64(1))
+    rows, drawn = np.empty(BLOCK, np.int64), np.empty((3, BLOCK), np.uint64)
+    most = min(_HELD, 64 + 2 * ids.shape[0] // many)  # some rows have more reports than others
+    coins, said = np.empty((many, words, most), np.uint64), np.empty((many, most), np.uint8)
+    held = np.zeros(many, np.int64)
+    step = min(BLOCK, max(8, 4096 >> how.masks))
+    flips, places = np.empty(step, np.uint32), np.empty((1 << how.masks, step), np.uint32)
+    buckets = 1 << how.bucket_bits
+    # A report adds at most 2^8 to a place, so that 32 bits are enough for all that are held back.
+    near = np.zeros(buckets if most << how.masks >= buckets >> _NEAR_SHIFT else 0, np.int32)
+    for first in range(0, ids.shape[0], BLOCK):
+        mine = ids[first : first + BLOCK]
+        _draw_coins(how, mine, room, rows, drawn)
+        for i in range(mine.shape[0]):
+            row = rows[i]
+            at = held[row]
+            for k in range(words):
+                coins[row, k, at] = drawn[k, i]
+            said[row, at] = symbols[first + i]
+            held[row] = at + 1
+            counts[row] += 1
+            if at + 1 == most:
+                own = sums[row << how.bucket_bits : (row + 1) << how.bucket_bits]
+                _empty(how, coins[row], said[row], most, flips, places, near, own)
+                held[row] = 0
+    for row in range(many):
+        if held[row] > 0:
+            own = sums[row << how.bucket_bits : (row + 1) << how.bucket_bits]
+            _empty(how, coins[row], said[row], held[row], flips, places, near, own)

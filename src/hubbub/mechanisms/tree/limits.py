@@ -1,35 +1,41 @@
 """How many people must hold a value for the search to find it: the way down the tree, drawn many times.
 
 A value is found if all of its evidence passes the threshold of its prior, if what is known of it at every depth keeps
-it in the beam, and if what comes after every depth tells it from the other ways to go on. Each row's matches are
-binomial, so the way is drawn exactly; what other values do to it (clutter in the beam, shared buckets) is not.
+it in the beam, and if what comes after every depth tells it from the other ways to go on. What the rows say of it is
+drawn by its law (`draws`); what other values do to it (clutter in the beam, shared buckets) is not.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hubbub.mechanisms.tree.accept import collision_chance
+from hubbub.mechanisms.tree.beside import ways_to_share
+from hubbub.mechanisms.tree.draws import RowDraws
 from hubbub.mechanisms.tree.fingerprint import fingerprint_before
 from hubbub.mechanisms.tree.geometry import TreeGeometry
-from hubbub.mechanisms.tree.plan import ROW_BITS, TEXT_BROAD, beam_widths, list_widths
+from hubbub.mechanisms.tree.kernels import EVIDENCE_FROM, EVIDENCE_STEPS, EVIDENCE_TO
+from hubbub.mechanisms.tree.plan import TEXT_BROAD, beam_widths, list_widths
+from hubbub.mechanisms.tree.text_beam import ENDED, FINE_CHUNK, LEAST_RANK, ROOTS_APART
 from hubbub.model.estimates import Query
 from hubbub.numeric.bisection import bisect
 
-_DRAWS = 2_000
-_NORMAL_FROM = 20_000  # people from which the matches of all rows together are as good as normal
 _FOUND = 0.95
+_FEW_DRAWS, _HARDLY_FOUND = 300, 0.88  # of which all or so few are found with a chance below 1e-5 if it is 95 %
 _MARGIN = 1.08  # for what is not drawn, see docs/limits.md
 _LN2 = math.log(2)
+_HARDLY = -80.0  # the logarithm of a chance below all that are asked for
+_POINTS = 500  # counts for which tails are computed; those of others lie between
 
 
 def found_from(tree: TreeGeometry, people: int, length: int, query: Query) -> float:
-    """The number of holders with which a value of so many code bits is found with a chance of 95 %.
+    """The number of holders with which a value of this many code bits is found with a chance of 95 %.
 
-    `people` are all who report. Infinite if not even everybody is enough. About 20 ms.
+    `people` are all who report. Infinite if not even everybody is enough. About 100 ms.
     """
     key = (people, length, query.level)
     if key not in tree.limits:
@@ -37,13 +43,40 @@ def found_from(tree: TreeGeometry, people: int, length: int, query: Query) -> fl
     return tree.limits[key]
 
 
+def found_chance(tree: TreeGeometry, people: int, held: float, length: int, query: Query) -> float:
+    """The chance that a value of this many code bits is found, if `held` of the people hold it and nothing hides it.
+
+    Costs about 20 ms for the first of many askings about the same people, and then less than 1 ms.
+    """
+    return _way(tree, people, length, query).found_chance(held)
+
+
+def named_chance(tree: TreeGeometry, people: int, held: float, log_chance: float) -> float:
+    """The chance that a candidate is seen if `held` of the people hold it.
+
+    A candidate that nobody holds may get such a count, by noise or by sharing buckets, with a chance of e^log_chance at
+    most. Costs about 100 ms for the first of many askings about the same people, and then some ms.
+    """
+    return _named(tree, people).passing_chance(held, log_chance)
+
+
+@lru_cache(maxsize=4)
+def _named(tree: TreeGeometry, people: int) -> _Named:
+    return _Named(tree, people)
+
+
+@lru_cache(maxsize=4)
+def _way(tree: TreeGeometry, people: int, length: int, query: Query) -> _Way:
+    return _Way(tree, people, length, query, low_chances=True)
+
+
 def _found_from(tree: TreeGeometry, people: int, length: int, query: Query) -> float:
     way = _Way(tree, people, length, query)
     high = float(people)
-    if way.found_chance(high) < _FOUND:
+    if not way.likely_found(high):
         return math.inf
     _, high = bisect(
-        lambda holders: way.found_chance(holders) >= _FOUND,
+        way.likely_found,
         0.0,
         high,
         close=lambda low, high: high - low <= max(0.5, 0.003 * high),
@@ -52,12 +85,10 @@ def _found_from(tree: TreeGeometry, people: int, length: int, query: Query) -> f
 
 
 class _Way:
-    """The way of a value of so many code bits down a tree: what must be reached where."""
+    """The way of a value of this many code bits down a tree: what must be reached where."""
 
-    def __init__(self, tree: TreeGeometry, people: int, length: int, query: Query) -> None:
-        self._tree = tree
-        self._people = people
-        self._shares = np.diff((0, *tree.plan.ends)) / 2.0**ROW_BITS
+    def __init__(self, tree: TreeGeometry, people: int, length: int, query: Query, low_chances: bool = False) -> None:
+        self._draws = RowDraws(tree, people)
         level = math.log(query.level / 4)
         every = np.ones(tree.rows, bool)
         # Which rows together must say at least how much. First of all, all of them.
@@ -68,8 +99,12 @@ class _Way:
         beams = beam_widths(tree.beam, steps, chunks, tree.coded)
         lists = list_widths(chunks)
 
+        # A list of texts has room for all that parted from the value, at whatever depth. Where chances are asked for,
+        # half of it is left to those that parted elsewhere; what is stated at 95 % has its margin for that.
+        parted = _LN2 if low_chances and tree.coded else 0.0
+
         def need(rows: NDArray[np.bool_], log_chance: float) -> None:
-            reports = round(people * float(self._shares[rows].sum()))
+            reports = round(people * float(self._draws.shares[rows].sum()))
             needs.append((rows, tree.count_threshold(reports, min(log_chance, -_LN2))))
 
         for number, depth in enumerate(steps[:-1]):
@@ -83,30 +118,95 @@ class _Way:
                 need(depths <= depth, math.log(beams[number]) - _LN2 * depth)
             for above in steps[:number]:
                 if 1 << (depth - above) > lists[number]:
-                    need((depths > above) & (depths <= depth), math.log(lists[number]) - _LN2 * (depth - above))
+                    among = math.log(lists[number]) - parted - _LN2 * (depth - above)
+                    need((depths > above) & (depths <= depth), among)
             # … and told from the other ways to go on, less those whose fingerprint is another one.
             need(depths > depth, level - _LN2 * max(length - known - fingerprint, 0))
+        # What is accepted must be rare enough without any one row, which a collision may have lifted (`accept`). That
+        # decides where chances are low, and not where they are 95 %.
+        alone = level - _LN2 * length - math.log(collision_chance(tree, 1) * tree.rows)
+        first = 1 if tree.plan.chunks[0] == tree.plan.bucket_bits else 0  # such roots do not collide
+        for row in range(first, tree.rows) if low_chances else ():
+            need(np.arange(tree.rows) != row, alone)
         self._rows = np.array([rows for rows, _ in needs], np.float64).T
         self._least = np.array([least for _, least in needs])
-        self._rng = np.random.default_rng(_DRAWS)
-        self._normal = self._rng.standard_normal((_DRAWS, tree.rows)) if people >= _NORMAL_FROM else None
-        if self._normal is None:
-            # In small crowds chance decides how many speak of which row.
-            self._sizes = self._rng.multinomial(people, self._shares, _DRAWS)
-            self._state = self._rng.bit_generator.state
+        self._notice = _Notice(tree, people, length, self._draws.shares) if tree.coded else None
 
-    def found_chance(self, held: float) -> float:
-        """The chance that the search finds the value if so many hold it."""
-        tree, people = self._tree, self._people
-        chance = tree.absent + held / max(people, 1) * (tree.true - tree.absent)
-        # The same draws every time, so that the chance rises with the holders.
-        if self._normal is None:
-            self._rng.bit_generator.state = self._state
-            return self._passing(self._rng.binomial(self._sizes, chance), self._sizes)
-        expected = people * self._shares
-        return self._passing(expected * chance + self._normal * np.sqrt(expected * chance * (1 - chance)), expected)
+    def likely_found(self, held: float) -> bool:
+        """Whether the chance is at least 95 %; where a few draws say so or deny it, they are enough."""
+        rough = self.found_chance(held, _FEW_DRAWS)
+        return rough == 1.0 or (rough > _HARDLY_FOUND and self.found_chance(held) >= _FOUND)
 
-    def _passing(self, matches: NDArray[Any], sizes: NDArray[Any]) -> float:
-        """The share of draws in which all that is needed is there, given matches among the reports of every row."""
-        counts = (self._tree.symbols * matches - sizes) * self._tree.gain
-        return float((counts @ self._rows >= self._least).all(axis=1).mean())
+    def found_chance(self, held: float, draws: int | None = None) -> float:
+        """The chance that the search finds the value if `held` people hold it."""
+        counts = self._draws.counts(held, draws)
+        found = (counts @ self._rows >= self._least).all(axis=1)
+        if self._notice is not None:
+            found &= self._notice.noticed(counts)
+        return float(found.mean())
+
+
+class _Notice:
+    """How the root of a text comes to have a list of its own, as `TextBeam` judges.
+
+    At some depth of the beam the rows well below the root say enough, less the code bits used there; or the text has
+    ended, and all rows down to there do. Down to that depth it must have stayed in the beam.
+    """
+
+    def __init__(self, tree: TreeGeometry, people: int, length: int, shares: NDArray[np.float64]) -> None:
+        depths = np.array(tree.plan.depths)
+        steps = sorted(set(tree.plan.depths))
+        chunks = [tree.plan.chunks[tree.plan.depths.index(depth)] for depth in steps]
+        beams = beam_widths(tree.beam, steps, chunks, tree.coded)
+        ends = next((number for number, chunk in enumerate(chunks) if number and chunk > FINE_CHUNK), len(steps))
+        above = max(depth for depth in steps if depth <= steps[0] + ROOTS_APART)
+        known = above - fingerprint_before(tree.fingerprint, above)
+        errors = np.arange(-EVIDENCE_FROM * EVIDENCE_STEPS, EVIDENCE_TO * EVIDENCE_STEPS + 1) / EVIDENCE_STEPS
+
+        def least(rows: NDArray[np.bool_], bits: float) -> float:
+            reports = max(people * float(shares[rows].sum()), 1e-9)
+            return float(np.interp(bits, tree.evidence(reports), errors)) * math.sqrt(tree.noise * reports)
+
+        self._steps = []  # of each depth: rows and what they must say, to stay in the beam, below the root, at the end
+        for number in range(steps.index(above) + 1, ends):
+            depth = steps[number]
+            fingerprint = fingerprint_before(tree.fingerprint, depth)
+            used = min(depth - fingerprint, length)
+            every = depths <= depth
+            below = every & (depths > above)
+            among = min(math.log(beams[number]) - _LN2 * (used + fingerprint), -_LN2)
+            stays = tree.count_threshold(round(people * float(shares[every].sum())), among)
+            shown = least(below, LEAST_RANK + max(used - known, 0))
+            ended = least(every, LEAST_RANK - ENDED + length) if used == length else math.inf
+            self._steps.append((every, stays, below, shown, ended))
+
+    def noticed(self, counts: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """In which of some draws the root is noticed, given what the rows say."""
+        inside, found = np.ones(len(counts), np.bool_), np.zeros(len(counts), np.bool_)
+        for every, stays, below, shown, ended in self._steps:
+            said = counts @ every
+            inside &= said >= stays
+            found |= inside & ((counts @ below >= shown) | (said >= ended))
+        return found
+
+
+class _Named:
+    """What candidates must reach: their tails by noise, and by each way to share buckets with a large value."""
+
+    def __init__(self, tree: TreeGeometry, people: int) -> None:
+        self._draws = RowDraws(tree, people)
+        ways = [(np.ones(tree.rows, np.bool_), 1.0), *ways_to_share(tree)]
+        self._rows = np.array([rows for rows, _ in ways], np.float64)
+        self._tails = []
+        for rows, chance in ways:
+            law = tree.count_law(round(people * float(self._draws.shares[rows].sum())))
+            counts = np.linspace(0.0, law.threshold(_HARDLY), _POINTS)
+            self._tails.append((counts, law.log_tail(counts, np.zeros(_POINTS)) + math.log(chance)))
+
+    def passing_chance(self, held: float, log_chance: float) -> float:
+        """The chance that the tails of a value that `held` people hold are together at most e^log_chance."""
+        counts = self._draws.counts(held)
+        tails = np.zeros(len(counts))
+        for rows, (places, logs) in zip(self._rows, self._tails, strict=True):
+            tails += np.exp(np.interp(counts @ rows, places, logs))
+        return float((tails <= math.exp(log_chance)).mean())

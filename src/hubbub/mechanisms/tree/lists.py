@@ -7,49 +7,61 @@ from numpy.typing import NDArray
 
 from hubbub.mechanisms.tree import kernels
 from hubbub.mechanisms.tree.accept import row_caps
-from hubbub.mechanisms.tree.levels import TreeLevels
 from hubbub.mechanisms.tree.paths import Front
 from hubbub.mechanisms.tree.plan import TEXT_BROAD
+from hubbub.mechanisms.tree.row_counts import RowCounts
 from hubbub.mechanisms.tree.walk import Walk
 
 _LISTED = 64
+_LOOKED_AT = 512  # paths of texts at least, before the list keeps its best: those that end may be nobody's, or gain
 _HOPELESS = -10.0  # bits; a list whose best path ranks so low will not be accepted
 
 
 def list_roots(
-    walk: Walk, levels: TreeLevels, paths: NDArray[np.uint64], sizes: NDArray[np.float64], every: bool = False
+    walk: Walk, row_counts: RowCounts, paths: NDArray[np.uint64], sizes: NDArray[np.float64], every: bool = False
 ) -> tuple[Front, NDArray[np.float64]]:
     """The best paths under the root of each given path, best first, as many for each root; and what was let go.
 
     That is the weight of all paths that left the list on the way, each counted where it left: in nats, the
-    logarithm of the sum of prior times likelihood, for a value of the size that is given. Lists of texts with
-    nothing in them that could be accepted are left out, unless `every` one is asked for.
+    logarithm of the sum of prior times likelihood, for a value of the size that is given. A text
+    that has ended has the fingerprint of its path, which speaks for it. Lists of texts with nothing in them that could
+    be accepted are left out, unless `every` one is asked for.
     """
     lists = len(paths)
     roots = paths & walk.tree.codec.prefix_mask(walk.depths.bits[0])
     let_go = np.full(lists, -np.inf)
     pulls, costs = walk.tree.odds(sizes / max(walk.depths.people.sum(), 1.0))
-    caps = row_caps(walk.tree, levels, pulls, costs)
-    said = levels.estimates[0, walk.tree.row_buckets(0, roots).astype(np.int64)]
-    front = walk.with_state(roots, np.minimum(said, caps[:, 0]).astype(np.float32))
+    caps = row_caps(walk.tree, row_counts, pulls, costs)
+    said = row_counts.estimates[0, walk.tree.row_buckets(0, roots).astype(np.int64)]
+    front = walk.tree.codec.begin(roots, np.minimum(said, caps[:, 0]).astype(np.float32), walk.depths.bits[0])
     if lists == 0:
         return front, let_go
     ranks: NDArray[np.float32] = np.zeros((lists, 1), np.float32)
     for number in range(1, len(walk.depths.bits)):
-        scores, ranks = walk.expand(number, levels, caps, front)
+        scores, ranks = walk.expand(number, row_counts, caps, front)
+        ranks[_ended(walk, front)] += walk.ended_bits(number)
         scores, ranks = scores.reshape(lists, -1), ranks.reshape(lists, -1)
         width = min(walk.list_widths[number], ranks.shape[1])
+        looked_at = min(max(width, _LOOKED_AT) if walk.tree.coded else width, ranks.shape[1])
         dead = np.flatnonzero(ranks == -np.inf)  # many equal values make a partition slow: tell them apart
         ranks.ravel()[dead] = np.float32(-1e30) * (1 + dead.astype(np.float32) / ranks.size)
-        order = np.argpartition(ranks, ranks.shape[1] - width, axis=1)
-        rest, best = order[:, :-width], order[:, -width:]
+        rest, best = _parted(ranks, looked_at)
         let_go = np.logaddexp(let_go, _weight(walk, number, pulls, costs, scores, ranks, rest))
         ranks = np.take_along_axis(ranks, best, axis=1)
         chosen = (best + np.arange(lists)[:, np.newaxis] * scores.shape[1]).ravel()
+        before = _ended(walk, front)[chosen >> walk.depths.chunks[number]]
         front = walk.descend(number, front, scores.ravel()[chosen], chosen)
+        ranks[(_ended(walk, front) & ~before).reshape(ranks.shape)] += walk.ended_bits(number)
         ranks[np.isneginf(front.scores).reshape(ranks.shape)] = -np.inf
+        if width < looked_at:
+            rest, best = _parted(ranks, width)
+            scores = front.scores.reshape(ranks.shape)
+            let_go = np.logaddexp(let_go, _weight(walk, number, pulls, costs, scores, ranks, rest))
+            ranks = np.take_along_axis(ranks, best, axis=1)
+            front = front.take((best + np.arange(lists)[:, np.newaxis] * looked_at).ravel())
         if walk.tree.coded and not every and walk.depths.bits[number] > walk.depths.bits[0] + TEXT_BROAD:
-            alive = np.flatnonzero(ranks.max(axis=1) >= _HOPELESS)
+            plain = ranks - walk.ended_bits(number) * _ended(walk, front).reshape(ranks.shape)
+            alive = np.flatnonzero(plain.max(axis=1) >= _HOPELESS)
             if len(alive) < lists:
                 kept = (np.arange(lists * width).reshape(lists, width))[alive].ravel()
                 front, ranks, lists = front.take(kept), ranks[alive], len(alive)
@@ -60,6 +72,17 @@ def list_roots(
     scores, last = front.scores.reshape(ranks.shape), len(walk.depths.bits) - 1
     let_go = np.logaddexp(let_go, _weight(walk, last, pulls, costs, scores, ranks, order[:, _LISTED:]))
     return front.take((order[:, :_LISTED] + np.arange(lists)[:, np.newaxis] * ranks.shape[1]).ravel()), let_go
+
+
+def _ended(walk: Walk, front: Front) -> NDArray[np.bool_]:
+    """Which paths are of texts that have ended; none of numbers."""
+    return np.asarray(front.nodes == walk.tree.codec.done)
+
+
+def _parted(ranks: NDArray[np.float32], best: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """In each line, the places of all but the best, and of those."""
+    order = np.argpartition(ranks, ranks.shape[1] - best, axis=1)
+    return order[:, :-best], order[:, -best:]
 
 
 def _weight(

@@ -14,6 +14,7 @@ from hubbub.mechanisms.tree.plan import (
     ROW_BITS,
     TreePlan,
     beam_width,
+    list_masks,
     masks_for,
     plan_text_tree,
     plan_tree,
@@ -36,28 +37,29 @@ FIELDS = {
 
 def derive(request: Request) -> dict[str, Any]:
     """Rows, shares, masks and the threshold, as integers."""
+    domain = request.domain
     if request.epsilon > MAX_EPSILON:
         raise ParameterError(f"tree must have an epsilon of at most {MAX_EPSILON}, got epsilon={request.epsilon}")
-    if request.bits > 512:
-        raise ParameterError(f"tree must have a universe of at most 2^512 values, got 2^{request.bits}")
+    if domain.bits > 512:
+        raise ParameterError(f"tree must have a universe of at most 2^512 values, got 2^{domain.bits}")
     size = request.options["size"]
     # As many values as could be seen at once decide how crowded the buckets are.
     epsilon = float(request.epsilon)
     spread = math.sqrt(request.expected_reports) * 2 * math.exp(epsilon / 2) / math.expm1(epsilon)
     crowded = request.expected_reports / (11 * spread) >= _STANDARD_VALUES
-    large = crowded or request.bits >= 128 or request.expected_reports >= _STANDARD_FROM
+    large = crowded or domain.bits >= 128 or request.expected_reports >= _STANDARD_FROM
     standard = size == "standard" or (size == "auto" and large)
-    domain = request.domain
     if isinstance(domain, CodedText):
         fingerprint = _FINGERPRINT_BITS
         standard = size == "standard" or (size == "auto" and (crowded or request.expected_reports >= _STANDARD_FROM))
-        plan = plan_text_tree(fingerprint, request.bits, _typical_length(domain), standard)
+        typical = min(_TYPICAL_LENGTHS[domain.normalization], domain.width)
+        plan = plan_text_tree(fingerprint, domain.bits, typical, standard)
         beam = text_beam_width(standard)
     else:
         fingerprint = 0
-        plan = plan_tree(request.bits, standard)
-        beam = beam_width(request.bits, standard)
-    masks = masks_for(float(request.epsilon))
+        plan = plan_tree(domain.bits, standard)
+        beam = beam_width(domain.bits, standard)
+    masks = list_masks(domain.size, epsilon) if len(plan.depths) == 1 else masks_for(epsilon)
     return {
         "bucket_bits": plan.bucket_bits,
         "depths": list(plan.depths),
@@ -92,13 +94,9 @@ def read_plan(parameters: Mapping[str, Any], bits: int) -> TreePlan:
         raise ParameterError(f"parameters.depths must begin at {MASK_BITS} bits or less, got {depths[0]}")
     if depths[-1] != bits:
         raise ParameterError(f"parameters.depths must end at the {bits} bits of an item, got {depths[-1]}")
+    if len(depths) == 1 and chunks[0] != bucket_bits:
+        raise ParameterError(f"parameters.chunks must be bucket_bits where there is one row, got {chunks[0]}")
     return TreePlan(bucket_bits, depths, chunks, ends)
-
-
-def _typical_length(domain: Domain) -> int:
-    """Code bits of the values the tree is built to find best."""
-    assert isinstance(domain, CodedText)  # noqa: S101  # only text has a code
-    return min(_TYPICAL_LENGTHS[domain.normalization], domain.width)
 
 
 def stated_lengths(domain: Domain, bits: int) -> tuple[int, int | None]:

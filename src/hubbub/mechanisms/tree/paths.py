@@ -1,6 +1,6 @@
 """Items as paths from the root of a binary tree: two codecs behind one interface, for numbers and for texts.
 
-A path is bits, the first bit first, packed from the top of word 0 downwards and padded with zeros.
+A path is bits, the first bit first, packed from the top of limb 0 downwards and padded with zeros.
 
 * `NumberPaths`: values that share a prefix (sequential ids!) would share buckets at every depth. Two Feistel rounds of
   the public hash leave no structure in the prefixes, and the way back is as short. A search ranks paths by scores.
@@ -21,7 +21,6 @@ from hubbub.codes.automaton import Jumps, build_automaton
 from hubbub.mechanisms.tree import kernels_paths
 from hubbub.mechanisms.tree.fingerprint import LEADING, code_runs, fingerprint_before, fingerprint_places, path_bits
 from hubbub.model.coded_domain import CodedText
-from hubbub.model.domain_base import Domain
 from hubbub.model.mechanism import Items
 from hubbub.numeric.hashing import HashKey, hash_uint64
 
@@ -46,8 +45,8 @@ class PathCodec(ABC):
 
     Attributes
     ----------
-    bits, words : int
-        Bits of a whole path, and the 64-bit words that hold them.
+    bits, limbs : int
+        Bits of a whole path, and the 64-bit limbs that hold them.
     done : int
         The state of a path whose text has ended; −1 if there are no states.
     """
@@ -56,23 +55,23 @@ class PathCodec(ABC):
     done: int = -1
 
     @property
-    def words(self) -> int:
-        """64-bit words of a path."""
+    def limbs(self) -> int:
+        """64-bit limbs of a path."""
         return -(-self.bits // 64)
 
     def prefix_mask(self, depth: int) -> Paths:
         """A path whose first `depth` bits are ones."""
-        total = 64 * self.words
+        total = 64 * self.limbs
         mask = ((1 << depth) - 1) << (total - depth)
         return np.frombuffer(mask.to_bytes(total // 8, "big"), ">u8").astype(np.uint64)
 
     @abstractmethod
     def to_paths(self, items: Items) -> Paths:
-        """Where the items lie in the tree, shape (n, words)."""
+        """Where the items lie in the tree, shape (n, limbs)."""
 
     @abstractmethod
     def to_items(self, paths: Paths) -> Items:
-        """The items that lie there, shape (n, words of an item)."""
+        """The items that lie there, shape (n, limbs of an item)."""
 
     @abstractmethod
     def is_value(self, paths: Paths) -> NDArray[np.bool_]:
@@ -158,7 +157,7 @@ class NumberPaths(PathCodec):
 
     def hidden_paths(self) -> Paths:
         """None."""
-        return np.empty((0, self.words), np.uint64)
+        return np.empty((0, self.limbs), np.uint64)
 
     def jumps(self, depth: int, chunk: int) -> Jumps:  # noqa: ARG002
         """Nothing, in the types that kernels take."""
@@ -186,7 +185,7 @@ class TextPaths(PathCodec):
     def to_paths(self, items: Items) -> Paths:
         """The bits of the code, and a hash of the whole item for its fingerprint."""
         items = np.ascontiguousarray(items)
-        paths = np.zeros((len(items), self.words), np.uint64)
+        paths = np.zeros((len(items), self.limbs), np.uint64)
         places = np.array([place for place in fingerprint_places(self._fingerprint) if place < self.bits], np.int64)
         hashes = hash_uint64(self._key, items)
         kernels_paths.texts_to_paths(items, hashes, self._domain.width, places, self._runs, paths)
@@ -194,7 +193,7 @@ class TextPaths(PathCodec):
 
     def to_items(self, paths: Paths) -> Items:
         """The items whose codes stand in the paths, whatever their fingerprints say."""
-        items = np.zeros((len(paths), self._domain.item_words), np.uint64)
+        items = np.zeros((len(paths), self._domain.item_limbs), np.uint64)
         kernels_paths.paths_to_texts(np.ascontiguousarray(paths), self._domain.width, self._runs, items)
         return items
 
@@ -262,10 +261,3 @@ class TextPaths(PathCodec):
         """Write whole paths where texts have ended, and a score of −∞ where those are nobody's."""
         paths[ended], real = self._completed(paths[ended], depth)
         scores[ended[~real]] = -np.inf
-
-
-def path_codec(domain: Domain, key: HashKey, fingerprint: int) -> PathCodec:
-    """The codec of a domain: by its text code if it has one."""
-    if isinstance(domain, CodedText):
-        return TextPaths(key, domain, fingerprint)
-    return NumberPaths(key, domain.bits, domain.size)

@@ -8,8 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hubbub.mechanisms.tree.fingerprint import fingerprint_before, path_bits
 from hubbub.numeric.bisection import bisect
@@ -20,7 +23,9 @@ ROW_BITS = 24  # of a report's coins choose its row
 MASK_BITS = 20  # at most in a mask, and so in the number of a bucket
 MAX_MASKS = 8
 ONE_ROW_BITS = 20  # universes so small that every value has a cell
-FULL_DEPTH_ROWS = 3  # the deepest level is split over independent hashes, so that one collision cannot decide
+POLYNOMIALS = (1, 3, 3, 3, 5, 3, 3, 27, 3, 9, 5, 9, 27, 33, 3, 43, 9, 9, 39, 9)
+"""For b = 1 to 20 the least odd p for which x^b + p is irreducible over GF(2); bit i of p is x^i."""
+FULL_DEPTH_ROWS = 3  # the deepest depth is split over independent hashes, so that one collision cannot decide
 _REACH = 2.3  # how far above the beam's edge a value should stand at each depth, in standard errors
 _LEVEL = 0.05
 _TEXT_REACH = 2.1  # the same for text, in the beam and in the list of a root
@@ -56,11 +61,26 @@ def noise_of(masks: int, epsilon: float) -> float:
     return (grown + symbols) ** 2 / (grown**2 * (symbols - 1))
 
 
+def collision_chance(bits: int, masks: int) -> float:
+    """The chance that two different values of this many bits have the same symbol, where they fit into one row."""
+    return ((1 << (bits - masks)) - 1) / ((1 << bits) - 1)
+
+
+def list_masks(size: int, epsilon: float) -> int:
+    """The number of masks with the least noise for a list that fits into one row."""
+    most = min(MAX_MASKS, (size - 1).bit_length())
+    return min(range(1, most + 1), key=lambda masks: _one_row_noise(size, masks, epsilon))
+
+
 def list_noise(size: int, epsilon: float) -> float:
     """The variance of a count that each report adds, as a mean over all values of a list that fits into one row."""
-    symbols = 1 << masks_for(epsilon)
-    grown = math.exp(min(epsilon, 50.0))
-    return mean_variance(size, grown / (grown + symbols - 1), 1 / symbols)
+    return _one_row_noise(size, list_masks(size, epsilon), epsilon)
+
+
+def _one_row_noise(size: int, masks: int, epsilon: float) -> float:
+    lie = 1 / (math.exp(min(epsilon, 50.0)) + (1 << masks) - 1)  # each symbol but the true one
+    keep, collision = math.expm1(min(epsilon, 50.0)) * lie, collision_chance((size - 1).bit_length(), masks)
+    return mean_variance(size, lie + keep, lie + collision * keep, keep * (1 - collision))
 
 
 def plan_tree(bits: int, standard: bool) -> TreePlan:
@@ -101,6 +121,7 @@ def _chunk(bits: int) -> int:
     return 4 if bits < 128 else 8
 
 
+@lru_cache(maxsize=16)  # a quarter of a second, and the same for every ε
 def plan_text_tree(fingerprint: int, width: int, typical: int, standard: bool) -> TreePlan:
     """The tree of a text code and its fingerprint, with most reporters up to a typical length of the code.
 
@@ -128,40 +149,43 @@ def _text_shares(depths: list[int], lengths: list[int], typical: int, beam: int)
     √(1 − W)·z ≥ Q⁻¹(level·2^−(l − depth)) + 1.645. The shares belong to the least excess for which the least W at each
     depth leaves enough below it.
     """
+    longest = lengths[-1]
+    edges = np.array([_edge(math.log(_LEVEL / 2) - length * math.log(2)) for length in range(longest + 1)])
+    needed = edges + 1.645  # standard errors that a code of this many bits needs
 
-    def needed(length: int) -> float:
-        """Standard errors that a code of so many bits needs."""
-        return _edge(math.log(_LEVEL / 2) - max(length, 0) * math.log(2)) + 1.645
+    @cache
+    def edge(width: float, bits: int) -> float:
+        """Standard errors at which a beam ends that holds this many paths of 2^bits."""
+        return _edge(math.log(width) - bits * math.log(2)) + _TEXT_REACH
 
-    def kept(width: float, bits: int, z: float) -> float:
-        """The share that keeps a path among so many, of 2^bits."""
-        return ((_edge(math.log(width) - bits * math.log(2)) + _TEXT_REACH) / z) ** 2
-
-    def sought(length: int, excess: float) -> float:
-        """Standard errors with which a code of so many bits is sought."""
-        return needed(length) + excess + _TEXT_SLOPE * max(length - typical, 0)
+    def sought(excess: float) -> NDArray[np.float64]:
+        """Standard errors with which a code of each number of bits is sought."""
+        return needed + excess + _TEXT_SLOPE * np.maximum(np.arange(longest + 1) - typical, 0)
 
     def least(excess: float) -> list[float]:
         """The least cumulative share at each depth."""
         found: list[float] = []
+        at = sought(excess).tolist()
         for depth, length in zip(depths, lengths, strict=True):
-            z = sought(max(length, 6), excess)
-            in_beam = kept(beam if found else 1 << depth, depth, z)  # all roots are in the beam
+            z = at[min(max(length, 6), longest)]
+            in_beam = (edge(beam if found else 1 << depth, depth) / z) ** 2  # all roots are in the beam
             in_list = [
-                share + kept(_TEXT_LIST, depth - above, z)
+                share + (edge(_TEXT_LIST, depth - above) / z) ** 2
                 for above, share in zip(depths, found, strict=False)
-                if depth - above > math.log2(_TEXT_LIST)
+                if 1 << (depth - above) > _TEXT_LIST
             ]
             found.append(min(1.0, max([in_beam, *found[-1:], *in_list])))
         return found
 
     def fits(excess: float) -> bool:
         """Whether enough people are left below every depth."""
-        return all(
-            share + (needed(length - known - _FINGERPRINT_SAVES) / sought(length, excess)) ** 2 <= 1
-            for known, share in zip(lengths, least(excess), strict=True)
-            for length in range(max(known, _TEXT_SHORTEST), lengths[-1] + 1)
-        )
+        at = sought(excess)
+        for known, share in zip(lengths, least(excess), strict=True):
+            some = np.arange(max(known, _TEXT_SHORTEST), longest + 1)
+            below = needed[np.maximum(some - known - _FINGERPRINT_SAVES, 0)]
+            if (share + (below / at[some]) ** 2 > 1).any():
+                return False
+        return True
 
     return least(bisect(fits, 0.0, 16.0, 20)[1])
 

@@ -15,8 +15,8 @@ from hubbub.mechanisms.tree.accept import accept
 from hubbub.mechanisms.tree.beam import NumberBeam
 from hubbub.mechanisms.tree.fit import Fit, fit_buckets, refit
 from hubbub.mechanisms.tree.geometry import TreeGeometry
-from hubbub.mechanisms.tree.levels import TreeLevels
 from hubbub.mechanisms.tree.lists import list_roots
+from hubbub.mechanisms.tree.row_counts import RowCounts
 from hubbub.mechanisms.tree.text_beam import TextBeam
 from hubbub.mechanisms.tree.walk import Walk
 from hubbub.model.estimates import Query
@@ -24,14 +24,16 @@ from hubbub.model.estimates import Query
 _PASSES = 4
 
 
-def search(tree: TreeGeometry, levels: TreeLevels, query: Query) -> tuple[NDArray[np.uint64], Fit, NDArray[np.float64]]:
+def search(
+    tree: TreeGeometry, row_counts: RowCounts, query: Query
+) -> tuple[NDArray[np.uint64], Fit, NDArray[np.float64]]:
     """Paths of the values that stand out, their counts, and the chance that each is a neighbour of the real one."""
-    walk = Walk(tree, levels)
-    people = int(levels.people.sum())
+    walk = Walk(tree, row_counts)
+    people = int(row_counts.people.sum())
     # No path of a text code leads to "(other)", which may be what most people hold: it is asked for by name.
     hidden = tree.codec.hidden_paths()
-    accepted = hidden[levels.sums(tree.buckets(hidden)) >= tree.acceptance_counts(hidden, people, query)]
-    fit, doubts = refit(tree, levels, accepted), np.zeros(len(accepted))
+    accepted = hidden[row_counts.sums(tree.buckets(hidden)) >= tree.acceptance_counts(hidden, people, query)]
+    fit, doubts = refit(tree, row_counts, accepted), np.zeros(len(accepted))
     doubt = query.level / 4  # as much is for values that noise alone carries, and twice as much for intervals
     for number in range(_PASSES):
         beam = (TextBeam if tree.coded else NumberBeam)(walk, fit.left, capped=number > 0)
@@ -39,14 +41,14 @@ def search(tree: TreeGeometry, levels: TreeLevels, query: Query) -> tuple[NDArra
         if query.best_guess:
             best, _ = list_roots(walk, fit.left, *beam.best_root(promising), every=True)
             guess = best.paths[np.flatnonzero(tree.codec.is_value(best.paths))[:1]]
-            return guess, refit(tree, levels, guess), np.ones(len(guess))
+            return guess, refit(tree, row_counts, guess), np.ones(len(guess))
         near, sizes = beam.near_roots(promising, query)
         fresh, theirs = accept(tree, fit.left, *list_roots(walk, fit.left, near, sizes), query, doubt)
         doubt -= float(theirs.sum())
         new = ~_contains(accepted, fresh)
         few = 8 * np.count_nonzero(new) <= len(accepted)
         accepted, doubts = np.concatenate([accepted, fresh[new]]), np.concatenate([doubts, theirs[new]])
-        fit = refit(tree, levels, accepted)
+        fit = refit(tree, row_counts, accepted)
         # A value that stood on another's collisions falls when they are taken away: the worst first, since of two that
         # share most rows each may look too small beside the other.
         while len(accepted):
@@ -55,7 +57,7 @@ def search(tree: TreeGeometry, levels: TreeLevels, query: Query) -> tuple[NDArra
             if lead[worst] >= 0:
                 break
             accepted, doubts = np.delete(accepted, worst, axis=0), np.delete(doubts, worst)
-            fit = fit_buckets(tree, levels, np.delete(fit.buckets, worst, axis=0))
+            fit = fit_buckets(tree, row_counts, np.delete(fit.buckets, worst, axis=0))
         if few:  # what so few were hiding is not worth another pass
             break
     return accepted, fit, doubts

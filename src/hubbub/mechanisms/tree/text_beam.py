@@ -9,30 +9,30 @@ from numpy.typing import NDArray
 
 from hubbub.mechanisms.tree import kernels, kernels_beam
 from hubbub.mechanisms.tree.beam import MAX_ROOTS, Beam, Roots
-from hubbub.mechanisms.tree.levels import TreeLevels
 from hubbub.mechanisms.tree.paths import Front
+from hubbub.mechanisms.tree.row_counts import RowCounts
 from hubbub.mechanisms.tree.walk import Walk
 from hubbub.model.estimates import Query
 
-_FINE_CHUNK = 4  # bits
-_ROOTS_APART = 8  # bits below the roots of texts; what is said deeper is said of few
+FINE_CHUNK = 4  # bits
+ROOTS_APART = 8  # bits below the roots of texts; what is said deeper is said of few
 _BELOW = 2.0  # bits; at high evidence the tails are lighter than 2^−bits
-_ENDED = 10.0  # bits that a text has gained when it has ended, since its fingerprint is right
+ENDED = 10.0  # bits that a text has gained when it has ended, since its fingerprint is right
 _NOTICED = 20.0  # bits; of 2^18 roots hardly one has so much by chance
-_LEAST_RANK = 8.0  # bits; of a hundred thousand paths in a beam some have more by chance
+LEAST_RANK = 8.0  # bits; of a hundred thousand paths in a beam some have more by chance
 
 
 class TextBeam(Beam):
     """Ends where chunks become wide; what its roots showed on the way is remembered."""
 
-    def __init__(self, walk: Walk, levels: TreeLevels, capped: bool) -> None:
-        super().__init__(walk, levels, capped)
+    def __init__(self, walk: Walk, row_counts: RowCounts, capped: bool) -> None:
+        super().__init__(walk, row_counts, capped)
         depths = walk.depths
         # Few texts go on where chunks are wide, and those that do have stood out before.
-        wide = [number for number, chunk in enumerate(depths.chunks) if number > 0 and chunk > _FINE_CHUNK]
+        wide = [number for number, chunk in enumerate(depths.chunks) if number > 0 and chunk > FINE_CHUNK]
         self.ends = wide[0] if wide else self.ends
         # Depths that tell roots apart, and the best evidence from below them for each root in the beam.
-        self._above = sum(depth <= depths.bits[0] + _ROOTS_APART for depth in depths.bits)
+        self._above = sum(depth <= depths.bits[0] + ROOTS_APART for depth in depths.bits)
         self._ranks = np.full(1 << depths.bits[0], -np.inf, np.float32)
         self._sizes = np.zeros(len(self._ranks))
 
@@ -60,7 +60,7 @@ class TextBeam(Beam):
         """The root with the most evidence; without any, that of the best path."""
         paths, counts = self.outstanding()
         if not len(paths):
-            return front.paths[:1], self.levels.sums(self.walk.tree.buckets(front.paths[:1]))
+            return front.paths[:1], self.row_counts.sums(self.walk.tree.buckets(front.paths[:1]))
         return paths[:1], counts[:1]
 
     def near_roots(self, front: Front, query: Query) -> Roots:  # noqa: ARG002
@@ -71,9 +71,9 @@ class TextBeam(Beam):
         """The roots with the most evidence for one of their paths anywhere in the beam, and its count."""
         order = np.argsort(-self._ranks, kind="stable")[:MAX_ROOTS]
         # Among short codes many roots are near acceptance by chance, and each list costs.
-        least = np.where(np.arange(len(order)) < MAX_ROOTS // 4, _LEAST_RANK, _NOTICED)
+        least = np.where(np.arange(len(order)) < MAX_ROOTS // 4, LEAST_RANK, _NOTICED)
         order = order[self._ranks[order] > least]
-        roots = np.zeros((len(order), self.walk.tree.codec.words), np.uint64)
+        roots = np.zeros((len(order), self.walk.tree.codec.limbs), np.uint64)
         roots[:, 0] = order.astype(np.uint64) << np.uint64(64 - self.walk.depths.bits[0])
         return roots, self._sizes[order]
 
@@ -99,7 +99,7 @@ class TextBeam(Beam):
         self._note(some, bits, below / people)
         ended = self._best_of_roots(front, ranks, np.flatnonzero(front.nodes == tree.codec.done))
         some = front.take(ended)
-        self._note(some, ranks[ended] + _ENDED, some.scores / self.walk.depths.people[: number + 1].sum())
+        self._note(some, ranks[ended] + ENDED, some.scores / self.walk.depths.people[: number + 1].sum())
 
     def _best_of_roots(self, front: Front, ranks: NDArray[np.float32], of: NDArray[np.int64]) -> NDArray[np.int64]:
         """Of some paths the best of each root."""
@@ -116,5 +116,5 @@ class TextBeam(Beam):
 
     def _said(self, row: int, paths: NDArray[np.uint64]) -> NDArray[np.float64]:
         """What a row said of some paths in this pass, each at most its cap."""
-        said = self.levels.estimates[row, self.walk.tree.row_buckets(int(row), paths).astype(np.int64)]
+        said = self.row_counts.estimates[row, self.walk.tree.row_buckets(int(row), paths).astype(np.int64)]
         return np.asarray(np.minimum(said, self.caps[row]), np.float64)

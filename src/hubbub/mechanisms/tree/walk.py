@@ -9,23 +9,19 @@ from numpy.typing import NDArray
 
 from hubbub.mechanisms.tree import kernels
 from hubbub.mechanisms.tree.geometry import TreeGeometry
-from hubbub.mechanisms.tree.levels import Depths, TreeLevels
 from hubbub.mechanisms.tree.paths import Front
 from hubbub.mechanisms.tree.plan import list_widths
+from hubbub.mechanisms.tree.row_counts import Depths, RowCounts
 
 
 class Walk:
-    """Steps of one tree; the levels are given with each, since what is accepted is taken away."""
+    """Steps of one tree; the row counts are given with each, since what is accepted is taken away."""
 
-    def __init__(self, tree: TreeGeometry, levels: TreeLevels) -> None:
+    def __init__(self, tree: TreeGeometry, row_counts: RowCounts) -> None:
         self.tree = tree
-        self.depths = Depths(tree, levels)
+        self.depths = Depths(tree, row_counts)
         self.list_widths = list_widths(self.depths.chunks)
         self._tables: dict[int, NDArray[np.float32]] = {}
-
-    def with_state(self, roots: NDArray[np.uint64], scores: NDArray[np.float32]) -> Front:
-        """Roots with the state their code bits lead to; impossible ones are left out."""
-        return self.tree.codec.begin(roots, scores, self.depths.bits[0])
 
     def root_of(self, paths: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """The number of each path's root."""
@@ -49,7 +45,7 @@ class Walk:
             absent=tree.absent,
             true=tree.true,
             per_person=1.0 / max(float(self.depths.people[: number + 1].sum()), 1e-9),
-            per_match=1.0 / (tree.gain * tree.symbols),
+            per_match=1.0 / tree.per_match,
         )
 
     def evidence(self, number: int) -> tuple[NDArray[np.float32], np.float32]:
@@ -61,14 +57,18 @@ class Walk:
             self._tables[number] = self.tree.evidence(float(self.depths.people[: number + 1].sum()))
         return self._tables[number], per_error
 
+    def ended_bits(self, number: int) -> np.float32:
+        """The bits that a text gains when it has ended: those of the fingerprint that its path is known to have."""
+        return np.float32(self.tree.codec.unranked_bits(self.depths.bits[number]))
+
     def expand(
-        self, number: int, levels: TreeLevels, caps: NDArray[np.float64], front: Front
+        self, number: int, row_counts: RowCounts, caps: NDArray[np.float64], front: Front
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Scores and ranks of all children, shape (paths, 2^chunk)."""
         scores = np.empty((len(front.paths), 1 << self.depths.chunks[number]), np.float32)
         ranks = np.empty_like(scores)
         caps = np.atleast_2d(caps)[:, self.depths.rows[number]].astype(np.float32)
-        kernels.expand(self.step(number), levels.estimates, caps, front, scores, ranks)
+        kernels.expand(self.step(number), row_counts.estimates, caps, front, scores, ranks)
         return scores, ranks
 
     def descend(self, number: int, front: Front, scores: NDArray[np.float32], chosen: NDArray[np.int64]) -> Front:
@@ -93,6 +93,6 @@ def _grown(paths: NDArray[np.uint64], chunks: NDArray[np.int64], depth: int, chu
     """The paths, each with a chunk of bits that ends at `depth`. They are changed in place."""
     index, shift, bits = (depth - 1) >> 6, 63 - ((depth - 1) & 63), chunks.astype(np.uint64)
     paths[:, index] |= bits << np.uint64(shift)
-    if shift + chunk > 64:  # the rest is in the word before
+    if shift + chunk > 64:  # the rest is in the limb before
         paths[:, index - 1] |= bits >> np.uint64(64 - shift)
     return paths

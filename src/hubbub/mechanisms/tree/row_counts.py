@@ -11,16 +11,12 @@ from hubbub.mechanisms.tree.geometry import TreeGeometry
 
 
 @dataclass(frozen=True)
-class TreeLevels:
+class RowCounts:
     """Estimates of every row and bucket, the reporters of every row, and the noise variance one reporter adds."""
 
     estimates: NDArray[np.float32]
     people: NDArray[np.float64]
     noise: float
-
-    def without(self, estimates: NDArray[np.float32]) -> TreeLevels:
-        """The same people, with other estimates."""
-        return TreeLevels(estimates, self.people, self.noise)
 
     def parts(self, buckets: NDArray[np.integer]) -> NDArray[np.float64]:
         """What each row says of its bucket, shape (n, rows)."""
@@ -35,10 +31,10 @@ class TreeLevels:
 class Depths:
     """Rows gathered by depth (the deepest may have several), with the noise of each depth."""
 
-    def __init__(self, tree: TreeGeometry, levels: TreeLevels) -> None:
+    def __init__(self, tree: TreeGeometry, row_counts: RowCounts) -> None:
         self.bits = sorted(set(tree.plan.depths))
         self.rows = [np.flatnonzero(np.array(tree.plan.depths) == depth) for depth in self.bits]
         self.chunks = [tree.plan.chunks[int(rows[0])] for rows in self.rows]
-        self.people = np.array([levels.people[rows].sum() for rows in self.rows])
-        self.variance = levels.noise * np.maximum(self.people, 1e-9)
+        self.people = np.array([row_counts.people[rows].sum() for rows in self.rows])
+        self.variance = row_counts.noise * np.maximum(self.people, 1e-9)
         self.so_far = np.cumsum(self.variance)

@@ -8,7 +8,7 @@ import pytest
 from hubbub import Hostnames, Integers, create_survey, mechanism_for
 from hubbub.mechanisms.tree import fit as tree_fit
 from hubbub.mechanisms.tree.fit import refit, trusted_rows
-from hubbub.mechanisms.tree.levels import TreeLevels
+from hubbub.mechanisms.tree.row_counts import RowCounts
 from hubbub.testing import public_seed
 
 
@@ -45,8 +45,8 @@ def dense_fit(
     return shares * people.sum(), np.diag(inverse) * people.sum()
 
 
-def random_case(seed: int) -> tuple[Shared, TreeLevels, np.ndarray]:
-    """A few values that share many buckets, the levels that they and noise make, and their true shares."""
+def random_case(seed: int) -> tuple[Shared, RowCounts, np.ndarray]:
+    """A few values that share many buckets, the row_counts that they and noise make, and their true shares."""
     rng = np.random.default_rng(seed)
     values, rows = int(rng.integers(1, 8)), int(rng.integers(5, 20))
     buckets = rng.integers(0, 8, (values, rows))
@@ -56,31 +56,31 @@ def random_case(seed: int) -> tuple[Shared, TreeLevels, np.ndarray]:
     estimates = rng.normal(0, np.sqrt(0.4 * people)[:, np.newaxis], (rows, 8))
     for value in range(values):
         estimates[np.arange(rows), buckets[value]] += shares[value] * people
-    return Shared(buckets), TreeLevels(estimates.astype(np.float32), people, 0.4), shares
+    return Shared(buckets), RowCounts(estimates.astype(np.float32), people, 0.4), shares
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_counts_are_least_squares(seed: int) -> None:
     """Values that share buckets are counted as a dense solver counts them, and so is what sharing costs."""
-    tree, levels, shares = random_case(seed)
+    tree, row_counts, shares = random_case(seed)
     paths = np.arange(len(shares), dtype=np.uint64)[:, np.newaxis]
-    fit = refit(tree, levels, paths)
+    fit = refit(tree, row_counts, paths)
     buckets = tree.known.astype(np.int64)
     assert fit.trusted.all()
     assert not fit.uneven.any()
-    counts, inflation = dense_fit(levels.people, buckets, levels.parts(tree.known), fit.trusted)
+    counts, inflation = dense_fit(row_counts.people, buckets, row_counts.parts(tree.known), fit.trusted)
     assert np.allclose(fit.counts, counts, rtol=1e-6, atol=1e-3)
     assert np.allclose(fit.inflation, inflation, rtol=1e-6)
-    stderrs = np.sqrt(0.4 * levels.people.sum() * fit.inflation)
-    assert (np.abs(fit.counts - shares * levels.people.sum()) < 6 * stderrs).all()
+    stderrs = np.sqrt(0.4 * row_counts.people.sum() * fit.inflation)
+    assert (np.abs(fit.counts - shares * row_counts.people.sum()) < 6 * stderrs).all()
 
 
 def test_a_value_that_shares_nothing_has_the_sum_of_its_rows() -> None:
     """One value alone: the plain sum, and no inflation."""
-    tree, levels, shares = random_case(11)
+    tree, row_counts, shares = random_case(11)
     assert len(shares) == 1
-    fit = refit(tree, levels, np.zeros((1, 1), np.uint64))
-    assert fit.counts[0] == pytest.approx(levels.sums(tree.known[:1])[0], rel=1e-6)
+    fit = refit(tree, row_counts, np.zeros((1, 1), np.uint64))
+    assert fit.counts[0] == pytest.approx(row_counts.sums(tree.known[:1])[0], rel=1e-6)
     assert fit.inflation[0] == pytest.approx(1.0, rel=1e-6)
 
 
@@ -95,18 +95,18 @@ def test_first_rows_that_an_unknown_text_shares_are_left_out(seed: int) -> None:
     estimates = rng.normal(0, np.sqrt(0.4 * people)[:, np.newaxis], (rows, 8))
     for each in buckets:
         estimates[np.arange(rows), each] += 0.12 * people
-    levels = TreeLevels(estimates.astype(np.float32), people, 0.4)
+    row_counts = RowCounts(estimates.astype(np.float32), people, 0.4)
     tree = Shared(buckets)
-    assert refit(tree, levels, np.zeros((1, 1), np.uint64)).trusted.any(axis=1).all()
+    assert refit(tree, row_counts, np.zeros((1, 1), np.uint64)).trusted.any(axis=1).all()
     tree.coded = True
-    alone = refit(tree, levels, np.zeros((1, 1), np.uint64))
+    alone = refit(tree, row_counts, np.zeros((1, 1), np.uint64))
     assert alone.trusted[0].tolist() == [row >= parted for row in range(rows)]
     held = 0.12 * people.sum()
     assert alone.with_shared[0] > 1.05 * held  # what the rows say with the other text in them
     below = people[parted:].sum() / people.sum()
     assert alone.inflation[0] == pytest.approx(1 / below, rel=1e-6)
     assert abs(alone.counts[0] - held) < 5 * np.sqrt(0.4 * people.sum() * alone.inflation[0])
-    both = refit(tree, levels, np.arange(2, dtype=np.uint64)[:, np.newaxis])
+    both = refit(tree, row_counts, np.arange(2, dtype=np.uint64)[:, np.newaxis])
     assert both.trusted.all()
     assert (np.abs(both.counts - held) < 5 * np.sqrt(0.4 * people.sum() * both.inflation)).all()
 
@@ -114,20 +114,22 @@ def test_first_rows_that_an_unknown_text_shares_are_left_out(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_a_forged_row_is_left_out_and_counts_are_those_of_the_rest(seed: int) -> None:
     """Whoever shares the bucket does not trust it and is marked; counts are right, and least squares of the rest."""
-    tree, levels, shares = random_case(100 + seed)
+    tree, row_counts, shares = random_case(100 + seed)
     row = seed % 4
     bucket = int(tree.known[0, row])
-    levels.estimates[row, bucket] += 0.4 * levels.people[row]
-    fit = refit(tree, levels, np.arange(len(shares), dtype=np.uint64)[:, np.newaxis])
+    row_counts.estimates[row, bucket] += 0.4 * row_counts.people[row]
+    fit = refit(tree, row_counts, np.arange(len(shares), dtype=np.uint64)[:, np.newaxis])
     hit = tree.known[:, row] == bucket
     assert not fit.trusted[hit, row].any()
     assert fit.uneven[hit].all()
     if len(shares) == 1 or fit.trusted[:, row].tolist() == (~hit).tolist() == fit.trusted.all(axis=1).tolist():
-        counts, inflation = dense_fit(levels.people, tree.known.astype(np.int64), levels.parts(tree.known), fit.trusted)
+        counts, inflation = dense_fit(
+            row_counts.people, tree.known.astype(np.int64), row_counts.parts(tree.known), fit.trusted
+        )
         assert np.allclose(fit.counts, counts, rtol=1e-6, atol=1e-3)
         assert np.allclose(fit.inflation, inflation, rtol=1e-6)
-    stderrs = np.sqrt(0.4 * levels.people.sum() * fit.inflation)
-    assert (np.abs(fit.counts - shares * levels.people.sum()) < 6 * stderrs).all()
+    stderrs = np.sqrt(0.4 * row_counts.people.sum() * fit.inflation)
+    assert (np.abs(fit.counts - shares * row_counts.people.sum()) < 6 * stderrs).all()
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -136,17 +138,17 @@ def test_a_row_that_only_one_of_two_trusts_still_holds_both(seed: int) -> None:
 
     The variance is that of the solution as a linear map of what the buckets say.
     """
-    tree, levels, shares = random_case(seed)
+    tree, row_counts, shares = random_case(seed)
     rng, buckets = np.random.default_rng(seed), tree.known.astype(np.int64)
     trusted = rng.random(buckets.shape) < 0.75
     trusted[:, -4:] = True
-    rows = np.arange(len(levels.people))
-    exact = np.zeros(levels.estimates.shape)
+    rows = np.arange(len(row_counts.people))
+    exact = np.zeros(row_counts.estimates.shape)
     for value, share in zip(buckets, shares, strict=True):
-        exact[rows, value] += share * levels.people
+        exact[rows, value] += share * row_counts.people
 
     def solved(estimates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return tree_fit._least_squares(levels.people, buckets, estimates[rows, buckets], trusted)
+        return tree_fit.solve_shares(row_counts.people, buckets, estimates[rows, buckets], trusted)
 
     found, inflation = solved(exact)
     assert np.allclose(found, shares, rtol=1e-6)
@@ -154,39 +156,39 @@ def test_a_row_that_only_one_of_two_trusts_still_holds_both(seed: int) -> None:
     for row, bucket in np.ndindex(exact.shape):
         one = np.zeros(exact.shape)
         one[row, bucket] = 1.0
-        variance += solved(one)[0] ** 2 * levels.people[row]
-    assert np.allclose(inflation, variance * levels.people.sum(), rtol=1e-6)
+        variance += solved(one)[0] ** 2 * row_counts.people[row]
+    assert np.allclose(inflation, variance * row_counts.people.sum(), rtol=1e-6)
 
 
 def test_what_is_left_has_no_trace_of_the_values() -> None:
     """Buckets that nobody shares keep what they say; those of the values keep noise."""
-    tree, levels, shares = random_case(7)
-    fit = refit(tree, levels, np.arange(len(shares), dtype=np.uint64)[:, np.newaxis])
-    rows = np.arange(len(levels.people))
-    touched = np.zeros(levels.estimates.shape, bool)
+    tree, row_counts, shares = random_case(7)
+    fit = refit(tree, row_counts, np.arange(len(shares), dtype=np.uint64)[:, np.newaxis])
+    rows = np.arange(len(row_counts.people))
+    touched = np.zeros(row_counts.estimates.shape, bool)
     for value in tree.known.astype(np.int64):
         touched[rows, value] = True
-    assert np.array_equal(fit.left.estimates[~touched], levels.estimates[~touched])
-    spread = np.sqrt(0.4 * levels.people)[:, np.newaxis] * np.ones(levels.estimates.shape)
+    assert np.array_equal(fit.left.estimates[~touched], row_counts.estimates[~touched])
+    spread = np.sqrt(0.4 * row_counts.people)[:, np.newaxis] * np.ones(row_counts.estimates.shape)
     assert (np.abs(fit.left.estimates[touched]) < 6 * spread[touched]).all()
 
 
 def test_nothing_is_left_of_nobody() -> None:
-    """Without values there is nothing to count, and the levels stay."""
-    tree, levels, _ = random_case(1)
-    fit = refit(tree, levels, np.empty((0, 1), np.uint64))
+    """Without values there is nothing to count, and the row_counts stay."""
+    tree, row_counts, _ = random_case(1)
+    fit = refit(tree, row_counts, np.empty((0, 1), np.uint64))
     assert len(fit.counts) == len(fit.inflation) == len(fit.uneven) == 0
-    assert np.array_equal(fit.left.estimates, levels.estimates)
+    assert np.array_equal(fit.left.estimates, row_counts.estimates)
 
 
-def parts_of(tree, share: float, people: int, rng: np.random.Generator) -> tuple[TreeLevels, np.ndarray]:
+def parts_of(tree, share: float, people: int, rng: np.random.Generator) -> tuple[RowCounts, np.ndarray]:
     """Rows with a multinomial crowd, and what each says of a value that a share holds: matches are binomial."""
     ends = np.array(tree.plan.ends) / 2**24
     sizes = rng.multinomial(people, np.diff(ends, prepend=0.0))
     held = rng.binomial(sizes, share)
     matches = rng.binomial(held, tree.true) + rng.binomial(sizes - held, tree.absent)
-    levels = TreeLevels(np.zeros((tree.rows, 1), np.float32), sizes.astype(np.float64), tree.noise)
-    return levels, (tree.symbols * matches - sizes) * tree.gain
+    row_counts = RowCounts(np.zeros((tree.rows, 1), np.float32), sizes.astype(np.float64), tree.noise)
+    return row_counts, (matches - sizes * tree.absent) * tree.per_match
 
 
 def make(domain, epsilon: float):
@@ -200,8 +202,8 @@ def test_honest_rows_are_all_trusted(domain, epsilon: float, people: int, share:
     """In 200 crowds in which everybody tells what their noise says, no row is dropped."""
     tree, rng = make(domain, epsilon), np.random.default_rng(11)
     for _ in range(200):
-        levels, parts = parts_of(tree, share, people, rng)
-        trusted, even = trusted_rows(tree, levels, parts)
+        row_counts, parts = parts_of(tree, share, people, rng)
+        trusted, even = trusted_rows(tree, row_counts, parts)
         assert trusted.all()
         assert even
 
@@ -211,21 +213,21 @@ def test_a_row_that_says_too_much_is_dropped(domain) -> None:
     """Of a value, as many forged reports as its own holders in a row: that row is dropped, and few others with it."""
     tree, rng = make(domain, 4), np.random.default_rng(12)
     for row in range(tree.rows):
-        levels, parts = parts_of(tree, 0.2, 20_000, rng)
-        parts[row] += max(0.5 * levels.people[row], 100.0) * tree.symbols * tree.gain
-        trusted, even = trusted_rows(tree, levels, parts)
-        if levels.people[row] < levels.people.sum() / 3:
+        row_counts, parts = parts_of(tree, 0.2, 20_000, rng)
+        parts[row] += max(0.5 * row_counts.people[row], 100.0) * tree.per_match
+        trusted, even = trusted_rows(tree, row_counts, parts)
+        if row_counts.people[row] < row_counts.people.sum() / 3:
             assert not trusted[row]
             assert even
-            assert levels.people[trusted].sum() >= levels.people.sum() * 2 / 3 - levels.people[row]
+            assert row_counts.people[trusted].sum() >= row_counts.people.sum() * 2 / 3 - row_counts.people[row]
 
 
 def test_rows_that_are_too_low_stay() -> None:
     """A value that some rows do not know is uneven, and keeps all its rows."""
     tree = make(Hostnames(), 4)
-    levels, parts = parts_of(tree, 0.2, 20_000, np.random.default_rng(13))
+    row_counts, parts = parts_of(tree, 0.2, 20_000, np.random.default_rng(13))
     parts[tree.rows // 2 :] = 0.0
-    trusted, even = trusted_rows(tree, levels, parts)
+    trusted, even = trusted_rows(tree, row_counts, parts)
     assert trusted[tree.rows // 2 :].all()
     assert not even
 
@@ -233,5 +235,5 @@ def test_rows_that_are_too_low_stay() -> None:
 def test_small_rows_are_pooled() -> None:
     """Neighbours together until they have enough people; what is left over joins the last pool; one pool at least."""
     people = np.array([5.0, 1, 2, 2, 9, 1, 1])
-    assert tree_fit._pools(people, 5.0).tolist() == [0, 1, 1, 1, 2, 2, 2]
-    assert tree_fit._pools(people, 100.0).tolist() == [0] * 7
+    assert tree_fit.pool_rows(people, 5.0).tolist() == [0, 1, 1, 1, 2, 2, 2]
+    assert tree_fit.pool_rows(people, 100.0).tolist() == [0] * 7

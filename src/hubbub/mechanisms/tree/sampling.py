@@ -1,0 +1,49 @@
+"""What a decoder reads of a whole crowd, drawn at a cost that does not grow with the people.
+
+A report of a row matches each bucket with chance `true` if its sender's value lies there, and with chance `absent` if
+not. So the matches of a bucket are, exactly, Binomial(holders, true) + Binomial(others, absent); and the masks of a
+report are independent, so that the matches of two buckets are uncorrelated. Here rows get their people by a multinomial
+law and buckets their matches independently of one another. Every bucket has its exact law, and all second moments are
+exact; what three and more buckets do together is lost. So this is an approximation of a tally, and never becomes one:
+it ends as the row counts that a decoder reads. tests/statistical/test_tree_sampling.py holds it to the per-person path.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hubbub.mechanisms.tree.geometry import TreeGeometry
+from hubbub.mechanisms.tree.plan import ROW_BITS
+from hubbub.mechanisms.tree.row_counts import RowCounts
+from hubbub.model.mechanism import Histogram
+
+APPROXIMATION = "every bucket of a row is drawn by itself: exact for each and for pairs, not for all together"
+
+LEAST_BUCKET_BITS = 10
+"""In smaller universes the matches of all buckets add up so nearly that they cannot be taken for independent."""
+
+
+def sample_row_counts(tree: TreeGeometry, crowd: Histogram, rng: np.random.Generator) -> RowCounts:
+    """The row counts of a crowd, but for what is said above. Costs rows·buckets draws and items·rows.
+
+    People who are alone with their value are spread evenly over the buckets of a row, which is their exact law for one
+    row of numbers, whose paths are hashed.
+    """
+    shares = np.diff((0, *tree.plan.ends)) / 2.0**ROW_BITS
+    buckets = 1 << tree.plan.bucket_bits
+    paths = tree.paths(crowd.items)
+    speaking = rng.multinomial(crowd.counts, shares)
+    alone = rng.multinomial(crowd.singletons, shares)
+    people = speaking.sum(axis=0) + alone
+    estimates = np.empty((tree.rows, buckets), np.float32)
+    for row in range(tree.rows):
+        where = tree.row_buckets(row, paths).astype(np.int64)
+        holders = np.bincount(where, speaking[:, row], buckets).astype(np.int64)
+        if alone[row]:
+            holders += rng.multinomial(alone[row], np.full(buckets, 1 / buckets))
+        matches = rng.binomial(holders, tree.true) + rng.binomial(people[row] - holders, tree.absent)
+        counts = (matches - people[row] * tree.absent) / (tree.true - tree.absent)
+        if tree.rows > 1:  # beyond an even spread over hashed buckets, as in a tally's
+            counts = (counts - people[row] / buckets) / (1 - 1 / buckets)
+        estimates[row] = counts
+    return RowCounts(estimates, people.astype(np.float64), tree.noise)
