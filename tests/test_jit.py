@@ -55,8 +55,12 @@ def test_every_kernel_is_compiled_for_one_combination_of_types() -> None:
 def test_the_command_line_says_that_it_compiles(tmp_path: Path) -> None:
     """One line on stderr where nothing was kept on disk."""
     code = (
-        "import sys; from hubbub.cli.common import say_if_compiling as say; say('tree'); "  # no terminal, no line
-        "sys.stderr.isatty = lambda: True; say('tree'); say('jl_hh')"
+        "import sys; from hubbub import Integers, create_survey, mechanism_for; "
+        "from hubbub.cli.common import say_if_compiling as say; "
+        "tree, jl = (mechanism_for(create_survey('any', Integers(64 if name == 'tree' else 8), 1, mechanism=name)) "
+        "for name in ('tree', 'jl')); "
+        "say(tree); "  # no terminal, no line
+        "sys.stderr.isatty = lambda: True; say(tree); say(jl)"
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)

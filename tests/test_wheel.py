@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[1]
 CORE = {"cryptography", "numba", "numpy", "rich", "scipy", "typer"}
 EXTRAS = {
-    "server": {"fastapi", "httptools", "prometheus-client", "sqlalchemy", "uvicorn", "uvloop"},
+    "server": {"fastapi", "httptools", "jinja2", "prometheus-client", "sqlalchemy", "uvicorn", "uvloop"},
     "plots": {"matplotlib"},
     "files": {"pyarrow"},
     "postgres": {"psycopg"},

@@ -2,8 +2,8 @@
 
 Usage: python tools/make_vectors.py [FOLDER]
 
-Made by the bulk randomisers, from fixed seeds and words; the same files come out every time. 64-bit integers are
-strings. Words, items, ids and reports are hexadecimal: words and items as numbers, ids and reports as bytes in order.
+Made by the bulk randomisers, from fixed seeds and random words; the same files come out every time. 64-bit integers are
+strings. Random words, items, ids and reports are hexadecimal: the first two as numbers, the others as bytes in order.
 A value is {"type": "integer" | "float" | "text" | "null", "value": …}, integers and floats in a string. A survey is
 the text of its JSON, since in a bad one the text itself may be what is wrong.
 """
@@ -66,12 +66,12 @@ def described(value: object) -> dict[str, str]:
     return {"type": kind, "value": repr(value) if kind == "float" else str(value)}
 
 
-def words_for(name: str, index: int, count: int, threshold: int) -> list[int]:
+def random_words_for(name: str, index: int, count: int, threshold: int) -> list[int]:
     """Words without a pattern, but for the one that decides on the truth: it visits both sides of the threshold."""
     drawn = hashlib.sha256(f"{name}/{index}".encode()).digest()
-    words = [int.from_bytes(drawn[8 * k : 8 * k + 8], "little") for k in range(count)]
-    edges = (0, threshold - 1, threshold, TOP, words[2])
-    return [*words[:2], edges[index % len(edges)], *words[3:]]
+    random_words = [int.from_bytes(drawn[8 * k : 8 * k + 8], "little") for k in range(count)]
+    edges = (0, threshold - 1, threshold, TOP, random_words[2])
+    return [*random_words[:2], edges[index % len(edges)], *random_words[3:]]
 
 
 def item_of(domain: Domain, value: object) -> str:
@@ -126,10 +126,12 @@ def good(name: str, survey: Survey, values: list[object]) -> dict[str, Any]:
     threshold = int(survey.parameters.get("keep_threshold") or survey.parameters["truth_threshold"])
     cases = []
     for index, value in enumerate(values):
-        words = words_for(name, index, mechanism.words_per_report, threshold)
-        report = mechanism.randomize(survey.domain.encode([value]), np.array([words], np.uint64))
-        item, spelled = item_of(survey.domain, value), [f"{word:016x}" for word in words]
-        cases.append({"value": described(value), "item": item, "words": spelled, "report": report.tobytes().hex()})
+        random_words = random_words_for(name, index, mechanism.random_words_per_report, threshold)
+        report = mechanism.randomize(survey.domain.encode([value]), np.array([random_words], np.uint64))
+        item, spelled = item_of(survey.domain, value), [f"{word:016x}" for word in random_words]
+        cases.append(
+            {"value": described(value), "item": item, "random_words": spelled, "report": report.tobytes().hex()}
+        )
     return {"name": name, "survey": survey.to_json().decode(), "survey_id": survey.survey_id.hex(), "cases": cases}
 
 
@@ -152,6 +154,8 @@ def tree_vectors() -> Iterator[dict[str, Any]]:
     for place, bits in enumerate(widths):
         epsilon = ("0.1", "1", "1.5", "2", "2.7", "3.3", "4", "4.5", "5.2", "6")[place % 10]
         yield good(f"integers {bits}", ask(Integers(bits), epsilon), integers(bits))
+    for bits in range(2, 21):  # each has a polynomial of its own; many masks use it
+        yield good(f"one row of {bits} bits", ask(Integers(bits), "6"), integers(bits)[:4])
     yield good("standard size", ask(Integers(48), "1", options={"size": "standard"}), integers(48)[:5])
     yield good("addresses", ask(IPv4(), "1"), ADDRESSES)
     yield good("categories", ask(NAMES, "2"), [*NAMES.names, *TEXTS[:12], None])
@@ -186,7 +190,7 @@ def jl_vectors() -> Iterator[dict[str, Any]]:
 
 
 def bucket_vectors() -> Iterator[dict[str, Any]]:
-    """Widths around whole words, and the largest."""
+    """Widths around whole limbs, and the largest."""
     for bits in (1, 2, 8, 32, 63, 64, 65, 128, 129, 512):
         yield good(f"integers {bits}", ask(Integers(bits), "1", "bucket"), integers(bits)[: 13 if bits < 100 else 3])
     yield good("beta", ask(Integers(16), "2", "bucket", options={"beta": "0.001", "decoder": "hard"}), integers(16))
@@ -222,6 +226,8 @@ SUBSET = ask(Integers(8), "1", "subset")
 DENSE = ask(Integers(8), "1", "jl", options={"projection": "dense"}, expected_reports=1000)
 _TABLE = {"bytes": "ab", "tokens": ["ab"], "ends": [".b"], "class": "000000", "lengths": ["223333"]}
 CODED = ask(CodedText(TextCode(_TABLE), "words-1", 32), "1")
+SHORT_TEXT = ask(CodedText(TextCode(_TABLE), "words-1", 16), "1")
+ONE_ROW = ask(Integers(5), "1")
 
 
 def changed(survey: Survey, path: str, value: Any) -> str:
@@ -325,6 +331,16 @@ def tree_lists() -> Iterator[tuple[str, str]]:
     }
     for name, plan in plans.items():
         yield f"tree: {name}", changed(TREE, "parameters", parameters | plan)
+    one_row = json.loads(ONE_ROW.to_json())["parameters"]
+    for name, plan in {
+        "hashed": {"chunks": [4]},
+        "wide": {"bucket_bits": 6},
+        "with too many masks": {"masks": 6},
+    }.items():
+        yield f"tree: one row, {name}", changed(ONE_ROW, "parameters", one_row | plan)
+    of_text = {"bucket_bits": 20, "fingerprint_bits": 4, "depths": [20], "chunks": [20], "ends": [2**24]}
+    parameters = json.loads(SHORT_TEXT.to_json())["parameters"]
+    yield "tree: one row of text", changed(SHORT_TEXT, "parameters", parameters | of_text)
 
 
 def bad_surveys() -> Iterator[dict[str, str]]:
@@ -387,8 +403,8 @@ def bad_surveys() -> Iterator[dict[str, str]]:
 def batches() -> dict[str, Any]:
     """Batches of a survey whose reports have 17 bytes: what they hold, or why they are refused."""
     mechanism = mechanism_for(JL)
-    words = np.array([words_for("batch", index, 3, 2**63) for index in range(3)], np.uint64)
-    reports = mechanism.randomize(JL.domain.encode([5, 7, -1]), words)
+    random_words = np.array([random_words_for("batch", index, 3, 2**63) for index in range(3)], np.uint64)
+    reports = mechanism.randomize(JL.domain.encode([5, 7, -1]), random_words)
     whole = encode_batch(JL.survey_id, reports)
     good_batches = [{"batch": encode_batch(JL.survey_id, reports[:n]).hex(), "reports": n} for n in range(4)]
     bad = {

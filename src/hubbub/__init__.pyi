@@ -1,6 +1,9 @@
 """Every public name and its home: what type checkers and editors see, and what `__init__.py` loads from."""
 
 from hubbub.analysis.answers import find_hitters as find_hitters
+from hubbub.analysis.planning import Plan as Plan
+from hubbub.analysis.planning import plan as plan
+from hubbub.analysis.results import Answer as Answer
 from hubbub.codes.text_code import TextCode as TextCode
 from hubbub.errors import HubbubError as HubbubError
 from hubbub.errors import InputError as InputError
@@ -8,7 +11,10 @@ from hubbub.errors import ParameterError as ParameterError
 from hubbub.errors import PrivacyError as PrivacyError
 from hubbub.errors import SurveyMismatch as SurveyMismatch
 from hubbub.errors import WireError as WireError
+from hubbub.files.job import tally_files as tally_files
+from hubbub.files.tallying import tally_reports as tally_reports
 from hubbub.finding import find as find
+from hubbub.inputs.encoding import encode_column as encode_column
 from hubbub.mechanisms.registry import create_survey as create_survey
 from hubbub.mechanisms.registry import load_survey as load_survey
 from hubbub.mechanisms.registry import mechanism_for as mechanism_for
@@ -21,7 +27,6 @@ from hubbub.model.domain import Categories as Categories
 from hubbub.model.domain import Domain as Domain
 from hubbub.model.domain import Integers as Integers
 from hubbub.model.domain import IPv4 as IPv4
-from hubbub.model.estimates import Answer as Answer
 from hubbub.model.estimates import Estimates as Estimates
 from hubbub.model.estimates import Hitter as Hitter
 from hubbub.model.estimates import Intake as Intake
@@ -33,12 +38,14 @@ from hubbub.model.privacy import PrivacyGuarantee as PrivacyGuarantee
 from hubbub.model.question import Question as Question
 from hubbub.model.survey import Survey as Survey
 from hubbub.model.tally import Tally as Tally
-from hubbub.numeric.randomness import BulkWords as BulkWords
-from hubbub.numeric.randomness import OSWords as OSWords
-from hubbub.numeric.randomness import ReplayedWords as ReplayedWords
-from hubbub.numeric.randomness import SeededWords as SeededWords
+from hubbub.numeric.randomness import BulkRandomWords as BulkRandomWords
+from hubbub.numeric.randomness import OSRandomWords as OSRandomWords
+from hubbub.numeric.randomness import ReplayedRandomWords as ReplayedRandomWords
+from hubbub.numeric.randomness import SeededRandomWords as SeededRandomWords
+from hubbub.wire.tally_file import merge as merge
 from hubbub.wire.tally_file import parse_tally as parse_tally
-from hubbub.wire.tallying import tally_reports as tally_reports
+from hubbub.wire.tally_file import read_tally as read_tally
+from hubbub.wire.tally_file import write_tally as write_tally
 
 __version__: str
 __all__: list[str]

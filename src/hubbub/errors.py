@@ -1,22 +1,25 @@
 """The exceptions hubbub raises on purpose.
 
-* HubbubError
-  x ParameterError     a Survey, a domain or a query that cannot be built
-  x PrivacyError       a Survey whose executed privacy loss is above its claim
-  x WireError          bytes that are not what they claim to be
-    . BadVersion       another version of the format
-    . BadLength        shorter than a header
-    . LeftOverBytes    not a whole number of reports
-  x SurveyMismatch     reports or tallies of another survey
-  x InputError         a file or a column that cannot be read as people's values
-  x StoreError         a database that is not what it should be
-    . StoreUnavailable a database that cannot be reached or written now
-    . UnknownSurvey    no survey of this id is stored
-    . SurveyClosed     a survey that takes no more reports
-  x ServiceError       a collector that refuses, or cannot be reached
-  x MissingExtra       a package that is not installed
+    HubbubError
+        ParameterError          a survey, a domain or a query that cannot be built
+            PrivacyError        a survey that guarantees less privacy than it states
+        WireError               bytes that are not what they claim to be
+            BadVersion          another version of the format
+            BadLength           shorter than a header
+            LeftOverBytes       not a whole number of reports
+        SurveyMismatch          reports or tallies of another survey
+        InputError              a file or a column that cannot be read as people's values
+        StoreError              a database that is not what it should be
+            StoreUnavailable    a database that cannot be reached or written now
+            StoreDamaged        stored bytes that are not what was written
+            UnknownSurvey       no survey of this id is stored
+            SurveyClosed        a survey that takes no more reports
+            KeyReused           an idempotency key that was used for another tally
+        ServiceError            a collector that refuses, or cannot be reached
+        MissingExtra            a package that is not installed
 
-Every message is one sentence: the rule, the name and the value got. No message ever holds a private value.
+A message about an argument is one sentence: the rule, the name, and the value that was given. A message about an event
+says what happened and what to do. No message ever holds a private value.
 """
 
 from __future__ import annotations
@@ -26,11 +29,13 @@ __all__ = [
     "BadVersion",
     "HubbubError",
     "InputError",
+    "KeyReused",
     "LeftOverBytes",
     "MissingExtra",
     "ParameterError",
     "PrivacyError",
     "ServiceError",
+    "StoreDamaged",
     "StoreError",
     "StoreUnavailable",
     "SurveyClosed",
@@ -45,11 +50,11 @@ class HubbubError(Exception):
 
 
 class ParameterError(HubbubError, ValueError):
-    """A Survey, a domain or a query that cannot be built."""
+    """A survey, a domain or a query that cannot be built."""
 
 
 class PrivacyError(ParameterError):
-    """A Survey whose thresholds execute a larger privacy loss than it states."""
+    """A survey whose thresholds allow a larger privacy loss than the ε and δ that it states."""
 
 
 class WireError(HubbubError, ValueError):
@@ -81,10 +86,14 @@ class StoreError(HubbubError):
 
 
 class StoreUnavailable(StoreError):
-    """A database that cannot be reached or written now; what was asked for is not known to have happened.
+    """A database that cannot be reached or written now. It is not known whether the change was made.
 
     If the connection broke during the commit it may have: reports can be sent again, since each id counts once.
     """
+
+
+class StoreDamaged(StoreError):
+    """Stored bytes that are not what was written; what else is stored is as good as before."""
 
 
 class UnknownSurvey(StoreError):
@@ -93,6 +102,10 @@ class UnknownSurvey(StoreError):
 
 class SurveyClosed(StoreError):
     """A survey that takes no more reports."""
+
+
+class KeyReused(StoreError):
+    """An idempotency key that was used for another tally."""
 
 
 class ServiceError(HubbubError):

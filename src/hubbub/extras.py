@@ -1,4 +1,4 @@
-"""Packages that only some work needs: they are installed with an extra, such as `hubbub[server]`."""
+"""Packages that only some work needs: they are installed with an extra, such as `hubbub[server]`, or by themselves."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from hubbub.errors import MissingExtra
 
 
-def require(what: str, package: str, extra: str) -> None:
+def require(what: str, package: str, extra: str | None = None) -> None:
     """Say how to install a package that is missing; costs a look into the folders of packages, and loads nothing.
 
     Parameters
@@ -16,8 +16,9 @@ def require(what: str, package: str, extra: str) -> None:
         The work that needs it, as a sentence begins: "A Parquet file".
     package : str
         The name it is imported by.
-    extra : str
-        The extra of hubbub that installs it.
+    extra : str, optional
+        The extra of hubbub that installs it; without one, the package is installed by its own name.
     """
     if find_spec(package) is None:
-        raise MissingExtra(f"{what} needs {package}; install it with: pip install 'hubbub[{extra}]'")
+        install = package if extra is None else f"'hubbub[{extra}]'"
+        raise MissingExtra(f"{what} needs {package}; install it with: pip install {install}")

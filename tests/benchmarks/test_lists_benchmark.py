@@ -14,7 +14,7 @@ from hubbub.mechanisms.subset import best_window
 pytestmark = pytest.mark.slow
 
 SMALL = lists.Cell("subset", "Zipf", 5, 1.0, 1_000)
-SPENT = {"window": 17, "words_ns": 5.0, "encode_ns": 101.0, "tally_ns": 99.0}
+SPENT = {"window": 17, "random_words_ns": 5.0, "encode_ns": 101.0, "tally_ns": 99.0}
 
 
 def times(size: int, epsilon: float) -> lists.Row:
@@ -29,7 +29,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> lists.Row:
     monkeypatch.setattr(lists, "cells", lambda _: cells)
     monkeypatch.setattr(lists, "FREE", {"subset": 800, "tree": 800})
     monkeypatch.setattr(lists, "own_times", times)
-    given = argparse.Namespace(quick=True, only_times=False, json=None, seed=1)
+    given = argparse.Namespace(quick=True, only=None, json=None, seed=1)
     return dict(json.loads(json.dumps(lists.run(given))))
 
 
@@ -159,11 +159,27 @@ def test_times_alone_are_measured_again(tiny: lists.Row, tmp_path: Path, monkeyp
     kept = tmp_path / "lists.json"
     kept.write_text(json.dumps(tiny), "utf-8")
     monkeypatch.setattr(lists, "own_times", lambda *_: {**SPENT, "encode_ns": 7.0})
-    again = lists.run(argparse.Namespace(quick=True, only_times=True, json=kept, seed=5))
+    again = lists.run(argparse.Namespace(quick=True, only="times", json=kept, seed=5))
     assert {name: again[name] for name in ("seed", "cells", "peers")} == {
         name: tiny[name] for name in ("seed", "cells", "peers")
     }
     assert {row["subset"]["encode_ns"] for row in again["times"]} == {7.0}
+
+
+def test_the_tree_alone_is_measured_again(tiny: lists.Row, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its cells are new, and all other numbers are those of the file."""
+    kept = tmp_path / "lists.json"
+    kept.write_text(json.dumps(tiny), "utf-8")
+    cells = [lists.Cell(mechanism, "even", 2, 4.0, 1_000) for mechanism in ("subset", "tree")]
+    monkeypatch.setattr(lists, "cells", lambda _: cells)
+    monkeypatch.setattr(lists, "measure", lambda cell, runs, seed: {**cell._asdict(), "runs": runs, "seed": seed})
+    again = lists.run(argparse.Namespace(quick=True, only="tree", json=kept, seed=5))
+    others = [row for row in tiny["cells"] if row["mechanism"] != "tree"]
+    assert again["cells"][:-1] == others
+    assert again["cells"][-1]["mechanism"] == "tree"
+    assert {name: again[name] for name in ("seed", "peers", "times")} == {
+        name: tiny[name] for name in ("seed", "peers", "times")
+    }
 
 
 def test_times_are_measured() -> None:
@@ -171,4 +187,4 @@ def test_times_are_measured() -> None:
     for size, epsilon, window in ((4, 4.0, 1), (12, 0.5, 5)):
         spent = lists.own_times(size, epsilon)
         assert spent["window"] == window
-        assert all(0 < spent[name] < 1e6 for name in ("words_ns", "encode_ns", "tally_ns"))
+        assert all(0 < spent[name] < 1e6 for name in ("random_words_ns", "encode_ns", "tally_ns"))

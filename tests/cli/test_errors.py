@@ -339,6 +339,7 @@ class TestProcess:
         assert run.returncode == 0
         assert "naive-laplace" in run.stdout
 
+    @pytest.mark.slow
     def test_no_standard_input_at_all(self) -> None:
         """A closed standard input is refused like an empty one."""
         words = [sys.executable, "-m", "hubbub", "find", "-"]
@@ -348,6 +349,7 @@ class TestProcess:
         check_refusal(closed)
 
 
+@pytest.mark.slow
 class TestInterruption:
     """Ctrl-C: exit code 130, no traceback, nothing half-written, nothing left."""
 

@@ -19,12 +19,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import hubbub
-from hubbub.cli.answers import Found, show
+from hubbub.cli.answers import AnswerView, show
 from hubbub.cli.common import number
 from hubbub.finding import default_domain
 
 Cli = Callable[..., CompletedProcess[str]]
 
+BY_PERSON = ("--column", "value", "--person", "person", "-m", "bucket", "--truth", "--json", "--seed", "1")
 # 4,000 people: two values stand out clearly among fifty.
 PEOPLE = [0] * 1600 + [7] * 1000 + [10 + k % 50 for k in range(1400)]
 EASY = ("-m", "jl", "--domain", "integers:8", "--epsilon", "3", "--seed", "1")
@@ -89,7 +90,8 @@ class TestJson:
     def test_it_has_the_documented_fields(self, found: dict[str, Any]) -> None:
         """The object has exactly the fields of the documentation, of the types of the documentation."""
         names = ["survey", "survey_id", "reports", "detection_limit", "long_limit", "candidate_limit", "whole_list"]
-        assert list(found) == [*names, "missing", "cut", "other", "hitters", "seconds"]
+        names += ["values_per_person", "post_processing", "missing", "cut", "other", "over"]
+        assert list(found) == [*names, "better_domain", "better_share", "hitters", "seconds"]
         assert (found["missing"], found["cut"], found["other"]) == (0, 0, 0)
         assert found["candidate_limit"] is None
         assert found["reports"] == len(PEOPLE)
@@ -98,7 +100,7 @@ class TestJson:
         assert found["seconds"] > 0
         for hitter in found["hitters"]:
             names = ["value", "count", "share", "stderr", "low", "high", "confidence", "listed", "uneven"]
-            assert list(hitter) == [*names, "stands_out", "ahead_of"]
+            assert list(hitter) == [*names, "stands_out", "ahead_of", "fake_reports"]
 
     def test_the_heavy_values_are_found(self, found: dict[str, Any]) -> None:
         """The two heavy values come first, largest first, as whole numbers."""
@@ -140,6 +142,7 @@ class TestJson:
         assert "truth" not in json.dumps(found).replace("truth_threshold", "")
         assert "true_count" not in json.dumps(found)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("domain", ["integers:8", "integers:300", "bytes:3", "bytes:32", "categories"])
     @pytest.mark.parametrize("chosen", [(), ("-m", "bucket"), ("-m", "bucket", "-o", "calibration=tight")])
     def test_the_survey_reloads_with_its_id(
@@ -163,6 +166,7 @@ class TestJson:
         assert found["reports"] == 5
         assert found["detection_limit"] is None  # five people cannot reach it
 
+    @pytest.mark.slow
     def test_one_person_is_a_crowd(self, hubbub_cli: Cli) -> None:
         """A single person is never seen, and no failure."""
         found = answer(hubbub_cli("find", "-", "--seed", "1", "--json", stdin="alone"))
@@ -331,21 +335,7 @@ class TestFormats:
         """With a person column a person with a thousand rows is one report, with one of their own rows."""
         rows = [("flood", "spam")] * 1000 + [(f"p{k}", "ham") for k in range(500)] + [("p0", "eggs")]
         text = "person,value\n" + "".join(f"{person},{value}\n" for person, value in rows)
-        options = (
-            "--column",
-            "value",
-            "--person",
-            "person",
-            "-m",
-            "bucket",
-            "--domain",
-            "bytes:4",
-            "--truth",
-            "--json",
-            "--seed",
-            "1",
-        )
-        found = answer(hubbub_cli("find", "-", *options, stdin=text))
+        found = answer(hubbub_cli("find", "-", *BY_PERSON, "--domain", "bytes:4", stdin=text))
         true = {entry["value"]: entry["count"] for entry in found["truth"]}
         assert found["reports"] == sum(true.values()) == 501
         assert true["spam"] == 1
@@ -355,23 +345,8 @@ class TestFormats:
     def test_which_row_of_a_person_is_taken_is_random(self, hubbub_cli: Cli) -> None:
         """Of two rows either is taken about as often: the first is no better than the last."""
         text = "person,value\n" + "".join(f"p{k},{value}\n" for value in ("first", "last") for k in range(400))
-        options = (
-            "--column",
-            "value",
-            "--person",
-            "person",
-            "-m",
-            "bucket",
-            "--domain",
-            "bytes:5",
-            "--truth",
-            "--json",
-            "--seed",
-            "1",
-        )
-        true = {
-            entry["value"]: entry["count"] for entry in answer(hubbub_cli("find", "-", *options, stdin=text))["truth"]
-        }
+        found = answer(hubbub_cli("find", "-", *BY_PERSON, "--domain", "bytes:5", stdin=text))
+        true = {entry["value"]: entry["count"] for entry in found["truth"]}
         assert true["first"] + true["last"] == 400
         assert 150 < true["first"] < 250  # five standard deviations
 
@@ -379,6 +354,7 @@ class TestFormats:
 class TestMechanisms:
     """Every mechanism, with every option, on the file."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("mechanism", "options"),
         [
@@ -516,6 +492,22 @@ class TestIntake:
         assert f'{count} people ({count / 42:.2%}) hold what is not {why}: it became "(other)".\n' in shown
         assert re.search(r"no such .* is \(other\) .* 30 ", shown)
         assert found["truth"][0] == {"value": "no such", "count": 30, "fate": "other"}
+        assert "--domain text would hold all of the values.\n" in shown
+        assert (found["better_domain"], found["better_share"]) == ("text", 1.0)
+
+    def test_a_list_of_one_name_is_spoken_of_as_such(self, hubbub_cli: Cli, tmp_path: Path) -> None:
+        """It is not "one of the 1 name"."""
+        names = tmp_path / "names.txt"
+        names.write_text("yes\n")
+        shown = hubbub_cli("find", "-", "--domain", f"categories:{names}", "--seed", "1", stdin="yes\nno\n" * 20).stdout
+        assert '20 people (50.00%) hold what is not the one name: it became "(other)".\n' in shown
+
+    def test_a_domain_that_would_fit_is_named(self, hubbub_cli: Cli) -> None:
+        """With the share that it would hold; where there is none, nothing is said."""
+        lines = "search.example\nnews.example\n" * 100 + "not a host\n"
+        options = ("find", "-", "--domain", "ipv4", "--seed", "1")
+        assert "--domain hostnames would hold about 99 % of the values.\n" in hubbub_cli(*options, stdin=lines).stdout
+        assert "would hold" not in hubbub_cli(*options, stdin="x" * 3_000).stdout
 
     def test_nothing_is_said_where_nothing_happened(self, hubbub_cli: Cli, crowd: Path) -> None:
         """Where every value is in the domain, there is no word about it."""
@@ -568,7 +560,7 @@ class TestTable:
         """A share above 100 % and a count below 0 come with a word, and an interval holds the count beside it."""
         survey = hubbub.create_survey("x", hubbub.Integers(8), 1)
         answer = hubbub.Answer(100, 20.0, (hubbub.Hitter(7, *row, confidence=0.5),))
-        show(Found(survey, answer, None, 0.1), 20)
+        show(AnswerView(survey, answer, None, 0.1), 20)
         shown = capsys.readouterr().out
         assert f" {interval} " in shown
         assert shown.endswith(f" 0.1 s.\n{said}\n" if said else " 0.1 s.\n")

@@ -109,7 +109,7 @@ def test_the_value_from_standard_input(hubbub_cli, given: str, peer: Peer, surve
 
 
 def test_a_queued_report(hubbub_cli, peer: Peer, survey: Survey, tmp_path: Path) -> None:
-    """Exit code 3 while the collector does not answer; the next report from the ledger takes it along."""
+    """Exit code 3 while the collector does not answer; the same command again sends it, another survey's does not."""
     other = create_survey("other", Integers(8), 1, public_seed=bytes(32))
     peer.surveys[other.survey_id.hex()] = other
     peer.faults = ["drop"] * 1000
@@ -121,6 +121,8 @@ def test_a_queued_report(hubbub_cli, peer: Peer, survey: Survey, tmp_path: Path)
     assert Ledger(ledger_of(tmp_path)).read()[survey.survey_id.hex()]["state"] == "pending"
     peer.faults = []
     assert hubbub_cli("report", "7", "--survey", peer.url(other), "--timeout", "60").returncode == 0
+    assert len(peer.counted) == 1, "sent back to back, the two would be linked"
+    assert hubbub_cli("report", "-", "--survey", peer.url(survey), "--timeout", "60", stdin="x\n").returncode == 0
     assert len(peer.counted) == 2
     states = [entry["state"] for entry in Ledger(ledger_of(tmp_path)).read().values()]
     assert states == ["sent", "sent"]
@@ -144,7 +146,7 @@ NOBODY = f"http://127.0.0.1:1/v1/surveys/{'0' * 64}"
         ),
         (
             [SECRET, "--survey", "URL", "--max-epsilon", "x"],
-            "max_epsilon must be a number from 0 up, got max_epsilon='x'",
+            "max_epsilon must be a number from 0 to 10^6, got max_epsilon='x'",
         ),
         (
             [SECRET, "--survey", "URL", "--lifetime-epsilon", "0.5"],

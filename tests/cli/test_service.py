@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
+import os
 import re
 import select
 import signal
+import socket
 import sqlite3
+import stat
+import struct
 import subprocess
 import threading
 from collections.abc import Callable
@@ -19,8 +24,9 @@ import numpy as np
 import pytest
 from prometheus_client.multiprocess import MultiProcessCollector
 from tests.collector.own_cell import some_reports
+from tests.collector.service import wait_until
 
-from hubbub import SeededWords, load_survey, mechanism_for
+from hubbub import SeededRandomWords, load_survey, mechanism_for
 from hubbub.client import DEFAULT_MAX_EPSILON
 from hubbub.wire.report_batch import encode_batch
 
@@ -47,9 +53,9 @@ def first_line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline()
 
 
-def serve(start_hubbub: Start, database: Path, *more: str) -> Served:
+def serve(start_hubbub: Start, database: Path, *more: str, **options: object) -> Served:
     """Start a collector."""
-    process = start_hubbub("serve", "--db", database, "--port", "0", "--json", *more)
+    process = start_hubbub("serve", "--db", database, "--port", "0", "--json", *more, **options)
     said = json.loads(first_line(process))
     return Served(process, said["url"], said["token"], database)
 
@@ -97,7 +103,8 @@ def end(served: Served, number: signal.Signals) -> tuple[int, str, str]:
 def test_a_survey_from_start_to_end(served: Served, owner: Cli, tmp_path: Path, hubbub_cli: Cli) -> None:
     """Create, list, report, ask, close, check, copy: each command does what it says, and the collector ends well."""
     made = owner("survey", "new", "ids", "--domain", "integers:16", "-e", "2", "-n", "5k")
-    assert (made.returncode, made.stderr) == (0, "")
+    said = "hubbub: asked every week, this adds up to ε = 8 in four weeks; ledgers allow 4 in 30 days, and so at most "
+    assert (made.returncode, made.stderr) == (0, f"{said}2 answers of a person\n")
     url = made.stdout.strip()
     assert re.fullmatch(rf"{re.escape(served.url)}/v1/surveys/[0-9a-f]{{64}}", url)
     assert owner("hitters", "--survey", url).stdout == "No reports yet.\n"
@@ -110,7 +117,7 @@ def test_a_survey_from_start_to_end(served: Served, owner: Cli, tmp_path: Path, 
     connection.close()
     mechanism = mechanism_for(survey)
     items = survey.domain.encode([7] * 4000 + list(range(1000)))
-    reports = mechanism.randomize(items, SeededWords(1).draw(5000, mechanism.words_per_report))
+    reports = mechanism.randomize(items, SeededRandomWords(1).draw(5000, mechanism.random_words_per_report))
     agent = "Distinctive-Agent/1.0"
     body = encode_batch(survey.survey_id, reports)
     assert post(served.url, f"{path}/reports", body, User_Agent=agent, X_Forwarded_For="203.0.113.7")[0] == 200
@@ -140,7 +147,7 @@ def test_a_survey_from_start_to_end(served: Served, owner: Cli, tmp_path: Path, 
     assert post(served.url, f"{path}/reports", body)[0] == 410
 
     code, stdout, stderr = end(served, signal.SIGTERM)
-    assert (code, stdout, stderr) == (143, "", "")
+    assert (code, stdout, stderr) == (0, "", "")
     # Nothing about who reported, or when, was said or kept.
     kept = b"".join(file.read_bytes() for file in tmp_path.glob("surveys.db*"))
     assert agent.encode() not in kept
@@ -152,13 +159,17 @@ def test_an_epsilon_that_clients_refuse_is_warned_of(owner: Cli) -> None:
     """Above what clients answer by default a survey is made, with a sentence on stderr; up to it there is no word."""
     new = ("survey", "new", "ids", "--domain", "integers:16")
     largest = owner(*new, "--epsilon", DEFAULT_MAX_EPSILON)
-    assert (largest.returncode, largest.stderr) == (0, "")
+    assert (largest.returncode, largest.stderr.count("\n")) == (0, 1)
+    assert "asked every week" in largest.stderr
     assert owner("survey", "list").stdout.startswith("1 survey at ")
     above = owner(*new, "--epsilon", "4.5", "--json")
     assert (above.returncode, json.loads(above.stdout)["epsilon"]) == (0, "4.5")
     said = "hubbub: the survey states ε = 4.5, but clients answer up to ε = 4 unless their max_epsilon is raised\n"
-    assert above.stderr == said
+    silent = "hubbub: who answers all 2 surveys that you made in 30 days tells ε = 8.5; ledgers allow 4 in 30 days, so "
+    assert above.stderr == f"{said}{silent}theirs have fallen silent before this one\n"
     assert owner("survey", "list").stdout.startswith("2 surveys at ")
+    small = owner("survey", "new", "small", "--domain", "integers:16", "--epsilon", "0.1")
+    assert "who answers all 3 surveys" in small.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -170,9 +181,7 @@ def test_it_ends_politely(served: Served, owner: Cli, number: signal.Signals) ->
     status, said = post(served.url, f"/v1/surveys/{survey_id}/reports", body)
     assert (status, json.loads(said)["accepted"]) == (200, 10)
     code, stdout, stderr = end(served, number)
-    assert code == 128 + number
-    assert stdout == ""
-    assert "Traceback" not in stderr
+    assert (code, stdout, stderr) == (0, "", "")
     with sqlite3.connect(served.database) as connection:
         assert connection.execute("SELECT count(*) FROM hubbub_pending").fetchone() == (0,)
         assert connection.execute("SELECT count(*) FROM hubbub_report_ids").fetchone() == (10,)
@@ -185,7 +194,11 @@ def test_the_token_is_shown_once(start_hubbub: Start, tmp_path: Path, hubbub_cli
     first = start_hubbub("serve", "--db", database, "--port", "0")
     token = re.fullmatch(r"Owner's token, shown this once: (\S{43})\n", first_line(first))[1]
     assert first.stdout is not None
+    link = re.match(
+        r"Dashboard, by a link that works once and for 15 minutes: (\S+)/login#\S{32}\n", first.stdout.readline()
+    )[1]
     address = re.match(r"Listening on (http://127\.0\.0\.1:\d+);", first.stdout.readline())[1]
+    assert link == address
     environment = {"HUBBUB_SERVER": address, "HUBBUB_TOKEN": token}
     assert hubbub_cli("survey", "list", env=environment).returncode == 0
     new = json.loads(hubbub_cli("store", "token", "--db", database, "--json").stdout)["token"]
@@ -212,11 +225,7 @@ def test_two_workers(start_hubbub: Start, tmp_path: Path, hubbub_cli: Cli, tempo
     """Several processes serve one store, their metrics are sums over all of them, and they end together."""
     served = serve(start_hubbub, tmp_path / "a.db", "--workers", "2")
     environment = {"HUBBUB_SERVER": served.url, "HUBBUB_TOKEN": served.token}
-    for _ in range(200):  # the address is told before the workers listen
-        listed = hubbub_cli("survey", "list", "--json", env=environment)
-        if listed.returncode == 0:
-            break
-        select.select([], [], [], 0.2)
+    listed = hubbub_cli("survey", "list", "--json", env=environment)
     assert json.loads(listed.stdout) == {"surveys": []}
     new = hubbub_cli("survey", "new", "ids", "--domain", "integers:16", "--json", env=environment)
     survey_id = json.loads(new.stdout)["survey_id"]
@@ -239,10 +248,113 @@ def test_two_workers(start_hubbub: Start, tmp_path: Path, hubbub_cli: Cli, tempo
         shown = metrics_of(served.url)
         assert shown['hubbub_reports_total{status="accepted"}'] == sent
         assert shown["hubbub_waiting_bytes"] == 0
-    code, _, stderr = end(served, signal.SIGTERM)
-    assert code in (0, 143)
-    assert "Traceback" not in stderr
+    assert shown[f'hubbub_survey_reports{{survey="{survey_id[:16]}"}}'] == sent
+    assert shown["hubbub_upload_seconds_count"] == sent
+    assert shown["hubbub_disk_free_bytes"] > 0
+    assert 0 <= shown["hubbub_pending_age_seconds"] < 60
+    assert end(served, signal.SIGTERM) == (0, "", "")
     assert list(temporary.iterdir()) == []
+
+
+def processes_with(word: str) -> set[int]:
+    """The processes that have this word in their command line."""
+    found = set()
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if word.encode() in entry.read_bytes():
+                found.add(int(entry.parent.name))
+    return found
+
+
+@pytest.mark.skipif(not hasattr(socket, "SO_PASSCRED"), reason="this system does not tell who sent a message")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_system_is_told_once(start_hubbub: Start, tmp_path: Path, workers: int) -> None:
+    """The process that systemd started says that it is ready, and none of its workers does."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as system:
+        system.bind(str(tmp_path / "notify"))
+        system.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        system.settimeout(60)
+        served = serve(
+            start_hubbub,
+            tmp_path / "a.db",
+            *("--workers", str(workers)),
+            env={"NOTIFY_SOCKET": str(tmp_path / "notify")},
+        )
+        message, more, _, _ = system.recvmsg(100, socket.CMSG_SPACE(12))
+        assert (message, struct.unpack("iii", more[0][2])[0]) == (b"READY=1", served.process.pid)
+        system.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            system.recv(100)
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="this system does not show its processes in /proc")
+def test_workers_end_with_their_parent(start_hubbub: Start, tmp_path: Path) -> None:
+    """A parent that is killed leaves no worker behind; a worker that is killed is started again."""
+    database = tmp_path / "a.db"
+    served = serve(start_hubbub, database, "--workers", "2")
+    workers = processes_with(str(database)) - {served.process.pid}
+    assert len(workers) == 2
+    os.kill(min(workers), signal.SIGKILL)
+    wait_until(lambda: len(processes_with(str(database)) - {served.process.pid} - workers) == 1)
+    served.process.kill()
+    served.process.wait()
+    wait_until(lambda: not processes_with(str(database)))
+
+
+def test_a_lost_store_is_not_replaced(start_hubbub: Start, tmp_path: Path, hubbub_cli: Cli) -> None:
+    """Where a store was, an empty or missing file is refused, until a copy is brought back."""
+    database, copy = tmp_path / "a.db", tmp_path / "copy.db"
+    served = serve(start_hubbub, database)
+    environment = {"HUBBUB_SERVER": served.url, "HUBBUB_TOKEN": served.token}
+    new = hubbub_cli("survey", "new", "ids", "--domain", "integers:16", "--json", env=environment)
+    survey_id = json.loads(new.stdout)["survey_id"]
+    body = encode_batch(bytes.fromhex(survey_id), one_symbol_reports(3))
+    assert post(served.url, f"/v1/surveys/{survey_id}/reports", body)[0] == 200
+    assert hubbub_cli("store", "backup", copy, "--db", database).returncode == 0
+    refused = hubbub_cli("store", "restore", copy, "--db", database)
+    assert refused.stderr.startswith("hubbub: restore needs a path where no store exists")
+    end(served, signal.SIGTERM)
+
+    def refused(*more: str) -> str:
+        run = hubbub_cli("serve", "--db", database, "--port", "0", *more)
+        assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1)
+        return run.stderr
+
+    assert "--new must name a place where no store is" in refused("--new")
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.glob("a.db*")}
+    assert set(modes.values()) == {0o600}
+    for note in ("beside", "elsewhere"):
+        for path in tmp_path.glob("a.db*"):
+            if note == "elsewhere" or path.name != "a.db-made":
+                path.unlink()
+        said = refused()
+        assert "is lost (it is missing, but there was one): bring it back with `hubbub store restore`" in said
+        assert "--new" in said
+    database.touch()
+    assert "is lost (it is an empty file)" in refused()
+    assert "an empty file" in hubbub_cli("store", "check", "--db", database).stderr
+    restored = hubbub_cli("store", "restore", copy, "--db", database)
+    assert (restored.returncode, restored.stdout) == (0, f"{copy}: 1 survey restored\n")
+    again = serve(start_hubbub, database)
+    assert again.token is None
+    status, said = post(again.url, f"/v1/surveys/{survey_id}/reports", body)
+    assert (status, json.loads(said)["duplicate"]) == (200, 3)
+
+
+def test_strangers_do_not_fill_the_log(start_hubbub: Start, tmp_path: Path) -> None:
+    """However often something that is no request comes, the log has one line about it, with time and level."""
+    process = start_hubbub("serve", "--db", tmp_path / "a.db", "--port", "0", "--json", "--log-json")
+    url = json.loads(first_line(process))["url"]
+    host, _, port = url.removeprefix("http://").partition(":")
+    for _ in range(50):
+        with socket.create_connection((host, int(port)), timeout=60) as connection:
+            connection.sendall(b"\0\0\0\r\n\r\n")
+            assert connection.recv(100).startswith(b"HTTP/1.1 400")
+    process.send_signal(signal.SIGTERM)
+    _, stderr = process.communicate(timeout=60)
+    (line,) = stderr.splitlines()
+    assert json.loads(line)["level"] == "WARNING"
+    assert json.loads(line)["message"] == "Invalid HTTP request received."
 
 
 @pytest.mark.parametrize(
@@ -261,6 +373,8 @@ def test_two_workers(start_hubbub: Start, tmp_path: Path, hubbub_cli: Cli, tempo
         (["store", "backup", "x.db", "--db", "sqlite:///no-such-file.db"], "db must be a store that exists"),
         (["store", "token", "--db", "mysql://x/y"], "db must be SQLite or PostgreSQL"),
         (["serve", "--db", "mysql://x/y"], "db must be SQLite or PostgreSQL"),
+        (["serve", "--db", ":memory:"], "db must be a file"),
+        (["store", "restore", "no-such-file.db", "--db", "b.db"], "a copy must be a file that exists"),
         (["serve", "--db", "/no/such/folder/a.db"], "the database cannot be used now"),
         (["serve", "--db", "a.db", "--host", "203.0.113.1"], "host and port must be free to listen on"),
         (["serve", "--db", "a.db", "--host", "no host"], "host and port must be free to listen on"),
@@ -276,6 +390,7 @@ def test_errors_are_one_sentence(
     assert (run.returncode, run.stdout) == (2, "")
     assert run.stderr.startswith(f"hubbub: {complaint}")
     assert run.stderr.count("\n") == 1
+    assert list(tmp_path.glob("b.db*")) == []
 
 
 def test_a_token_is_needed(hubbub_cli: Cli) -> None:

@@ -270,14 +270,22 @@ class TestLimits:
         assert "2e+08" in message
         assert "projection=hadamard" in message
 
-    def test_a_tree_is_refused_beyond_its_limit(self, hubbub_cli: Cli) -> None:
-        """A tree's sums are drawn person by person: the largest crowd is told, why, and what to do."""
-        message = refusal(hubbub_cli("simulate", "-m", "tree", "--people", "1e9"))
+    def test_a_small_tree_is_refused_beyond_its_limit(self, hubbub_cli: Cli) -> None:
+        """In a small universe its sums are drawn person by person: the largest crowd is told, why, and what to do."""
+        message = refusal(hubbub_cli("simulate", "-m", "tree", "--people", "1e9", "--bits", "4"))
         assert message == (
             "hubbub: people must be at most 200,000,000 for tree, whose sums are drawn person by person "
             "(2e+08 draws of noise at most), got people=1,000,000,000; simulate so many, and expect errors that grow "
             "with the square root of the people\n"
         )
+
+    @pytest.mark.slow
+    def test_a_tree_takes_a_billion_people(self, hubbub_cli: Cli) -> None:
+        """What its decoder reads is drawn at once, and called approximate; what one in a hundred hold is found."""
+        options = ("simulate", "-m", "tree", "-n", "1e9", "--bits", "40", "--heavy", "0.01", "--seed", "1")
+        found = result(hubbub_cli(*options, "--json"))
+        assert (found["successes"], found["approximate"]) == (1, True)
+        assert 0 < found["max_error"] < found["bound"]
 
     def test_the_draws_of_every_row_count(self, hubbub_cli: Cli) -> None:
         """With Laplace noise a draw is made for each row of each person."""

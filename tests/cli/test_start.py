@@ -9,6 +9,7 @@ from subprocess import CompletedProcess
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from hubbub.cli.main import COMMANDS, app
 
@@ -17,7 +18,17 @@ HEAVY = ("fastapi", "matplotlib", "numba", "numpy", "pyarrow", "pydantic", "rich
 Cli = Callable[..., CompletedProcess[str]]
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["mechanisms"], ["ledger", "show"], ["find", "--help"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--help"],
+        ["--version"],
+        ["mechanisms"],
+        ["ledger", "show"],
+        ["find", "--help"],
+        ["ledger", "show", "--ledger", "none"],
+    ],
+)
 def test_a_command_loads_what_it_needs(words: list[str], tmp_path) -> None:
     """Neither help nor lists load numpy, a compiler, a web framework or a table's formatter."""
     code = (
@@ -70,3 +81,17 @@ def test_a_usage_error_shows_what_was_given(words: list[str], said: str, hubbub_
     last = done.stderr.splitlines()[-1]
     assert said in last
     assert last.count(repr(words[-1])) == 1
+
+
+def test_typer_stays_as_it_is_for_others() -> None:
+    """Our commands read options in their own way; another application in the same process does not notice."""
+    other = typer.Typer()
+    seen: list[int] = []
+
+    @other.command()
+    def count(many: int = 1) -> None:
+        seen.append(many)
+
+    done = CliRunner().invoke(other, ["--many", "x"])
+    assert (done.exit_code, seen) == (2, [])
+    assert ", got 'x'" not in done.stderr

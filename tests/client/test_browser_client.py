@@ -84,6 +84,7 @@ def items_of(domain: Domain, values: list[Any]) -> list[str]:
     return [f"{int.from_bytes(row.tobytes(), 'little'):x}" for row in items]
 
 
+@pytest.mark.slow
 @needs_node
 def test_its_own_tests_pass() -> None:
     """`node --test`: vectors, ledger, delivery, refusals; and the build and the types where node_modules is there."""
@@ -93,6 +94,7 @@ def test_its_own_tests_pass() -> None:
         print(line, file=sys.stderr)  # noqa: T201  # seen with pytest -rA: what was not run here, and why
 
 
+@pytest.mark.slow
 @needs_node
 def test_normalisations_are_equal() -> None:
     """Every rule gives the same text as Python, or refuses the same, on more than 100,000 texts each."""
@@ -108,6 +110,7 @@ def test_normalisations_are_equal() -> None:
     assert compare(lines) == 5 * len(given)
 
 
+@pytest.mark.slow
 @needs_node
 def test_items_are_equal() -> None:
     """Values have the same items in every domain."""
@@ -141,6 +144,7 @@ def surveys() -> Iterator[Survey]:
         yield create_survey("equal", domain, 1, mechanism="bucket", public_seed=SEED, options={"beta": "0.9"})
 
 
+@pytest.mark.slow
 @needs_node
 def test_reports_are_equal() -> None:
     """At least 10,000 reports of `tree`, of `subset` and of one-bit mechanisms are those of the bulk randomisers."""
@@ -158,9 +162,9 @@ def test_reports_are_equal() -> None:
                 values = [str(draw.randrange(1 << survey.domain.bits)) for _ in values]
             elif isinstance(survey.domain, Categories):
                 values = [draw.choice((value, *survey.domain.names)) for value in values]
-            drawn = [draw.randbytes(8 * mechanism.words_per_report) for _ in range(number)]
-            words = np.frombuffer(b"".join(drawn), "<u8").reshape(number, -1).astype(np.uint64)
-            reports = mechanism.randomize(survey.domain.encode(values), words)
+            drawn = [draw.randbytes(8 * mechanism.random_words_per_report) for _ in range(number)]
+            random_words = np.frombuffer(b"".join(drawn), "<u8").reshape(number, -1).astype(np.uint64)
+            reports = mechanism.randomize(survey.domain.encode(values), random_words)
             made[survey.mechanism] += number
             yield {
                 "survey": survey.to_json().decode(),
@@ -175,6 +179,7 @@ def test_reports_are_equal() -> None:
     assert made["jl"] + made["bucket"] >= 10_000
 
 
+@pytest.mark.slow
 @needs_node
 def test_a_collector_counts_its_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports of the built script arrive at a real collector, once each."""
@@ -192,8 +197,20 @@ def test_a_collector_counts_its_reports(tmp_path: Path, monkeypatch: pytest.Monk
 def test_the_scripts_are_part_of_the_package() -> None:
     """The package has the built scripts, byte for byte, and the one for every page is small."""
     static = files("hubbub.collector") / "static"
-    for name in ("hubbub.js", "hubbub-ledger.js"):
+    for name in ("hubbub.js", "hubbub-ledger.js", "hubbub.mjs"):
         assert (static / name).read_bytes() == (FOLDER / "dist" / name).read_bytes()
     script = (static / "hubbub.js").read_bytes()
     assert len(gzip.compress(script, 9, mtime=0)) <= MOST_BYTES
     assert script.startswith(b"(()=>{")  # nothing of it is global but window.hubbub
+
+
+def test_the_sizes_of_the_page() -> None:
+    """docs/browser-client.md has the sizes of the scripts as they are, packed as gzip at its best would pack them."""
+    page = (FOLDER.parents[1] / "docs" / "browser-client.md").read_text(encoding="utf-8")
+    for file in sorted((FOLDER / "dist").glob("*.*js")):
+        body = file.read_bytes()
+        row = rf"\| `{file.name}` \| {len(body):,} \| ([0-9,]+) \|"
+        found = re.search(row, page)
+        assert found, row
+        packed = int(found[1].replace(",", ""))
+        assert abs(packed - len(gzip.compress(body, 9, mtime=0))) <= 40  # libraries for gzip differ a little

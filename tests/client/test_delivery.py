@@ -11,7 +11,6 @@ import subprocess
 import sys
 import threading
 import time
-from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,7 +23,7 @@ from hubbub.client.survey import encode_batch, encode_report, read_survey
 from hubbub.model.domain import Integers
 
 SECRET = "my-very-secret-place.example"  # noqa: S105  # a value
-FAST = {"first_retry": 0.005, "last_retry": 0.02, "timeout": 30.0}
+FAST = {"first_retry": 0.005, "last_retry": 0.02, "timeout": 30.0, "spread": 0}
 WAIT = 60.0
 
 
@@ -103,9 +102,9 @@ def test_a_slow_collector_is_given_up_and_tried_again(peer: Peer, survey: Survey
     assert len(set(peer.posted)) == 1
 
 
-@pytest.mark.parametrize("fault", ["problem 410", "problem 404", "problem 413", "problem 403"])
+@pytest.mark.parametrize("fault", ["problem 413", "problem 403"])
 def test_a_refusal_is_final(fault: str, peer: Peer, survey: Survey, ledger: Path) -> None:
-    """A closed or unknown survey: the report is given up, the reason is told, the entry and its cost stay."""
+    """What the collector will never take: the report is given up, the reason is told, the entry and its cost stay."""
     peer.faults = [fault]
     with Client(survey.to_json(), url=peer.url(survey), ledger=ledger, **FAST) as client:
         client.report(SECRET)
@@ -126,14 +125,58 @@ def test_faults_while_the_survey_is_fetched(peer: Peer, survey: Survey, ledger: 
     assert [request.split()[0] for request in peer.requests] == ["GET"] * 7 + ["POST"]
 
 
-def test_a_survey_that_is_gone_is_a_refusal(peer: Peer, survey: Survey, ledger: Path) -> None:
-    """A collector that says so in a problem document is believed; the value is forgotten."""
-    peer.surveys.clear()
+@pytest.mark.parametrize("fault", ["problem 410", "problem 404"])
+def test_a_survey_that_seems_gone_is_asked_for_a_week(fault: str, peer: Peer, survey: Survey, ledger: Path) -> None:
+    """An operator's mistake looks like this, and is mended: then the report arrives. After a week it is given up."""
+    peer.faults = [fault] * 3
+    with Client(survey.to_json(), url=peer.url(survey), ledger=ledger, **FAST) as client:
+        client.report(SECRET)
+        assert client.flush(WAIT) == Result("sent")
+    assert len(peer.posted) == 4
+    entry = Ledger(ledger).read()[survey.survey_id.hex()]
+    assert entry["missing"]
+
+    # The same, if it was seen for the first time more than a week ago.
+    data = json.loads(ledger.read_text(encoding="utf-8"))
+    data["surveys"][survey.survey_id.hex()] |= {
+        "state": "pending",
+        "report": peer.posted[0].hex(),
+        "missing": "2020-01-01T00:00:00Z",
+    }
+    ledger.write_text(json.dumps(data), encoding="utf-8")
+    peer.faults = [fault]
+    with Client(survey.to_json(), url=peer.url(survey), ledger=ledger, **FAST) as again:
+        result = again.flush(WAIT)
+    assert result == Result("refused", f"the collector refused the request: No[31m thanks ({fault.split()[1]})")
+    assert len(peer.posted) == 5
+
+
+def test_a_survey_that_is_not_there_yet(peer: Peer, survey: Survey, ledger: Path) -> None:
+    """A value waits in memory while the collector knows no such survey, and is reported when it does."""
+    surveys, peer.surveys = peer.surveys, {}
     with Client(peer.url(survey), ledger=ledger, **FAST) as client:
         client.report(SECRET)
-        assert client.flush(WAIT) == Result("refused", "the collector refused the request: No such survey (404)")
-        assert client.report(SECRET).status == "refused"
-    assert not ledger.exists()
+        while len(peer.requests) < 3:
+            client.flush(0.01)
+        state = client.flush(0)
+        assert state.status == "waiting"
+        assert state.detail.endswith("No such survey (404)")
+        peer.surveys = surveys
+        assert client.flush(WAIT) == Result("sent")
+
+
+def test_reports_that_were_left_behind_have_moments_of_their_own(
+    peer: Peer, survey: Survey, other_survey: Survey, ledger: Path
+) -> None:
+    """What another process left behind is not sent back to back with a new report, which would link the two."""
+    device = read_survey(other_survey.to_json())
+    Ledger(ledger).add(device, peer.url(other_survey), b"left behind")
+    with Client(survey.to_json(), url=peer.url(survey), ledger=ledger, **{**FAST, "spread": 1e5}) as client:
+        client.report(SECRET)
+        assert client.flush(WAIT) == Result("sent")
+        client.flush(0.3)
+    assert [request for request in peer.requests if other_survey.survey_id.hex() in request] == []
+    assert Ledger(ledger).read()[other_survey.survey_id.hex()]["state"] == "pending"
 
 
 def test_another_survey_under_the_address_is_not_answered(peer: Peer, survey: Survey, ledger: Path) -> None:
@@ -228,8 +271,8 @@ def test_patience_is_for_one_address(
     """An hour's Retry-After for one report, or for the survey, is kept, and another report is retried meanwhile."""
     for each, value in [(survey, SECRET), (other_survey, 7)][0 if answered else 1 :]:
         device = read_survey(each.to_json())
-        batch = encode_batch(device, encode_report(device, value, [1 << 63] * device.randomizer.words))
-        Ledger(ledger).add(device, peer.url(each), batch, (Decimal(10), Decimal(1)))
+        batch = encode_batch(device, encode_report(device, value, [1 << 63] * device.randomizer.random_words))
+        Ledger(ledger).add(device, peer.url(each), batch)
     peer.faults = ["problem 503 3600", "drop", "drop"]
     with Client(peer.url(survey), ledger=ledger, **FAST) as client:
         client.report(SECRET)
@@ -471,4 +514,4 @@ def test_words_come_from_the_system(peer: Peer, ledger: Path, monkeypatch: pytes
         client.report(7)
     batch = bytes.fromhex(json.loads(ledger.read_text())["surveys"][survey.survey_id.hex()]["report"])
     assert batch[33:49] == given[:16]
-    assert read_survey(survey.to_json()).randomizer.words == 4
+    assert read_survey(survey.to_json()).randomizer.random_words == 4

@@ -58,7 +58,7 @@ domains = st.one_of(
     st.builds(lambda code, width: CodedText(load_code(code[0]), code[1], width), codes, st.integers(16, 512)),
 )
 epsilons = st.decimals("0.01", "6", places=2)
-words = st.lists(st.one_of(st.integers(0, 2**64 - 1), st.sampled_from([0, 2**64 - 1])), min_size=4, max_size=4)
+random_words = st.lists(st.one_of(st.integers(0, 2**64 - 1), st.sampled_from([0, 2**64 - 1])), min_size=4, max_size=4)
 
 
 def check_equal(
@@ -68,7 +68,7 @@ def check_equal(
     survey = create_survey("equal", domain, epsilon, mechanism=mechanism, expected_reports=200, **more)
     bulk, device = mechanism_for(survey), read_survey(survey.to_json())
     assert device.survey_id == survey.survey_id
-    used = np.array([each[: bulk.words_per_report] for each in drawn], np.uint64)
+    used = np.array([each[: bulk.random_words_per_report] for each in drawn], np.uint64)
     expected = bulk.randomize(domain.encode(held), used)
     for value, each, report in zip(held, used.tolist(), expected, strict=True):
         assert encode_report(device, value, each) == report.tobytes()
@@ -77,18 +77,22 @@ def check_equal(
 @pytest.mark.slow
 @settings(max_examples=120)
 @given(
-    domains, epsilons, st.lists(st.tuples(values, words), min_size=1, max_size=6), st.binary(min_size=32, max_size=32)
+    domains,
+    epsilons,
+    st.lists(st.tuples(values, random_words), min_size=1, max_size=6),
+    st.binary(min_size=32, max_size=32),
 )
 def test_tree(domain: Domain, epsilon: Decimal, held: list[tuple[Any, list[int]]], seed: bytes) -> None:
     """`tree` on every domain."""
     check_equal(domain, epsilon, "tree", [w for _, w in held], [v for v, _ in held], public_seed=seed)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     small,
     epsilons,
-    st.lists(st.tuples(values, words), min_size=1, max_size=6),
+    st.lists(st.tuples(values, random_words), min_size=1, max_size=6),
     st.binary(min_size=32, max_size=32),
     st.sampled_from(["dense", "hadamard"]),
 )
@@ -99,7 +103,7 @@ def test_jl(domain: Domain, epsilon: Decimal, held: list[tuple[Any, list[int]]],
 
 
 @settings(max_examples=25)
-@given(domains.filter(lambda d: d.bits <= 160), epsilons, values, words, st.binary(min_size=32, max_size=32))
+@given(domains.filter(lambda d: d.bits <= 160), epsilons, values, random_words, st.binary(min_size=32, max_size=32))
 def test_bucket(domain: Domain, epsilon: Decimal, value: Any, drawn: list[int], seed: bytes) -> None:
     """`bucket` with one bit."""
     check_equal(domain, epsilon, "bucket", [drawn], [value], public_seed=seed, options={"beta": "0.9"})
@@ -125,7 +129,9 @@ def test_hash(seed: bytes, purpose: int, message: list[int]) -> None:
 
 def test_a_mutant_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client whose hash has one wrong bit in its key does not pass for equal."""
-    monkeypatch.setattr("hubbub.client.mechanisms.hash_words", lambda key, words: hash_words(key ^ 1, words))
+    monkeypatch.setattr(
+        "hubbub.client.mechanisms.hash_words", lambda key, random_words: hash_words(key ^ 1, random_words)
+    )
     drawn = [[k * 0x9E3779B97F4A7C15 % 2**64, k, 0, k] for k in range(64)]
     with pytest.raises(AssertionError):
         check_equal(Integers(32), Decimal(2), "tree", drawn, list(range(64)), public_seed=bytes(32))

@@ -7,16 +7,17 @@ import os
 import stat
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
-from hubbub import Survey
-from hubbub.client import BudgetError, Client, Ledger, LedgerError, Result, default_ledger
+from hubbub import Categories, Survey, create_survey
+from hubbub.client import DEFAULT_CAP, BudgetError, Cap, Client, Ledger, LedgerError, Result, default_ledger
 from hubbub.client.survey import DeviceSurvey, read_survey
 
-CAP = (Decimal(10), Decimal(0))
+CAP = Cap()
 
 
 @pytest.fixture
@@ -52,6 +53,7 @@ def test_an_entry_is_what_the_person_reads(device: DeviceSurvey, ledger: Path) -
         "state": "pending",
         "report": "010203",
         "detail": "",
+        "missing": "",
     }
     assert stat.S_IMODE(ledger.stat().st_mode) == 0o600
     book.settle(device.survey_id.hex(), "sent", "")
@@ -72,25 +74,102 @@ def test_a_settled_entry_stays(device: DeviceSurvey, ledger: Path) -> None:
 def test_sums_are_exact(device: DeviceSurvey, ledger: Path) -> None:
     """Ten times 0.1 is 1 and not a bit more; one δ of 10⁻⁶⁰ is seen beside 0.1."""
     book = Ledger(ledger)
+    book.set_cap(Cap(delta=Decimal(1)))
     for number in range(10):
         small = numbered(device, number, epsilon=Decimal("0.1"), delta=Decimal("0.1") if number else Decimal("1e-60"))
-        assert book.add(small, url_of(small), b"", (Decimal(1), Decimal(1)))
+        assert book.add(small, url_of(small), b"", Cap(lifetime=Decimal(1)))
     assert book.totals(book.read()) == (Decimal(1), Decimal(f"0.9{'0' * 58}1"))
     more = numbered(device, 99, epsilon=Decimal("0.000000000000001"))
-    with pytest.raises(BudgetError, match=r"at most 1, got 1\.0 and 1E-15 more"):
-        book.add(more, url_of(more), b"", (Decimal(1), Decimal(1)))
+    with pytest.raises(BudgetError, match=r"together must be at most 1, got 1\.0 and 0\.000000000000001 more"):
+        book.add(more, url_of(more), b"", Cap(lifetime=Decimal(1)))
     assert len(book.read()) == 10
+
+
+def told(book: Ledger, survey: DeviceSurvey, number: int, days_ago: float) -> bool:
+    """Answer a survey as if it had been so many days ago; whether the cap allowed it."""
+    each = numbered(survey, number)
+    try:
+        assert book.add(each, url_of(each), b"")
+    except BudgetError:
+        return False
+    with book.changing() as (_, entries):
+        moment = datetime.now(UTC) - timedelta(days=days_ago)
+        entries[each.survey_id.hex()]["answered"] = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return True
+
+
+def test_the_budget_is_of_the_person_and_comes_back(device: DeviceSurvey, ledger: Path) -> None:
+    """At most ε = 4 in 30 days and 12 in 365 (each of these costs 2); what is older no longer counts."""
+    book = Ledger(ledger)
+    assert book.cap() == DEFAULT_CAP
+    assert [told(book, device, number, days) for number, days in enumerate([31, 31, 29, 28, 27])] == [True] * 4 + [
+        False
+    ]
+    book.set_cap(DEFAULT_CAP._replace(month=None))
+    assert [told(book, device, number, 40) for number in range(10, 15)] == [True, True, False, False, False]
+    book.set_cap(DEFAULT_CAP._replace(month=None, year=None, lifetime=Decimal(13)))
+    assert not told(book, device, 20, 400)
+    book.set_cap(DEFAULT_CAP._replace(month=None, year=None))
+    assert told(book, device, 20, 400)
+
+
+def test_a_clock_that_was_ahead_does_not_free_the_budget(device: DeviceSurvey, ledger: Path) -> None:
+    """Answers with times in the future count."""
+    book = Ledger(ledger)
+    assert [told(book, device, number, -100) for number in range(3)] == [True, True, False]
+
+
+def test_a_program_can_only_ask_for_less(device: DeviceSurvey, ledger: Path) -> None:
+    """Whatever a program says, the person's own cap holds; it may be stricter than that."""
+    book = Ledger(ledger)
+    first, second, third = (numbered(device, number) for number in range(3))
+    with pytest.raises(BudgetError, match="ε of all surveys in 30 days must be at most 1, got 0 and 2 more"):
+        book.add(first, url_of(first), b"", Cap(month=Decimal(1)))
+    assert book.add(first, url_of(first), b"", Cap(month=Decimal(1000), year=Decimal(1000), lifetime=Decimal(1000)))
+    assert book.add(second, url_of(second), b"", Cap(month=Decimal(1000)))
+    with pytest.raises(BudgetError, match="ε of all surveys in 30 days must be at most 4, got 4 and 2 more"):
+        book.add(third, url_of(third), b"", Cap(month=Decimal(1000), year=Decimal(1000), lifetime=Decimal(1000)))
+
+
+def test_ten_surveys_about_one_thing(ledger: Path) -> None:
+    """Ten surveys of other names that ask the same at ε = 1: a person's ledger answers four of them in a month."""
+    results = []
+    for number in range(10):
+        survey = create_survey(f"question {number}", Categories(["yes", "no"], other=False), 1)
+        url = f"http://127.0.0.1:1/v1/surveys/{survey.survey_id.hex()}"
+        with Client(survey.to_json(), url=url, ledger=ledger, lifetime_epsilon=1000) as client:
+            results.append(client.report("yes").status)
+    assert results == ["queued"] * 4 + ["refused"] * 6
+
+
+def test_nobody_writes_through_a_link(device: DeviceSurvey, ledger: Path) -> None:
+    """A link where the new file is to be written does not lead anywhere."""
+    ledger.parent.mkdir()
+    victim = ledger.parent / "victim"
+    victim.write_text("precious")
+    os.symlink(victim, f"{ledger}.new")
+    assert Ledger(ledger).add(device, url_of(device), b"")
+    assert victim.read_text() == "precious"
+    assert not ledger.is_symlink()
+
+
+def test_a_relative_state_directory_is_ignored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As the standard of XDG_STATE_HOME says."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", "relative")
+    assert default_ledger() == str(tmp_path / ".local" / "state" / "hubbub" / "ledger.json")
 
 
 def test_delta_has_a_cap_too(device: DeviceSurvey, ledger: Path) -> None:
     """δ is summed against its own cap."""
     first, second = (numbered(device, number, delta=Decimal("6e-7")) for number in (1, 2))
-    cap = (Decimal(10), Decimal("1e-6"))
+    cap = Cap(delta=Decimal("1e-6"))
     assert Ledger(ledger).add(first, url_of(first), b"", cap)
     with pytest.raises(BudgetError, match="δ of all surveys"):
         Ledger(ledger).add(second, url_of(second), b"", cap)
 
 
+GOOD_CAP = {"month": "4", "year": "12", "lifetime": "", "delta": "0.000001"}
 GOOD_ENTRY = {
     "name": "n",
     "url": f"http://h/v1/surveys/{'0' * 64}",
@@ -100,19 +179,25 @@ GOOD_ENTRY = {
     "state": "sent",
     "report": "",
     "detail": "",
+    "missing": "",
 }
 CORRUPTED = {
     "empty": b"",
-    "cut short": b'{"version": 1, "surveys": {"00',
+    "cut short": b'{"version": 1, "cap": {"month": "4"',
     "not text": b"\xff\xfe\x00",
     "a list": b"[]",
     "no version": b'{"surveys": {}}',
     "version true": b'{"version": true, "surveys": {}}',
     "no surveys": b'{"version": 1}',
     "surveys as a list": b'{"version": 1, "surveys": []}',
-    "an entry as a number": json.dumps({"version": 1, "surveys": {"0" * 64: 7}}).encode(),
+    "no cap": b'{"version": 1, "surveys": {}}',
+    "a cap that is no number": json.dumps({"version": 1, "cap": {**GOOD_CAP, "year": "x"}, "surveys": {}}).encode(),
+    "a cap that is missing": json.dumps({"version": 1, "cap": {"month": "4"}, "surveys": {}}).encode(),
+    "an entry as a number": json.dumps({"version": 1, "cap": GOOD_CAP, "surveys": {"0" * 64: 7}}).encode(),
     **{
-        f"{name} {value!r}": json.dumps({"version": 1, "surveys": {"0" * 64: {**GOOD_ENTRY, name: value}}}).encode()
+        f"{name} {value!r}": json.dumps(
+            {"version": 1, "cap": GOOD_CAP, "surveys": {"0" * 64: {**GOOD_ENTRY, name: value}}}
+        ).encode()
         for name, value in {
             "epsilon": "-1",
             "delta": "NaN",
@@ -149,7 +234,7 @@ def test_a_corrupted_ledger_stays_as_it_is(name: str, survey: Survey, ledger: Pa
 def test_a_good_entry_is_good(ledger: Path) -> None:
     """What the corrupted ledgers above are made from can be read."""
     ledger.parent.mkdir()
-    ledger.write_text(json.dumps({"version": 1, "surveys": {"0" * 64: GOOD_ENTRY}}))
+    ledger.write_text(json.dumps({"version": 1, "cap": GOOD_CAP, "surveys": {"0" * 64: GOOD_ENTRY}}))
     assert Ledger(ledger).read() == {"0" * 64: GOOD_ENTRY}
 
 
@@ -199,12 +284,12 @@ import sys
 import hubbub.client.ledger
 from hubbub.client.ledger import Ledger
 from hubbub.client.survey import read_survey
-from decimal import Decimal
 hubbub.client.ledger.LOCK_SECONDS = 60
+hubbub.client.ledger.DEFAULT_CAP = hubbub.client.ledger.Cap()
 survey, book, first = read_survey(sys.argv[1]), Ledger(sys.argv[2]), int(sys.argv[3])
 for number in range(first, first + int(sys.argv[4])):
     each = survey._replace(survey_id=number.to_bytes(32, "big"))
-    assert book.add(each, "http://h/v1/surveys/" + each.survey_id.hex(), b"", (Decimal(1000), Decimal(0)))
+    assert book.add(each, "http://h/v1/surveys/" + each.survey_id.hex(), b"")
     print(number, flush=True)
     book.settle(each.survey_id.hex(), "sent", "")
 """
@@ -222,6 +307,7 @@ def test_processes_do_not_lose_each_others_entries(other_survey: Survey, ledger:
     assert Ledger.totals(entries)[0] == 90
 
 
+@pytest.mark.slow
 def test_kills_lose_nothing(other_survey: Survey, ledger: Path) -> None:
     """A writer is killed (-9) again and again, wherever it is: what it had confirmed is there, and all can be read."""
     confirmed: set[int] = set()

@@ -46,7 +46,7 @@ values = st.recursive(
 def test_a_report_takes_words_of_64_bits(document: Any) -> None:
     """Words of another number, size or type are refused before they are compared with a threshold."""
     device = read_survey(json.dumps(document))
-    count = device.randomizer.words
+    count = device.randomizer.random_words
     good = [1 << 63, (1 << 64) - 1, *[7] * (count - 2)]
     assert len(encode_report(device, "7", good)) == 17
     for wrong in ([*good, 1], good[:-1], [], *([*good[:-1], odd] for odd in (-1, 1 << 64, 0.5, True, None, "7"))):
@@ -94,4 +94,4 @@ def test_client_and_library_accept_the_same_surveys(
     assert (survey is None) == (device is None)
     if survey is not None and device is not None:
         assert survey.survey_id == device.survey_id
-        assert len(encode_report(device, "7", [1, 2, 3, 4][: device.randomizer.words])) == 17
+        assert len(encode_report(device, "7", [1, 2, 3, 4][: device.randomizer.random_words])) == 17

@@ -58,7 +58,7 @@ def test_the_client_makes_the_same_bytes(entry: dict[str, Any]) -> None:
     for case in entry["cases"]:
         value = value_of(case["value"])
         assert f"{survey.domain.item(value):x}" == case["item"]
-        report = encode_report(survey, value, [int(word, 16) for word in case["words"]])
+        report = encode_report(survey, value, [int(word, 16) for word in case["random_words"]])
         assert report.hex() == case["report"]
         assert len(report) == (17 if survey.randomizer.size == 1 else 18)
         assert encode_batch(survey, report).hex() == f"01{entry['survey_id']}{case['report']}"
@@ -95,7 +95,7 @@ def test_the_loss_is_the_one_the_library_computes(entry: dict[str, Any]) -> None
     survey, mechanism = read_survey(entry["survey"]), mechanism_for(load_survey(entry["survey"]))
     assert abs(survey.randomizer.loss - mechanism.guarantee.epsilon) <= Decimal("1e-70")
     assert survey.randomizer.loss <= survey.epsilon
-    assert survey.randomizer.words == mechanism.words_per_report
+    assert survey.randomizer.random_words == mechanism.random_words_per_report
 
 
 def test_batches() -> None:

@@ -49,7 +49,7 @@ def run_command(command: str) -> str:
     """Run a hubbub command line in this process and return what it prints."""
     name, *arguments = shlex.split(os.path.expandvars(command))
     assert name == "hubbub"
-    if arguments[0] == "serve" and "--help" not in arguments:
+    if arguments[0] == "serve" and not {"--help", "--show-config"} & set(arguments):
         return run_server(arguments)
     given = None
     if "<" in arguments:

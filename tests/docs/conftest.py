@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tests.docs.pages import COMMANDS, blocks
 
-from hubbub import Hostnames, SeededWords, create_survey
+from hubbub import Hostnames, SeededRandomWords, create_survey
 from hubbub.collector.serving import serving
 from hubbub.collector.state import Collector
-from hubbub.store.reports import Batch, append
+from hubbub.store.reports import Upload, append
 from hubbub.store.store import Store
 from hubbub.store.tokens import replace_token
 
@@ -22,7 +22,7 @@ def samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     exec(next(block.text for block in blocks(COMMANDS) if block.language == "python"), {})  # noqa: S102
     assert {path.name for path in tmp_path.iterdir()} == {
-        *("referrers.txt", "visits.csv", "visits.jsonl", "countries.txt", "sites.txt")
+        *("referrers.txt", "visits.csv", "visits.jsonl", "countries.txt", "sites.txt", "baskets.csv")
     }
     return tmp_path
 
@@ -37,7 +37,10 @@ def collector(samples: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with Store(database) as store:
         stored = store.add_survey(survey)
         items = survey.domain.encode((samples / "referrers.txt").read_text().splitlines())
-        append(store.engine, [Batch(stored.key, stored.mechanism.randomize(items, SeededWords(1).draw(len(items), 4)))])
+        append(
+            store.engine,
+            [Upload(stored.key, stored.mechanism.randomize(items, SeededRandomWords(1).draw(len(items), 4)))],
+        )
         monkeypatch.setenv("HUBBUB_TOKEN", replace_token(store.engine))
         monkeypatch.setenv("HUBBUB_DB", database)
         with serving(Collector(store)) as url:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 
 import pytest
@@ -10,7 +11,9 @@ from tests.docs.commands import COMMAND_LINE, run_command
 from tests.docs.pages import COMMANDS, DOCS
 from typer.testing import CliRunner
 
+from hubbub import tally_reports, write_tally
 from hubbub.cli.main import app
+from hubbub.cli.survey_source import read_survey
 from hubbub.collector.problems import TITLES
 
 
@@ -54,10 +57,15 @@ def fields(value: object, path: str = "") -> set[str]:
     ("name", "command"),
     [
         ("find", "find visits.csv --column country --domain categories:countries.txt --truth --json --seed 1"),
+        ("plan", "plan --people 500 --epsilon 1 --domain choices:yes,no,unsure --json"),
         ("simulate", "simulate -m bucket -n 8000 --bits 32 --heavy 0.5 --json --seed 1"),
+        ("compare", "compare --zipf 1 -n 500 --bits 20 --mechanisms jl,subset --epsilons 1 --json"),
         ("mechanisms", "mechanisms --json"),
         ("paper", "paper --quick --only error-against-universe --jobs 1 --out report --json"),
         ("code measure", "code measure own.json countries.txt --kind words --json"),
+        ("encode", "encode referrers.txt --survey survey.json -o other --json"),
+        ("tally", "tally reports --survey survey.json -o again.tally --json"),
+        ("merge", "merge one.tally -o all.tally --json"),
         ("report", 'report news.example --survey "$SURVEY" --json'),
         ("ledger show", "ledger show --json"),
     ],
@@ -67,6 +75,10 @@ def test_json_fields_are_documented(name: str, command: str, request: pytest.Fix
     request.getfixturevalue("collector" if name in ("report", "ledger show") else "samples")
     if "own.json" in command:
         run_command("hubbub code fit countries.txt --output own.json --kind words")
+    if "tally" in command or "encode" in command:
+        run_command("hubbub survey new referrers --domain hostnames --out survey.json")
+        run_command("hubbub encode referrers.txt --survey survey.json -o reports")
+        run_command("hubbub tally reports --survey survey.json -o one.tally")
     if name == "ledger show":
         run_command('hubbub report news.example --survey "$SURVEY"')
     printed = fields(json.loads(run_command(f"hubbub {command}")))
@@ -82,6 +94,8 @@ def test_json_fields_are_documented(name: str, command: str, request: pytest.Fix
         "survey list",
         'survey show --survey "$SURVEY"',
         'hitters --survey "$SURVEY" --top 3',
+        'survey merge empty.tally --survey "$SURVEY"',
+        "login",
         "store check",
         "store backup copy.db",
         "store token",
@@ -89,7 +103,10 @@ def test_json_fields_are_documented(name: str, command: str, request: pytest.Fix
 )
 def test_json_fields_of_the_service_are_documented(command: str) -> None:
     """The same for the commands of a collector."""
-    name = re.match(r"(hitters|[a-z]+ [a-z]+)", command)[1]
+    name = re.match(r"(hitters|login|[a-z]+ [a-z]+)", command)[1]
+    if "empty.tally" in command:
+        survey = read_survey(os.environ["SURVEY"])
+        write_tally("empty.tally", tally_reports(survey, []))
     printed = fields(json.loads(run_command(f"hubbub {command} --json")))
     table = set(re.findall(r"^\| `([^`]+)` \|", section(name).partition("### JSON")[2], re.MULTILINE))
     # A list that is empty has no elements to see.

@@ -33,6 +33,15 @@ def test_links_resolve(page: Path) -> None:
             assert anchor in {slug(heading) for heading in headings}, f"{label(page)} links to {target}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=label)
+def test_named_tests_are_there(page: Path) -> None:
+    """A test that a page names as `tests/file.py::test` is in that file."""
+    for file, name in re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", page.read_text(encoding="utf-8")):
+        assert (ROOT / file).is_file(), f"{label(page)} names {file}"
+        text = (ROOT / file).read_text(encoding="utf-8")
+        assert not name or re.search(rf"^ *(def|class) {name}\b", text, re.MULTILINE), f"{label(page)} names {name}"
+
+
 def test_every_page_is_in_the_site() -> None:
     """mkdocs.yml names every page of docs/, and none that is not there."""
     named = set(re.findall(r"^\s*- [^:]+: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
@@ -40,11 +49,12 @@ def test_every_page_is_in_the_site() -> None:
 
 
 def test_pictures_are_small_and_shown_and_come_from_the_command() -> None:
-    """Each file of docs/images is a figure of `hubbub paper`, below 200 kB, and on a page."""
+    """Each file of docs/images is a figure of `hubbub paper` or `hubbub find`, or the dashboard; small; shown."""
     pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)
     pictures = sorted((DOCS / "images").iterdir())
     assert pictures
     for picture in pictures:
-        assert picture.stem in STUDIES
+        # The dashboard's is made by python -m tests.browser.screenshots.
+        assert picture.stem in {*STUDIES, "dashboard"} or f"--plot {picture.name}`" in pages
         assert picture.stat().st_size < 200_000
         assert f"images/{picture.name})" in pages

@@ -42,3 +42,19 @@ def test_the_readme_says_what_was_measured() -> None:
     for said in (f"{encode} ns to make", f"{tally} ns to add up", f"answer {float(decode):.1f} s"):
         assert said in " ".join(section.split())
     assert re.search(r"\*\*(\d+)\*\* times as long at ε = 1", page).group(1) + " times as long" in section
+
+
+def test_the_readme_has_rows_of_the_page_of_lists() -> None:
+    """Its errors of short lists are those of docs/lists.md, of crowds that hold all values equally often."""
+    readme, page = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/lists.md"))
+    header = r"^\| crowd \| values \| ε \| `subset` \| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$"
+    peers = re.search(header, page, re.MULTILINE)
+    assert peers is not None
+    direct, unary = (peers.groups().index(f"multi-freq-ldpy {name}") for name in ("GRR", "OUE"))
+    rows = re.findall(r"^\| (\d+) \| (\d+) \| ([\d.± ]+) \| ([\d.± ]+) \| ([\d.± ]+) \|$", readme, re.MULTILINE)
+    assert len(rows) == 4
+    for values, epsilon, ours, *others in rows:
+        line = re.search(rf"^\| even \| {values} \| {epsilon} \| {re.escape(ours)} \| (.*) \|$", page, re.MULTILINE)
+        assert line is not None
+        said = line.group(1).split(" | ")
+        assert [said[direct], said[unary]] == others

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from tests.docs.wire_from_page import ID, LIE, SEED, SPREAD, SUBSET, TREE, little
 
-from hubbub import Bytes, Categories, Integers, ReplayedWords, create_survey, mechanism_for
+from hubbub import Bytes, Categories, Integers, ReplayedRandomWords, create_survey, mechanism_for
 from hubbub.codes.shipped import load_code
 from hubbub.mechanisms.tree.paths import TextPaths
 from hubbub.model.coded_domain import CodedText
@@ -108,7 +108,7 @@ def from_the_library() -> dict[str, str]:
     fewer = {"mechanism": "jl", "options": {"calibration": "tight"}, "expected_reports": 100, "public_seed": SEED}
     bucket = mechanism_for(create_survey("bucket", Integers(8), 1, mechanism="bucket", public_seed=SEED))
     noisy = mechanism_for(create_survey("laplace", Integers(1), 2, mechanism="naive-laplace", public_seed=SEED))
-    spread = ReplayedWords(np.array(SPREAD, np.uint64)).draw(1, noisy.words_per_report)
+    spread = ReplayedRandomWords(np.array(SPREAD, np.uint64)).draw(1, noisy.random_words_per_report)
     laplace = noisy.randomize(np.array([[1]], np.uint64), spread)
     keys = {purpose: derive_key(SEED, purpose) for purpose in range(1, 14)}
     return {
@@ -132,7 +132,7 @@ def from_the_library() -> dict[str, str]:
         "bucket row of the id": str(bucket.channel.rows_of(np.array([ID], np.uint64))[0]),
         "bucket report, third word 0": bucket.randomize(five, np.array([[*ID, 0]], np.uint64)).tobytes().hex(),
         "laplace digit thresholds": " ".join(map(str, noisy.channel.noise.digit_thresholds)),
-        "laplace answers": " ".join(map(str, laplace["answers"][0])),
+        "laplace responses": " ".join(map(str, laplace["responses"][0])),
         "laplace report": laplace.tobytes().hex(),
         **tree_from_the_library(),
         **subset_from_the_library(),

@@ -185,7 +185,7 @@ def from_the_page() -> dict[str, str]:
         "bucket row of the id": str(place),
         "bucket report, third word 0": little(*ID) + bytes([bit]).hex(),
         "laplace digit thresholds": " ".join(map(str, thresholds)),
-        "laplace answers": " ".join(map(str, answers)),
+        "laplace responses": " ".join(map(str, answers)),
         "laplace report": little(*SPREAD[:2]) + b"".join(a.to_bytes(1, "little", signed=True) for a in answers).hex(),
         **tree_from_the_page(),
         **subset_from_the_page(),

@@ -1,4 +1,4 @@
-"""The command line. Here is only what must stand before anything that takes time to load."""
+"""The command line. This module holds only what must run before slow imports."""
 
 from __future__ import annotations
 

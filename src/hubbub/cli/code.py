@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import tempfile
 from collections import defaultdict
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hubbub.cli.common import AsJSON, command, number, plural, print_json, print_table, progress
 from hubbub.cli.domains import read_code
+from hubbub.cli.parameters import Commands
 from hubbub.codes.shipped import CODE_NAMES
-from hubbub.errors import InputError, ParameterError
+from hubbub.errors import InputError
 from hubbub.model.coded_domain import NORMALIZATIONS, WIDTHS
+from hubbub.wire.atomic import write_whole
 
 if TYPE_CHECKING:
     from hubbub.codes.text_code import TextCode
 
-code = typer.Typer(
-    name="code",
-    help="Fit and measure text codes: public tables that give plausible strings few bits.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+code = Commands("code", "Fit and measure text codes: public tables that give plausible strings few bits.")
 
 
 class Kind(StrEnum):
@@ -154,18 +148,5 @@ def _weight(text: str, line_number: int) -> float:
 def write_code(fitted: TextCode, path: str) -> int:
     """Write a table as one JSON line, all of it or nothing; returns its size."""
     document = (json.dumps(fitted.to_json(), separators=(",", ":"), ensure_ascii=False) + "\n").encode("utf-8")
-    target = Path(path)
-    try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(document)
-            # mkstemp makes private files; this one is public by nature.
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, target)
-        except BaseException:
-            os.unlink(temporary)
-            raise
-    except OSError as error:
-        raise ParameterError(f"output must be a file that can be written, got {path!r} ({error.strerror})") from None
+    write_whole(path, document)
     return len(document)

@@ -10,11 +10,17 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import Annotated, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 
 import typer
 
+from hubbub.analysis.wording import number as number
+from hubbub.analysis.wording import plural as plural
+from hubbub.analysis.wording import visible
 from hubbub.errors import HubbubError, ParameterError
+
+if TYPE_CHECKING:
+    from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -29,6 +35,16 @@ AllCandidates = Annotated[
 HittersOnly = Annotated[
     bool, typer.Option("--hitters-only", help="Of a list, the values that stand out instead of all of them.")
 ]
+DEFAULT_DATABASE = "hubbub.db"
+Database = Annotated[
+    str,
+    typer.Option("--db", envvar="HUBBUB_DB", metavar="URL", help="A SQLite file, or postgresql://USER@HOST/NAME."),
+]
+Post = Annotated[str, typer.Option(metavar="METHOD", help="Make counts plausible afterwards: none, clip or simplex.")]
+PlotFile = Annotated[
+    str | None, typer.Option("--plot", metavar="FILE", help="Draw the answer: FILE.png, FILE.svg or FILE.pdf.")
+]
+CsvFile = Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Write the rows as CSV as well.")]
 DOMAINS = "text, hostnames, words, integers:BITS, ipv4, choices:NAME,NAME, categories:FILE, bytes:SIZE or code:FILE."
 
 _SUFFIXES = {"k": 3, "m": 6, "b": 9, "g": 9}
@@ -48,15 +64,18 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
         except BrokenPipeError:  # whoever read the output has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from None
+        except ConnectionError as error:
+            typer.echo(f"hubbub: a connection was lost ({error.strerror or type(error).__name__}); try again", err=True)
+            raise typer.Exit(2) from None
         except OSError as error:
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # what is buffered cannot be written
-            typer.echo(f"hubbub: the output must be writable, got an error ({error.strerror})", err=True)
+            typer.echo(f"hubbub: the output could not be written ({error.strerror})", err=True)
             raise typer.Exit(2) from None
         except KeyboardInterrupt:
             typer.echo("hubbub: interrupted", err=True)
             raise typer.Exit(130) from None
         except MemoryError:
-            typer.echo("hubbub: the job must fit in memory, got an allocation that does not", err=True)
+            typer.echo("hubbub: out of memory; try a smaller job", err=True)
             raise typer.Exit(2) from None
 
     return wrapped
@@ -105,13 +124,21 @@ def progress(label: str, total: int, unit: str) -> Iterator[Callable[[int], None
         yield lambda _: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.text import Text as Cell
+
+    class Rate(ProgressColumn):
+        """How many a second, over the last half minute."""
+
+        def render(self, task: Any) -> Cell:
+            return Cell(f"{number(task.speed)}/s" if task.speed else "")
 
     columns = (
         TextColumn(label),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn(unit),
+        Rate(),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
@@ -126,23 +153,10 @@ def counted(chunks: Iterable[list[T]], advance: Callable[[int], None]) -> Iterat
         advance(len(chunk))
 
 
-def say_if_compiling(mechanism: str) -> None:
+def say_if_compiling(mechanism: SurveyMechanism) -> None:
     """On a terminal, say in one line that the search has to be compiled first, which takes a while, once."""
-    if mechanism != "tree" or not sys.stderr.isatty():
-        return
-    from hubbub.mechanisms.tree.kernels_beam import are_compiled
-
-    if not are_compiled():
+    if sys.stderr.isatty() and not mechanism.is_compiled:
         typer.echo("hubbub: compiling once, about 12 s", err=True)
-
-
-def visible(text: str) -> str:
-    r"""The text with everything that could move a cursor or colour a terminal spelled out.
-
-    >>> print(visible("tab\t, bell\x07"))
-    tab\t, bell\x07
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def print_table(title: str, columns: list[tuple[str, str]], rows: list[list[str]], caption: Sequence[str] = ()) -> None:
@@ -193,17 +207,3 @@ def _echo(text: str, console: Any) -> None:
     if console.is_terminal:
         line = textwrap.fill(line, console.width, break_long_words=False, break_on_hyphens=False)
     typer.echo(line)
-
-
-def plural(count: int, one: str, many: str = "") -> str:
-    """A count with its noun, whose plural may need to be said.
-
-    >>> plural(1, "survey"), plural(2_000, "person", "people"), plural(0, "row")
-    ('1 survey', '2,000 people', '0 rows')
-    """
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
-def number(value: float) -> str:
-    """A count for people: thousands separated, no more digits than mean something."""
-    return f"{value:,.0f}" if abs(value) >= 10 else f"{value:,.3g}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from hubbub.cli.answers import Found, show
+from hubbub.cli.answers import AnswerView, show
 from hubbub.cli.common import command, counted, number, parse_count, plural, progress
 from hubbub.cli.hitters import read_answer
 from hubbub.cli.service import ask, ask_json
@@ -34,15 +34,21 @@ def demo(
     people: Annotated[str, typer.Option("--people", "-n", help="Visitors to make up.")] = "300k",
     epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Privacy loss of each visitor.")] = "1",
     seed: Annotated[int | None, typer.Option(help="Repeat a demo exactly.", min=0)] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Serve the dashboard to visitors who come until Ctrl-C.")
+    ] = False,
 ) -> None:
     """Make up a crowd of visitors, each with a referring site, and find the sites without hearing any visitor.
 
     A real collector is started on a port that is free, with SQLite in a temporary directory. Every visitor's report is
     sent to it over HTTP. When the demo ends, so does the collector, and nothing is left behind.
+
+    With --live you watch it: the collector has its dashboard, and visitors report one by one until Ctrl-C.
     """
     from hubbub.collector.serving import serving
     from hubbub.collector.state import Collector
     from hubbub.inputs.people import open_people
+    from hubbub.mechanisms.registry import mechanism_for
     from hubbub.model.coded_domain import Hostnames
     from hubbub.model.domain import Categories
     from hubbub.model.numbers import parse_epsilon
@@ -52,6 +58,11 @@ def demo(
 
     visitors = parse_count("people", people)
     parse_epsilon(epsilon)
+    if live:
+        from hubbub.cli.live import run_live
+
+        run_live(epsilon, seed)
+        return
     jobs: list[tuple[str, Domain]] = [
         (f"\n1. The site owner has a list of {number(len(SITES))} sites: each of them is counted.", Categories(SITES)),
         ("\n2. She has no list: any host name may be the answer, and the largest are found by name.", Hostnames()),
@@ -68,16 +79,15 @@ def demo(
                 for label, domain in jobs:
                     typer.echo(label)
                     with open_people(str(file)) as crowd:
-                        found = ask_crowd(server, token, crowd, domain, epsilon, seed)
-                    show(found, top=10)
-    symbols = 1 << found.survey.parameters["masks"]
-    lie = (1 - int(found.survey.parameters["keep_threshold"]) / 2**64) * (1 - 1 / symbols)
+                        view = ask_crowd(server, token, crowd, domain, epsilon, seed)
+                    show(view, top=10)
+    symbols, lie = 1 << view.survey.parameters["masks"], mechanism_for(view.survey).lie_chance
     typer.echo(
         f"Each visitor sent 17 bytes: a random id and one of {symbols} symbols, a lie with a chance of {lie:.1%}."
     )
 
 
-def ask_crowd(server: str, token: str, crowd: People, domain: Domain, epsilon: str, seed: int | None) -> Found:
+def ask_crowd(server: str, token: str, crowd: People, domain: Domain, epsilon: str, seed: int | None) -> AnswerView:
     """Create a survey, send the crowd's reports and ask for the answer, all over HTTP; return it with the truth."""
     from hubbub.inputs.encoding import Encoder
     from hubbub.mechanisms.registry import load_survey
@@ -98,16 +108,16 @@ def ask_crowd(server: str, token: str, crowd: People, domain: Domain, epsilon: s
     with progress("Reporting", crowd.count, "people") as advance:
         send_reports(server, survey, map(encoder.encode, counted(crowd.chunks(), advance)), seed)
     answer = read_answer(ask_json(server, f"/v1/surveys/{created['survey_id']}/hitters?top=10", token))
-    return Found(survey, replace(answer, intake=encoder.intake), encoder.truth, time.perf_counter() - started)
+    return AnswerView(survey, replace(answer, intake=encoder.intake), encoder.truth, time.perf_counter() - started)
 
 
 def send_reports(server: str, survey: Survey, items: Iterable[Items], seed: int | None) -> None:
     """Make one report for each person, as a device does, and send them in batches, a few at the same time."""
-    from hubbub.finding import words_for
+    from hubbub.finding import random_words_for
     from hubbub.mechanisms.registry import mechanism_for
     from hubbub.wire.report_batch import encode_batch
 
-    mechanism, words = mechanism_for(survey), words_for(seed)
+    mechanism, random_words = mechanism_for(survey), random_words_for(seed)
     path = f"/v1/surveys/{survey.survey_id.hex()}/reports"
 
     def send(body: bytes, reports: int) -> None:
@@ -121,7 +131,7 @@ def send_reports(server: str, survey: Survey, items: Iterable[Items], seed: int 
         for chunk in items:
             for start in range(0, len(chunk), _REPORTS_AT_ONCE):
                 part = chunk[start : start + _REPORTS_AT_ONCE]
-                reports = mechanism.randomize(part, words.draw(len(part), mechanism.words_per_report))
+                reports = mechanism.randomize(part, random_words.draw(len(part), mechanism.random_words_per_report))
                 under_way.append(pool.submit(send, encode_batch(survey.survey_id, reports), len(reports)))
                 if len(under_way) > 2 * _CONNECTIONS:
                     under_way.pop(0).result()

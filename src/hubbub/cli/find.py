@@ -7,13 +7,16 @@ from typing import Annotated
 
 import typer
 
-from hubbub.cli.answers import Found, show, to_json
+from hubbub.cli.answers import AnswerView, check_outputs, show, to_json, write_files
 from hubbub.cli.common import (
     DOMAINS,
     AllCandidates,
     AsJSON,
+    CsvFile,
     HittersOnly,
     Level,
+    PlotFile,
+    Post,
     command,
     counted,
     parse_options,
@@ -21,18 +24,16 @@ from hubbub.cli.common import (
     progress,
     say_if_compiling,
 )
+from hubbub.cli.people_options import Delimiter, File, FileFormat, PersonColumn, RehearsalSeed, ValueColumn
+from hubbub.errors import ParameterError
 
 
 @command
 def find(
-    file: Annotated[str, typer.Argument(metavar="FILE|-", help="Lines, CSV, JSON lines or Parquet; - is stdin.")],
-    column: Annotated[str | None, typer.Option(help="Column of the values, where there are several.")] = None,
-    file_format: Annotated[
-        str | None, typer.Option("--format", help="lines, csv, jsonl or parquet; default: by name and first bytes.")
-    ] = None,
-    delimiter: Annotated[
-        str | None, typer.Option(metavar="CHARACTER", help="Between the fields of CSV; default: as in its first rows.")
-    ] = None,
+    file: File,
+    column: ValueColumn = None,
+    file_format: FileFormat = None,
+    delimiter: Delimiter = None,
     epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Privacy loss of each person.")] = "1",
     mechanism: Annotated[
         str | None,
@@ -43,9 +44,13 @@ def find(
     domain: Annotated[
         str | None, typer.Option(help=f"{DOMAINS} Default: integers:64 for whole numbers, else text.")
     ] = None,
-    person: Annotated[
-        str | None, typer.Option(help="Column that names the person: one random row of each is used.")
-    ] = None,
+    person: PersonColumn = None,
+    values_per_person: Annotated[
+        int,
+        typer.Option(
+            metavar="K", min=1, max=1000, help="With --person: up to K values of each, one of K slots is reported."
+        ),
+    ] = 1,
     candidates: Annotated[
         str | None, typer.Option(metavar="FILE", help="Values named in advance, one a line: seen from a smaller count.")
     ] = None,
@@ -53,8 +58,11 @@ def find(
     hitters_only: HittersOnly = False,
     top: Annotated[int, typer.Option(help="At most this many values.", min=1)] = 20,
     level: Level = 0.05,
-    seed: Annotated[int | None, typer.Option(help="Repeat a rehearsal exactly; undoes its privacy.", min=0)] = None,
+    seed: RehearsalSeed = None,
     truth: Annotated[bool, typer.Option("--truth", help="Show the true counts beside the found ones.")] = False,
+    post: Post = "none",
+    plot: PlotFile = None,
+    csv: CsvFile = None,
     as_json: AsJSON = False,
 ) -> None:
     """Find the values many people hold, as if nobody could be trusted with them.
@@ -66,7 +74,8 @@ def find(
     hubbub find referrers.txt --domain bytes:24 --epsilon 2 --truth
     hubbub find referrers.txt --candidates sites.txt --all-candidates
     hubbub find visits.csv --column country --domain categories:countries.txt --json
-    hubbub find visits.jsonl --column country --domain words
+    hubbub find visits.jsonl --column country --domain words --plot words.png
+    hubbub find visits.csv --column country --person visitor --values-per-person 3
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
     from hubbub.cli.domains import parse_domain, read_candidates
     from hubbub.finding import default_domain, plan_rehearsal
@@ -74,19 +83,37 @@ def find(
     from hubbub.inputs.people import open_people
     from hubbub.model.question import Question
 
-    question = Question(top, level, read_candidates(candidates, all_candidates), all_candidates, hitters_only)
-    opened = open_people(file, column=column, person=person, format=file_format, delimiter=delimiter, seed=seed)
+    check_outputs(post, plot, csv)
+    named = read_candidates(candidates, all_candidates)
+    question = Question(top, level, named, all_candidates, hitters_only, values_per_person)
+    several = values_per_person > 1
+    if several and person is None:
+        raise ParameterError("--values-per-person must come with --person, got none")
+    opened = open_people(
+        file,
+        column=column,
+        person=person,
+        format=file_format,
+        delimiter=delimiter,
+        seed=seed,
+        all_values=several,
+    )
     with opened as people:
         values = default_domain(next(people.chunks(), [])) if domain is None else parse_domain(domain)
         options = parse_options(option or [])
         started = time.perf_counter()
         rehearsal = plan_rehearsal(values, people.count, epsilon, delta, mechanism, options, seed)
         encoder = Encoder(values, people.missing, truth)
-        say_if_compiling(rehearsal.survey.mechanism)
+        say_if_compiling(rehearsal.mechanism)
         with progress("Reporting", people.count, "people") as advance:
-            answer = rehearsal.ask(question, counted(people.chunks(), advance), encoder)
-        found = Found(rehearsal.survey, answer, encoder.truth, time.perf_counter() - started)
+            if people.owners is None:
+                answer = rehearsal.ask(question, counted(people.chunks(), advance), encoder)
+            else:
+                answer = rehearsal.ask_slots(question, people.chunks, people.owners, encoder)
+        answer = answer.post_processed(post)
+        view = AnswerView(rehearsal.survey, answer, encoder.truth, time.perf_counter() - started)
+    write_files(answer, plot, csv)
     if as_json:
-        print_json(to_json(found))
+        print_json(to_json(view))
     else:
-        show(found, top)
+        show(view, top, level)

@@ -9,18 +9,41 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hubbub.cli.answers import Found, show, to_json
-from hubbub.cli.common import AllCandidates, AsJSON, HittersOnly, Level, command, print_json
-from hubbub.cli.service import SurveyURL, Token, ask, ask_json, need_token, parse_survey_url
-from hubbub.errors import ServiceError
+from hubbub.cli.answers import AnswerView, check_outputs, show, to_json, write_files
+from hubbub.cli.common import (
+    AllCandidates,
+    AsJSON,
+    CsvFile,
+    HittersOnly,
+    Level,
+    PlotFile,
+    Post,
+    command,
+    print_json,
+    say_if_compiling,
+)
+from hubbub.cli.service import Token, ask_json, need_token, parse_survey_url
+from hubbub.cli.survey_source import read_survey
 
 if TYPE_CHECKING:
-    from hubbub.model.estimates import Answer
+    from hubbub.analysis.results import Answer
+    from hubbub.model.question import Question
+    from hubbub.model.survey import Survey
 
 
 @command
 def hitters(
-    url: SurveyURL,
+    source: Annotated[
+        str,
+        typer.Option(
+            "--survey",
+            metavar="URL",
+            help="The survey's address, as `survey new` printed it; with --tally also a file.",
+        ),
+    ],
+    tally: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Answer from this tally, here, instead of asking a collector.")
+    ] = None,
     candidates: Annotated[
         str | None,
         typer.Option(
@@ -31,6 +54,12 @@ def hitters(
     hitters_only: HittersOnly = False,
     top: Annotated[int, typer.Option(help="At most this many values.", min=1, max=10_000)] = 20,
     level: Level = 0.05,
+    values_per_person: Annotated[
+        int, typer.Option(metavar="K", min=1, max=1000, help="Each person reported one of K slots.")
+    ] = 1,
+    post: Post = "none",
+    plot: PlotFile = None,
+    csv: CsvFile = None,
     token: Token = None,
     as_json: AsJSON = False,
 ) -> None:
@@ -39,35 +68,64 @@ def hitters(
     \b
     hubbub hitters --survey http://127.0.0.1:8000/v1/surveys/ID
     hubbub hitters --survey http://127.0.0.1:8000/v1/surveys/ID --candidates sites.txt
+    hubbub hitters --tally week.tally --survey survey.json
     """  # noqa: D301
     from hubbub.cli.domains import read_candidates
-    from hubbub.mechanisms.registry import load_survey
+    from hubbub.model.question import Question
 
     started = time.perf_counter()
+    check_outputs(post, plot, csv)
     named = read_candidates(candidates, all_candidates)
-    address = parse_survey_url(url)
-    survey = load_survey(ask(address.server, f"/v1/surveys/{address.survey_id}"))
-    if survey.survey_id.hex() != address.survey_id:
-        raise ServiceError("the collector sent another survey than the one in the address")
-    path = f"/v1/surveys/{address.survey_id}/hitters"
-    if named is None:
-        form = "&hitters_only=true" if hitters_only else ""
-        document = ask_json(address.server, f"{path}?top={top}&level={level}{form}", need_token(token))
-    else:
-        asked = {"candidates": named, "all_candidates": all_candidates, "top": top, "level": level}
-        document = ask_json(address.server, path, need_token(token), "POST", asked)
-    found = Found(survey, read_answer(document), None, time.perf_counter() - started)
+    if tally is None:
+        parse_survey_url(source)  # a file alone does not say which collector to ask
+    survey = read_survey(source)
+    question = Question(top, level, named, all_candidates, hitters_only, values_per_person)
+    answer = _ask(source, question, need_token(token)) if tally is None else _answer(survey, tally, question)
+    answer = answer.post_processed(post)
+    view = AnswerView(survey, answer, None, time.perf_counter() - started)
+    write_files(answer, plot, csv)
     if as_json:
-        print_json(to_json(found))
-    elif not found.answer.reports:
+        print_json(to_json(view))
+    elif not view.answer.reports:
         typer.echo("No reports yet.")
     else:
-        show(found, top)
+        show(view, top, level)
+
+
+def _answer(survey: Survey, file: str, question: Question) -> Answer:
+    """Answer from a tally, in this process."""
+    from hubbub.analysis.answers import answer_question, encode_candidates
+    from hubbub.mechanisms.registry import mechanism_for
+    from hubbub.wire.tally_file import read_tally
+
+    sums = read_tally(file, survey)
+    mechanism = mechanism_for(survey)
+    say_if_compiling(mechanism)
+    return answer_question(survey, mechanism, sums, question, encode_candidates(survey.domain, question))
+
+
+def _ask(url: str, question: Question, token: str) -> Answer:
+    """Ask a collector."""
+    address = parse_survey_url(url)
+    path = f"/v1/surveys/{address.survey_id}/hitters"
+    if question.candidates is None:
+        form = "&hitters_only=true" if question.hitters_only else ""
+        query = f"{path}?top={question.top}&level={question.level}{form}&values_per_person={question.values_per_person}"
+        return read_answer(ask_json(address.server, query, token))
+    asked = {
+        "candidates": list(question.candidates),
+        "all_candidates": question.all_candidates,
+        "top": question.top,
+        "level": question.level,
+        "values_per_person": question.values_per_person,
+    }
+    return read_answer(ask_json(address.server, path, token, "POST", asked))
 
 
 def read_answer(document: Mapping[str, Any]) -> Answer:
     """Return the answer that is in a collector's JSON document."""
-    from hubbub.model.estimates import Answer, Hitter
+    from hubbub.analysis.results import Answer
+    from hubbub.model.estimates import Hitter
 
     limit = document["detection_limit"]
     return Answer(
@@ -77,4 +135,5 @@ def read_answer(document: Mapping[str, Any]) -> Answer:
         document["candidate_limit"],
         document["long_limit"],
         whole_list=document["whole_list"],
+        values_per_person=document["values_per_person"],
     )

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from typing import TYPE_CHECKING, Annotated
+
 import typer
 
 from hubbub.cli.common import AsJSON, command, print_json, print_table
+from hubbub.cli.parameters import Commands
 from hubbub.cli.report import LedgerFile
-from hubbub.errors import InputError
+from hubbub.errors import InputError, ParameterError
 
-ledger = typer.Typer(
-    name="ledger",
-    help="What this device has told: the surveys it answered and the privacy they cost.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+if TYPE_CHECKING:
+    from hubbub.client import Cap
+
+ledger = Commands("ledger", "What this device has told: the surveys it answered and the privacy they cost.")
 
 
 @ledger.callback()
@@ -44,12 +46,88 @@ def show(
     if not entries:
         typer.echo(f"Nothing was told from here. The ledger would be {book.path}")
         return
-    print_table(
-        "Told from this device",
-        [("survey", "left"), ("id", "left"), ("ε", "right"), ("δ", "right"), ("answered", "left"), ("state", "left")],
-        [
-            [entry["name"], key[:8], entry["epsilon"], entry["delta"], entry["answered"], entry["state"]]
-            for key, entry in entries.items()
-        ],
-        [f"All together ε = {epsilon} and δ = {delta}. The ledger is {book.path}"],
-    )
+    collectors = sorted({_collector(entry) for entry in entries.values()})
+    rows = [
+        [_collector(entry), entry["name"], key[:8], entry["epsilon"], entry["delta"], entry["answered"], entry["state"]]
+        for each in collectors  # what one collector was told stands together
+        for key, entry in entries.items()
+        if _collector(entry) == each
+    ]
+    columns = [("collector", "left"), ("survey", "left"), ("id", "left"), ("ε", "right"), ("δ", "right")]
+    told = [
+        f"{each} was told ε = {book.totals({k: e for k, e in entries.items() if _collector(e) == each})[0]:f} in all."
+        for each in collectors
+        if len(collectors) > 1
+    ]
+    caption = [*told, f"All together ε = {epsilon} and δ = {delta}. The ledger is {book.path}"]
+    print_table("Told from this device", [*columns, ("answered", "left"), ("state", "left")], rows, caption)
+
+
+Limit = Annotated[str | None, typer.Option(metavar="NUMBER", help="Set this limit; `none` is no limit.")]
+
+
+@ledger.command()
+@command
+def cap(
+    month: Limit = None,
+    year: Limit = None,
+    lifetime: Limit = None,
+    delta: Limit = None,
+    ledger: LedgerFile = None,
+    as_json: AsJSON = False,
+) -> None:
+    """Show or set how much all surveys together may cost: ε in 30 days, in 365 days and in a lifetime, and δ.
+
+    The limits are yours: programs can only ask for less. They guard you against honest programs that ask too much.
+
+    \b
+    hubbub ledger cap
+    hubbub ledger cap --month 2 --lifetime 20
+    """  # noqa: D301
+    from hubbub.client import ClientError, Ledger
+
+    book = Ledger(ledger)
+    asked = {"month": month, "year": year, "lifetime": lifetime, "delta": delta}
+    try:
+        limits = book.cap()
+        changes = {name: _limit(name, text) for name, text in asked.items() if text is not None}
+        if changes:
+            limits = limits._replace(**changes)
+            book.set_cap(limits)
+    except ClientError as error:
+        raise InputError(str(error)) from None
+    if as_json:
+        print_json({"ledger": book.path, **{name: _spelled(limits, name) for name in asked}})
+        return
+    names = {
+        "month": "ε in 30 days",
+        "year": "ε in 365 days",
+        "lifetime": "ε in a lifetime",
+        "delta": "δ in a lifetime",
+    }
+    rows = [[sentence, _spelled(limits, name) or "no limit"] for name, sentence in names.items()]
+    print_table("What all surveys together may cost", [("limit", "left"), ("at most", "right")], rows)
+
+
+def _limit(name: str, text: str) -> Decimal | None:
+    """Return a limit as the command line spells it; None is no limit."""
+    from hubbub.client.budget import parse_limit
+    from hubbub.client.checks import ClientError
+
+    if text == "none":
+        return None
+    try:
+        return parse_limit(name, text)
+    except ClientError as error:
+        raise ParameterError(str(error)) from None
+
+
+def _spelled(limits: Cap, name: str) -> str | None:
+    """Return a limit as text, None if there is none."""
+    limit = getattr(limits, name)
+    return None if limit is None else format(limit, "f")
+
+
+def _collector(entry: dict[str, str]) -> str:
+    """Return the host that a report goes to."""
+    return entry["url"].partition("://")[2].partition("/")[0]

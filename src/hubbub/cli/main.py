@@ -8,24 +8,30 @@ from functools import cache
 from typing import Annotated, Any, Final
 
 import typer
-from typer.core import TyperGroup
 
 import hubbub
-from hubbub.cli.parameters import mend_parameters
+from hubbub.cli.parameters import Commands, Group
 
 COMMANDS: Final = {
     "find": "Find the values many people hold, from a file.",
+    "plan": "How many people, which epsilon, how small a share.",
     "simulate": "Try a mechanism on a crowd that does not exist.",
+    "compare": "Mechanisms and epsilons side by side on the same people.",
     "mechanisms": "List the mechanisms, and when to use which.",
     "demo": "Make up a crowd and find what it holds, over HTTP.",
     "paper": "Run the paper as an experiment, with figures.",
-    "serve": "Run a collector.",
-    "hitters": "Ask a collector which values many people hold.",
+    "serve": "Run a collector with its dashboard.",
+    "login": "Make a link that logs in to the dashboard.",
+    "hitters": "Which values many people hold, from a collector or a tally.",
+    "encode": "Make reports of the values in a file.",
+    "tally": "Add up the reports in Parquet files.",
+    "merge": "Add up tallies.",
     "report": "Answer a survey from this device.",
     "code": "Fit and measure text codes.",
-    "survey": "Create, list, show and close surveys.",
+    "survey": "Create, list, show, close and delete surveys.",
     "store": "Look after a collector's database.",
-    "ledger": "Show what this device has told.",
+    "doctor": "Say whether a collector is well.",
+    "ledger": "Show what this device has told, and may tell.",
 }
 """Every command and what it does, in the order of the help; each is what has its name in the module of that name."""
 
@@ -35,7 +41,7 @@ def _load(name: str) -> Any:
     """A command, or a group of them, as typer runs it; its module is imported now."""
     module = importlib.import_module(f"hubbub.cli.{name}")
     entry = getattr(module, name)
-    shelf = typer.Typer(rich_markup_mode=None)
+    shelf = Commands()
     if isinstance(entry, typer.Typer):
         shelf.add_typer(entry)
     else:
@@ -58,7 +64,7 @@ class _Loaded(Mapping[str, Any]):
         return len(COMMANDS)
 
 
-class _Commands(TyperGroup):
+class _AllCommands(Group):
     """The group of all commands, whose help loads none of them."""
 
     def __init__(self, **settings: Any) -> None:
@@ -72,15 +78,11 @@ class _Commands(TyperGroup):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-mend_parameters()
-
-app = typer.Typer(
+app = Commands(
     name="hubbub",
     help="Learn what a crowd is talking about without hearing anyone: the values many people hold, found under "
     "local differential privacy. Start with: hubbub demo",
-    cls=_Commands,
-    no_args_is_help=True,
-    rich_markup_mode=None,
+    cls=_AllCommands,
     pretty_exceptions_enable=False,
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},

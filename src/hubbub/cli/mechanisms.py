@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import textwrap
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -12,7 +13,7 @@ from hubbub.cli.common import command, print_json
 if TYPE_CHECKING:
     from hubbub.mechanisms.facts import About
 
-_WIDTH: Final = 80  # of the narrowest terminal that many people have
+_WIDTH: Final = 80  # columns at most, of the narrowest terminal that many people have
 _FACTS: Final = {
     "guarantee": "guarantee",
     "report": "report",
@@ -61,7 +62,8 @@ def _line(label: str, text: str) -> None:
 
 
 def _filled(text: str, indent: int = 0) -> str:
-    return textwrap.fill(text, _WIDTH, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
+    width = min(_WIDTH, shutil.get_terminal_size().columns)
+    return textwrap.fill(text, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
 
 
 def _describe(about: About) -> dict[str, Any]:

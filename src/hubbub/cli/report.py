@@ -36,8 +36,9 @@ def report(
         str, typer.Option(metavar="NUMBER", help="The largest ε that this survey may state.")
     ] = DEFAULT_MAX_EPSILON,
     lifetime_epsilon: Annotated[
-        str, typer.Option(metavar="NUMBER", help="The largest sum of ε over all surveys in the ledger.")
-    ] = "10",
+        str | None,
+        typer.Option(metavar="NUMBER", help="The largest sum of ε in the ledger; `hubbub ledger cap` holds as well."),
+    ] = None,
     timeout: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="How long to wait for the collector.")
     ] = 10.0,
@@ -49,8 +50,8 @@ def report(
     hubbub report news.example --survey https://collector.example/v1/surveys/<id>
     hubbub report - --survey "$SURVEY" < value.txt
 
-    Exit codes: 0 the collector has the report, now or from an earlier time; 3 it is in the ledger and will be sent
-    together with the next report; 2 nothing was or will be sent.
+    Exit codes: 0 the collector has the report, now or from an earlier time; 3 it is in the ledger, and the same command
+    again sends it; 2 nothing was or will be sent.
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
     from hubbub.client import Client, ClientError, Ledger
 

@@ -2,55 +2,166 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from typing import Annotated
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Final
 
 import typer
 
-from hubbub.cli.common import command, print_json
+from hubbub.cli.common import DEFAULT_DATABASE, Database, command, print_json, print_table
 
-DEFAULT_DATABASE = "hubbub.db"
-Database = Annotated[
-    str,
-    typer.Option("--db", envvar="HUBBUB_DB", metavar="URL", help="A SQLite file, or postgresql://USER@HOST/NAME."),
-]
+_SETTINGS: Final = {"db": str, "host": str, "port": int, "workers": int, "new": bool, "log_json": bool}
+_KINDS: Final = {str: "text in quotes", int: "a whole number", bool: "true or false"}
+_RANGES: Final = {"port": (0, 65535), "workers": (1, 64)}
+_SOURCES: Final = {"COMMANDLINE": "command line", "ENVIRONMENT": "environment", "DEFAULT_MAP": "file"}
+
+
+def _read_config(ctx: typer.Context, file: str | None) -> str | None:
+    """Take defaults from a TOML file, for what neither the command line nor the environment says."""
+    if file is None:
+        return None
+    try:
+        found = tomllib.loads(Path(file).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise typer.BadParameter(f"config must be a TOML file, got {file!r} ({reason})") from None
+    for name, value in found.items():
+        kind = _SETTINGS.get(name)
+        if kind is None:
+            raise typer.BadParameter(f"config may set {', '.join(_SETTINGS)}, got {name!r}")
+        if type(value) is not kind:
+            raise typer.BadParameter(f"{name} must be {_KINDS[kind]} in config, got {name}={value!r}")
+        least, most = _RANGES.get(name, (0, 0))
+        if isinstance(value, int) and name in _RANGES and not least <= value <= most:
+            raise typer.BadParameter(f"{name} must be from {least} to {most} in config, got {name}={value}")
+    ctx.default_map = {**(ctx.default_map or {}), **found}
+    return file
 
 
 @command
 def serve(
+    ctx: typer.Context,
     db: Database = DEFAULT_DATABASE,
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 is all of them.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 is any free port.", min=0, max=65535)] = 8000,
-    workers: Annotated[int, typer.Option(help="Number of processes.", min=1, max=64)] = 1,
+    host: Annotated[
+        str, typer.Option(envvar="HUBBUB_HOST", help="Address to listen on; 0.0.0.0 is all of them.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int,
+        typer.Option(
+            envvar="HUBBUB_PORT",
+            help="Port to listen on; 0 is any free port.",
+            min=_RANGES["port"][0],
+            max=_RANGES["port"][1],
+        ),
+    ] = 8000,
+    workers: Annotated[
+        int,
+        typer.Option(
+            envvar="HUBBUB_WORKERS",
+            help="Number of processes.",
+            min=_RANGES["workers"][0],
+            max=_RANGES["workers"][1],
+        ),
+    ] = 1,
+    new: Annotated[
+        bool,
+        typer.Option(
+            "--new", envvar="HUBBUB_NEW", help="Begin an empty store where one was lost; devices of the old one fail."
+        ),
+    ] = False,
+    log_json: Annotated[
+        bool, typer.Option("--log-json", envvar="HUBBUB_LOG_JSON", help="Write the log as JSON, one object a line.")
+    ] = False,
+    config: Annotated[
+        str | None,
+        typer.Option(
+            envvar="HUBBUB_CONFIG",
+            metavar="FILE",
+            is_eager=True,
+            callback=_read_config,
+            help="A TOML file with these settings; the environment and the command line override it.",
+        ),
+    ] = None,
+    show_config: Annotated[
+        bool, typer.Option("--show-config", help="Show each setting and where it comes from, and end.")
+    ] = False,
+    show: Annotated[bool, typer.Option("--open", help="Log in to the dashboard in a browser.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object when it listens.")] = False,
 ) -> None:
-    """Run a collector: it takes reports over HTTP, keeps sums, and answers its owner.
+    """Run a collector with its dashboard: it takes reports over HTTP, keeps sums, and answers its owner.
 
-    The first start makes the owner's token and shows it once. Ctrl-C or SIGTERM ends it; all acknowledged reports are
-    on the disk.
+    The first start makes the owner's token and shows it once, with a link that logs in to the dashboard. Ctrl-C or
+    SIGTERM ends it; all acknowledged reports are on the disk.
 
     \b
     hubbub serve --db surveys.db
     hubbub serve --db postgresql://hubbub@db.example/hubbub --workers 2 --host 0.0.0.0
+    hubbub serve --config /etc/hubbub.toml --show-config
     """  # noqa: D301
-    from hubbub.collector.serving import address_of, bind
+    del config  # its callback has read it
+    if show_config:
+        _show_config(ctx, as_json)
+        return
+    from hubbub.cli.login import login_link, open_browser
+    from hubbub.collector.logs import set_up_logs
+    from hubbub.collector.serving import address_of, bind, notify_system
     from hubbub.collector.serving import serve as run
+    from hubbub.collector.workers import serve_with_workers
+    from hubbub.dashboard.app import create_app
+    from hubbub.store.keys import make_code
+    from hubbub.store.remembering import check_not_lost, note_address, remember
     from hubbub.store.store import Store
     from hubbub.store.tokens import make_first_token
 
     with bind(host, port) as listener:  # before the token is made: if this failed, the token would never be shown
-        with Store(db) as store:
-            token = make_first_token(store.engine)
+        check_not_lost(db, new)
+        set_up_logs(log_json)
         address = address_of(listener)
+        with Store(db) as store:
+            # For `hubbub login`. A browser on this machine reaches what listens on all addresses at its own one.
+            note_address(store.engine, address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:"))
+            token = make_first_token(store.engine)
+            code = make_code(store.engine) if token is not None or show else None
+        remember(db)
+        link = None if code is None else login_link(address, code)
 
         def announce() -> None:
-            """Print the address, and the token if it was made just now."""
+            """Print the address, and the token and a link if they were made just now."""
+            if link is not None and show:
+                open_browser(link)
             if as_json:
-                print_json({"url": address, "token": token})
+                print_json({"url": address, "token": token, "login": link})
             else:
                 if token is not None:
                     typer.echo(f"Owner's token, shown this once: {token}")
+                if link is not None:
+                    typer.echo(f"Dashboard, by a link that works once and for 15 minutes: {link}")
                 typer.echo(f"Listening on {address}; the API is described at {address}/docs. Ctrl-C ends it.")
             sys.stdout.flush()
+            notify_system("READY=1")
 
-        run(db, listener, workers, announce)
+        if workers == 1:
+            run(db, listener, announce, create_app)
+        else:
+            serve_with_workers(db, listener, workers, announce, log_json, "hubbub.dashboard.app:create_app")
+
+
+def _show_config(ctx: typer.Context, as_json: bool) -> None:
+    """Print the settings and their sources. A password in the URL of the database is not shown."""
+    rows: list[list[Any]] = []
+    for name in _SETTINGS:
+        source = ctx.get_parameter_source(name)
+        value = ctx.params[name]
+        if name == "db" and "://" in value:
+            scheme, _, rest = value.partition("://")
+            who, at, where = rest.rpartition("@")
+            where = re.sub("(?i)(pass[a-z]*=)[^&]*", r"\1…", where)
+            value = f"{scheme}://{who.partition(':')[0]}{at}{where}"
+        rows.append([name, value, _SOURCES.get(source.name if source else "", "default")])
+    if as_json:
+        print_json({name: {"value": value, "source": source} for name, value, source in rows})
+        return
+    columns = [("setting", "left"), ("value", "left"), ("from", "left")]
+    print_table("Settings of hubbub serve", columns, [[name, str(value), source] for name, value, source in rows])

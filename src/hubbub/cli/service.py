@@ -7,6 +7,7 @@ import json
 import re
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, NamedTuple
 
 import typer
@@ -41,7 +42,14 @@ def parse_survey_url(url: str) -> SurveyAddress:
     return SurveyAddress(match[1], match[2])
 
 
-def ask(server: str, path: str, token: str | None = None, method: str = "GET", body: object = None) -> bytes:
+def ask(
+    server: str,
+    path: str,
+    token: str | None = None,
+    method: str = "GET",
+    body: object = None,
+    more_headers: Mapping[str, str] | None = None,
+) -> bytes:
     """Send one request to a collector and return the bytes of its reply.
 
     Parameters
@@ -56,6 +64,8 @@ def ask(server: str, path: str, token: str | None = None, method: str = "GET", b
         The HTTP method.
     body : bytes or object, optional
         Bytes are sent as they are, anything else as JSON.
+    more_headers : mapping, optional
+        Further headers.
 
     Raises
     ------
@@ -64,13 +74,13 @@ def ask(server: str, path: str, token: str | None = None, method: str = "GET", b
     """
     if not server.startswith(("http://", "https://")):
         raise ParameterError(f"server must be an address such as https://HOST, got server={server!r}")
-    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    headers = {**(more_headers or {}), **({} if token is None else {"Authorization": f"Bearer {token}"})}
     data = body if body is None or isinstance(body, bytes) else json.dumps(body, allow_nan=False).encode()
     if data is not None:
         headers["Content-Type"] = "application/octet-stream" if data is body else "application/json"
     try:
         request = urllib.request.Request(server.rstrip("/") + path, data, headers, method=method)  # noqa: S310  # http only
-        with _opener(request.host).open(request, timeout=_SECONDS) as reply:
+        with open_url(request, _SECONDS) as reply:
             answer: bytes = reply.read()
             return answer
     except urllib.error.HTTPError as error:
@@ -78,6 +88,11 @@ def ask(server: str, path: str, token: str | None = None, method: str = "GET", b
     except (OSError, http.client.HTTPException, ValueError) as error:
         reason = getattr(error, "reason", error)
         raise ServiceError(f"the collector at {server!r} could not be reached ({reason})") from None
+
+
+def open_url(request: urllib.request.Request, seconds: float) -> Any:
+    """Open a URL and return the reply, as urllib does."""
+    return _opener(request.host).open(request, timeout=seconds)
 
 
 def _opener(host: str | None) -> urllib.request.OpenerDirector:
@@ -89,9 +104,16 @@ def _opener(host: str | None) -> urllib.request.OpenerDirector:
     return urllib.request.build_opener(NoRedirect, *([urllib.request.ProxyHandler({})] if here else []))
 
 
-def ask_json(server: str, path: str, token: str | None = None, method: str = "GET", body: object = None) -> Any:
+def ask_json(
+    server: str,
+    path: str,
+    token: str | None = None,
+    method: str = "GET",
+    body: object = None,
+    more_headers: Mapping[str, str] | None = None,
+) -> Any:
     """Send one request as `ask` does, and return the JSON of the reply."""
-    reply = ask(server, path, token, method, body)
+    reply = ask(server, path, token, method, body, more_headers)
     try:
         return json.loads(reply)
     except ValueError:

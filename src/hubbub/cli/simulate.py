@@ -35,14 +35,15 @@ def simulate(
     seed: Annotated[int | None, typer.Option(help="Repeat a simulation exactly.", min=0)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
 ) -> None:
-    """Simulate a mechanism on a crowd, exactly, and compare with the truth and the theorem.
+    """Simulate a mechanism on a crowd and compare with the truth and the theorem.
 
-    Where the sums of all reports can be drawn at once, a billion people take seconds. Elsewhere, as for `tree`,
-    they are drawn person by person, for at most 200 million draws of noise. Without a crowd option: --zipf 1.2.
-    Success is finding a value that none is held more often than.
+    The sums of all reports are drawn at once, so that a billion people take seconds; a note says what is approximate.
+    Elsewhere, as for `jl -o projection=dense`, they are drawn person by person, for at most 200 million draws of
+    noise. Without a crowd option: --zipf 1.2. Success is finding a value that none is held more often than.
 
     \b
     hubbub simulate -m jl -n 1e6 --bits 16 --zipf 1.1
+    hubbub simulate -m tree -n 1e9 --bits 64 --heavy 0.01
     hubbub simulate -m bucket -n 8000 --bits 32 --heavy 0.5 --runs 20
     hubbub simulate -m bucket -n 8.1e7 --bits 32 --heavy 0.5 -o calibration=paper -o decoder=hard
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
@@ -118,7 +119,7 @@ def _show(crowd: str, result: Simulated) -> None:
         held = "holds" if theorem.holds else "does not hold, so nothing is promised"
         counts = f"a count of {number(theorem.needed_corrected)} needed, {number(theorem.heavy_hitter_count)} there"
         rows.append(["theorem's condition", f"{counts}: {held}"])
-    if result.approximate:
-        rows.append(["note", "approximate: people alone on a value are pooled as fair coins on every row"])
+    if result.approximation:
+        rows.append(["note", f"approximate: {result.approximation}"])
     rows.append(["time, memory, seed", f"{result.seconds:.2f} s, {result.peak_memory_mb:,.0f} MB, {result.seed}"])
     print_table(title, [("", "left"), ("", "left")], rows)

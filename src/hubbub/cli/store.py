@@ -1,4 +1,4 @@
-"""`hubbub store`: check and copy a collector's database, and replace the owner's token."""
+"""`hubbub store`: check, copy and restore a collector's database, and replace the owner's token."""
 
 from __future__ import annotations
 
@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hubbub.cli.common import AsJSON, command, number, plural, print_json, print_table
-from hubbub.cli.serve import DEFAULT_DATABASE, Database
-from hubbub.errors import StoreError
+from hubbub.cli.common import DEFAULT_DATABASE, AsJSON, Database, command, number, plural, print_json, print_table
+from hubbub.cli.parameters import Commands
+from hubbub.errors import ParameterError, StoreError
 
 if TYPE_CHECKING:
     from hubbub.store.store import Store
 
-store = typer.Typer(
-    name="store",
-    help="Check or copy a collector's database, or replace the owner's token, on the machine that has the database.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+store = Commands(
+    "store", "Check, copy or restore a collector's database, or replace the owner's token, on its machine."
 )
 
 
@@ -76,6 +73,52 @@ def backup(
 
 @store.command()
 @command
+def restore(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A file that `hubbub store backup` made.")],
+    db: Database = DEFAULT_DATABASE,
+    survey: Annotated[
+        str | None, typer.Option(metavar="ID", help="Only this survey, of a store that is there: its sums and ids.")
+    ] = None,
+    as_json: AsJSON = False,
+) -> None:
+    """Bring a store back from a copy, where it was lost; or one damaged survey of a store that is there.
+
+    \b
+    hubbub store restore monday.db --db surveys.db
+    hubbub store restore monday.db --db surveys.db --survey ID
+    """  # noqa: D301
+    from hubbub.store.remembering import remember
+    from hubbub.store.restoring import restore as bring_back
+    from hubbub.store.restoring import restore_survey
+
+    if survey is None:
+        surveys = bring_back(Path(file), db)
+        remember(db)
+        said, sentence = {"surveys": surveys}, f"{plural(surveys, 'survey')} restored"
+    else:
+        survey_id = _survey_id(survey)
+        with _existing(db) as opened:
+            reports = restore_survey(opened, Path(file), survey_id)
+        said, sentence = {"reports": reports}, f"restored with {plural(reports, 'report')}"
+    if as_json:
+        print_json({"file": file, **said})
+    else:
+        typer.echo(f"{file}: {sentence}")
+
+
+def _survey_id(text: str) -> bytes:
+    """Return the id of a survey from its 64 hex digits, or from its address."""
+    try:
+        raw = bytes.fromhex(text.rstrip("/").rpartition("/")[2])
+    except ValueError:
+        raw = b""
+    if len(raw) != 32:
+        raise ParameterError(f"survey must be an id of 64 hex digits, got survey={text!r}")
+    return raw
+
+
+@store.command()
+@command
 def token(db: Database = DEFAULT_DATABASE, as_json: AsJSON = False) -> None:
     """Make a new token for the owner and show it once. The old one is invalid from then on.
 
@@ -96,7 +139,4 @@ def _existing(db: str) -> Store:
     """Open a store that exists. A mistyped name must not make a new one."""
     from hubbub.store.store import Store
 
-    path = db.removeprefix("sqlite:///")
-    if "://" not in path and not Path(path).exists():
-        raise StoreError(f"db must be a store that exists, got {db!r}")
-    return Store(db)
+    return Store(db, create=False)

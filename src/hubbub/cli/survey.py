@@ -1,7 +1,9 @@
-"""`hubbub survey`: create surveys on a collector, list, show and close them."""
+"""`hubbub survey`: create surveys on a collector, list, show, close and delete them."""
 
 from __future__ import annotations
 
+import os
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any
 
@@ -19,16 +21,15 @@ from hubbub.cli.common import (
     print_table,
 )
 from hubbub.cli.domains import parse_domain
-from hubbub.cli.service import Server, SurveyURL, Token, ask_json, need_token, parse_survey_url
-from hubbub.client import DEFAULT_MAX_EPSILON
+from hubbub.cli.parameters import Commands
+from hubbub.cli.service import Server, SurveyURL, Token, ask, ask_json, need_token, parse_survey_url
+from hubbub.client import DEFAULT_CAP, DEFAULT_MAX_EPSILON
+from hubbub.errors import ParameterError
 
 DEFAULT_SERVER = "http://127.0.0.1:8000"
 
-survey = typer.Typer(
-    name="survey",
-    help="Create, list, show and close the surveys of a collector, over HTTP with the owner's token.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+survey = Commands(
+    "survey", "Create, list, show, close and delete the surveys of a collector, over HTTP with the owner's token."
 )
 
 
@@ -40,7 +41,10 @@ def new(
     epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Privacy loss of each person.")] = "1",
     delta: Annotated[str | None, typer.Option(help="Default: what the mechanism needs, 0 where pure.")] = None,
     mechanism: Annotated[
-        str | None, typer.Option("--mechanism", "-m", help="A name of `hubbub mechanisms`; default: tree.")
+        str | None,
+        typer.Option(
+            "--mechanism", "-m", help="A name of `hubbub mechanisms`; default: subset for short lists, else tree."
+        ),
     ] = None,
     option: Annotated[
         list[str] | None, typer.Option("--option", "-o", metavar="KEY=VALUE", help="Of the mechanism; repeatable.")
@@ -52,6 +56,9 @@ def new(
         list[str] | None,
         typer.Option(metavar="URL", help="Pages of this origin may report; repeatable; default: all."),
     ] = None,
+    out: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write the survey to a file instead; no collector is asked.")
+    ] = None,
     server: Server = DEFAULT_SERVER,
     token: Token = None,
     as_json: AsJSON = False,
@@ -60,8 +67,29 @@ def new(
 
     \b
     hubbub survey new referrers --domain hostnames --epsilon 1
+    hubbub survey new referrers --domain hostnames --out survey.json
     hubbub survey new countries --domain categories:countries.txt --origin https://www.example.org
     """  # noqa: D301
+    if out is not None:
+        if origin:
+            raise ParameterError("--origin must come without --out, since a collector keeps the origins, got both")
+        made = _write_survey(
+            out,
+            name=name,
+            domain=parse_domain(domain),
+            epsilon=epsilon,
+            delta=delta,
+            mechanism=mechanism,
+            options=parse_options(option or []),
+            expected_reports=parse_count("people", people),
+            opens=opens,
+            closes=closes,
+        )
+        if as_json:
+            print_json(made)
+        else:
+            typer.echo(out)
+        return
     request: dict[str, Any] = {
         "name": name,
         "domain": parse_domain(domain).to_json(),
@@ -78,10 +106,44 @@ def new(
             "unless their max_epsilon is raised",
             err=True,
         )
+    listed = ask_json(server, "/v1/surveys", need_token(token))["surveys"]
+    for sentence in what_people_tell(listed, Decimal(status["epsilon"]), datetime.now(UTC)):
+        typer.echo(f"hubbub: {sentence}", err=True)
     if as_json:
         print_json(_with_url(server, status))
     else:
         typer.echo(_with_url(server, status)["url"])
+
+
+def what_people_tell(surveys: list[dict[str, Any]], epsilon: Decimal, now: datetime) -> list[str]:
+    """Return what answering all of an owner's surveys adds up to, and when ledgers fall silent, in sentences.
+
+    Parameters
+    ----------
+    surveys : list of dict
+        All surveys of the collector, with `epsilon` and `created`; the newest is among them.
+    epsilon : Decimal
+        What the newest states.
+    now : datetime
+        The time.
+    """
+    sentences = []
+    for days, most in ((30, DEFAULT_CAP.month), (365, DEFAULT_CAP.year)):
+        since = now - timedelta(days=days)
+        recent = [each for each in surveys if each["created"] and datetime.fromisoformat(each["created"]) > since]
+        told = sum((Decimal(each["epsilon"]) for each in recent), Decimal(0))
+        if most is not None and told > most and len(recent) > 1:
+            sentences.append(
+                f"who answers all {len(recent)} surveys that you made in {days} days tells ε = {told:f}; ledgers allow "
+                f"{most:f} in {days} days, so theirs have fallen silent before this one"
+            )
+    if not sentences and DEFAULT_CAP.month is not None and 5 * epsilon > DEFAULT_CAP.month:
+        weeks = int(DEFAULT_CAP.month / epsilon)
+        sentences.append(
+            f"asked every week, this adds up to ε = {4 * epsilon:f} in four weeks; ledgers allow {DEFAULT_CAP.month:f} "
+            f"in 30 days, and so at most {plural(weeks, 'answer')} of a person"
+        )
+    return sentences
 
 
 @survey.command(name="list")
@@ -129,6 +191,93 @@ def close(url: SurveyURL, token: Token = None, as_json: AsJSON = False) -> None:
     _show(address.server, ask_json(address.server, path, need_token(token), "POST"), as_json)
 
 
+@survey.command()
+@command
+def delete(
+    url: SurveyURL,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether it is meant.")] = False,
+    token: Token = None,
+    as_json: AsJSON = False,
+) -> None:
+    """Delete a survey with its sums and everything that belongs to it. Nothing brings it back but a backup.
+
+    \b
+    hubbub survey delete --survey http://127.0.0.1:8000/v1/surveys/ID --yes
+    """  # noqa: D301
+    address = parse_survey_url(url)
+    owner = need_token(token)
+    if not yes:
+        status = ask_json(address.server, f"/v1/surveys/{address.survey_id}/status", owner)
+        many = plural(status["reports"], "report")
+        typer.confirm(f"Delete {status['name']!r} with its {many}?", abort=True, err=True)
+    ask(address.server, f"/v1/surveys/{address.survey_id}", owner, "DELETE")
+    if as_json:
+        print_json({"survey_id": address.survey_id, "state": "deleted"})
+    else:
+        typer.echo(f"Deleted {address.survey_id}")
+
+
+@survey.command()
+@command
+def merge(
+    files: Annotated[list[str], typer.Argument(metavar="TALLIES…", help="Files of tallies of the survey.")],
+    url: SurveyURL,
+    key: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Names this merge; default: the SHA-256 of each file. For one file only."),
+    ] = None,
+    token: Token = None,
+    as_json: AsJSON = False,
+) -> None:
+    """Add tallies that were counted elsewhere to the survey's on a collector, each once.
+
+    A file that was merged before is not merged again, so this can be repeated whenever no reply came. The reports in
+    the files must not be among those that were sent to the collector: a tally has no ids to compare.
+
+    \b
+    hubbub survey merge monday.tally tuesday.tally --survey http://127.0.0.1:8000/v1/surveys/ID
+    """  # noqa: D301
+    import hashlib
+
+    from hubbub.cli.survey_source import read_bytes
+
+    if key is not None and len(files) != 1:
+        raise ParameterError(f"--key must come with one file, got {len(files)}")
+    address = parse_survey_url(url)
+    path, owner = f"/v1/surveys/{address.survey_id}/tallies", need_token(token)
+    merged = []
+    for name in files:
+        data = read_bytes(name, "the tally")
+        named = hashlib.sha256(data).hexdigest() if key is None else key
+        reply = ask_json(address.server, path, owner, "POST", data, {"Idempotency-Key": named})
+        merged.append({"file": name, "key": named, "reports": reply["reports"], "merged": reply["merged"]})
+        if not as_json:
+            was = "added" if reply["merged"] else "had been added before"
+            typer.echo(f"{name}: {plural(reply['reports'], 'report')} {was}.")
+    if as_json:
+        print_json({"survey_id": address.survey_id, "tallies": merged})
+
+
+def _write_survey(path: str, **facts: Any) -> dict[str, Any]:
+    """Create a survey here and write its canonical JSON to a file; return what `--json` prints."""
+    from hubbub.mechanisms.registry import create_survey
+    from hubbub.wire.atomic import write_whole
+
+    if os.path.lexists(path):  # reports to the survey in it would be lost
+        raise ParameterError(f"the output must be a new file, got {path!r}, which is there")
+    made = create_survey(**facts)
+    write_whole(path, made.to_json())
+    return {
+        "out": path,
+        "survey_id": made.survey_id.hex(),
+        "name": made.name,
+        "mechanism": made.mechanism,
+        "epsilon": format(made.epsilon, "f"),
+        "delta": format(made.delta, "f"),
+        "expected_reports": made.expected_reports,
+    }
+
+
 def _with_url(server: str, status: dict[str, Any]) -> dict[str, Any]:
     """Return the status of a survey with its address."""
     return {"url": f"{server.rstrip('/')}/v1/surveys/{status['survey_id']}", **status}
@@ -142,7 +291,7 @@ def _show(server: str, status: dict[str, Any], as_json: bool) -> None:
         return
     texts = {
         "address": document["url"],
-        "state": document["state"],
+        "state": document["state"] + (f": {document['damage']}" if document["damage"] else ""),
         "reports": f"{number(document['reports'])} of {number(document['expected_reports'])} expected",
         "mechanism": document["mechanism"],
         "privacy": f"ε = {document['epsilon']}" + (f", δ = {document['delta']}" if document["delta"] != "0" else ""),

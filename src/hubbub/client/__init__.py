@@ -1,4 +1,4 @@
-"""The device client: answers a survey once, privately, and delivers the answer whatever the network does.
+"""The device client: answers a survey once, privately, and delivers the response whatever the network does.
 
     client = Client("https://collector.example/v1/surveys/<id>")
     client.report("news.example")
@@ -10,13 +10,16 @@ It uses the standard library only, and nothing of the rest of hubbub: the folder
 
 from __future__ import annotations
 
+from .budget import DEFAULT_CAP, Cap
 from .checks import BudgetError, ClientError, LedgerError, SurveyError
 from .client import DEFAULT_MAX_EPSILON, Client, Result
 from .ledger import Ledger, default_ledger
 
 __all__ = [
+    "DEFAULT_CAP",
     "DEFAULT_MAX_EPSILON",
     "BudgetError",
+    "Cap",
     "Client",
     "ClientError",
     "Ledger",

@@ -1,4 +1,4 @@
-"""The client: answers one survey, once, and delivers the answer in the background."""
+"""The client: answers one survey, once, and delivers the response in the background."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ import os
 import secrets
 import struct
 import time
-from decimal import Decimal, InvalidOperation
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from .background import Background
+from .budget import Cap, Number, parse_limit
 from .checks import ClientError, LedgerError, SurveyError
 from .delivery import Delivery
 from .ledger import SURVEY_URL, Ledger
+from .slots import Slots
 from .survey import DeviceSurvey, encode_batch, encode_report, read_survey
 from .transport import TryLater
 
-Number = Decimal | float | str
 DEFAULT_MAX_EPSILON: Final = "4"
 """The largest ε of a survey that a client answers unless it is told otherwise."""
 
+DEFAULT_SPREAD: Final = 600.0
 _MOST_SECONDS: Final = 1e6  # the longest wait that works on every system
 
 
@@ -54,12 +56,16 @@ class Client:
         The survey's address, if `survey` is its JSON. Then a report can be made while the device is offline.
     max_epsilon : number
         The largest ε that one survey may state.
-    lifetime_epsilon, lifetime_delta : number
-        The largest sums of ε and of δ over all surveys in the ledger.
+    month_epsilon, year_epsilon, lifetime_epsilon, lifetime_delta : number, optional
+        The largest sums of ε in 30 days, in 365 days and in all, and of δ in all, over all surveys in the ledger. The
+        person's own limits are in the ledger and hold as well: a program can only ask for less.
     ledger : path, optional
         The file of the ledger; by default `default_ledger()`.
     timeout : float
         Seconds that the collector may be silent in an exchange, and seconds for the body of its reply.
+    spread : float
+        Seconds over which reports that other processes left behind are spread: each is sent at a random moment of its
+        own, so that they do not tell by their time that they come from the same device.
     first_retry, last_retry : float
         Seconds before the first retry; twice as many before each next one, up to the last. Each wait is half to one
         and a half times as long, at random.
@@ -73,15 +79,24 @@ class Client:
         *,
         url: str | None = None,
         max_epsilon: Number = DEFAULT_MAX_EPSILON,
-        lifetime_epsilon: Number = "10",
-        lifetime_delta: Number = "1e-6",
+        month_epsilon: Number | None = None,
+        year_epsilon: Number | None = None,
+        lifetime_epsilon: Number | None = None,
+        lifetime_delta: Number | None = None,
         ledger: str | os.PathLike[str] | None = None,
         timeout: float = 10.0,
+        spread: float = DEFAULT_SPREAD,
         first_retry: float = 1.0,
         last_retry: float = 3600.0,
     ) -> None:
-        self._max_epsilon = _limit("max_epsilon", max_epsilon)
-        self._cap = _limit("lifetime_epsilon", lifetime_epsilon), _limit("lifetime_delta", lifetime_delta)
+        self._max_epsilon = parse_limit("max_epsilon", max_epsilon)
+        asked = {
+            "month_epsilon": month_epsilon,
+            "year_epsilon": year_epsilon,
+            "lifetime_epsilon": lifetime_epsilon,
+            "lifetime_delta": lifetime_delta,
+        }
+        self._asked = Cap(*(None if most is None else parse_limit(name, most) for name, most in asked.items()))
         timeout = _seconds("timeout", timeout)
         retries = _seconds("first_retry", first_retry), _seconds("last_retry", last_retry)
         document = None if url is None else survey
@@ -92,7 +107,7 @@ class Client:
         self._url, self._id = address[0], address[1]
         self._survey = None if document is None else self._checked(document)
         self._ledger = Ledger(ledger)
-        self._delivery = Delivery(self._ledger, timeout)
+        self._delivery = Delivery(self._ledger, timeout, 0.0 if spread == 0 else _seconds("spread", spread))
         self._held: list[object] = []  # at most one value, until the survey is here
         self._refusal = ""  # why the survey will not be answered
         self._trouble = ""  # why the last try did not deliver everything
@@ -131,10 +146,36 @@ class Client:
                 self._background.wake()
             return result
 
+    def report_any(self, values: Iterable[object], k: int) -> Result:
+        """Answer the survey with one of several values, or with none. Exactly one report is made, whatever she has.
+
+        There are k slots. Each different value is in one of them, the others are empty; one slot is drawn uniformly and
+        reported. Everybody must use the same k: the analyst multiplies the counts by it, and gets the number of people
+        who have a value among theirs (`hubbub hitters --values-per-person`).
+
+        Parameters
+        ----------
+        values : list
+            What she has: may be empty. Values that are not in the domain fill no slot.
+        k : int
+            The slots, from 1 to 1000. If she has more values, k of them, at random, have a slot.
+
+        Returns
+        -------
+        Result
+            As of `report`. Refused, for every value alike, if the survey is about a closed list.
+        """
+        try:
+            return self.report(Slots(values, k))
+        except ClientError as error:
+            return Result("refused", str(error))
+        except Exception as error:  # foreign objects may raise anything
+            return Result("refused", f"the client failed ({type(error).__name__})")
+
     def flush(self, timeout: float = 10.0) -> Result:
         """Wait until the survey's report is delivered or refused, for at most `timeout` seconds; return its state.
 
-        Reports that earlier processes left in the ledger are tried once before this returns.
+        Reports that earlier processes left in the ledger are sent at their own moments, and not waited for.
         """
         self._mend_after_fork()
         deadline = time.monotonic() + timeout
@@ -153,7 +194,7 @@ class Client:
             self._held.clear()
             self._background.close()
 
-    # The answer.
+    # The response.
 
     def _checked(self, document: str | bytes) -> DeviceSurvey:
         """Read a survey; refuse it if it is not the one of the address, or states too large an ε."""
@@ -177,7 +218,7 @@ class Client:
             return Result("refused", self._refusal)
         try:
             if self._survey is not None:
-                return self._answer(self._survey, value)
+                return self._respond(self._survey, value)
             if self._held or self._id in self._ledger.read():
                 return Result("already")
         except ClientError as error:
@@ -187,12 +228,14 @@ class Client:
         self._held.append(value)
         return Result("waiting")
 
-    def _answer(self, survey: DeviceSurvey, value: object) -> Result:
+    def _respond(self, survey: DeviceSurvey, value: object) -> Result:
         """Randomise a value and write the report to the ledger, unless the survey was answered before."""
-        count = survey.randomizer.words
-        words = struct.unpack(f"<{count}Q", secrets.token_bytes(8 * count))
-        batch = encode_batch(survey, encode_report(survey, value, words))
-        written = self._ledger.add(survey, self._url, batch, self._cap)
+        if isinstance(value, Slots):
+            value = value.draw(survey.domain)
+        count = survey.randomizer.random_words
+        random_words = struct.unpack(f"<{count}Q", secrets.token_bytes(8 * count))
+        batch = encode_batch(survey, encode_report(survey, value, random_words))
+        written = self._ledger.add(survey, self._url, batch, self._asked)
         return Result("queued" if written else "already")
 
     def _state(self) -> Result:
@@ -245,7 +288,7 @@ class Client:
                 self._survey = self._checked(self._delivery.fetch(self._url, self._id))
             with self._background.changed:
                 if self._held and self._survey is not None:
-                    self._answer(self._survey, self._held[0])
+                    self._respond(self._survey, self._held[0])
                 self._held.clear()  # answered, or another client was quicker
         except LedgerError:
             raise
@@ -272,14 +315,3 @@ def _seconds(name: str, value: float) -> float:
             f"{name} must be above 0 and at most {_MOST_SECONDS:g} seconds, got {name}={str(value)[:40]!r}"
         )
     return value
-
-
-def _limit(name: str, value: Number) -> Decimal:
-    """Return a limit of ε or δ as an exact number."""
-    try:
-        number = Decimal(str(value))
-    except InvalidOperation:
-        number = Decimal("NaN")
-    if not (number.is_finite() and number >= 0):
-        raise ClientError(f"{name} must be a number from 0 up, got {name}={str(value)[:40]!r}")
-    return number

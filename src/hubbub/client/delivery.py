@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Final
 
+from .budget import TIME
 from .ledger import Entry, Ledger
-from .transport import Refused, TryLater, exchange
+from .transport import Missing, Refused, TryLater, exchange
+
+MISSING_DAYS: Final = 7
+"""How long a client keeps asking a collector that says that the survey is missing or closed: it may be mistaken."""
 
 
 class Delivery:
@@ -20,16 +27,23 @@ class Delivery:
         What was answered, and what is still to be sent.
     timeout : float
         Seconds that a collector may be silent in an exchange, and seconds for the body of its reply.
+    spread : float
+        Seconds within which reports that other processes left behind are sent, each at a random moment.
     """
 
-    def __init__(self, ledger: Ledger, timeout: float) -> None:
+    def __init__(self, ledger: Ledger, timeout: float, spread: float) -> None:
         self._ledger = ledger
         self._timeout = timeout
+        self._spread = spread
+        self._moments: dict[str, float] = {}  # by survey id: when the report that was left behind may be sent
         self._not_before: dict[str, tuple[float, str]] = {}  # by address: when it may be tried again, and why not now
 
     def fetch(self, url: str, survey_id: str) -> bytes:
-        """Return the document of a survey. Raises TryLater or Refused, as `exchange` does."""
-        document = self._exchange(url, None)
+        """Return the document of a survey. Raises TryLater or Refused, as `exchange` does; a missing one may come."""
+        try:
+            document = self._exchange(url, None)
+        except Missing as error:
+            raise TryLater(str(error)) from None
         if hashlib.sha256(document).hexdigest() != survey_id:  # a sign-in page, or a collector that cheats
             raise TryLater("the reply was not the survey that the address names")
         return document
@@ -55,17 +69,30 @@ class Delivery:
             entry = entries[survey_id]
             if entry["state"] == "pending":
                 try:
-                    self._ledger.settle(survey_id, *self._send(entry))
+                    if survey_id != first:
+                        self._await_moment(survey_id)
+                    self._ledger.settle(survey_id, *self._send(survey_id, entry))
                 except TryLater as error:
                     later.append(error)
                 settled()
         if later:
             raise TryLater(str(later[0]), min(error.seconds for error in later))
 
-    def _send(self, entry: Entry) -> tuple[str, str]:
+    def _await_moment(self, survey_id: str) -> None:
+        """Raise TryLater until the random moment of a report has come. It is drawn when the report is first seen."""
+        drawn = time.monotonic() + self._spread * secrets.randbelow(1 << 32) / 2**32
+        if (left := self._moments.setdefault(survey_id, drawn) - time.monotonic()) > 0:
+            raise TryLater("it waits for a moment of its own", left)
+
+    def _send(self, survey_id: str, entry: Entry) -> tuple[str, str]:
         """Send one report; return the new state of its entry, and why."""
         try:
             reply = self._exchange(entry["url"] + "/reports", bytes.fromhex(entry["report"]))
+        except Missing as error:
+            since = datetime.strptime(self._ledger.note_missing(survey_id), TIME).replace(tzinfo=UTC)
+            if datetime.now(UTC) - since < timedelta(days=MISSING_DAYS):
+                raise TryLater(str(error)) from None
+            return "refused", str(error)
         except Refused as error:
             return "refused", str(error)
         try:

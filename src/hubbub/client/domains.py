@@ -32,7 +32,7 @@ def _text(value: object) -> str:
 
 
 def _cut(text: str, size: int) -> bytes:
-    """Return at most so many bytes of a text in UTF-8, cut between characters."""
+    """Return at most `size` bytes of a text in UTF-8, cut between characters."""
     return text.encode()[:size].decode("utf-8", "ignore").encode()
 
 
@@ -172,12 +172,15 @@ class Domain(NamedTuple):
         Maps a value to its item. Any exception, and any item out of range, means that the value does not fit.
     coded : bool
         Whether items are the bits of a text code.
+    closed : bool
+        Whether what is not in the domain has no item of its own, so that the fallback is one of the values.
     """
 
     size: int
     fallback: int
     look_up: Callable[[object], int]
     coded: bool = False
+    closed: bool = False
 
     def item(self, value: object) -> int:
         """Return the item of any value. Never raises."""
@@ -240,4 +243,4 @@ def read_domain(data: Any) -> Domain:
         text = _text(value)
         return positions[text] if text in positions else stand_in(text)
 
-    return Domain(len(names), stand_in(""), closed_item)
+    return Domain(len(names), stand_in(""), closed_item, closed=True)

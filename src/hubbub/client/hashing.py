@@ -21,7 +21,7 @@ _MASK32: Final = 0xFFFFFFFF
 
 
 def _rounds(state: list[int], times: int) -> None:
-    """Mix the state in place, so many times."""
+    """Mix the state in place, `times` times."""
     a, b, c, d = state
     for _ in range(times):
         a = (a + b) & _MASK32
@@ -58,6 +58,6 @@ def derive_key(seed: bytes, purpose: int) -> int:
     return hash_words(int.from_bytes(seed[:8], "little"), (purpose, *struct.unpack("<6I", seed[8:])))
 
 
-def halves(number: int, words: int) -> tuple[int, ...]:
-    """Return a number of so many 64-bit words as 32-bit words, the least significant first."""
-    return struct.unpack(f"<{2 * words}I", number.to_bytes(8 * words, "little"))
+def halves(number: int, limbs: int) -> tuple[int, ...]:
+    """Return a number of `limbs` 64-bit limbs as 32-bit words, the least significant first."""
+    return struct.unpack(f"<{2 * limbs}I", number.to_bytes(8 * limbs, "little"))

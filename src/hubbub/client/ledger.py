@@ -1,11 +1,12 @@
 """The ledger: the surveys that this device has answered. It is a small JSON file that a person can read.
 
-    {"version": 1, "surveys": {"<survey id>": {"name": …, "url": …, "epsilon": …, "delta": …, "answered": …,
-                                               "state": "pending", "report": "<hex of what is sent>", "detail": ""}}}
+    {"version": 1, "cap": {"month": "4", "year": "12", "lifetime": "", "delta": "0.000001"},
+     "surveys": {"<survey id>": {"name": …, "url": …, "epsilon": …, "delta": …, "answered": …, "state": "pending",
+                                 "report": "<hex of what is sent>", "detail": "", "missing": ""}}}
 
 An entry is written before its report is sent, and it is never removed. So a survey is answered once, a retry sends the
-same bytes, and the sums of ε and δ only grow. No value is in the ledger. The bytes of a report are removed when it is
-delivered.
+same bytes, and the sums of ε and δ only grow. `cap` is what the person allows. No value is in the ledger. The bytes of
+a report are removed when it is delivered.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from decimal import ROUND_CEILING, Context, Decimal, localcontext
+from decimal import Decimal, localcontext
 from typing import Final
 
-from .checks import BudgetError, LedgerError
+from .budget import DEFAULT_CAP, EXACT, TIME, Cap
+from .checks import LedgerError
 from .survey import DeviceSurvey
 
 if sys.platform == "win32":
@@ -42,11 +44,13 @@ _ENTRY: Final = {
     "state": re.compile(r"pending|sent|refused"),
     "report": re.compile(r"([0-9a-f]{2})*"),
     "detail": re.compile(r"(?s).*"),
+    "missing": re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)?", re.ASCII),  # since when there is no such survey
 }
+_LIMIT: Final = re.compile(r"([0-9]{1,7}(\.[0-9]{1,60})?)?", re.ASCII)
 LOCK_SECONDS = 5.0
 """How long a process waits for another that is writing the ledger."""
 
-_EXACT: Final = Context(prec=200, rounding=ROUND_CEILING)  # sums of privacy losses are never rounded down
+_NO_LINKS: Final = getattr(os, "O_NOFOLLOW", 0)
 
 Entry = dict[str, str]
 
@@ -59,7 +63,9 @@ def default_ledger() -> str:
     elif sys.platform == "darwin":
         base = os.path.join(home, "Library", "Application Support")
     else:
-        base = os.environ.get("XDG_STATE_HOME") or os.path.join(home, ".local", "state")
+        base = os.environ.get("XDG_STATE_HOME", "")
+        if not os.path.isabs(base):  # as its standard says: a relative one is ignored
+            base = os.path.join(home, ".local", "state")
     return os.path.join(base, "hubbub", "ledger.json")
 
 
@@ -77,11 +83,24 @@ class Ledger:
 
     def read(self) -> dict[str, Entry]:
         """Return all entries by survey id, the oldest first. Raises LedgerError if the file is not a ledger."""
+        return self._load()[1]
+
+    def cap(self) -> Cap:
+        """Return what the person allows. Raises LedgerError if the file is not a ledger."""
+        return self._load()[0]
+
+    def set_cap(self, cap: Cap) -> None:
+        """Write down what the person allows from now on, durably."""
+        with self.changing() as (_, entries):
+            self._write(cap, entries)
+
+    def _load(self) -> tuple[Cap, dict[str, Entry]]:
+        """Return what is in the file."""
         try:
             with open(self.path, "rb") as file:
                 data = json.loads(file.read())
         except FileNotFoundError:
-            return {}
+            return DEFAULT_CAP, {}
         except OSError as error:
             raise LedgerError(f"the ledger {self.path!r} cannot be read ({error.strerror})") from None
         except (ValueError, RecursionError):
@@ -92,73 +111,89 @@ class Ledger:
             raise LedgerError(
                 f"the ledger {self.path!r} is of version {version}, which a newer client wrote: use that client"
             )
-        if version < 1 or set(data) != {"version", "surveys"} or not _are_entries(data["surveys"]):
+        shape = version >= 1 and set(data) == {"version", "cap", "surveys"}
+        cap = _read_cap(data["cap"]) if shape else None
+        if cap is None or not _are_entries(data["surveys"]):
             raise LedgerError(
                 f"the ledger {self.path!r} is damaged or another kind of file, and is left as it is: "
                 "repair it, or move it away to begin an empty ledger"
             )
         entries: dict[str, Entry] = data["surveys"]
-        return entries
+        return cap, entries
 
     @staticmethod
     def totals(entries: dict[str, Entry]) -> tuple[Decimal, Decimal]:
         """Return the sums of ε and of δ over all entries. The privacy losses of all surveys of a person add up."""
-        with localcontext(_EXACT):
+        with localcontext(EXACT):
             spent = [
                 sum((Decimal(entry[name]) for entry in entries.values()), Decimal(0)) for name in ("epsilon", "delta")
             ]
             return spent[0], spent[1]
 
-    def add(self, survey: DeviceSurvey, url: str, batch: bytes, cap: tuple[Decimal, Decimal]) -> bool:
+    def add(self, survey: DeviceSurvey, url: str, batch: bytes, asked: Cap | None = None) -> bool:
         """Write a report to the ledger, durably, unless the survey was answered before. Returns whether it was written.
+
+        Parameters
+        ----------
+        survey : DeviceSurvey
+            What was answered.
+        url : str
+            Its address.
+        batch : bytes
+            What is to be sent.
+        asked : Cap, optional
+            What the program allows. The person's own cap holds as well.
 
         Raises
         ------
         BudgetError
-            A sum would be larger than its part of `cap`; nothing is written.
+            The report would cost more than one of the two allows; nothing is written.
         """
-        with self.changing() as entries:
+        with self.changing() as (cap, entries):
             if survey.survey_id.hex() in entries:
                 return False
-            with localcontext(_EXACT):
-                for name, spent, cost, most in zip(
-                    ("ε", "δ"), self.totals(entries), (survey.epsilon, survey.delta), cap, strict=True
-                ):
-                    if spent + cost > most:
-                        raise BudgetError(
-                            f"{name} of all surveys together must be at most {most}, got {spent} and {cost} more"
-                        )
+            cap.lowered_by(asked or Cap()).check(entries.values(), survey.epsilon, survey.delta)
             entries[survey.survey_id.hex()] = {
                 "name": survey.name,
                 "url": url,
                 "epsilon": format(survey.epsilon, "f"),
                 "delta": format(survey.delta, "f"),
-                "answered": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+                "answered": datetime.now(UTC).strftime(TIME),
                 "state": "pending",
                 "report": batch.hex(),
                 "detail": "",
+                "missing": "",
             }
         return True
 
+    def note_missing(self, survey_id: str) -> str:
+        """Note that the collector says that there is no such survey; return since when it says so."""
+        with self.changing() as (_, entries):
+            if survey_id not in entries:
+                return datetime.now(UTC).strftime(TIME)
+            entry = entries[survey_id]
+            entry["missing"] = entry["missing"] or datetime.now(UTC).strftime(TIME)
+            return entry["missing"]
+
     def settle(self, survey_id: str, state: str, detail: str) -> None:
         """Note that a report was sent or refused, and remove its bytes. Only the first note counts."""
-        with self.changing() as entries:
+        with self.changing() as (_, entries):
             if survey_id in entries and entries[survey_id]["state"] == "pending":
                 entries[survey_id] |= {"state": state, "report": "", "detail": detail}
 
     @contextlib.contextmanager
-    def changing(self) -> Iterator[dict[str, Entry]]:
-        """Yield the entries under a lock. What the caller changes in them is on the disk when this ends."""
+    def changing(self) -> Iterator[tuple[Cap, dict[str, Entry]]]:
+        """Yield the cap and the entries under a lock. Changes of the entries are on the disk when this ends."""
         try:
             os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
-            lock = os.open(self.path + ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+            lock = os.open(self.path + ".lock", os.O_RDWR | os.O_CREAT | _NO_LINKS, 0o600)
             try:
                 _take_lock(lock)
-                before = self.read()
+                cap, before = self._load()
                 entries = {survey_id: dict(entry) for survey_id, entry in before.items()}
-                yield entries
+                yield cap, entries
                 if entries != before:
-                    self._write(entries)
+                    self._write(cap, entries)
             finally:
                 # A child that was forked meanwhile has the file open, too, and would keep the lock.
                 if sys.platform != "win32":
@@ -167,11 +202,15 @@ class Ledger:
         except OSError as error:
             raise LedgerError(f"the ledger {self.path!r} cannot be written ({error.strerror})") from None
 
-    def _write(self, entries: dict[str, Entry]) -> None:
+    def _write(self, cap: Cap, entries: dict[str, Entry]) -> None:
         """Replace the file, durably: after a crash it is either the old or the new one."""
-        text = json.dumps({"version": LEDGER_VERSION, "surveys": entries}, ensure_ascii=False, indent=1)
+        limits = {name: "" if limit is None else format(limit, "f") for name, limit in cap._asdict().items()}
+        document = {"version": LEDGER_VERSION, "cap": limits, "surveys": entries}
+        text = json.dumps(document, ensure_ascii=False, indent=1)
         new = self.path + ".new"  # one name is enough under the lock, and a crash leaves at most one file behind
-        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(new)  # what a crash left, or a link that somebody put there
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINKS, 0o600), "wb") as file:
             file.write(text.encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
@@ -184,6 +223,15 @@ class Ledger:
                     os.fsync(folder)
                 finally:
                     os.close(folder)
+
+
+def _read_cap(data: object) -> Cap | None:
+    """Return the cap that a ledger holds, or None if it is not one."""
+    if not isinstance(data, dict) or set(data) != set(Cap._fields):
+        return None
+    if not all(isinstance(limit, str) and _LIMIT.fullmatch(limit) for limit in data.values()):
+        return None
+    return Cap(**{name: Decimal(limit) if limit else None for name, limit in data.items()})
 
 
 def _are_entries(data: object) -> bool:

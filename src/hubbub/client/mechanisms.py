@@ -27,25 +27,28 @@ from .hashing import (
     hash_words,
 )
 
+# For b = 1 to 20 the least odd p for which x^b + p is irreducible over GF(2); bit i of p stands for x^i.
+POLYNOMIALS = (1, 3, 3, 3, 5, 3, 3, 27, 3, 9, 5, 9, 27, 33, 3, 43, 9, 9, 39, 9)
+
 
 class Randomizer(NamedTuple):
     """How a device makes reports for a survey.
 
     Attributes
     ----------
-    words : int
+    random_words : int
         The number of random 64-bit words that a report takes.
     loss : Decimal
         The ε that follows from the integer thresholds, rounded up.
-    answer : callable
-        Maps an item and the words to the number after the report's id.
+    respond : callable
+        Maps an item and the random words to the number after the report's id.
     size : int
         Bytes of that number.
     """
 
-    words: int
+    random_words: int
     loss: Decimal
-    answer: Callable[[int, Sequence[int]], int]
+    respond: Callable[[int, Sequence[int]], int]
     size: int = 1
 
 
@@ -90,15 +93,19 @@ def read_tree(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
     require(depths[0] <= 20, "depths must begin at 20 or less", depths[0])
     fits = all(0 <= chunk <= min(bucket_bits, depth) for chunk, depth in zip(chunks, depths, strict=True))
     require(fits, "chunks must fit into their bucket and depth", chunks)
+    if rows == 1:
+        require(not domain.coded, "depths must have two entries or more for coded text", depths)
+        require(chunks[0] == bucket_bits, "chunks must be bucket_bits where there is one row", chunks)
+        require(masks <= bucket_bits, "masks must be at most bucket_bits where there is one row", masks)
     root, coins, buckets = (
         derive_key(seed, purpose)
         for purpose in (TREE_FINGERPRINT if domain.coded else TREE_BIJECTION, TREE_COINS, TREE_BUCKET)
     )
-    words, item_words = -(-length // 64), -(-bits // 64)
+    limbs, item_limbs = -(-length // 64), -(-bits // 64)
     right, left = bits - bits // 2, bits // 2
 
     def mix(step: int, number: int, size: int, wanted: int) -> int:
-        """Return so many hashed bits of a number, for one step of the bijection."""
+        """Return `wanted` hashed bits of a number, for one step of the bijection."""
         message = halves(number, -(-size // 64))
         hashes = (hash_words(root, (256 * step + j, *message)) << 64 * j for j in range(-(-wanted // 64)))
         return sum(hashes) & ((1 << wanted) - 1)
@@ -106,7 +113,7 @@ def read_tree(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
     def path_of(item: int) -> int:
         """Return the path of an item: its code with a fingerprint, or a keyed permutation of its bits."""
         if domain.coded:
-            hashed = f"{hash_words(root, halves(item, item_words)):064b}"
+            hashed = f"{hash_words(root, halves(item, item_limbs)):064b}"
             marks, code = iter(hashed), iter(f"{item:0{bits}b}")
             return int("".join(next(marks if mark else code) for mark in layout), 2)
         high, low = item >> right, item & ((1 << right) - 1)
@@ -122,23 +129,32 @@ def read_tree(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
         if chunk == bucket_bits:
             return last
         below = length - (depth - chunk)
-        parent = path >> below << (below + 64 * words - length)  # the first bits, at the top of the words
-        big = halves(parent, words)
-        message = [half for k in reversed(range(words)) for half in big[2 * k : 2 * k + 2]]
+        parent = path >> below << (below + 64 * limbs - length)  # the first bits, at the top of the limbs
+        big = halves(parent, limbs)
+        message = [half for k in reversed(range(limbs)) for half in big[2 * k : 2 * k + 2]]
         return hash_words(buckets, (*message, row)) >> (64 - bucket_bits) ^ last
 
-    def answer(item: int, drawn: Sequence[int]) -> int:
+    def masks_of(first: int, report_id: Sequence[int]) -> list[int]:
+        """Return the masks of a report, the first hash of whose coins is given."""
+        if rows == 1:
+            found = [1 + (first * ((1 << bits) - 1) >> 64)]
+            for _ in range(masks - 1):
+                found.append(found[-1] << 1 ^ (found[-1] >> (bits - 1)) * (1 << bits | POLYNOMIALS[bits - 1]))
+            return found
+        more = [hash_words(coins, (*report_id, block)) for block in (1, 2)]
+        found = [first, first >> 20, *(block >> 20 * k for block in more for k in range(3))]
+        return [mask & 0xFFFFF for mask in found[:masks]]
+
+    def respond(item: int, drawn: Sequence[int]) -> int:
         """Return the symbol to send: the true one, or with some chance a random one."""
         report_id = halves(drawn[0] | drawn[1] << 64, 2)
         first = hash_words(coins, report_id)
-        more = [hash_words(coins, (*report_id, block)) for block in (1, 2)]
         row = next(row for row, end in enumerate(ends) if first >> 40 < end)
         bucket = bucket_of(path_of(item), row)
-        drawn_masks = [first, first >> 20, *(block >> 20 * k for block in more for k in range(3))]
-        symbol = sum(parity(mask & 0xFFFFF & bucket) << j for j, mask in enumerate(drawn_masks[:masks]))
+        symbol = sum(parity(mask & bucket) << j for j, mask in enumerate(masks_of(first, report_id)))
         return symbol if drawn[2] < keep else drawn[3] >> (64 - masks)
 
-    return Randomizer(4, log_ratio((1 << 64) - keep + (keep << masks), (1 << 64) - keep), answer)
+    return Randomizer(4, log_ratio((1 << 64) - keep + (keep << masks), (1 << 64) - keep), respond)
 
 
 def _mix(word: int) -> int:
@@ -168,13 +184,13 @@ def read_subset(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer
             pool.pop()
         return places[item]
 
-    def answer(item: int, drawn: Sequence[int]) -> int:
+    def respond(item: int, drawn: Sequence[int]) -> int:
         own = (place_of(item, halves(drawn[0] | drawn[1] << 64, 2)) - (drawn[3] * window >> 64)) % values
         return own if drawn[2] < keep else drawn[3] * values >> 64
 
     lied = ((1 << 64) - keep) * ((1 << 64) // values)
     told = keep * -(-(1 << 64) // window)
-    return Randomizer(4, log_ratio(lied + told, lied), answer, 1 if values <= 256 else 2)
+    return Randomizer(4, log_ratio(lied + told, lied), respond, 1 if values <= 256 else 2)
 
 
 def one_bit(seed: bytes, data: dict[str, Any], rows: int, sign: Callable[[int, int], int]) -> Randomizer:
@@ -183,12 +199,12 @@ def one_bit(seed: bytes, data: dict[str, Any], rows: int, sign: Callable[[int, i
     require(fits, "rows must be at most 2^21, or a power of two up to 2^24", rows)
     truth, coins = threshold(data, "truth_threshold", 1 << 63), derive_key(seed, REPORT_ROW)
 
-    def answer(item: int, drawn: Sequence[int]) -> int:
+    def respond(item: int, drawn: Sequence[int]) -> int:
         """Return the bit to send: the true one, or with some chance its opposite."""
         row = hash_words(coins, halves(drawn[0] | drawn[1] << 64, 2)) * rows >> 64
         return sign(item, row) ^ (drawn[2] >= truth)
 
-    return Randomizer(3, log_ratio(truth, (1 << 64) - truth), answer)
+    return Randomizer(3, log_ratio(truth, (1 << 64) - truth), respond)
 
 
 def read_jl(seed: bytes, data: dict[str, Any], domain: Domain, dense: bool) -> Randomizer:
@@ -207,7 +223,7 @@ def read_jl(seed: bytes, data: dict[str, Any], domain: Domain, dense: bool) -> R
 
 
 def full_rank(rows: Sequence[int], bits: int) -> bool:
-    """Return whether these rows of bits over GF(2) determine a number of so many bits."""
+    """Return whether these rows of bits over GF(2) determine a number of `bits` bits."""
     basis: dict[int, int] = {}
     for row in rows:
         while row and row.bit_length() in basis:
@@ -222,12 +238,12 @@ def read_bucket(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer
     bits, per_trial = (domain.size - 1).bit_length(), whole(data, "rows_per_trial", 1, 1 << 12)
     # With more rows, nearly every trial has a zero row, and the search below would hardly ever end.
     require(bits < per_trial <= 4 << bits, f"rows_per_trial must be from {bits + 1} to {4 << bits}", per_trial)
-    matrix, shifts, words = derive_key(seed, BUCKET_MATRIX), derive_key(seed, BUCKET_SHIFT), -(-bits // 64)
+    matrix, shifts, limbs = derive_key(seed, BUCKET_MATRIX), derive_key(seed, BUCKET_SHIFT), -(-bits // 64)
 
     def draw(trial: int, attempt: int) -> Iterator[int]:
         """Yield the rows of one attempt to draw the matrix of a trial."""
         for row in range(per_trial):
-            drawn = (hash_words(matrix, (trial, attempt, row, word)) << 64 * word for word in range(words))
+            drawn = (hash_words(matrix, (trial, attempt, row, limb)) << 64 * limb for limb in range(limbs))
             yield sum(drawn) & ((1 << bits) - 1)
 
     def rows_of(trial: int) -> list[int]:

@@ -40,16 +40,16 @@ class DeviceSurvey(NamedTuple):
     randomizer: Randomizer
 
 
-def encode_report(survey: DeviceSurvey, value: object, words: Sequence[int]) -> bytes:
+def encode_report(survey: DeviceSurvey, value: object, random_words: Sequence[int]) -> bytes:
     """Return the report of a value: a pure function of its arguments. Every value has a report of the same length.
 
-    Words are random whole numbers below 2^64, as many as the randomizer takes; anything else is refused.
+    Random words are whole numbers below 2^64, as many as the randomizer takes; anything else is refused.
     """
-    needed = survey.randomizer.words
-    if len(words) != needed or not all(type(word) is int and 0 <= word < 1 << 64 for word in words):
+    needed = survey.randomizer.random_words
+    if len(random_words) != needed or not all(type(word) is int and 0 <= word < 1 << 64 for word in random_words):
         raise ClientError(f"a report must be made from {needed} whole numbers below 2^64, got others")
-    answer = survey.randomizer.answer(survey.domain.item(value), words)
-    return struct.pack("<QQ", words[0], words[1]) + answer.to_bytes(survey.randomizer.size, "little")
+    response = survey.randomizer.respond(survey.domain.item(value), random_words)
+    return struct.pack("<QQ", random_words[0], random_words[1]) + response.to_bytes(survey.randomizer.size, "little")
 
 
 def encode_batch(survey: DeviceSurvey, report: bytes) -> bytes:

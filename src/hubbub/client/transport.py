@@ -29,6 +29,10 @@ class Refused(ClientError):
     """The collector refused, and will not accept the same bytes later either."""
 
 
+class Missing(Refused):
+    """The collector says that there is no such survey, or that it is closed. An operator's mistake can look so, too."""
+
+
 class NoRedirect(urllib.request.HTTPRedirectHandler):
     """Treats a redirect as an error: a request goes to the host that was named, or nowhere."""
 
@@ -89,7 +93,8 @@ def _judge(error: urllib.error.HTTPError, timeout: float) -> Exception:
     is_problem = error.headers.get_content_type() == "application/problem+json"
     answered = f"{_title(error, timeout) if is_problem else 'not from a collector'} ({error.code})"
     if wait is None and is_problem and 400 <= error.code < 500 and error.code not in _LATER:
-        return Refused(f"the collector refused the request: {answered}")
+        kind = Missing if error.code in (404, 410) else Refused
+        return kind(f"the collector refused the request: {answered}")
     seconds = float(wait) if wait and wait.isascii() and wait.isdigit() and len(wait) < 10 else 0.0
     return TryLater(f"the collector answered: {answered}", min(seconds, _MAX_RETRY_AFTER))
 

@@ -1,0 +1,172 @@
+"""`hubbub compare`: mechanisms and ε side by side on the same people."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hubbub.cli.common import (
+    DOMAINS,
+    AsJSON,
+    command,
+    number,
+    parse_count,
+    plural,
+    print_json,
+    print_table,
+    progress,
+)
+from hubbub.cli.people_options import ValueColumn
+from hubbub.errors import InputError, ParameterError
+
+if TYPE_CHECKING:
+    from hubbub.model.domain import Domain
+    from hubbub.model.mechanism import Histogram
+    from hubbub.simulation.comparison import Comparison
+
+
+@command
+def compare(
+    file: Annotated[
+        str | None, typer.Argument(metavar="[FILE|-]", help="Lines, CSV, JSON lines or Parquet; - is stdin.")
+    ] = None,
+    zipf: Annotated[
+        float | None, typer.Option(help="Instead of a file: rank r is held in proportion to 1/r^ZIPF.")
+    ] = None,
+    people: Annotated[str, typer.Option("--people", "-n", help="With --zipf: how many people.")] = "100k",
+    bits: Annotated[int, typer.Option(help="With --zipf: the universe has 2^BITS values.", min=1, max=512)] = 12,
+    values: Annotated[str, typer.Option(help="With --zipf: how many values are held.")] = "1000",
+    column: ValueColumn = None,
+    domain: Annotated[
+        str | None, typer.Option(help=f"{DOMAINS} Default: integers:64 for whole numbers, else text.")
+    ] = None,
+    mechanisms: Annotated[
+        str | None, typer.Option(help="Names of `hubbub mechanisms` with commas between. Default: all that can be run.")
+    ] = None,
+    epsilons: Annotated[str, typer.Option(help="Numbers with commas between.")] = "0.5,1,2,4",
+    top: Annotated[int, typer.Option(help="As many of the most common values are to be found.", min=1)] = 10,
+    runs: Annotated[int, typer.Option(help="Repetitions of each.", min=1, max=10_000)] = 1,
+    seed: Annotated[int | None, typer.Option(help="Repeat a comparison exactly, but for times.", min=0)] = None,
+    plot: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Draw F1 against ε, a line for each mechanism: .png, .svg, .pdf.")
+    ] = None,
+    peers: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Also run pure-ldp, from a virtual environment that has it.")
+    ] = None,
+    as_json: AsJSON = False,
+) -> None:
+    """Run mechanisms at several ε on the same people, and see what each finds and costs.
+
+    Everybody's report is made, added up and decoded. Recall is the share of the most common values that was found,
+    precision the share of what was found that is among them, and F1 their harmonic mean. The recommended mechanism is
+    named, with the reason.
+
+    \b
+    hubbub compare --zipf 1.2 -n 100k --bits 12
+    hubbub compare referrers.txt --domain hostnames --mechanisms tree,bucket --epsilons 1,4
+    """  # noqa: D301  # \b keeps the examples' lines apart in the help text
+    from hubbub.analysis.plots import check_plot_file
+    from hubbub.simulation.comparison import compare as run
+
+    if plot is not None:
+        check_plot_file(plot)
+    chosen = _numbers(epsilons)
+    names = None if mechanisms is None else [name.strip() for name in mechanisms.split(",")]
+    used_seed = secrets.randbits(32) if seed is None else seed
+    if (file is None) == (zipf is None):
+        raise ParameterError("a comparison must have a FILE or --zipf, got " + ("neither" if file is None else "both"))
+    if file is None:
+        kind, crowd = _made_up(
+            parse_count("people", people), zipf or 0.0, bits, parse_count("values", values), used_seed
+        )
+    else:
+        kind, crowd = _from_file(file, column, domain)
+    from hubbub.mechanisms.registry import REGISTRY
+
+    with progress("Comparing", len(chosen) * runs * len(names or REGISTRY), "surveys") as advance:
+        found = run(kind, crowd, names, chosen, top, runs, used_seed, lambda: advance(1), peers)
+    if plot is not None:
+        _draw(found, plot)
+    if as_json:
+        print_json(found.to_json())
+    else:
+        _show(found)
+
+
+def _numbers(text: str) -> list[float]:
+    """Epsilons from a text with commas between."""
+    from hubbub.model.numbers import parse_epsilon
+
+    return [float(parse_epsilon(part.strip())) for part in text.split(",")]
+
+
+def _made_up(people: int, zipf: float, bits: int, values: int, seed: int) -> tuple[Domain, Histogram]:
+    """A crowd that does not exist."""
+    import numpy as np
+
+    from hubbub.model.domain import Integers
+    from hubbub.simulation.population import zipf as draw
+
+    rng = np.random.default_rng([seed, 1])
+    return Integers(bits), draw(people, zipf, min(values, 2**bits - 1), bits, rng)
+
+
+def _from_file(file: str, column: str | None, domain: str | None) -> tuple[Domain, Histogram]:
+    """The people of a file, as items and how many hold each."""
+    import numpy as np
+
+    from hubbub.cli.domains import parse_domain
+    from hubbub.finding import default_domain
+    from hubbub.inputs.encoding import Encoder
+    from hubbub.inputs.people import open_people
+    from hubbub.model.mechanism import Histogram
+
+    with open_people(file, column=column) as people:
+        kind = default_domain(next(people.chunks(), [])) if domain is None else parse_domain(domain)
+        encoder = Encoder(kind, people.missing)
+        parts = [encoder.encode(chunk) for chunk in people.chunks()]
+    if not parts:
+        raise InputError(f"the file must hold at least one person's value, got none in {file!r}")
+    items, counts = np.unique(np.concatenate(parts), axis=0, return_counts=True)
+    return kind, Histogram(items, counts.astype(np.int64))
+
+
+def _draw(found: Comparison, plot: str) -> None:
+    from hubbub.analysis.plan_plots import draw_against_epsilon
+
+    names = dict.fromkeys(row.mechanism for row in found.rows)
+    curves = {name: [(row.epsilon, row.f1) for row in found.rows if row.mechanism == name] for name in names}
+    if not curves:
+        raise ParameterError("a figure must have a mechanism that can be run, got none")
+    title = f"The {found.k} most common of {found.distinct:,} values, {found.people:,} people"
+    draw_against_epsilon(plot, title, f"F1 at {found.k}", curves)
+
+
+def _show(found: Comparison) -> None:
+    """A row for each mechanism and ε, and below them what is recommended."""
+    headings = ["recall", "precision", "F1", "error", "sees from", "bytes", "encode ns", "tally ns", "decode ms"]
+    rows = [
+        [
+            row.mechanism,
+            f"{row.epsilon:g}" + (f", δ = {row.delta:.0e}" if row.delta else ""),
+            f"{row.recall:.2f}",
+            f"{row.precision:.2f}",
+            f"{row.f1:.2f}",
+            "–" if row.count_error is None else number(row.count_error),
+            "–" if row.detection_limit is None else number(row.detection_limit),
+            f"{row.report_bytes:,}",
+            number(row.encode_ns),
+            number(row.tally_ns),
+            number(1e3 * row.decode_seconds),
+        ]
+        for row in found.rows
+    ]
+    columns = [("mechanism", "left"), ("ε", "left"), *((heading, "right") for heading in headings)]
+    title = (
+        f"The {found.k} most common of {plural(found.distinct, 'value')}, {plural(found.people, 'person', 'people')}, "
+        f"{plural(found.runs, 'run')}, seed {found.seed}"
+    )
+    left_out = [f"Left out: {name}: {why}." for name, why in found.left_out.items()]
+    print_table(title, columns, rows, [found.reason, *left_out])

@@ -1,0 +1,68 @@
+"""`hubbub encode`: reports of values that are at hand, in Parquet files."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from hubbub.cli.common import AsJSON, command, counted, plural, print_json, progress
+from hubbub.cli.people_options import Delimiter, File, FileFormat, PersonColumn, RehearsalSeed, ValueColumn
+from hubbub.cli.survey_source import SurveySource, read_survey
+
+
+@command
+def encode(
+    file: File,
+    source: SurveySource,
+    out: Annotated[str, typer.Option("--out", "-o", metavar="FOLDER", help="A new folder for the reports.")],
+    column: ValueColumn = None,
+    file_format: FileFormat = None,
+    delimiter: Delimiter = None,
+    person: PersonColumn = None,
+    seed: RehearsalSeed = None,
+    as_json: AsJSON = False,
+) -> None:
+    """Make a report of each person's value and write them as Parquet. Each row is one person.
+
+    For rehearsals, and where one machine is trusted with all values: whoever runs this sees them.
+
+    \b
+    hubbub encode referrers.txt --survey survey.json -o reports
+    hubbub encode visits.csv --column country --person visitor --survey survey.json -o reports
+    """  # noqa: D301  # \b keeps the examples' lines apart in the help text
+    from hubbub.extras import require
+    from hubbub.files.writing import write_reports
+    from hubbub.inputs.encoding import Encoder
+    from hubbub.inputs.people import open_people
+    from hubbub.mechanisms.registry import mechanism_for
+    from hubbub.mechanisms.survey_mechanism import make_reports
+    from hubbub.numeric.randomness import BulkRandomWords, SeededRandomWords
+
+    require("A Parquet file", "pyarrow", "files")
+    started = time.perf_counter()
+    survey = read_survey(source)
+    opened = open_people(file, column=column, person=person, format=file_format, delimiter=delimiter, seed=seed)
+    with opened as people:
+        encoder = Encoder(survey.domain, people.missing)
+        random_words = BulkRandomWords() if seed is None else SeededRandomWords(seed)
+        with progress("Encoding", people.count, "people") as advance:
+            items = map(encoder.encode, counted(people.chunks(), advance))
+            rows = write_reports(out, survey, make_reports(mechanism_for(survey), items, random_words))
+    document = {
+        "survey_id": survey.survey_id.hex(),
+        "out": out,
+        "reports": sum(rows),
+        "files": len(rows),
+        **{name: asdict(encoder.intake)[name] for name in ("missing", "cut", "other")},
+        "seconds": time.perf_counter() - started,
+    }
+    if as_json:
+        print_json(document)
+        return
+    typer.echo(f"{plural(sum(rows), 'report')} in {plural(len(rows), 'file')} in {out}.")
+    for name, said in (("missing", "had no value"), ("cut", "were cut"), ("other", "are not in the domain")):
+        if document[name]:
+            typer.echo(f"{document[name]:,} {said}.")

@@ -1,0 +1,65 @@
+"""`hubbub merge`: tallies of one survey become one."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hubbub.cli.common import AsJSON, command, plural, print_json
+from hubbub.cli.survey_source import read_bytes
+from hubbub.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hubbub.model.tally import Tally
+
+
+@command
+def merge(
+    files: Annotated[list[str], typer.Argument(metavar="TALLIES…", help="Files of tallies of one survey.")],
+    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Where their sum goes.")],
+    allow_equal: Annotated[
+        bool, typer.Option("--allow-equal", help="Take files with the same content for different reports.")
+    ] = False,
+    as_json: AsJSON = False,
+) -> None:
+    """Add up tallies. Each must hold reports that no other holds: ids are not compared any more.
+
+    The same file twice is refused, also under another name.
+
+    \b
+    hubbub merge monday.tally tuesday.tally -o week.tally
+    """  # noqa: D301  # \b keeps the examples' lines apart in the help text
+    from hubbub.wire.atomic import check_output
+    from hubbub.wire.tally_file import merge as add_up
+    from hubbub.wire.tally_file import write_tally
+
+    check_output(out, files)
+    total = add_up(_read_each(files, allow_equal))
+    write_tally(out, total)
+    if as_json:
+        print_json({"survey_id": total.survey_id.hex(), "out": out, "tallies": len(files), "reports": total.count})
+    else:
+        typer.echo(f"{plural(total.count, 'report')} of {plural(len(files), 'tally', 'tallies')} in {out}.")
+
+
+def _read_each(files: list[str], allow_equal: bool) -> Iterator[Tally]:
+    """Yield the tallies, one in memory at a time; refuse one that came before."""
+    from hubbub.wire.atomic import identity
+    from hubbub.wire.tally_file import parse_named_tally
+
+    seen: dict[object, str] = {}
+    for name in files:
+        data = read_bytes(name, "the tally")
+        tally = parse_named_tally(data, name)
+        marks = [identity(name)]
+        if tally.count and not allow_equal:
+            marks.append(hashlib.sha256(data).digest())
+        for mark in marks:
+            if mark in seen:
+                raise InputError(f"a tally must be given once, got {seen[mark]!r} and {name!r}, which are the same")
+            seen[mark] = name
+        yield tally

@@ -1,0 +1,18 @@
+"""Options of the commands that read people's values from a file."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+File = Annotated[str, typer.Argument(metavar="FILE|-", help="Lines, CSV, JSON lines or Parquet; - is stdin.")]
+ValueColumn = Annotated[str | None, typer.Option(help="Column of the values, where there are several.")]
+FileFormat = Annotated[
+    str | None, typer.Option("--format", help="lines, csv, jsonl or parquet; default: by name and first bytes.")
+]
+Delimiter = Annotated[
+    str | None, typer.Option(metavar="CHARACTER", help="Between the fields of CSV; default: as in its first rows.")
+]
+PersonColumn = Annotated[str | None, typer.Option(help="Column that names the person: one random row of each is used.")]
+RehearsalSeed = Annotated[int | None, typer.Option(help="Repeat a rehearsal exactly; undoes its privacy.", min=0)]

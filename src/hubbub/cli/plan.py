@@ -1,0 +1,163 @@
+"""`hubbub plan`: how many people, which ε, how small a share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hubbub.cli.common import (
+    DOMAINS,
+    AsJSON,
+    Level,
+    command,
+    number,
+    parse_count,
+    parse_options,
+    plural,
+    print_json,
+    print_table,
+)
+from hubbub.errors import ParameterError
+
+if TYPE_CHECKING:
+    from hubbub.analysis.planning import Plan
+
+
+@command
+def plan(
+    people: Annotated[str | None, typer.Option("--people", "-n", help="How many will answer: 8000, 1e6, 5m.")] = None,
+    epsilon: Annotated[str | None, typer.Option("--epsilon", "-e", help="Privacy loss of each person.")] = None,
+    share: Annotated[
+        str | None, typer.Option(help="The smallest share of the people that must be seen: 0.01, 1% or 1/100.")
+    ] = None,
+    domain: Annotated[str, typer.Option(help=DOMAINS)] = "text",
+    candidates: Annotated[
+        str, typer.Option(metavar="NUMBER", help="How many values will be named in advance; the plan is about those.")
+    ] = "0",
+    values_per_person: Annotated[
+        int, typer.Option(metavar="K", help="Each person may have K values, and reports one slot of K.")
+    ] = 1,
+    mechanism: Annotated[
+        str | None,
+        typer.Option("--mechanism", "-m", help="A name of `hubbub mechanisms`; default: the best for the domain."),
+    ] = None,
+    option: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="KEY=VALUE", help="Repeatable.")] = None,
+    chance: Annotated[float, typer.Option(help="With which the share is to be seen.")] = 0.95,
+    level: Level = 0.05,
+    plot: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Draw the chance to be seen against the share: .png, .svg, .pdf.")
+    ] = None,
+    as_json: AsJSON = False,
+) -> None:
+    """Plan a survey: of people, ε and the smallest share one must see, any two give the third.
+
+    Says in words what would be seen, then in tables: the chance and the error of shares, what other ε would do, what
+    an ε means to one person as odds, what several surveys a year add up to, and what the sums tell to outsiders.
+
+    \b
+    hubbub plan --people 8000 --epsilon 1 --domain hostnames
+    hubbub plan --people 8000 --epsilon 1 --domain hostnames --candidates 1000
+    hubbub plan --epsilon 2 --share 1% --domain words
+    hubbub plan --people 50k --epsilon 2 --domain hostnames --values-per-person 5
+    hubbub plan --people 500 --share 0.2 --domain choices:yes,no,unsure
+    """  # noqa: D301  # \b keeps the examples' lines apart in the help text
+    from hubbub.analysis.planning import plan as make_plan
+    from hubbub.analysis.plots import check_plot_file
+    from hubbub.cli.domains import parse_domain
+
+    if plot is not None:
+        check_plot_file(plot)
+    made = make_plan(
+        parse_domain(domain),
+        people=None if people is None else parse_count("people", people),
+        epsilon=epsilon,
+        share=None if share is None else parse_share(share),
+        candidates=0 if candidates == "0" else parse_count("candidates", candidates),
+        mechanism=mechanism,
+        options=parse_options(option or []),
+        chance=chance,
+        level=level,
+        values_per_person=values_per_person,
+    )
+    if plot is not None:
+        _draw(made, plot)
+    if as_json:
+        print_json(made.to_json())
+    else:
+        _show(made)
+
+
+def parse_share(text: str) -> float:
+    """A share as people write it: 0.01, 1%, 1/100.
+
+    >>> [parse_share(text) for text in ("0.01", "1 %", "1/100")]
+    [0.01, 0.01, 0.01]
+    """
+    first, over, second = text.strip().removesuffix("%").partition("/")
+    try:
+        share = float(first) / (float(second) if over else 1.0) / (100 if text.strip().endswith("%") else 1)
+    except (ValueError, ZeroDivisionError):
+        raise ParameterError(f"share must be a number such as 0.01, 1% or 1/100, got share={text!r:.60}") from None
+    return share
+
+
+def _draw(made: Plan, plot: str) -> None:
+    from hubbub.analysis.plan_plots import draw_chances
+
+    if not (curves := made.curves()):
+        raise ParameterError("a figure must have a number of people and an ε that see something, got neither")
+    named = f", one of {made.candidates:,} candidates" if made.candidates else ""
+    draw_chances(plot, f"{made.people:,} people{named}", curves, made.wanted, made.epsilon)
+
+
+def _show(made: Plan) -> None:
+    """Words first, then tables."""
+    from hubbub.analysis.person import percent
+    from hubbub.analysis.plan_words import one_in
+
+    for sentence in made.words:
+        typer.echo(sentence)
+    if made.rows:
+        typer.echo()
+        rows = [
+            [
+                f"{100 * row.share:.3g} %",
+                one_in(row.share),
+                number(row.held),
+                _chance(row.chance),
+                f"± {number(row.stderr)}",
+                f"± {row.stderr / row.held:.0%}",
+            ]
+            for row in made.rows
+        ]
+        columns = ["share", "that is", "people", "chance to be seen", "error of its count", "of it"]
+        print_table("A value that is held by", [(heading, "right") for heading in columns], rows)
+    if made.limits:
+        headings = ["ε", "smallest share seen", *(["if it is a candidate"] if made.candidates else [])]
+        limits = [
+            [f"{each.epsilon:g}", _share(each.share), *([_share(each.candidate_share)] if made.candidates else [])]
+            for each in made.limits
+        ]
+        print_table(
+            f"With {plural(made.people or 0, 'person', 'people')}", [(heading, "right") for heading in headings], limits
+        )
+    if made.beliefs:
+        sure = [[percent(each.before), percent(each.after)] for each in made.beliefs]
+        print_table(
+            "What an observer of one report can gain at most", [("sure before", "right"), ("after", "right")], sure
+        )
+        totals = [[str(each.surveys), f"{each.epsilon:g}", f"{each.epsilon_composed:.3g}"] for each in made.years]
+        headings = ["surveys a year", "ε in all", "ε in all, at δ = 10⁻⁶"]
+        print_table("What surveys of the same people add up to", [(heading, "right") for heading in headings], totals)
+
+
+def _chance(chance: float) -> str:
+    """A predicted chance, which is not known to more than a point or so."""
+    return "> 99.9 %" if chance > 0.999 else "< 0.1 %" if chance < 0.001 else f"{100 * chance:.1f} %"
+
+
+def _share(share: float | None) -> str:
+    from hubbub.analysis.plan_words import one_in
+
+    return "nothing" if share is None else one_in(share)

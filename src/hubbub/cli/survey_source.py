@@ -1,0 +1,40 @@
+"""Where a command gets a survey from: a file that `hubbub survey new --out` wrote, or a collector."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hubbub.cli.service import ask, parse_survey_url
+from hubbub.errors import InputError, ServiceError
+
+if TYPE_CHECKING:
+    from hubbub.model.survey import Survey
+
+SurveySource = Annotated[
+    str, typer.Option("--survey", metavar="FILE|URL", help="The survey: a file of `survey new --out`, or its address.")
+]
+
+
+def read_survey(source: str) -> Survey:
+    """The survey of a file or an address; what it guarantees is recomputed, whoever wrote it."""
+    from hubbub.mechanisms.registry import load_survey
+
+    if source.startswith(("http://", "https://")):
+        address = parse_survey_url(source)
+        survey = load_survey(ask(address.server, f"/v1/surveys/{address.survey_id}"))
+        if survey.survey_id.hex() != address.survey_id:
+            raise ServiceError("the collector sent another survey than the one in the address")
+        return survey
+    return load_survey(read_bytes(source, "survey"))
+
+
+def read_bytes(name: str, what: str) -> bytes:
+    """The content of a file; `what` is what a message calls it."""
+    try:
+        with open(name, "rb") as file:
+            return file.read()
+    except OSError as error:
+        reason = (error.strerror or "").lower()
+        raise InputError(f"{what} must be a file that can be read, got {name!r} ({reason})") from None

@@ -1,0 +1,115 @@
+"""`hubbub tally`: files of reports become a tally."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hubbub.cli.common import AsJSON, command, plural, print_json, progress
+from hubbub.cli.survey_source import SurveySource, read_survey
+from hubbub.errors import ParameterError
+
+if TYPE_CHECKING:
+    from hubbub.files.tallied import Tallied
+    from hubbub.model.survey import Survey
+
+
+@command
+def tally(
+    files: Annotated[list[str], typer.Argument(metavar="FILES…", help="Parquet files of reports, or folders of them.")],
+    source: SurveySource,
+    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Where the tally goes.")],
+    assume_unique: Annotated[
+        bool, typer.Option("--assume-unique", help="Do not compare ids: each report is known to be there once.")
+    ] = False,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Count and skip damaged row groups and files instead of refusing them.")
+    ] = False,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, help="Processes; on Spark, tasks.  [default: 1; all cores]")
+    ] = None,
+    work: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="For what is under way; default: FILE.work beside the output.")
+    ] = None,
+    spark: Annotated[
+        str | None, typer.Option(metavar="MASTER", help="Count on Spark: local[4], spark://HOST:7077, yarn, sc://HOST…")
+    ] = None,
+    as_json: AsJSON = False,
+) -> None:
+    """Check the reports in files and add them up, each id once. Memory does not grow with the reports.
+
+    A run that was killed goes on where it was, if it is started again with the same files and options.
+
+    \b
+    hubbub tally reports --survey survey.json -o monday.tally
+    hubbub tally a.parquet b.parquet --survey survey.json -o monday.tally --jobs 4
+    hubbub tally /shared/reports --survey survey.json -o monday.tally --spark spark://master:7077
+    """  # noqa: D301  # \b keeps the examples' lines apart in the help text
+    from hubbub.files.job import TallyJob
+    from hubbub.files.report_file import list_files
+    from hubbub.wire.atomic import check_output
+    from hubbub.wire.tally_file import write_tally
+
+    started = time.perf_counter()
+    survey = read_survey(source)
+    check_output(out, list_files(files))
+    if spark is not None:
+        if work is not None:
+            raise ParameterError("--spark must come without --work, since Spark has folders of its own, got both")
+        tallied = _count_on_spark(spark, survey, files, jobs, assume_unique, skip_bad)
+        write_tally(out, tallied.tally)
+    else:
+        job = TallyJob(
+            survey, files, assume_unique=assume_unique, jobs=jobs or 1, skip_bad=skip_bad, work=work or f"{out}.work"
+        )
+        with progress("Counting", job.steps, "rows") as advance:
+            tallied = job.run(advance, lambda tallied: write_tally(out, tallied.tally))
+    show_tallied(tallied, out, time.perf_counter() - started, as_json)
+
+
+def _count_on_spark(
+    master: str, survey: Survey, files: list[str], tasks: int | None, assume_unique: bool, skip_bad: bool
+) -> Tallied:
+    """Count in the tasks of Spark, each of which must find the files under their full paths."""
+    from hubbub.spark import open_session, tally_files
+
+    paths = [os.path.abspath(file) for file in files]
+    with open_session(master) as session:
+        return tally_files(session, paths, survey, assume_unique=assume_unique, skip_bad=skip_bad, tasks=tasks)
+
+
+def show_tallied(tallied: Tallied, out: str, seconds: float, as_json: bool) -> None:
+    """Say what was counted and what was not."""
+    counts = tallied.counts
+    document: dict[str, Any] = {
+        "survey_id": tallied.tally.survey_id.hex(),
+        "out": out,
+        "reports": tallied.tally.count,
+        **asdict(counts),
+        "seconds": seconds,
+    }
+    if as_json:
+        print_json(document)
+        return
+    typer.echo(f"{plural(tallied.tally.count, 'report')} of {plural(counts.rows, 'row')} in {out}. {seconds:.1f} s.")
+    said = [
+        (counts.invalid, f"{plural(counts.invalid, 'row is', 'rows are')} no valid report: left out."),
+        (counts.duplicates, f"{plural(counts.duplicates, 'report')} came again: each id counts once."),
+        (
+            counts.conflicts,
+            f"{plural(counts.conflicts, 'id')} came with different payloads: the smallest counts. "
+            "No honest device sends these.",
+        ),
+        (counts.skipped_files, f"{plural(counts.skipped_files, 'file')} skipped: not whole files of this survey."),
+        (
+            counts.skipped_groups,
+            f"{plural(counts.skipped_groups, 'damaged row group')} skipped, with {plural(counts.skipped_rows, 'row')}.",
+        ),
+    ]
+    for count, sentence in said:
+        if count:
+            typer.echo(sentence)

@@ -1,0 +1,107 @@
+"""`hubbub plan`: words first, tables next, JSON and a figure; and empty answers in the same words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+Cli = Callable[..., CompletedProcess[str]]
+
+POLL = ("--domain", "choices:yes,no,unsure")
+
+
+def test_words_come_first(hubbub_cli: Cli) -> None:
+    """The first line is the answer; the tables and the assumption of the central figure follow."""
+    run = hubbub_cli("plan", "--people", "2k", "--epsilon", "1", *POLL)
+    assert (run.returncode, run.stderr) == (0, "")
+    first, *rest = run.stdout.splitlines()
+    assert first == "With 2,000 people at ε = 1 a value is seen if about 1 in 9 hold it (with a chance of 95 %)."
+    shown = "\n".join(rest)
+    for part in ("not hold for live views", "files of reports", "the wire", "chance to be seen", "surveys a year"):
+        assert part in shown
+
+
+@pytest.mark.parametrize("share", ["0.2", "20%", "20 %", "1/5"])
+def test_shares_as_people_write_them(hubbub_cli: Cli, share: str) -> None:
+    """All spellings of a fifth give the same plan."""
+    run = hubbub_cli("plan", "--people", "500", "--share", share, *POLL, "--json")
+    document = json.loads(run.stdout)
+    assert document["share"] == pytest.approx(0.2)
+    assert document["solved"] == "epsilon"
+
+
+def test_figure(hubbub_cli: Cli, tmp_path: Path) -> None:
+    """The figure is written in the form that its name says."""
+    for name, begins in (("a.png", b"\x89PNG"), ("a.svg", b"<?xml")):
+        run = hubbub_cli("plan", "-n", "500", "-e", "1", *POLL, "--plot", tmp_path / name)
+        assert run.returncode == 0
+        assert (tmp_path / name).read_bytes().startswith(begins)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--people", "100"), "two of people, epsilon and share must be given, got only people"),
+        (("-n", "100", "--share", "much"), "share must be a number such as 0.01, 1% or 1/100, got share='much'"),
+        (("-n", "100", "--share", "1/0"), "share must be a number such as"),
+        (("-n", "100", "--share", "2"), "share must be above 0 and at most 1, got share=2.0"),
+        (("-n", "100", "-e", "1", "--plot", "a.gif"), "the name of a figure must end in .png, .svg or .pdf"),
+        (("-n", "100", "-e", "1", "--plot", "no/such/a.png"), "the file of the figure must be writable"),
+        (("-n", "100", "-e", "1", "--candidates", "x"), "candidates"),
+    ],
+)
+def test_refusals_are_one_sentence(hubbub_cli: Cli, options: tuple[str, ...], said: str) -> None:
+    """Exit code 2, one sentence, nothing on stdout."""
+    run = hubbub_cli("plan", *options, *POLL)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert said in run.stderr
+    assert run.stderr.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_an_empty_answer_says_what_was_needed(hubbub_cli: Cli, tmp_path: Path) -> None:
+    """`find` says what it would have taken if nothing stands out, and only then."""
+    few, many = tmp_path / "few.txt", tmp_path / "many.txt"
+    few.write_text("\n".join(map(str, range(40))))
+    many.write_text("\n".join(["7"] * 3_000))
+    empty = hubbub_cli("find", few, "--domain", "integers:12", "--seed", "1").stdout
+    assert "Nothing stands out." in empty
+    assert "To see a value that" in empty
+    assert "people at ε = 1" in empty
+    assert "To see a value that" not in hubbub_cli("find", many, "--domain", "integers:12", "--seed", "1").stdout
+
+
+def test_compare_says_what_is_recommended(hubbub_cli: Cli, tmp_path: Path) -> None:
+    """A file is compared like a crowd that was made up: a table, a figure, and one sentence that names the best."""
+    file = tmp_path / "votes.txt"
+    file.write_text("yes\n" * 600 + "no\n" * 300 + "unsure\n" * 100)
+    options = ("--domain", "choices:yes,no,unsure", "--mechanisms", "subset,jl", "--epsilons", "1,2", "--top", "2")
+    run = hubbub_cli("compare", file, *options, "--seed", "1", "--plot", tmp_path / "f1.png")
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "Recommended: " in run.stdout
+    assert (tmp_path / "f1.png").stat().st_size > 1_000
+    document = json.loads(hubbub_cli("compare", file, *options, "--seed", "1", "--json").stdout)
+    assert len(document["rows"]) == 4
+    assert document["recommended"] in ("subset", "jl")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "a comparison must have a FILE or --zipf, got neither"),
+        (("x.txt", "--zipf", "1"), "got both"),
+        (("--zipf", "1", "--epsilons", "1,no"), "epsilon must be a number"),
+        (("--zipf", "1", "--mechanisms", "none"), "mechanism must be one of"),
+        (("no-such-file.txt",), "the file must exist"),
+    ],
+)
+def test_compare_refuses_in_one_sentence(hubbub_cli: Cli, options: tuple[str, ...], said: str) -> None:
+    """Exit code 2, one sentence, nothing on stdout."""
+    run = hubbub_cli("compare", *options)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert said in run.stderr
+    assert run.stderr.count("\n") == 1
