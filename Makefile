@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper check test lint vectors statistical bench bench-quick bench-sparse accuracy accuracy-quick
-.PHONY: coverage coverage-quick limits limits-quick lists lists-quick siblings bench-collector soak fuzz docs clean
+.PHONY: help demo live paper check test lint vectors statistical bench bench-quick bench-sparse accuracy accuracy-quick
+.PHONY: coverage coverage-quick limits limits-quick planning lists lists-quick siblings bench-collector bench-scale soak
+.PHONY: fuzz browser walks docs clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -22,21 +23,20 @@ $(VENV)/.ready-dev: pyproject.toml tools/bootstrap.sh
 	@PYTHON=$(PYTHON) sh tools/bootstrap.sh $(VENV) ".[dev]"
 	@touch $@ $(VENV)/.ready-run $(VENV)/.ready-paper
 
-$(VENV)/.ready-docs: $(VENV)/.ready-dev
-	@PYTHON=$(PYTHON) sh tools/bootstrap.sh $(VENV) ".[dev,docs]"
-	@touch $@
-
 demo: $(VENV)/.ready-run  ## Set up, then find the heavy hitters of a simulated crowd
 	@$(BIN)/hubbub demo
+
+live: $(VENV)/.ready-run  ## Set up, then watch made-up visitors report, in the dashboard; until Ctrl-C
+	@$(BIN)/hubbub demo --live --epsilon 4
 
 paper: $(VENV)/.ready-paper  ## Set up, then run the paper as an experiment; writes paper-report/report.html
 	@$(BIN)/hubbub paper --out paper-report
 
 check: $(VENV)/.ready-dev lint  ## Set up, then lint, types and the fast tests: for every save
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
 
 test: $(VENV)/.ready-dev lint  ## Set up, then run every check and test
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 lint: $(VENV)/.ready-dev  ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .
@@ -75,6 +75,9 @@ coverage-quick: $(VENV)/.ready-dev  ## The same in some minutes, printed only
 limits: $(VENV)/.ready-dev  ## Are stated limits true? Goes on where it was; rewrites docs/limits.md
 	$(BIN)/python benchmarks/limits.py --state limits.jsonl --write docs/limits.md
 
+planning: $(VENV)/.ready-dev  ## Are predicted chances true? Goes on where it was; rewrites a section of docs/planning.md
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/planning.py --state planning.jsonl --write docs/planning.md
+
 siblings: $(VENV)/.ready-dev  ## Are names that are alike told apart? Goes on where it was; rewrites docs/siblings.md
 	$(BIN)/python benchmarks/siblings.py --state siblings.jsonl --write docs/siblings.md
 
@@ -97,8 +100,17 @@ fuzz: $(VENV)/.ready-dev  ## Install atheris and fuzz what reads bytes from stra
 	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check atheris
 	$(BIN)/python tools/fuzz.py -max_total_time=60 -rss_limit_mb=4096
 
-docs: $(VENV)/.ready-docs  ## Build the documentation site into site/
-	$(BIN)/mkdocs build --strict
+bench-scale: $(VENV)/.ready-dev  ## Measure files of 10^6 to 10^8 reports, also on Spark; goes on where it was
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/scale.py --state scale.jsonl
+
+browser: $(VENV)/.ready-dev  ## 2,000 visits of a real browser to a real collector; needs chromium
+	$(BIN)/python -m tests.browser.visits --visits 2000
+
+walks: $(VENV)/.ready-dev  ## Trace the three walks through the library; rewrites a section of docs/data-flow.md
+	$(BIN)/python tools/walks.py
+
+docs: $(VENV)/.ready-dev  ## Build the documentation site into site/; it loads nothing from anywhere else
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:  ## Remove everything the other targets made
 	rm -rf $(VENV) site build dist .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -24,19 +24,22 @@ from scipy.special import log_ndtr
 from scipy.stats import norm
 
 import hubbub
-from hubbub import Answer, Integers, Mechanism, Query, SeededWords, Survey, Tally, create_survey, mechanism_for
+from hubbub import Answer, Integers, Mechanism, Query, SeededRandomWords, Survey, Tally, create_survey, mechanism_for
 from hubbub.mechanisms.tree import Tree
 from hubbub.model.mechanism import Items
 from hubbub.numeric.tails import normal_quantile_log
-from hubbub.simulation import population
+from hubbub.simulation import population, pure_ldp_script
 from hubbub.simulation.rehearsal import rehearse
 
 try:
+    from benchmarks.timing import best
+
     from benchmarks import accuracy_page, names, peers
 except ModuleNotFoundError:  # run as a script, whose own folder is on the path
     import accuracy_page  # type: ignore[import-not-found,no-redef]
     import names  # type: ignore[import-not-found,no-redef]
     import peers  # type: ignore[import-not-found,no-redef]
+    from timing import best  # type: ignore[import-not-found,no-redef]
 
 SEED, MILLION = 7001, 1_000_000  # never tune with this seed: the page reports what it gives
 LEVEL, CLEAR, PLANTED, RESAMPLES = 0.05, 12.0, 25, 400
@@ -136,8 +139,8 @@ def collect(cell: Cell, everybody: Items, rng: np.random.Generator, **options: s
         cell.load, Integers(cell.bits), cell.epsilon, None, "tree", options, cell.people, public_seed=rng.bytes(32)
     )
     mechanism = mechanism_for(survey)
-    words = SeededWords(int(rng.integers(2**63)))
-    return survey, mechanism, rehearse(mechanism, survey.survey_id, [everybody], words)
+    random_words = SeededRandomWords(int(rng.integers(2**63)))
+    return survey, mechanism, rehearse(mechanism, survey.survey_id, [everybody], random_words)
 
 
 def measure(cell: Cell, seed: int, run: int) -> Row:
@@ -169,7 +172,7 @@ def tails(cell: Cell, mechanism: Mechanism) -> float:
     """
     if not isinstance(mechanism, Tree):
         raise TypeError(f"the mechanism must be a tree, got {mechanism!r}")
-    some = np.zeros((1, mechanism.survey.domain.item_words), np.uint64)
+    some = np.zeros((1, mechanism.survey.domain.item_limbs), np.uint64)
     needed = mechanism.acceptance_counts(mechanism.paths(some), cell.people, Query(level=LEVEL))
     held = float(needed[0])
     for _ in range(8):  # the count whose own noise is in the spread
@@ -277,27 +280,16 @@ def summary(cell: Cell, who: str, runs: Sequence[Row], seed: int) -> Row:
 # Speed, and pure-ldp.
 
 
-def best(repeat: Callable[[], object], times: int = 3) -> float:
-    """CPU seconds of the best of some repetitions, after one that compiles."""
-    repeat()
-    spent = []
-    for _ in range(times):
-        start = time.process_time()
-        repeat()
-        spent.append(time.process_time() - start)
-    return min(spent)
-
-
 def speed(cell: Cell, size: str, seed: int) -> Row:
     """CPU time of encode, tally and decode."""
     rng = np.random.default_rng([seed, zlib.crc32(b"speed"), cell.bits])
     everybody = crowd(cell, rng)[0]
     survey, mechanism, tally = collect(cell, everybody, rng, size=size)
     part = np.ascontiguousarray(everybody[:: max(1, len(everybody) // (1 << 18))])
-    words = hubbub.BulkWords()
-    reports = mechanism.randomize(part, words.draw(len(part), mechanism.words_per_report))
+    random_words = hubbub.BulkRandomWords()
+    reports = mechanism.randomize(part, random_words.draw(len(part), mechanism.random_words_per_report))
     cells = np.zeros(mechanism.cells_shape, np.int64)
-    encode = best(lambda: mechanism.randomize(part, words.draw(len(part), mechanism.words_per_report)))
+    encode = best(lambda: mechanism.randomize(part, random_words.draw(len(part), mechanism.random_words_per_report)))
     add = best(lambda: mechanism.accumulate(cells, reports))
     return {
         **{name: getattr(cell, name) for name in ("bits", "epsilon", "people")},
@@ -405,7 +397,7 @@ def run(given: argparse.Namespace) -> Row:
         "versions": {"python": platform.python_version(), **packages},
         "limits": {bits: exhaustive(bits) for bits in (64, 128, 256)},
         "speed": speeds,
-        "sketch": [peers.HASHES, peers.WIDTH],
+        "sketch": [pure_ldp_script.HASHES, pure_ldp_script.WIDTH],
         "pure_ldp": "pure-ldp was left out of a quick run" if given.quick else against_pure_ldp(given.seed),
         "names": found_names,
         "candidates": candidates,

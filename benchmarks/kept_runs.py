@@ -16,10 +16,19 @@ Row = dict[str, Any]
 
 
 def add_options(parser: argparse.ArgumentParser, state: Path) -> None:
-    """Where runs are kept, how many at once, and for how long."""
+    """Where runs are kept, how many at once, for how long, and where the page goes."""
     parser.add_argument("--state", type=Path, default=state, help="where runs are kept; goes on from it")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=600.0, help="stop after about so long")
+    parser.add_argument("--write", type=Path, help="write the page here")
+
+
+def put(text: str, place: Path | None) -> None:
+    """Write the page, or print it."""
+    if place:
+        place.write_text(text, "utf-8")
+    else:
+        print(text)
 
 
 def run_all(

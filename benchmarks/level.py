@@ -23,7 +23,7 @@ from hubbub import (
     Histogram,
     Hostnames,
     Integers,
-    SeededWords,
+    SeededRandomWords,
     Words,
     create_survey,
     find_hitters,
@@ -86,6 +86,7 @@ CELLS = [
     Cell("Candidates that nobody holds", "tree", Words, "words", 6.0, 2000, 1000, "1,000 absent"),
     Cell("Candidates beside found values", "tree", Hostnames, "hosts", 1.0, 100_000, 200, "500 hosts"),
     Cell("Candidates beside found values", "tree", Hostnames, "hosts", 4.0, 20_000, 200, "500 hosts"),
+    Cell("Candidates beside found values", "tree", Hostnames, "10,000 hosts", 1.0, 1_000_000, 200, "10,000 hosts"),
     Cell("Flat crowds", "jl", small, "flat", 1.0, 100_000, 2000),
     Cell("Flat crowds", "jl", small, "flat", 1.0, 1_000_000, 2000),
     Cell("Flat crowds", "tree", small, "flat", 1.0, 100_000, 500),
@@ -111,9 +112,11 @@ def letters(rng: np.random.Generator, ending: str) -> str:
 
 def draw_crowd(cell: Cell, domain: Domain, rng: np.random.Generator) -> tuple[Histogram, list[str] | None]:
     """Who holds what, and the candidates."""
-    if cell.crowd in ("hosts", "words"):
-        ending = ".com" if cell.crowd == "hosts" else ""
-        held = hosts() if cell.crowd == "hosts" else [letters(rng, ending) for _ in range(500)]
+    if cell.crowd.endswith(("hosts", "words")):
+        ending = ".com" if cell.crowd.endswith("hosts") else ""
+        held = hosts() if cell.crowd.endswith("hosts") else [letters(rng, ending) for _ in range(500)]
+        if cell.crowd == "10,000 hosts":
+            held = [*held, *(letters(rng, ending) for _ in range(10_000 - len(held)))]
         weights = 1.0 / np.arange(1, len(held) + 1) ** 1.2
         counts = rng.multinomial(cell.people, weights / weights.sum())
         items, places = np.unique(domain.encode(held), axis=0, return_inverse=True)
@@ -144,8 +147,8 @@ def run(cell: Cell, number: int, seed: int) -> Row:
     if built.samples_at_once:
         tally = built.sample_tally(crowd, rng)
     else:
-        words = SeededWords(int(rng.integers(2**62)))
-        tally = rehearse(built, survey.survey_id, [np.repeat(crowd.items, crowd.counts, axis=0)], words)
+        random_words = SeededRandomWords(int(rng.integers(2**62)))
+        tally = rehearse(built, survey.survey_id, [np.repeat(crowd.items, crowd.counts, axis=0)], random_words)
     got = find_hitters(survey, tally, level=LEVEL, candidates=named, decoder=built)
     true: Truth = {v: int(c) for v, c in zip(domain.decode(crowd.items), crowd.counts, strict=True) if v is not None}
     return {

@@ -11,7 +11,6 @@ import json
 import math
 import random
 import sys
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,8 +20,10 @@ from numpy.typing import NDArray
 
 try:
     from benchmarks.own_environment import ask
+    from benchmarks.timing import best
 except ModuleNotFoundError:  # run as a script, whose own folder is on the path
     from own_environment import ask  # type: ignore[import-not-found,no-redef]
+    from timing import best  # type: ignore[import-not-found,no-redef]
 
 PACKAGES = ("pure-ldp==1.2.0", "multi-freq-ldpy==0.2.5", "numpy<2", "xxhash<4", "scikit-learn", "statsmodels")
 DIRECT, UNARY = "pure-ldp direct encoding", "pure-ldp OUE"
@@ -128,17 +129,6 @@ def errors(loops: dict[str, Callable[..., Counts]], counts: list[int], epsilon: 
             found.append(float(np.square(guess - true).mean()))
         row[name] = mean_square(found)
     return row
-
-
-def best(repeat: Callable[[], object], times: int = 3) -> float:
-    """CPU seconds of the best of some repetitions, after one that compiles."""
-    repeat()
-    spent = []
-    for _ in range(times):
-        start = time.process_time()
-        repeat()
-        spent.append(time.process_time() - start)
-    return min(spent)
 
 
 def times(size: int, epsilon: float, people: int) -> Row:

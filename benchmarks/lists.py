@@ -2,8 +2,8 @@
 
     python benchmarks/lists.py --json lists.json --write docs/lists.md
 
-One process, about a quarter of an hour. `--quick` takes about a minute. `--only-times` measures the times again and
-takes the rest from the JSON file. docs/lists.md explains what it prints.
+One process, about a quarter of an hour. `--quick` takes about a minute. `--only times` or `--only tree` measures that
+part again and takes the rest from the JSON file. docs/lists.md explains what it prints.
 """
 
 from __future__ import annotations
@@ -27,15 +27,27 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 import hubbub
-from hubbub import BulkWords, Categories, Histogram, Mechanism, SeededWords, Survey, create_survey, mechanism_for
+from hubbub import (
+    BulkRandomWords,
+    Categories,
+    Histogram,
+    Mechanism,
+    SeededRandomWords,
+    Survey,
+    create_survey,
+    mechanism_for,
+)
 from hubbub.mechanisms.subset import Subset
 from hubbub.model.mechanism import run_protocol
 
 try:
+    from benchmarks.timing import best
+
     from benchmarks import list_peers, lists_page
 except ModuleNotFoundError:  # run as a script, whose own folder is on the path
     import list_peers  # type: ignore[import-not-found,no-redef]
     import lists_page  # type: ignore[import-not-found,no-redef]
+    from timing import best  # type: ignore[import-not-found,no-redef]
 
 Row = dict[str, Any]
 SEED = 9011  # never tune with this seed: the page reports what it gives
@@ -124,14 +136,14 @@ def square_errors(cell: Cell, runs: int, seed: int) -> Iterator[float]:
     items = np.arange(cell.values, dtype=np.uint64)[:, np.newaxis]
     drawn = cell.mechanism == "subset" and cell.people > PER_PERSON
     everybody = np.repeat(items, 0 if drawn else counts, axis=0)
-    words = SeededWords(int(rng.integers(2**63)))
+    random_words = SeededRandomWords(int(rng.integers(2**63)))
     for run in range(runs):
         if cell.mechanism != "subset" or run % SURVEY_RUNS == 0:
             survey, mechanism = survey_of(cell, rng)
         if drawn:
             tally = mechanism.sample_tally(Histogram(items, counts), rng)
         else:
-            draws = words.draw(cell.people, mechanism.words_per_report)
+            draws = random_words.draw(cell.people, mechanism.random_words_per_report)
             tally = run_protocol(mechanism, everybody, draws, survey.survey_id)
         yield float(np.square(mechanism.estimate(tally, items).counts - counts).mean())
 
@@ -208,19 +220,19 @@ def time_jobs(timed: Sequence[int]) -> list[Row]:
 
 
 def own_times(size: int, epsilon: float) -> Row:
-    """CPU time per report of `subset`: the words, encode, and tally."""
+    """CPU time per report of `subset`: the random words, encode, and tally."""
     survey = create_survey("times", names(size), epsilon, None, "subset", {}, 1000, public_seed=bytes(32))
     mechanism = mechanism_for(survey)
     assert isinstance(mechanism, Subset)  # noqa: S101
     people = max(1_000, min(200_000, 20_000_000 // size))
     items = (np.arange(people, dtype=np.uint64) % np.uint64(size))[:, np.newaxis]
-    source, words = BulkWords(), SeededWords(SEED).draw(people, mechanism.words_per_report)
-    reports = mechanism.randomize(items, words)
+    source, random_words = BulkRandomWords(), SeededRandomWords(SEED).draw(people, mechanism.random_words_per_report)
+    reports = mechanism.randomize(items, random_words)
     sums = np.zeros(mechanism.cells_shape, np.int64)
     spent = {
-        "words_ns": list_peers.best(lambda: source.draw(people, mechanism.words_per_report)),
-        "encode_ns": list_peers.best(lambda: mechanism.randomize(items, words)),
-        "tally_ns": list_peers.best(lambda: mechanism.accumulate(sums, reports)),
+        "random_words_ns": best(lambda: source.draw(people, mechanism.random_words_per_report)),
+        "encode_ns": best(lambda: mechanism.randomize(items, random_words)),
+        "tally_ns": best(lambda: mechanism.accumulate(sums, reports)),
     }
     return {"window": mechanism.window, **{name: 1e9 * each / people for name, each in spent.items()}}
 
@@ -235,14 +247,19 @@ def run_times(timed: Sequence[int], peers: list[Row] | str) -> list[Row]:
 
 
 def run(given: argparse.Namespace) -> Row:
-    """All numbers of a run; with --only-times those of the JSON file with new times."""
+    """All numbers of a run; with --only those of the JSON file with a part of them new."""
+    if given.only == "tree":
+        kept = json.loads(given.json.read_text("utf-8"))
+        others = [row for row in kept["cells"] if row["mechanism"] != "tree"]
+        todo = [cell for cell in cells(given.quick) if cell.mechanism == "tree"]
+        return kept | {"cells": others + measure_all(todo, given.seed, 1.0)}
     timed = (2, 64, 1000) if given.quick else TIMED
     load = os.getloadavg()[0]
     results: Row = {
         "seed": given.seed,
         "versions": {"python": platform.python_version(), "numpy": np.__version__, "hubbub": hubbub.__version__},
     }
-    if given.only_times:
+    if given.only:
         results |= json.loads(given.json.read_text("utf-8"))
     else:
         todo = cells(given.quick)
@@ -251,11 +268,11 @@ def run(given: argparse.Namespace) -> Row:
     questions = time_jobs(timed)
     if given.quick:
         answers: list[Row] | str = "Peers were left out of a quick run"
-    elif given.only_times:
+    elif given.only:
         answers = list_peers.answers(questions)
     else:
         answers = list_peers.answers([*questions, *jobs])
-    if not given.only_times:
+    if not given.only:
         results["peers"] = (
             answers if isinstance(answers, str) else compared(asked, answers[len(questions) :], given.seed)
         )
@@ -291,13 +308,13 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a few cells with few runs, without peers")
-    parser.add_argument("--only-times", action="store_true", help="measure times again; the rest is from --json")
+    parser.add_argument("--only", choices=["times", "tree"], help="measure this part again; the rest is from --json")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers")
     parser.add_argument("--write", type=Path, metavar="FILE.md", help="write the page instead of printing it")
     parser.add_argument("--seed", type=int, default=SEED, help=f"all crowds and reports follow from it ({SEED})")
     given = parser.parse_args()
-    if given.only_times and not given.json:
-        parser.error("--only-times must have --json FILE")
+    if given.only and not given.json:
+        parser.error("--only must have --json FILE")
     results = run(given)
     if given.json:
         given.json.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", "utf-8")

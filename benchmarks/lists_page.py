@@ -194,7 +194,7 @@ def time_section(results: Row) -> list[str]:
                     f"{row['values']:,}",
                     f"{row['epsilon']:g}",
                     row["subset"]["window"],
-                    f"{row['subset']['words_ns']:.0f}",
+                    f"{row['subset']['random_words_ns']:.0f}",
                     *(f"{row[name]['encode_ns']:,.0f} / {row[name]['tally_ns']:,.0f}" for name in ("subset", *names)),
                 ]
                 for row in times
@@ -221,7 +221,8 @@ size of subsets that has the least such error, the noise of a value's own people
 interval.
 
 With 1,000 people `subset` is run person by person. With more, tallies are drawn from their law (`sample_tally`). `tree`
-is always run person by person, with a fresh public seed in each run.
+is always run person by person, with a fresh public seed in each run. Its values have whole bits: a list whose size is
+not a power of two is counted as if it were longer, and with few values that costs.
 """
 TARGETS = """
 A cell misses if all of its 99 % interval is beyond the target. For peers the interval is that of the quotient.

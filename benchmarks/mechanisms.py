@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hubbub
-from hubbub import BulkWords, Histogram, Integers, Mechanism, Query, Survey, Tally, create_survey, mechanism_for
+from hubbub import BulkRandomWords, Histogram, Integers, Mechanism, Query, Survey, Tally, create_survey, mechanism_for
 from hubbub.mechanisms.registry import REGISTRY
 from hubbub.model.mechanism import Items
 from hubbub.numeric.hadamard import transform
@@ -113,11 +113,11 @@ def stream(crowd: Histogram, people: int, batch: int) -> Iterator[Items]:
 
 def run_reports(survey: Survey, mechanism: Mechanism, batches: Iterator[Items]) -> tuple[NDArray[np.float64], Tally]:
     """Encode and tally a crowd; returns the times of both phases, shape (2, 2), and the tally."""
-    words, cells, count = BulkWords(), np.zeros(mechanism.cells_shape, np.int64), 0
+    random_words, cells, count = BulkRandomWords(), np.zeros(mechanism.cells_shape, np.int64), 0
     spent = np.zeros((2, 2))
     for items in batches:
         start = clock()
-        reports = mechanism.randomize(items, words.draw(len(items), mechanism.words_per_report))
+        reports = mechanism.randomize(items, random_words.draw(len(items), mechanism.random_words_per_report))
         sent = encode_batch(survey.survey_id, reports)
         middle = clock()
         received = parse_batch(sent, survey.survey_id, mechanism.report_dtype)
@@ -152,24 +152,26 @@ def measure(kind: str, bits: int, people: int) -> Row:
     run_reports(survey, mechanism, stream(crowd, 1, 1))  # builds the tables that the first report needs
     times = {"setup": clock() - start}
 
-    batch = max(1, min(BATCH_PEOPLE, BATCH_WORDS // mechanism.words_per_report))
+    batch = max(1, min(BATCH_PEOPLE, BATCH_WORDS // mechanism.random_words_per_report))
     passes = [run_reports(survey, mechanism, stream(crowd, people, batch))[0] for _ in range(REPEATS - 1)]
     spent, tally = run_reports(survey, mechanism, stream(crowd, people, batch))
     times["encode"], times["tally"] = np.min([spent, *passes], axis=0)
     sizes = {"reports_peak_mib": peak_mib()}
-    laplace = "answers" in (mechanism.report_dtype.names or ())
+    laplace = "responses" in (mechanism.report_dtype.names or ())
     if laplace and mechanism.samples_at_once:
         tally = mechanism.sample_tally(crowd, np.random.default_rng(SEED))
     times["decode"] = best(lambda: mechanism.discover(tally, Query(top=20)))
     sizes["decode_peak_mib"] = peak_mib()
 
     # The limits, after the peaks were read.
-    parts, words = [len(items) for items in stream(crowd, people, batch)], BulkWords()
-    times["words"] = best(lambda: sum(len(words.draw(part, mechanism.words_per_report)) for part in parts))
+    parts, random_words = [len(items) for items in stream(crowd, people, batch)], BulkRandomWords()
+    times["words"] = best(
+        lambda: sum(len(random_words.draw(part, mechanism.random_words_per_report)) for part in parts)
+    )
     cells = int(np.prod(mechanism.cells_shape))
     if laplace:
-        answers = np.ones((batch, cells), mechanism.report_dtype["answers"].base)
-        times["numpy"] = best(lambda: sum(answers[:part].sum(axis=0, dtype=np.int64) for part in parts))
+        responses = np.ones((batch, cells), mechanism.report_dtype["responses"].base)
+        times["numpy"] = best(lambda: sum(responses[:part].sum(axis=0, dtype=np.int64) for part in parts))
     else:
         rows = np.random.default_rng(SEED).integers(0, cells, people)
         times["numpy"] = best(lambda: np.bincount(rows, minlength=cells))

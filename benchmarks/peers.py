@@ -2,21 +2,20 @@
 
 PEM is drawn from its law: under local hashing with fresh random hashes, the reports that support the different
 candidates are independent binomial numbers, so nobody has to be simulated one by one. pure-ldp needs old versions of
-its dependencies: `pure_ldp` builds a virtual environment for it and runs this file there.
+its dependencies: `pure_ldp` builds a virtual environment for it and runs a script there.
 """
 
 from __future__ import annotations
 
-import json
 import math
-import sys
-import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, norm
+
+from hubbub.simulation import pure_ldp_script
 
 try:
     from benchmarks.own_environment import ask
@@ -26,7 +25,6 @@ except ModuleNotFoundError:  # run as a script, whose own folder is on the path
 LEVEL = 0.05
 MOST_CANDIDATES = 20  # bits of the most candidates that tuned PEM scores on one level
 PURE_LDP = ("pure-ldp==1.2.0", "numpy<2", "xxhash<4", "scikit-learn", "statsmodels")
-HASHES, WIDTH = 64, 1024  # of pure-ldp's sketch
 
 Values = NDArray[np.uint64]
 
@@ -113,43 +111,5 @@ def _count(people: Values, candidates: Values) -> NDArray[np.int64]:
 
 
 def pure_ldp(jobs: Sequence[dict[str, Any]]) -> list[dict[str, Any]] | str:
-    """The answers of pure-ldp's PEM to some jobs of `_answer`, or why there are none."""
-    return ask(__file__, PURE_LDP, jobs)
-
-
-def _answer(values: list[int], epsilon: float, top: int, step: int, seed: int) -> dict[str, Any]:
-    """pure-ldp's PEM over a count mean sketch: its local hashing goes through all 2^64 values for every report."""
-    import random
-    from importlib.metadata import version
-
-    from pure_ldp.frequency_oracles.apple_cms import CMSClient, CMSServer
-    from pure_ldp.heavy_hitters.prefix_extending import PEMClient, PEMServer
-
-    random.seed(seed)
-    np.random.seed(seed)  # noqa: NPY002  # pure-ldp draws from the global generator
-    oracle = CMSServer(epsilon, HASHES, WIDTH)
-    server = PEMServer(epsilon, step, 64, step, fo_server=oracle)
-    for each in server.oracles:  # they draw hashes of their own, which no client would know
-        each.hash_funcs = oracle.hash_funcs
-    client = PEMClient(epsilon, step, 64, step, fo_client=CMSClient(epsilon, oracle.hash_funcs, WIDTH))
-    bits = [format(value, "064b") for value in values]
-    encode = tally = 0.0
-    for each in bits:
-        start = time.process_time()
-        report = client.privatise(each)
-        middle = time.process_time()
-        server.aggregate(report)
-        encode, tally = encode + middle - start, tally + time.process_time() - middle
-    start = time.process_time()
-    found = server.find_heavy_hitters(k=2 * top)[0][:top]
-    return {
-        "version": version("pure-ldp"),
-        "found": [int(each, 2) for each in found],
-        "encode_us_per_person": 1e6 * encode / len(values),
-        "tally_us_per_report": 1e6 * tally / len(values),
-        "decode_s": time.process_time() - start,
-    }
-
-
-if __name__ == "__main__":
-    print(json.dumps([_answer(**job) for job in json.load(sys.stdin)]))
+    """The answers of pure-ldp's PEM to some jobs of `hubbub.simulation.pure_ldp_script`, or why there are none."""
+    return ask(pure_ldp_script.__file__, PURE_LDP, jobs)

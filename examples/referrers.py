@@ -4,7 +4,7 @@ Run it with: python examples/referrers.py
 """
 # ruff: noqa: T201  # an example prints
 
-from hubbub import BulkWords, Categories, create_survey, find_hitters, mechanism_for, run_protocol
+from hubbub import BulkRandomWords, Categories, create_survey, find_hitters, mechanism_for, run_protocol
 
 SITES = ["search.example", "news.example", "mail.example", "blog.example", "wiki.example"]
 HELD_BY = [9_000, 5_000, 3_000, 2_000, 1_000]
@@ -16,10 +16,10 @@ def main() -> None:
     mechanism = mechanism_for(survey)
     visitors = [site for site, count in zip(SITES, HELD_BY, strict=True) for _ in range(count)]
     items = survey.domain.encode(visitors)
-    words = BulkWords().draw(len(items), mechanism.words_per_report)
+    random_words = BulkRandomWords().draw(len(items), mechanism.random_words_per_report)
 
-    east = run_protocol(mechanism, items[::2], words[::2], survey.survey_id)
-    west = run_protocol(mechanism, items[1::2], words[1::2], survey.survey_id)
+    east = run_protocol(mechanism, items[::2], random_words[::2], survey.survey_id)
+    west = run_protocol(mechanism, items[1::2], random_words[1::2], survey.survey_id)
     answer = find_hitters(survey, east + west, top=3)
 
     print(f"{answer.reports:,} visitors sent {mechanism.report_dtype.itemsize} bytes each, {mechanism.guarantee}.")
