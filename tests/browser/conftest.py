@@ -1,4 +1,8 @@
-"""A real browser, a real collector, a site. Without a browser these tests are skipped, and in CI they fail."""
+"""A real browser, a real collector, a site. Without a browser these tests are skipped, and in CI they fail.
+
+The tests share one browser, so they run in one worker, and it ends with them: while it lives, nothing else in its
+process can run an event loop in the main thread.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +16,14 @@ PATIENCE = 120_000
 """Milliseconds until a test gives up waiting; a search takes seconds on a machine that does other things, too."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def needs_browser() -> None:
     """Skip the test, or fail where a browser is required, if there is none."""
     if find_chromium() is None:
         (pytest.fail if REQUIRED else pytest.skip)(MISSING)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser(needs_browser: None) -> Iterator[object]:
     """One browser for all tests."""
     from playwright.sync_api import sync_playwright
@@ -39,7 +43,7 @@ def context(browser) -> Iterator[object]:
     opened.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
     """A collector that all tests use."""
     with collector_process(tmp_path_factory.mktemp("browser") / "hubbub.db") as started:
@@ -53,7 +57,7 @@ def relay(collector: Collector) -> Iterator[Relay]:
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def site() -> Iterator[Site]:
     """A site of another origin."""
     with site_server() as started:

@@ -22,7 +22,7 @@ from hubbub.dashboard.app import create_app
 from hubbub.store.keys import make_code, open_session
 from hubbub.store.store import Store
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
 
 def log_in(page: Any, url: str, code: str) -> None:

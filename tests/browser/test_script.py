@@ -15,7 +15,7 @@ from hubbub.collector.scripts import shipped
 from hubbub.store.keys import make_code
 from hubbub.store.store import Store
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
 HOSTILE = '</script><img src=x onerror="window.broken=1">\'"&\u202e'
 

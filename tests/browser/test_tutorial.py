@@ -10,7 +10,7 @@ import pytest
 from tests.browser.servers import Collector, Site, collector_process
 from tests.browser.visits import DELIVERED
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "tutorial-site-owner.md"
 
