@@ -31,6 +31,7 @@ from hubbub import (
 )
 from hubbub import spark as on_spark
 from hubbub.cli.main import app
+from hubbub.errors import ServiceError
 from hubbub.files.report_file import ReportWriter
 from hubbub.files.tallied import Counts
 
@@ -196,6 +197,25 @@ def test_a_stream_is_merged_once(spark, tmp_path: Path) -> None:
         )
         assert query.awaitTermination(120)
         assert service.store.tally(SURVEY.survey_id) == sum_of(REPORTS)
+
+
+def test_a_batch_that_comes_out_differently(spark, tmp_path: Path) -> None:
+    """Of two tallies for one batch of a query the first counts; under a name of one's own the second is an error."""
+    first, other = (spark.read.parquet(str(write_own(tmp_path / f"{n}.parquet", REPORTS[: 100 + n]))) for n in range(2))
+    with running(str(tmp_path / "a.db")) as service:
+        service.store.add_survey(SURVEY)
+        url = f"{service.url}/v1/surveys/{SURVEY.survey_id.hex()}"
+        by_id, by_name = (on_spark.merge_into(url, SURVEY, service.token, query=name) for name in (None, "mine"))
+        spark.sparkContext.setLocalProperty("sql.streaming.queryId", "0123")  # as in a query that is running
+        try:
+            by_id(first, 0)
+            by_id(other, 0)
+        finally:
+            spark.sparkContext.setLocalProperty("sql.streaming.queryId", None)
+        assert service.store.tally(SURVEY.survey_id) == sum_of(REPORTS[:100])
+        by_name(first, 0)
+        with pytest.raises(ServiceError, match="refused the tally 'mine-0'"):
+            by_name(other, 0)
 
 
 def test_the_command_counts_on_spark(spark, folder: Path, expected: Tally, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import urllib.error
 import urllib.request
@@ -15,7 +16,10 @@ from hubbub.model.survey import Survey
 from hubbub.spark.tallying import tally
 from hubbub.wire.tally_file import encode_tally
 
+log = logging.getLogger("hubbub.spark")
+
 _SECONDS: Final = 600
+_KEY_REUSED: Final = 409
 _QUERY: Final = "sql.streaming.queryId"
 
 
@@ -23,8 +27,9 @@ def merge_into(url: str, survey: Survey, token: str, *, query: str | None = None
     """What `foreachBatch` is given: it counts a batch of reports, each id once, and merges the tally on a collector.
 
     The idempotency key is the id of the query with the number of the batch, both of which are in the query's
-    checkpoint. So a batch that Spark does again after a failure counts once. Ids are compared within a batch; where a
-    report may come again in a later batch, drop duplicates in the stream before (see docs/scaling.md).
+    checkpoint. So a batch that Spark does again after a failure counts once, also if it comes out differently then, as
+    it may where one id has several payloads: the first tally stays. Ids are compared within a batch; where a report may
+    come again in a later batch, drop duplicates in the stream before (see docs/scaling.md).
 
     Parameters
     ----------
@@ -35,7 +40,8 @@ def merge_into(url: str, survey: Survey, token: str, *, query: str | None = None
     token : str
         The owner's token.
     query : str, optional
-        A name for the query that outlives its checkpoint, in place of its id.
+        A name for the query that outlives its checkpoint, in place of its id. A batch with another tally under the
+        same number is then an error, since the name may have been used for other reports.
     """
     if not re.fullmatch(r"https?://[^?#]+/v1/surveys/" + survey.survey_id.hex(), url):
         raise ParameterError(f"url must be the address of this survey, got {url[:200]!r}")
@@ -45,13 +51,17 @@ def merge_into(url: str, survey: Survey, token: str, *, query: str | None = None
         name = query or batch.sparkSession.sparkContext.getLocalProperty(_QUERY)
         if not name:
             raise ParameterError("query must be named where Spark does not say which one this is, got none")
-        _send(url, token, f"{name}-{number}", encode_tally(tally(batch, survey)))
+        _send(url, token, f"{name}-{number}", encode_tally(tally(batch, survey)), may_differ=query is None)
 
     return merge
 
 
-def _send(url: str, token: str, key: str, body: bytes) -> None:
-    """Send a tally. If it fails, the query fails, and does the batch again when it is started again."""
+def _send(url: str, token: str, key: str, body: bytes, may_differ: bool) -> None:
+    """Send a tally. If it fails, the query fails, and does the batch again when it is started again.
+
+    With `may_differ`, the key stands for these reports and no others: if another tally was merged under it, they have
+    been counted, and nothing is left to do.
+    """
     headers = {
         "Authorization": f"Bearer {token}",
         "Idempotency-Key": key,
@@ -62,6 +72,9 @@ def _send(url: str, token: str, key: str, body: bytes) -> None:
         with urllib.request.urlopen(request, timeout=_SECONDS) as reply:  # noqa: S310
             reply.read()
     except urllib.error.HTTPError as error:
+        if may_differ and error.code == _KEY_REUSED:
+            log.warning("batch %s was merged before, with another tally, which stays", key)
+            return
         raise ServiceError(f"the collector refused the tally {key!r} ({error.code})") from None
     except OSError as error:
         raise ServiceError(f"the collector could not be reached for the tally {key!r} ({error})") from None
