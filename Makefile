@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Where this is set, every program that a test starts compiles all of its modules again, for two seconds each.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo live paper check test lint vectors statistical bench bench-quick bench-sparse accuracy accuracy-quick
