@@ -35,6 +35,7 @@ BUSY_MILLISECONDS: Final = 10_000
 PAGE_BYTES: Final = 4096
 _MOST_WAL_BYTES: Final = 16 << 20
 _WAL_SHARE: Final = 16  # the write-ahead log takes at most this part of a small disk
+_CHECKPOINT_PAGES: Final = 1000  # then the log is begun anew; until it is that long, commits wait for its file to grow
 _WRITES: Final = {"hubbub_writes": True}
 
 metadata = MetaData()
@@ -231,7 +232,7 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
         "synchronous = FULL",  # a commit is on the disk when it returns
         "secure_delete = ON",  # what is deleted is overwritten with zeros
         "cache_size = -16384",  # 16 MiB for each connection
-        f"wal_autocheckpoint = {max(16, limit // PAGE_BYTES)}",
+        f"wal_autocheckpoint = {max(16, min(_CHECKPOINT_PAGES, limit // PAGE_BYTES))}",
         f"journal_size_limit = {limit}",
     ):
         connection.execute(f"PRAGMA {pragma}")
