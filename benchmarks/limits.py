@@ -271,7 +271,7 @@ def page(rows: list[Row], command: str) -> str:
             "Every answer states a detection limit: a value that this many people hold is found with a chance of about",
             "95 %. This page plants values at the stated limit of their own length, and others at 1/1.15 of it, and",
             "counts how many are found. It is made by",
-            f"`{command}` (seed {SEED}, which is not used to choose any parameter).",
+            f"`{command}`. Its seed is not used to choose any parameter.",
             "",
             "Values of a class have codes of these bits: "
             + "; ".join(
@@ -318,7 +318,7 @@ def main() -> None:
     args = parser.parse_args()
     todo, more = cells(args.quick, args.only), partial(runs_of, wanted=args.values)
     rows = run_all(todo, partial(measure, seed=args.seed), more, args.state, args)
-    text = page(rows, "python benchmarks/limits.py --state limits.jsonl --write docs/limits.md")
+    text = page(rows, f"python benchmarks/limits.py --seed {args.seed} --state limits.jsonl --write docs/limits.md")
     put(text, args.write)
 
 

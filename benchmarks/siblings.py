@@ -140,7 +140,7 @@ def page(rows: list[Row], command: str) -> str:
             "buckets of the tree. Every value of a family is held by 1 to 1.5 times as many people as its own",
             "detection limit says (less where the crowd has no room for that). This page counts how many are found,",
             "and how many runs have an interval that misses the true count. Made by",
-            f"`{command}` (seed {SEED}, which is not used to choose any parameter).",
+            f"`{command}`. Its seed is not used to choose any parameter.",
             "",
             f"Families: {shown}.",
             "",
@@ -167,7 +167,7 @@ def main() -> None:
     rows = run_all(
         cells(), partial(measure, seed=args.seed), lambda done: min(args.runs - len(done), 4), args.state, args
     )
-    text = page(rows, "python benchmarks/siblings.py --write docs/siblings.md")
+    text = page(rows, f"python benchmarks/siblings.py --seed {args.seed} --write docs/siblings.md")
     put(text, args.write)
 
 
