@@ -43,8 +43,11 @@ class Tracer:
             del self.aside[thread]
         if event != "call" or not self.on or thread in self.aside or not code.co_filename.startswith(SOURCE):
             return
-        # Module and class bodies, comprehensions and nameless functions are part of what surrounds them.
+        # Module and class bodies, comprehensions and nameless functions are part of what surrounds them. Whether keys
+        # are compared depends on what else is in a cache.
         name = code.co_qualname.replace("<locals>.", "")
+        if name.endswith((".__hash__", ".__eq__")):
+            return
         if name.startswith(ASIDE):
             self.aside[thread] = frame
         elif code.co_flags & inspect.CO_NEWLOCALS and code.co_flags & inspect.CO_OPTIMIZED and "<" not in name:
@@ -126,15 +129,21 @@ WALKS: list[tuple[str, str, Callable[[Tracer], None]]] = [
 ]
 
 
+def traced(walk: Callable[[Tracer], None]) -> dict[tuple[str, str], None]:
+    """The functions of a walk, in order."""
+    tracer = Tracer()
+    walk(tracer)
+    return tracer.functions
+
+
 def section() -> str:
     """The three walks as Markdown. Takes about 20 seconds, half of it waiting."""
     lines = [BEGIN, ""]
     for _, title, walk in WALKS:
-        tracer = Tracer()
-        walk(tracer)
-        files = {file for file, _ in tracer.functions}
-        lines += [f"### {title}", "", f"{len(tracer.functions)} functions in {len(files)} files.", "", "```text"]
-        lines += [*wrapped(tracer.functions), "```", ""]
+        functions = traced(walk)
+        files = {file for file, _ in functions}
+        lines += [f"### {title}", "", f"{len(functions)} functions in {len(files)} files.", "", "```text"]
+        lines += [*wrapped(functions), "```", ""]
     return "\n".join([*lines, END])
 
 
@@ -153,7 +162,11 @@ def wrapped(functions: dict[tuple[str, str], None]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Replace the walks of the page."""
+    """Replace the walks of the page; with the name of a walk, print that one."""
+    if len(sys.argv) > 1:
+        (walk,) = [walk for name, _, walk in WALKS if name == sys.argv[1]]
+        print(*wrapped(traced(walk)), sep="\n")
+        return
     text = PAGE.read_text("utf-8")
     head, rest = text.split(BEGIN)
     PAGE.write_text(head + section() + rest.split(END)[1], "utf-8")
