@@ -56,7 +56,7 @@ def _distinct(tallies: list[Tally]) -> Iterable[Tally]:
 @pytest.mark.parametrize(("values", "epsilon"), [(2, 1.0), (2, 4.0), (3, 1.0), (10, 2.0)])
 def test_lists_are_right(values: int, epsilon: float, people: int, kind: str) -> None:
     """Intervals miss, and values are called ahead that are not, in at most 2.5 % of the answers each."""
-    counts, runs = crowd_of(values, people, kind), 300
+    counts, runs = crowd_of(values, people, kind), 150
     missed = wrong = 0
     for answer in answers(values, epsilon, counts, runs):
         rows = [(int(str(row.value)[1:]), row) for row in answer.hitters]

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import accuracy, accuracy_page, names, peers
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("accuracy")]  # they share runs that take long
 
 TINY = accuracy.Cell("near", 64, 4, 20_000, 5, (9.5, 30))
 

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -19,7 +20,7 @@ from typer.testing import CliRunner
 from hubbub.cli.main import app
 from hubbub.paper.run import STUDIES
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("paper")]  # they share a report that takes long
 
 
 def run(*arguments: str):
@@ -137,7 +138,7 @@ def test_an_interruption_leaves_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "hubbub", "paper", "--out", "new", "--jobs", "1"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
     while process.poll() is None and not list(tmp_path.glob("new/.partial-*")):
-        os.sched_yield()
+        time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)
     _, said = process.communicate()
     assert process.returncode == 130
