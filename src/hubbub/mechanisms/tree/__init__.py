@@ -241,13 +241,14 @@ class Tree(TreeGeometry, SurveyMechanism):
 
     @property
     def decode_seconds(self) -> float:
-        """For each child of the beam about 60 ns, 250 ns if it is of a text; a universe of one row takes a transform."""
+        """About 60 ns for each child of the beam, 250 ns if it is of a text; where there is one row, a transform."""
         if self.rows == 1:
             return super().decode_seconds
         steps = sorted(set(self.plan.depths))
         chunks = [self.plan.chunks[self.plan.depths.index(depth)] for depth in steps]
         beams = beam_widths(self.beam, steps, chunks, self.coded)
-        return (2.5e-7 if self.coded else 6e-8) * sum(beam << chunk for beam, chunk in zip(beams[:-1], chunks[1:], strict=True))
+        children = sum(beam << chunk for beam, chunk in zip(beams[:-1], chunks[1:], strict=True))
+        return children * (2.5e-7 if self.coded else 6e-8)
 
     def limits_for(self, tally: Tally, items: Items, query: Query, usual: float) -> NDArray[np.float64]:
         """How many must hold each item for `discover` to find it with a chance of about 95 %."""
