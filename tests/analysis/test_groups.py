@@ -41,6 +41,7 @@ def test_groups_share_everything_but_the_seed() -> None:
             group_surveys(survey, wrong)
 
 
+@pytest.mark.slow
 def test_pooling_amplifies_and_one_survey_is_at_least_as_good() -> None:
     """Groups of 350,000 find a fifth's value in some runs; three of them pooled in all; so does one survey of all."""
     single = pooled = median = whole = 0

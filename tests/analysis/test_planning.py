@@ -101,6 +101,7 @@ def test_candidates_are_seen_from_less() -> None:
     assert "without the list" in made.words[1]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_is_said() -> None:
     """Where nothing is enough the third is None, and a sentence says so."""
     nobody = plan(Integers(64), people=100, epsilon=1)
@@ -112,6 +113,7 @@ def test_what_cannot_be_is_said() -> None:
     json.dumps([nobody.to_json(), weak.to_json()], allow_nan=False)
 
 
+@pytest.mark.slow
 def test_what_would_do_instead_is_said() -> None:
     """Where no number is enough, a sentence says what would be, and it is; these people's limits are there too."""
     nobody = plan(Integers(64), people=100, epsilon=1)
@@ -125,6 +127,7 @@ def test_what_would_do_instead_is_said() -> None:
     assert [limit.epsilon for limit in weak.limits] == [0.5, 1, 2, 4]
 
 
+@pytest.mark.slow
 def test_candidates_are_offered() -> None:
     """A plan of a search says what 1,000 candidates would do, as a plan with so many does; a list needs none."""
     made = plan(Integers(64), people=8_000, epsilon=1)
@@ -163,6 +166,7 @@ def test_chances_of_several_values_are_those_of_answers(people: int, have: int, 
     assert errors.std() == pytest.approx(outlook.stderr(people, 1.0, have / people), rel=0.15)
 
 
+@pytest.mark.slow
 def test_several_values_cost() -> None:
     """A plan says what the slots cost; with more of them more people must have a value."""
     made = plan(Hostnames(), people=50_000, epsilon=2, values_per_person=3)
@@ -238,6 +242,7 @@ def test_sums_are_more_private_from_outside() -> None:
     assert seen_from_outside(create_survey("x", Integers(8), 1, None, "naive-laplace"), 1_000) is None
 
 
+@pytest.mark.slow
 def test_an_empty_answer_says_what_it_would_have_taken() -> None:
     """The people it names are enough for the share it names, and half as many are not."""
     survey = create_survey("x", Integers(64), 1)
@@ -269,6 +274,7 @@ def test_a_candidate_of_a_tree_must_not_be_another_ones_shadow() -> None:
     assert poll.named_chance(1_000, 200, chance) == poll.passing_chance(1_000, 200, chance)
 
 
+@pytest.mark.slow
 def test_a_billion_people_and_more_see_smaller_shares() -> None:
     """Beyond 2^31 people, where a binomial tail of 32 bits ends, the share falls on with the square root."""
     shares = [plan(POLL, people=people, epsilon=1).share for people in (10**9, 10**11, 10**13, 10**15)]

@@ -141,6 +141,7 @@ def test_csv_has_no_formula() -> None:
     assert next(csv.DictReader(io.StringIO(Answer(9, 1.0, (row(7),)).to_csv())))["value"] == "7"
 
 
+@pytest.mark.slow
 def test_json_is_the_whole_answer() -> None:
     """Every attribute of a row, the limits (null where infinite) and the intake."""
     answer = find(["tea"] * 900 + [None] * 3 + ["x" * 90] * 5, 4, seed=1)
@@ -190,6 +191,7 @@ def test_a_missing_package_is_a_sentence(method: str, package: str, install: str
         getattr(HOSTILE_ANSWER, method)()
 
 
+@pytest.mark.slow
 def test_the_figure_has_bars_intervals_and_the_limit(tmp_path: Path) -> None:
     """A bar for each value at its count, whiskers from low to high, a dashed line at the limit; values as they are."""
     from matplotlib.figure import Figure

@@ -46,6 +46,7 @@ def test_a_named_value_is_found(hubbub_cli: Cli, crowd: Path) -> None:
     assert named["candidate_limit"] < 260 < named["detection_limit"]
 
 
+@pytest.mark.slow
 def test_all_candidates_have_a_row(hubbub_cli: Cli, crowd: Path) -> None:
     """With --all-candidates every named value of the domain has a row, also one that nobody holds."""
     options = ("--candidates", crowd / "named.txt", "--all-candidates", "--top", "1", "--truth", "--json")
@@ -58,6 +59,7 @@ def test_all_candidates_have_a_row(hubbub_cli: Cli, crowd: Path) -> None:
     assert rows[99]["confidence"] < 0.9
 
 
+@pytest.mark.slow
 def test_the_table_marks_them(hubbub_cli: Cli, crowd: Path) -> None:
     """People see which rows were named, and both limits; without a list there is no such column."""
     options = ("--candidates", crowd / "named.txt", "--truth")

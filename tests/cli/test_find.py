@@ -438,6 +438,7 @@ class TestValues:
 class TestIntake:
     """What became of values that could not be taken as they are."""
 
+    @pytest.mark.slow
     def test_missing_values_are_nobody(self, hubbub_cli: Cli) -> None:
         """Rows without a value are no people: no nameless value is found, and a sentence says how many there are."""
         table = "id,word\n" + "1,tea\n" * 3000 + "2,\n" * 2000
@@ -450,6 +451,7 @@ class TestIntake:
         one = hubbub_cli(*options, stdin='word\ntea\n""\n').stdout
         assert "1 row has no value: skipped, and not among the reports.\n" in one
 
+    @pytest.mark.slow
     def test_what_is_cut_is_said(self, hubbub_cli: Cli) -> None:
         """Texts that are too long are counted, and the truth has them whole: two that are cut to one are two."""
         lines = "abcd-1\n" * 2500 + "abcd-2\n" * 500 + "ab\n" * 1000
@@ -469,6 +471,7 @@ class TestIntake:
         ) in shown
         assert re.search(r"abcd-1 .* was cut .* 2,500 ", shown)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("domain", "why"),
         [
@@ -587,6 +590,7 @@ class TestTable:
         assert rows["7"][-1] == "1,000"
         assert "not seen" in " ".join(rows["10"])
 
+    @pytest.mark.slow
     def test_nothing_stands_out_is_said(self, hubbub_cli: Cli) -> None:
         """An empty answer is said in words."""
         run = hubbub_cli("find", "-", "--seed", "1", stdin="a\nb\n")

@@ -55,6 +55,7 @@ def test_the_answer_is_written_to_files(folder: Path) -> None:
     assert sum(row["count"] for row in document["hitters"]) == pytest.approx(901)
 
 
+@pytest.mark.slow
 def test_the_table_with_fakes_fits_into_80_columns() -> None:
     """Also with candidates and counts of five digits: no line of the table is wider."""
     Path("many.txt").write_text("search.example\n" * 90_000)

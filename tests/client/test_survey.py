@@ -54,6 +54,7 @@ def test_a_report_takes_words_of_64_bits(document: Any) -> None:
             encode_report(device, "7", wrong)
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(st.sampled_from(PLACES), values, st.sampled_from(["replace", "remove", "add"]))
 @example((0, ("version",)), True, "replace")

@@ -103,6 +103,7 @@ def test_rows_are_complete(name: str) -> None:
         assert [as_bits(word) for word in words] == twin.code_words(row)
 
 
+@pytest.mark.slow
 @EACH_CODE
 @given(text=strings)
 def test_encode_equals_the_twin(name: str, text: bytes) -> None:

@@ -102,6 +102,7 @@ def test_numbers_have_the_items_of_a_list(column, domain: Domain) -> None:
         assert np.array_equal(found, wanted)
 
 
+@pytest.mark.slow
 def test_no_python_object_is_made_for_each_value(monkeypatch: pytest.MonkeyPatch) -> None:
     """A column of Arrow is never listed; a list of the same values gives the same answer."""
     values = ["tea.example"] * 3000 + ["naïve.example"] * 1500 + [None] * 7

@@ -664,6 +664,7 @@ class TestChunks:
         with open_people(str(make("x.csv", f"a,b\n{PRIVATE},2\n")), column="a", person="b") as people:
             assert repr(people) == "People(count=1, missing=0)"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["x.txt", "x.csv", "x.txt.gz", "x.parquet"])
     def test_streaming(self, tmp_path, name):
         """The memory needed is that of a chunk, not that of the file or of a row group."""

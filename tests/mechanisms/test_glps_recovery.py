@@ -65,6 +65,7 @@ def test_constants_of_the_guarantee(bits: int, sparsity: int, decoder: str) -> N
         assert missed < 0.5 * np.linalg.norm(noise) / logarithm
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bits", "sparsity", "decoder"),
     [(1, 1, "faithful"), (1, 1, "refit"), (2, 2, "refit"), (5, 2, "faithful"), (128, 2, "faithful"), (512, 1, "refit")],
