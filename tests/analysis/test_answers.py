@@ -334,8 +334,8 @@ def test_priors_of_a_search_make_its_confidence() -> None:
     priors = np.log([0.01])
     tally = Tally(survey.survey_id, 10_000, np.zeros(1, np.int64))
     decoders = (finds(each) for each in (found, replace(found, log_priors=priors)))
-    plain, likely = (find_hitters(survey, tally, decoder=decoder).hitters[0] for decoder in decoders)
-    assert plain.confidence == 0
+    plain, (likely,) = (find_hitters(survey, tally, decoder=decoder).hitters for decoder in decoders)
+    assert plain == ()  # over all of N nothing is sure
     assert likely.confidence == pytest.approx(1 - float(normal_tail(5.0)) / 0.01)
 
 
@@ -344,7 +344,22 @@ def test_doubts_of_a_search_are_in_its_confidence() -> None:
     survey = create_survey("x", Integers(8), 1)
     sure = Estimates(np.array([[7]], np.uint64), np.array([2000.0]), np.array([100.0]), 400.0, 600.0)
     tally = Tally(survey.survey_id, 10_000, np.zeros(1, np.int64))
-    for doubt, confidence in ((None, 1.0), (0.003, 0.997), (2.0, 0.0)):
+    for doubt, confidence in ((None, 1.0), (0.003, 0.997), (0.04, 0.96)):
         found = replace(sure, doubts=None if doubt is None else np.array([doubt]))
         (hitter,) = find_hitters(survey, tally, decoder=finds(found)).hitters
         assert hitter.confidence == pytest.approx(confidence)
+
+
+def test_what_could_be_noise_is_no_row() -> None:
+    """A value that the search notices is left out if it is in doubt by more than the level, whatever the cause."""
+    survey = create_survey("x", Integers(8), 1)
+    tally = Tally(survey.survey_id, 10_000, np.zeros(1, np.int64))
+    items, counts = np.array([[7], [9]], np.uint64), np.array([2000.0, 1900.0])
+    plain = Estimates(items, counts, np.array([100.0, 100.0]), 400.0, 600.0)
+    shared = replace(plain, stderrs=np.array([100.0, 2500.0]))  # its count could be that of others in its buckets
+    doubted = replace(plain, doubts=np.array([0.0, 0.06]))
+    for found, values in ((plain, [7, 9]), (shared, [7]), (doubted, [7])):
+        got = find_hitters(survey, tally, decoder=finds(found))
+        assert [hitter.value for hitter in got.hitters] == values
+    (row,) = find_hitters(survey, tally, decoder=finds(replace(doubted, items=items[::-1])), level=0.01).hitters
+    assert (row.value, row.stands_out) == (9, True)

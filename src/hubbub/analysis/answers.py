@@ -34,6 +34,8 @@ from hubbub.model.tally import Tally
 from hubbub.numeric.bulk_items import encode_marked
 from hubbub.numeric.count_law import CountLaw
 
+_LEAST_SURE = 0.05  # the largest doubt with which a found value is a row, unless the level allows more
+
 
 def find_hitters(
     survey: Survey,
@@ -146,7 +148,10 @@ class _Rows:
     influence: float
 
     def searched(self, query: Query, found: Estimates, named: Items | None = None) -> list[Hitter]:
-        """The rows of the search; those that were named as well are marked, with the list's confidence."""
+        """The rows of the search; those that were named as well are marked, with the list's confidence.
+
+        A value that the search noticed, but whose count could be noise beside values that share its buckets, is no row.
+        """
         if not len(found):
             return []
         size, law = self.survey.domain.size, self.law
@@ -158,7 +163,8 @@ class _Rows:
         if named is not None:
             listed = _contained(found.items, named)
             choices[listed] = math.log(len(named))
-        return hitters_of(self.survey, law, found, width, choices, listed, self.influence)
+        rows = hitters_of(self.survey, law, found, width, choices, listed, self.influence)
+        return [row for row in rows if row.listed or row.confidence >= 1 - max(query.level, _LEAST_SURE)]
 
     def listed(self, query: Query, scored: Estimates, found: Estimates, everyone: bool) -> tuple[list[Hitter], float]:
         """The rows of candidates that the search has not found, and the count a candidate is seen from."""
