@@ -47,6 +47,20 @@ def test_a_collector_that_is_well(tmp_path: Path, ask: Callable[..., Findings], 
     assert service.store.tally(survey.survey_id).count == 0
 
 
+def test_a_survey_for_one_site_is_well(tmp_path: Path, ask: Callable[..., Findings]) -> None:
+    """Pages of other sites are refused, as they should be; devices and pages of the site are not."""
+    database = str(tmp_path / "a.db")
+    with running(database) as service:
+        survey = service.store.add_survey(create_survey("x", Integers(8), 1), ["https://shop.example"]).survey
+        found = ask("--db", database, "--survey", f"{service.url}/v1/surveys/{survey.survey_id.hex()}")
+    assert found["survey"][0] == found["uploads"][0] == "ok"
+    assert found["web pages"] == (
+        "ok",
+        "the headers that browsers need arrive; only pages of its own sites may report",
+    )
+    assert found["surveys"] == ("ok", "1 survey, none known to be damaged")
+
+
 def test_what_is_wrong_with_a_database(tmp_path: Path, ask: Callable[..., Findings]) -> None:
     """No file, an empty one, other readers, damage and an older version are told."""
     path = tmp_path / "a.db"

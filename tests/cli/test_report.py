@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.client.peer import Peer, serving
 
-from hubbub import Integers, Survey, create_survey
+from hubbub import Categories, Integers, Survey, create_survey
 from hubbub.client import Client, Ledger
 
 SECRET = "1234567"  # noqa: S105  # a value
@@ -106,6 +106,25 @@ def test_the_value_from_standard_input(hubbub_cli, given: str, peer: Peer, surve
     monkeypatch.setattr("hubbub.client.client.encode_report", lambda _, value, __: seen.append(value) or bytes(17))
     assert hubbub_cli("report", "-", "--survey", peer.url(survey), stdin=given).returncode == 0
     assert seen == [SECRET]
+
+
+def test_a_value_that_is_not_on_a_closed_list(hubbub_cli, peer: Peer, tmp_path: Path) -> None:
+    """A slip of the hand does not use up the only answer; the message has the names, but not the value."""
+    poll = create_survey("poll", Categories(["yes", "no"], other=False), 1, public_seed=bytes(32))
+    peer.surveys[poll.survey_id.hex()] = poll
+    slip = hubbub_cli("report", SECRET, "--survey", peer.url(poll))
+    assert (slip.returncode, slip.stdout) == (2, "")
+    assert slip.stderr == "hubbub: the value must be one of the survey's (yes, no), got another one; nothing was sent\n"
+    assert not ledger_of(tmp_path).exists()
+    assert hubbub_cli("report", "no", "--survey", peer.url(poll), "--timeout", "60").returncode == 0
+
+
+def test_a_survey_that_is_closed(hubbub_cli, peer: Peer, survey: Survey) -> None:
+    """The report is kept for a week, in case that is a mistake, and this is said."""
+    peer.faults = ["", "", *["problem 410"] * 100]  # the survey itself is read twice
+    queued = hubbub_cli("report", SECRET, "--survey", peer.url(survey))
+    assert queued.returncode == 3
+    assert "(410)); the report is in the ledger, and is dropped if that stays so for 7 days." in queued.stdout
 
 
 def test_a_queued_report(hubbub_cli, peer: Peer, survey: Survey, tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+import unicodedata
+from typing import Annotated, Final
 
 import typer
 
@@ -11,6 +13,7 @@ from hubbub.client import DEFAULT_MAX_EPSILON
 from hubbub.errors import InputError, ParameterError
 
 EXIT_QUEUED = 3
+_NAMES_SHOWN: Final = 10
 
 # An unknown option is taken as the value: -5 may be one, and an error message would repeat what may be private.
 CONTEXT = {"ignore_unknown_options": True}
@@ -54,10 +57,12 @@ def report(
     again sends it; 2 nothing was or will be sent.
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
     from hubbub.client import Client, ClientError, Ledger
+    from hubbub.client.delivery import MISSING_DAYS
 
     if len(values) != 1:
         raise ParameterError(f"one value must be given, in quotes if it has spaces, got {len(values)}")
     value = _first_line() if values[0] == "-" else values[0]
+    _check_choice(survey, value, max(timeout, 0.1))
     try:
         with Client(
             survey,
@@ -92,14 +97,38 @@ def report(
             }
         )
     else:
+        gone = (result.detail or "").endswith(("(404)", "(410)"))
+        kept = "is in the ledger" + (f", and is dropped if that stays so for {MISSING_DAYS} days" if gone else "")
         sentence = {
             "sent": "Sent: the collector has the report.",
             "already": "Answered before: nothing new was made or sent.",
-            "queued": f"Queued: not delivered yet ({result.detail or 'timeout'}); the report is in the ledger.",
+            "queued": f"Queued: not delivered yet ({result.detail or 'timeout'}); the report {kept}.",
         }[status]
         typer.echo(f"{sentence} ε = {entry['epsilon']} for this survey, {told[0]:f} for all in the ledger.")
     if status == "queued":
         raise typer.Exit(EXIT_QUEUED)
+
+
+def _check_choice(url: str, value: str, seconds: float) -> None:
+    """Refuse a value that is not on a closed list: a device would make it one of the names, and answer for good.
+
+    The message does not repeat the value.
+    """
+    names = _choices(url, seconds)
+    if names is not None and unicodedata.normalize("NFC", value) not in names:
+        shown = ", ".join(names[:_NAMES_SHOWN]) + (", …" if len(names) > _NAMES_SHOWN else "")
+        raise InputError(f"the value must be one of the survey's ({shown}), got another one; nothing was sent")
+
+
+def _choices(url: str, seconds: float) -> list[str] | None:
+    """The names of a closed list; None for other surveys, and where none comes, which the client will say."""
+    from hubbub.client.transport import Refused, TryLater, exchange
+
+    try:
+        domain = json.loads(exchange(url, None, seconds))["domain"]
+        return list(domain["names"]) if domain["kind"] == "categories" and not domain["other"] else None
+    except (Refused, TryLater, ValueError, KeyError, TypeError, RecursionError):
+        return None
 
 
 def _first_line() -> str:

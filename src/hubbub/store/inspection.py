@@ -92,7 +92,7 @@ def _look_inside(engine: Engine) -> Iterator[Finding]:
         if damaged:
             yield Finding("wrong", "surveys", f"{damaged} of {many} are damaged: `hubbub store check` names them")
         else:
-            yield Finding("ok", "surveys", f"{many} surveys, none known to be damaged")
+            yield Finding("ok", "surveys", f"{many} survey{'s' * (many != 1)}, none known to be damaged")
         waiting = connection.scalar(select(func.count()).select_from(pending))
         if waiting and waiting > 10_000:
             yield Finding("look", "folding", f"{waiting} uploads wait to be folded: does a collector run?")
