@@ -113,3 +113,13 @@ def test_what_cannot_be_is_one_sentence(hubbub_cli: Cli, crowd: Path, options: t
     assert (run.returncode, run.stdout) == (2, "")
     assert run.stderr.startswith(f"hubbub: {said}")
     assert run.stderr.count("\n") == 1
+
+
+def test_an_empty_answer_says_what_a_candidate_takes(hubbub_cli: Cli, tmp_path: Path) -> None:
+    """The same in words, whole numbers spelled as floats too: what was named is what is spoken of."""
+    numbers, named = tmp_path / "numbers.txt", tmp_path / "named.txt"
+    numbers.write_text("7\n8\n")
+    named.write_text("7.0\n8.0\n")
+    run = hubbub_cli("find", numbers, "--domain", "integers:20", "--candidates", named, "--seed", "1")
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "To see one of 2 candidates that 50 % hold takes about " in " ".join(run.stdout.split())

@@ -89,7 +89,7 @@ def hitters(
     elif not view.answer.reports:
         typer.echo("No reports yet.")
     else:
-        show(view, top, level)
+        show(view, question)
 
 
 def _answer(survey: Survey, file: str, question: Question) -> Answer:

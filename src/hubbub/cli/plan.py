@@ -104,10 +104,11 @@ def parse_share(text: str) -> float:
 
 def _draw(made: Plan, plot: str) -> None:
     from hubbub.analysis.plan_plots import draw_chances
+    from hubbub.analysis.plan_words import what_is_seen
 
     if not (curves := made.curves()):
         raise ParameterError("a figure must have a number of people and an ε that see something, got neither")
-    named = f", one of {made.candidates:,} candidates" if made.candidates else ""
+    named = f", {what_is_seen(made.candidates)}" if made.candidates else ""
     draw_chances(plot, f"{made.people:,} people{named}", curves, made.wanted, made.epsilon)
 
 
