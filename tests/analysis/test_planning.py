@@ -214,6 +214,13 @@ def test_nonsense_is_refused(arguments: dict[str, object], said: str) -> None:
         plan(POLL, **arguments)
 
 
+@pytest.mark.parametrize("others", [{}, {"candidates": 2}, {"values_per_person": 2}])
+def test_the_name_of_a_domain_is_refused(others: dict[str, int]) -> None:
+    """As `find` and `create_survey` refuse it."""
+    with pytest.raises(ParameterError, match=r"domain must be a Domain, such as hubbub.Hostnames\(\), got domain='x'"):
+        plan("x", people=100, epsilon=1, **others)
+
+
 def test_odds_of_one_report() -> None:
     """No event of a pure report moves a belief further than the table says: Bayes' rule with a ratio of e^ε."""
     for belief in beliefs(2.0):

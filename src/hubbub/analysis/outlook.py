@@ -68,6 +68,10 @@ class Outlook:
     _built: dict[tuple[float, int], SurveyMechanism] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.domain, Domain):
+            raise ParameterError(
+                f"domain must be a Domain, such as hubbub.Hostnames(), got domain={shown(self.domain)}"
+            )
         if isinstance(self.candidates, bool) or not isinstance(self.candidates, int) or self.candidates < 0:
             raise ParameterError(f"candidates must be a whole number of at least 0, got {self.candidates!r:.60}")
         if self.candidates > self.values:
