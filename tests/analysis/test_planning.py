@@ -134,6 +134,7 @@ def test_candidates_are_offered() -> None:
     assert made.named_share == plan(Integers(64), people=8_000, epsilon=1, candidates=1_000).share
     assert "if they were among 1,000 candidates named in advance" in made.words[1]
     assert plan(POLL, people=8_000, epsilon=1).named_share is None
+    assert plan(Integers(8), people=8_000, epsilon=1).named_share is None  # which has no 1,000 values
 
 
 def test_nobody_is_less_than_one_person() -> None:
@@ -208,12 +209,20 @@ def test_curves_rise_through_the_wanted_chance() -> None:
         ({"people": 100, "epsilon": 1, "chance": 1.0}, "chance must be between 0 and 1"),
         ({"people": 100, "epsilon": 1, "level": 0.0}, "level must be"),
         ({"people": 100, "epsilon": 1, "mechanism": "none"}, "mechanism must be one of"),
+        ({"people": 100, "epsilon": 1, "candidates": 4}, "candidates must be at most the 3 values of the domain"),
     ],
 )
 def test_nonsense_is_refused(arguments: dict[str, object], said: str) -> None:
     """One sentence with the rule and the value."""
     with pytest.raises(ParameterError, match=said):
         plan(POLL, **arguments)
+
+
+@pytest.mark.parametrize("others", [{}, {"candidates": 2}, {"values_per_person": 2}])
+def test_the_name_of_a_domain_is_refused(others: dict[str, int]) -> None:
+    """As `find` and `create_survey` refuse it."""
+    with pytest.raises(ParameterError, match=r"domain must be a Domain, such as hubbub.Hostnames\(\), got domain='x'"):
+        plan("x", people=100, epsilon=1, **others)
 
 
 def test_odds_of_one_report() -> None:
@@ -239,6 +248,8 @@ def test_sums_are_more_private_from_outside() -> None:
     assert shuffled_delta(outside.epsilon, outside.local, 100_000) <= outside.delta == 1e-6
     assert seen_from_outside(pure, 10**8).delta == pytest.approx(1e-9)
     assert "hide nobody" in seen_from_outside(pure, 3).words
+    assert "learns much less of one person: ε = 0.016, δ = 1e-06," in outside.words  # never less than 0.01528
+    assert "learns less of one person: ε = 0.74, " in seen_from_outside(pure, 80).words
     assert seen_from_outside(create_survey("x", Integers(8), 1, None, "naive-laplace"), 1_000) is None
 
 
@@ -252,6 +263,13 @@ def test_an_empty_answer_says_what_it_would_have_taken() -> None:
     outlook = Outlook(Integers(64))
     assert outlook.chance(people, 1.0, 0.5) >= 0.95 > outlook.chance(people // 2, 1.0, 0.5)
     assert what_is_needed(survey, 0) == ""
+
+
+def test_what_it_takes_to_see_a_candidate_is_said_of_candidates() -> None:
+    """They need fewer people, so a sentence that meant any value would be wrong."""
+    survey = create_survey("x", Integers(64), 1)
+    assert what_is_needed(survey, 30, candidates=10).startswith("To see one of 10 candidates that 50 % hold takes ")
+    assert plan(Integers(64), people=10, epsilon=1, candidates=1).words[1].startswith("To see the candidate that ")
 
 
 @pytest.mark.parametrize("people", [5_000, 200_000])

@@ -292,3 +292,18 @@ def test_what_was_not_counted_as_given_is_said() -> None:
     answer = find(["s0", "s1", "s2", None] * 300, 2, Categories(["s0", "s1"], other=False), seed=1)
     assert "300 were missing or without a person; 300 were not in the domain" in str(answer)
     assert "Of the values given" not in str(find(["s0", "s1"] * 300, 2, Categories(["s0", "s1"]), seed=1))
+
+
+def test_more_values_than_slots_are_said() -> None:
+    """Counts are then too low, and whoever reads the answer in Python is told."""
+    persons = [person for person in range(3_000) for _ in range(3)]
+    answer = find(["a", "b", "c"] * 3_000, 4, Categories(["a", "b", "c"]), persons=persons, values_per_person=2, seed=1)
+    said = "3,000 people have more than 2 values: 2 of them, at random, have a slot, so counts are too low."
+    assert repr(answer).endswith(said)
+    assert said in answer._repr_html_()
+
+
+def test_named_values_that_could_not_be_seen_are_said() -> None:
+    """Who has named candidates is not told to name some."""
+    said = repr(Answer(2, math.inf, (), math.inf))
+    assert said.endswith("Nor could a value that was named be seen. More people or a larger epsilon would help.")

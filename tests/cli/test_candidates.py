@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -115,3 +116,30 @@ def test_what_cannot_be_is_one_sentence(hubbub_cli: Cli, crowd: Path, options: t
     assert (run.returncode, run.stdout) == (2, "")
     assert run.stderr.startswith(f"hubbub: {said}")
     assert run.stderr.count("\n") == 1
+
+
+def test_an_empty_answer_says_what_a_candidate_takes(hubbub_cli: Cli, tmp_path: Path) -> None:
+    """The same in words, whole numbers spelled as floats too: what was named is what is spoken of."""
+    numbers, named = tmp_path / "numbers.txt", tmp_path / "named.txt"
+    numbers.write_text("7\n8\n")
+    named.write_text("7.0\n8.0\n")
+    run = hubbub_cli("find", numbers, "--domain", "integers:20", "--candidates", named, "--seed", "1")
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "To see one of 2 candidates that 50 % hold takes about " in " ".join(run.stdout.split())
+
+
+def test_a_tally_takes_the_same_candidates(hubbub_cli: Cli, tmp_path: Path) -> None:
+    """`hitters` reads a file of candidates by the rules of `find`: 7.0 is the whole number 7."""
+    numbers, named, survey, tally = (tmp_path / name for name in ("numbers.txt", "named.txt", "s.json", "t.tally"))
+    numbers.write_text("7\n8\n")
+    named.write_text("7.0\n")
+    for step in (
+        ("survey", "new", "numbers", "--domain", "integers:20", "--out", survey),
+        ("encode", numbers, "--survey", survey, "--out", tmp_path / "reports"),
+        ("tally", tmp_path / "reports", "--survey", survey, "--out", tally),
+    ):
+        assert hubbub_cli(*step).returncode == 0
+    run = hubbub_cli("hitters", "--survey", survey, "--tally", tally, "--candidates", named, "--all-candidates")
+    assert (run.returncode, run.stderr) == (0, "")
+    assert re.search(r"^ +7 .* yes ", run.stdout, re.MULTILINE)
+    assert "To see the candidate that 50 % hold takes about " in " ".join(run.stdout.split())

@@ -94,6 +94,8 @@ def test_compare_says_what_is_recommended(hubbub_cli: Cli, tmp_path: Path) -> No
     [
         ((), "a comparison must have a FILE or --zipf, got neither"),
         (("x.txt", "--zipf", "1"), "got both"),
+        (("--zipf", "1", "--domain", "hostnames"), "--domain must come with a FILE, got domain='hostnames'"),
+        (("--zipf", "1", "--column", "site"), "--column must come with a FILE, got column='site'"),
         (("--zipf", "1", "--epsilons", "1,no"), "epsilon must be a number"),
         (("--zipf", "1", "--mechanisms", "none"), "mechanism must be one of"),
         (("no-such-file.txt",), "the file must exist"),

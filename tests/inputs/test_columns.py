@@ -226,3 +226,11 @@ class TestColumns:
         for table in (pandas.DataFrame({"a": [1]}), polars.DataFrame({"a": [1]}), polars.LazyFrame({"a": [1]})):
             with pytest.raises(InputError, match=f"got {type(table).__name__}: "):
                 read_column(table)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_bare_categorical_is_read_without_a_warning() -> None:
+    """The array of pandas that no series is around."""
+    pandas = pytest.importorskip("pandas")
+    values, missing = read_column(pandas.Categorical(["tea", None, "milk"]))
+    assert (list(values), missing) == (["tea", "milk"], 1)

@@ -98,3 +98,9 @@ def test_nonsense_is_refused(arguments: tuple[float, float, int]) -> None:
         shuffled_delta(*arguments)
     with pytest.raises(ParameterError, match="delta must be"):
         shuffled_epsilon(0.0, 1.0, 10)
+
+
+def test_reports_that_differ_by_less_than_delta_are_alike() -> None:
+    """With ε = 0 nothing is told but for a chance of δ: no smaller number is searched for."""
+    assert shuffled_epsilon(1e-6, 1e-6, 8_000) == 0.0
+    assert shuffled_delta(0.0, 1e-6, 8_000) <= 1e-6

@@ -18,9 +18,9 @@ def crowd(*counts: int) -> Histogram:
     return Histogram(np.arange(len(counts), dtype=np.uint64)[:, np.newaxis], np.array(counts, np.int64))
 
 
-def row(mechanism: str, f1: float, count_error: float | None) -> Compared:
+def row(mechanism: str, f1: float, count_error: float | None, epsilon: float = 1.0) -> Compared:
     """A row of which only some fields matter."""
-    return Compared(mechanism, 1.0, 0.0, f1, f1, f1, count_error, None, 17, 8, 1.0, 1.0, 0.1)
+    return Compared(mechanism, epsilon, 0.0, f1, f1, f1, count_error, None, 17, 8, 1.0, 1.0, 0.1)
 
 
 def comparison(*rows: Compared) -> Comparison:
@@ -71,14 +71,40 @@ def test_what_cannot_be_run_is_left_out_with_the_reason() -> None:
 
 
 def test_the_best_is_recommended() -> None:
-    """The best F1 wins; among equals the smaller error, and one without any error comes last."""
+    """The best F1 wins; among equals the smaller error."""
     assert comparison(row("a", 0.5, 1.0), row("b", 0.7, 9.0)).recommended == "b"
     assert comparison(row("a", 0.7, 3.0), row("b", 0.705, 9.0)).recommended == "a"
-    assert comparison(row("a", 0.0, None), row("b", 0.0, 9.0)).recommended == "b"
+    assert comparison(row("a", 0.7, 3.0), row("b", 0.705, None)).recommended == "a"
     assert comparison().recommended is None
     said = comparison(row("a", 0.7, 3.0), row("b", 0.705, 9.0)).reason
     assert said.startswith("Recommended: a. Its F1 is 0.70 on average over ε, that of b 0.70")
     assert "smallest errors" in said
+
+
+def test_where_nothing_is_found_nothing_is_recommended() -> None:
+    """Errors of values that are not to be found recommend nothing, and nor does the order of the rows."""
+    found = comparison(row("a", 0.0, None), row("b", 0.0, 9.0))
+    assert found.recommended is None
+    assert found.reason == (
+        "No mechanism is recommended: none has found any of the 2 most common values. "
+        "It takes more people or a larger ε."
+    )
+
+
+def test_errors_are_compared_where_all_have_some() -> None:
+    """At an ε at which one of the equals found nothing the others' errors do not count, nor do those of a peer."""
+    rows = [row("a", 0.0, None, 0.5), row("a", 0.7, 9.0, 1.0), row("b", 0.0, 50.0, 0.5), row("b", 0.7, 3.0, 1.0)]
+    found = comparison(*rows)
+    assert found.recommended == "b"
+    assert "smallest errors" in found.reason
+    assert "smallest errors" not in comparison(*rows[:3]).reason  # of these, no ε has errors of both
+    assert "smallest errors" not in comparison(row("a", 0.7, 3.0), row("pure-ldp OUE", 0.9, 1.0)).reason
+
+
+def test_what_is_named_twice_is_run_once() -> None:
+    """The same mechanism and the same ε, again, are no further rows."""
+    found = compare(Integers(4), crowd(20, 10), ["subset", "jl", "subset"], [1.0, 1.0], k=2, seed=1)
+    assert [each.mechanism for each in found.rows] == ["subset", "jl"]
 
 
 HONEST_PEER = """

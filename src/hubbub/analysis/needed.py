@@ -6,7 +6,7 @@ import math
 from typing import Final
 
 from hubbub.analysis.outlook import Outlook
-from hubbub.analysis.plan_words import one_in, round_up
+from hubbub.analysis.plan_words import one_in, round_up, what_is_seen
 from hubbub.errors import ParameterError
 from hubbub.model.survey import Survey
 
@@ -38,4 +38,5 @@ def ways_to_see(outlook: Outlook, people: int, epsilon: float, share: float) -> 
     more, larger = outlook.people_needed(epsilon, share), outlook.epsilon_needed(people, share)
     ways = [f"about {round_up(more):,} people at ε = {epsilon:g}"] if math.isfinite(more) else []
     ways += [f"ε = {larger:g} among as many as these"] if math.isfinite(larger) else []
-    return f"To see a value that {one_in(share)} hold takes {', or '.join(ways)}." if ways else ""
+    what = f"{what_is_seen(outlook.candidates)} that {one_in(share)} hold"
+    return f"To see {what} takes {', or '.join(ways)}." if ways else ""

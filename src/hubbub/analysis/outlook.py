@@ -68,11 +68,24 @@ class Outlook:
     _built: dict[tuple[float, int], SurveyMechanism] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.domain, Domain):
+            raise ParameterError(
+                f"domain must be a Domain, such as hubbub.Hostnames(), got domain={shown(self.domain)}"
+            )
         if isinstance(self.candidates, bool) or not isinstance(self.candidates, int) or self.candidates < 0:
             raise ParameterError(f"candidates must be a whole number of at least 0, got {self.candidates!r:.60}")
+        if self.candidates > self.values:
+            raise ParameterError(
+                f"candidates must be at most the {self.values:,} values of the domain, got candidates={self.candidates}"
+            )
         if not isinstance(self.wanted, (int, float)) or not 0 < self.wanted < 1:
             raise ParameterError(f"chance must be between 0 and 1, got chance={shown(self.wanted)}")
         check_slots(self.domain, Question(level=self.level, values_per_person=self.slots))  # and these themselves
+
+    @property
+    def values(self) -> int:
+        """How many values the domain has, what is none of them left out."""
+        return self.domain.size - self.domain.has_other
 
     def mechanism_at(self, people: int, epsilon: float) -> SurveyMechanism:
         """The mechanism of a survey of this many people. The first of an ε costs up to a second, for a text code."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def about_share(plan: Plan) -> str:
     """What would be seen, or what it takes, in a sentence."""
-    what = f"one of {plan.candidates:,} candidates" if plan.candidates else "a value"
+    what = what_is_seen(plan.candidates)
     surely = f"with a chance of {percent(plan.wanted)}"
     if plan.share is None:
         return (
@@ -67,6 +67,16 @@ def about_slots(plan: Plan) -> str:
     if plan.one_value_share is None:
         return said
     return f"{said} If everybody had one value, what {one_in(plan.one_value_share)} hold would be seen."
+
+
+def what_is_seen(candidates: int) -> str:
+    """What a plan is about, where so many values are named in advance.
+
+    >>> [what_is_seen(candidates) for candidates in (0, 1, 1_000)]
+    ['a value', 'the candidate', 'one of 1,000 candidates']
+    """
+    named = "the candidate" if candidates == 1 else f"one of {candidates:,} candidates"
+    return named if candidates else "a value"
 
 
 def _seen(share: float | None) -> str:

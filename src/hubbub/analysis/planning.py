@@ -85,7 +85,7 @@ class Plan:
     limits : tuple of Limit
         For a few ε.
     named_share : float or None
-        Where nothing is named and values are searched for: the smallest share if 1,000 candidates were.
+        Where nothing is named and more values than 1,000 are searched: the smallest share if 1,000 candidates were.
     long_share : float or None
         The smallest share of a long text; None where all values are alike, or where not even everybody is enough.
     values_per_person : int
@@ -270,7 +270,7 @@ def _filled(
     if people is not None and epsilon is not None:
         rows = _share_rows(outlook, people, epsilon, share, limits)
         chance = None if share is None else outlook.chance(people, epsilon, share)
-        if not outlook.candidates and not outlook.domain.is_list:
+        if not outlook.candidates and not outlook.domain.is_list and outlook.values > NAMED:
             named_share = _finite(replace(outlook, candidates=NAMED).smallest_share(people, epsilon))
         if (bits := built.stated_bits[1]) is not None and not outlook.candidates:
             long_share = _finite(outlook.smallest_share(people, epsilon, bits))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from hubbub.analysis.wording import plural
+from hubbub.analysis.wording import at_most, plural
 from hubbub.model.survey import Survey
 from hubbub.numeric.shuffling import shuffled_epsilon
 
@@ -57,9 +57,10 @@ class Outside:
         """The figure in a sentence, without its assumption."""
         if self.epsilon > _HIDES * self.local:
             return f"Among {plural(self.people, 'report')} the sums hide nobody better than the reports themselves do."
+        less = "much less" if self.epsilon <= self.local / 2 else "less"
         return (
-            f"Whoever sees only the sums of {self.people:,} reports learns much less of one person: "
-            f"ε = {self.epsilon:.2g}, δ = {self.delta:.2g}, instead of ε = {self.local:g}."
+            f"Whoever sees only the sums of {self.people:,} reports learns {less} of one person: "
+            f"ε = {at_most(self.epsilon)}, δ = {at_most(self.delta)}, instead of ε = {self.local:g}."
         )
 
 

@@ -43,7 +43,7 @@ def sentences(answer: Answer) -> list[str]:
     if answer.post_processing != "none":
         said.append(about_post_processing(answer.post_processing))
     if answer.intake is not None:
-        said += about_intake(answer.intake)
+        said += about_intake(answer.intake, answer.values_per_person)
     return said
 
 
@@ -64,15 +64,22 @@ def _about_rank(rows: Sequence[Hitter], place: int) -> str:
     return f"{value} is surely ahead of {short(rows[-1].value) if below == 1 else 'all below it'}."
 
 
-def about_intake(intake: Intake) -> list[str]:
-    """How many of the values that were given are not in the counts as they are."""
+def about_intake(intake: Intake, slots: int = 1) -> list[str]:
+    """How many of the values that were given are not in the counts as they are, and of how many people some are not."""
     kinds = (
         (intake.missing, "missing or without a person"),
         (intake.cut, "too long, and cut"),
         (intake.other, "not in the domain, and counted as something else"),
     )
     said = [f"{number(many)} {'was' if many == 1 else 'were'} {what}" for many, what in kinds if many]
-    return [f"Of the values given, {'; '.join(said)}."] if said else []
+    sentences = [f"Of the values given, {'; '.join(said)}."] if said else []
+    return [*sentences, *([about_over(intake.over, slots)] if intake.over else [])]
+
+
+def about_over(people: int, slots: int) -> str:
+    """That so many people have more values than slots, and what it does to the counts."""
+    have = plural(people, "person has", "people have")
+    return f"{have} more than {slots} values: {slots} of them, at random, have a slot, so counts are too low."
 
 
 def about_limits(answer: Answer, example: str = "") -> str:
@@ -84,6 +91,8 @@ def about_limits(answer: Answer, example: str = "") -> str:
             said = "Too few people: a search finds only a value that nearly everybody holds."
         if named is not None:
             return f"{said} Values that were named are seen from about {number(named)} people on."
+        if answer.candidate_limit is not None:
+            return f"{said} Nor could a value that was named be seen. More people or a larger epsilon would help."
         return f"{said} More people, a larger epsilon or candidates named in advance would help."
     said = f"Values held by fewer than about {number(usual)} people may go unseen"
     if named is not None:

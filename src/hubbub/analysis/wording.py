@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_CEILING, Context, Decimal
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hubbub.model.estimates import Hitter
 
 _LEAST = 1e-6  # what is smaller is 0, but for how computers count
+_NOISE = 1e-12  # relative: what a sum or a product of floats may be off by
 
 
 def visible(text: str) -> str:
@@ -48,6 +50,16 @@ def percent(share: float) -> str:
     """
     text = f"{share:.2%}"
     return "0.00%" if text == "-0.00%" else text
+
+
+def at_most(number: float, digits: int = 2) -> str:
+    """An upper bound with so many digits, rounded up, so that what is shown is a bound, too.
+
+    >>> at_most(0.0151), at_most(0.1), at_most(9.01e-8), at_most(49.12, 3), at_most(12 * 1.35, 3), at_most(0.0)
+    ('0.016', '0.1', '9.1e-08', '49.2', '16.2', '0')
+    """
+    exactly = Decimal(number * (1 - _NOISE))
+    return f"{float(Context(prec=digits, rounding=ROUND_CEILING).plus(exactly)):.{digits}g}"
 
 
 def interval(hitter: Hitter) -> str:

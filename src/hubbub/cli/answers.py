@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hubbub.analysis.results import Answer
     from hubbub.inputs.encoding import Truth
     from hubbub.model.domain import Domain
+    from hubbub.model.question import Question
     from hubbub.model.survey import Survey
 
 _TRUTH_SHOWN = 20
@@ -78,8 +79,8 @@ def to_json(view: AnswerView) -> dict[str, Any]:
     return {**document, "seconds": view.seconds}
 
 
-def show(view: AnswerView, top: int, level: float = 0.05) -> None:
-    """Print the domain, and the answer as a table with sentences below it."""
+def show(view: AnswerView, question: Question) -> None:
+    """Print the domain, and the answer to the question as a table with sentences below it."""
     survey, answer = view.survey, view.answer
     typer.echo(f"Domain: {survey.domain.described}.")
     with_named = answer.candidate_limit is not None
@@ -93,13 +94,13 @@ def show(view: AnswerView, top: int, level: float = 0.05) -> None:
         row += ["yes" if hitter.listed else "no"] if with_named else []
         rows.append([*row, number(view.truth.count(hitter.value)) if view.truth else f"{hitter.fake_reports:,}"])
     if view.truth:
-        rows += _unseen(view.truth, answer, top, with_named)
+        rows += _unseen(view.truth, answer, question.top, with_named)
     options = " ".join(f"{key}={value}" for key, value in survey.options.items())
     title = f"{survey.mechanism} {options}".strip() + f": {plural(answer.reports, 'report')}, {survey.stated}"
     caption = [*_about_list(answer)] if answer.whole_list else [_about_search(survey.domain, answer)]
     caption[-1] += f" {view.seconds:.1f} s."
     caption += [*_about_counts(answer), *_about_noise(answer), *_about_intake(survey.domain, answer)]
-    caption += _about_needed(survey, answer, level)
+    caption += _about_needed(survey, answer, question)
     print_table(title, columns, rows, caption)
 
 
@@ -158,13 +159,18 @@ def _about_noise(answer: Answer) -> list[str]:
     return said
 
 
-def _about_needed(survey: Survey, answer: Answer, level: float) -> list[str]:
+def _about_needed(survey: Survey, answer: Answer, question: Question) -> list[str]:
     """Where nothing stands out: what it would have taken, in the words of `hubbub plan`."""
     if any(hitter.stands_out for hitter in answer.hitters):
         return []
+    from hubbub.analysis.answers import encode_candidates
     from hubbub.analysis.needed import what_is_needed
+    from hubbub.inputs.encoding import tidy_candidates
 
-    said = what_is_needed(survey, answer.reports, level, slots=answer.values_per_person)
+    named = None if question.candidates is None else tidy_candidates(survey.domain, question.candidates)
+    items = encode_candidates(survey.domain, replace(question, candidates=named))
+    candidates = 0 if items is None else len(items)
+    said = what_is_needed(survey, answer.reports, question.level, candidates, answer.values_per_person)
     return [said] if said else []
 
 
@@ -178,8 +184,9 @@ def _about_intake(domain: Domain, answer: Answer) -> list[str]:
         then = "skipped, and not among the reports" if answer.values_per_person == 1 else "they fill no slot"
         said.append(f"{plural(intake.missing, 'row has', 'rows have')} no value: {then}.")
     if intake.over:
-        have, slots = plural(intake.over, "person has", "people have"), answer.values_per_person
-        said.append(f"{have} more than {slots} values: {slots} of them, at random, have a slot, so counts are too low.")
+        from hubbub.analysis.tables import about_over
+
+        said.append(about_over(intake.over, answer.values_per_person))
     if intake.cut:
         said.append(
             f"{_holders(intake.cut, reports)} a text of more than {domain.cut_after} bytes: "

@@ -77,6 +77,9 @@ def compare(
     used_seed = secrets.randbits(32) if seed is None else seed
     if (file is None) == (zipf is None):
         raise ParameterError("a comparison must have a FILE or --zipf, got " + ("neither" if file is None else "both"))
+    for name, given in (("column", column), ("domain", domain)):
+        if file is None and given is not None:
+            raise ParameterError(f"--{name} must come with a FILE, got {name}={given!r:.60}")
     if file is None:
         kind, crowd = _made_up(
             parse_count("people", people), zipf or 0.0, bits, parse_count("values", values), used_seed

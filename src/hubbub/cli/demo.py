@@ -52,6 +52,7 @@ def demo(
     from hubbub.model.coded_domain import Hostnames
     from hubbub.model.domain import Categories
     from hubbub.model.numbers import parse_epsilon
+    from hubbub.model.question import Question
     from hubbub.simulation.visitors import SITES, write_visitors
     from hubbub.store.store import Store
     from hubbub.store.tokens import replace_token
@@ -80,7 +81,7 @@ def demo(
                     typer.echo(label)
                     with open_people(str(file)) as crowd:
                         view = ask_crowd(server, token, crowd, domain, epsilon, seed)
-                    show(view, top=10)
+                    show(view, Question(top=10))
     symbols, lie = 1 << view.survey.parameters["masks"], mechanism_for(view.survey).lie_chance
     typer.echo(
         f"Each visitor sent 17 bytes: a random id and one of {symbols} symbols, a lie with a chance of {lie:.1%}."

@@ -116,4 +116,4 @@ def find(
     if as_json:
         print_json(to_json(view))
     else:
-        show(view, top, level)
+        show(view, question)

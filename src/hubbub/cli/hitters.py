@@ -71,6 +71,7 @@ def hitters(
     hubbub hitters --tally week.tally --survey survey.json
     """  # noqa: D301
     from hubbub.cli.domains import read_candidates
+    from hubbub.inputs.encoding import tidy_candidates
     from hubbub.model.question import Question
 
     started = time.perf_counter()
@@ -79,7 +80,8 @@ def hitters(
     if tally is None:
         parse_survey_url(source)  # a file alone does not say which collector to ask
     survey = read_survey(source)
-    question = Question(top, level, named, all_candidates, hitters_only, values_per_person)
+    tidied = None if named is None else tidy_candidates(survey.domain, named)
+    question = Question(top, level, tidied, all_candidates, hitters_only, values_per_person)
     answer = _ask(source, question, need_token(token)) if tally is None else _answer(survey, tally, question)
     answer = answer.post_processed(post)
     view = AnswerView(survey, answer, None, time.perf_counter() - started)
@@ -89,7 +91,7 @@ def hitters(
     elif not view.answer.reports:
         typer.echo("No reports yet.")
     else:
-        show(view, top, level)
+        show(view, question)
 
 
 def _answer(survey: Survey, file: str, question: Question) -> Answer:

@@ -104,10 +104,11 @@ def parse_share(text: str) -> float:
 
 def _draw(made: Plan, plot: str) -> None:
     from hubbub.analysis.plan_plots import draw_chances
+    from hubbub.analysis.plan_words import what_is_seen
 
     if not (curves := made.curves()):
         raise ParameterError("a figure must have a number of people and an ε that see something, got neither")
-    named = f", one of {made.candidates:,} candidates" if made.candidates else ""
+    named = f", {what_is_seen(made.candidates)}" if made.candidates else ""
     draw_chances(plot, f"{made.people:,} people{named}", curves, made.wanted, made.epsilon)
 
 
@@ -115,6 +116,7 @@ def _show(made: Plan) -> None:
     """Words first, then tables."""
     from hubbub.analysis.person import percent
     from hubbub.analysis.plan_words import one_in
+    from hubbub.analysis.wording import at_most
 
     for sentence in made.words:
         typer.echo(sentence)
@@ -147,7 +149,7 @@ def _show(made: Plan) -> None:
         print_table(
             "What an observer of one report can gain at most", [("sure before", "right"), ("after", "right")], sure
         )
-        totals = [[str(each.surveys), f"{each.epsilon:g}", f"{each.epsilon_composed:.3g}"] for each in made.years]
+        totals = [[str(each.surveys), f"{each.epsilon:g}", at_most(each.epsilon_composed, 3)] for each in made.years]
         headings = ["surveys a year", "ε in all", "ε in all, at δ = 10⁻⁶"]
         print_table("What surveys of the same people add up to", [(heading, "right") for heading in headings], totals)
 

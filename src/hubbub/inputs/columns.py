@@ -83,7 +83,7 @@ def _listed(values: Any) -> list[object]:
         from hubbub.inputs.arrow import arrow_values
 
         return arrow_values(values)
-    for method in ("to_list", "tolist"):
+    for method in ("tolist", "to_list"):  # of a Categorical of pandas the latter warns that it will go
         if callable(convert := getattr(values, method, None)):
             return list(convert())
     return list(values)

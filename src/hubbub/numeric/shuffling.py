@@ -69,6 +69,8 @@ def shuffled_epsilon(delta: float, local: float, people: int) -> float:
     _check(local, people)
     if not 0 < delta < 1:
         raise ParameterError(f"delta must be between 0 and 1, got delta={delta}")
+    if shuffled_delta(0.0, local, people) <= delta:  # no ε above 0 is left to be searched for
+        return 0.0
     return bisect(lambda epsilon: shuffled_delta(epsilon, local, people) <= delta, 0.0, local, close=_near)[1]
 
 

@@ -97,32 +97,51 @@ class Comparison:
 
     @property
     def recommended(self) -> str | None:
-        """The mechanism with the best mean F1 over all ε; of those within 0.01 of it, the one with the least errors."""
-        names = [name for name in dict.fromkeys(row.mechanism for row in self.rows) if not name.startswith(PEER)]
-        if not names:
-            return None
-        best = max(self._mean(name, "f1") for name in names)
-        near = [name for name in names if self._mean(name, "f1") >= best - 0.01]
-        return min(near, key=lambda name: self._mean(name, "count_error"))
+        """The mechanism with the best mean F1 over all ε; of those within 0.01 of it, the one with the least errors.
+
+        None if nothing could be run, or nothing that is to be found was found.
+        """
+        near = self._near
+        return min(near, key=lambda name: self._mean_error(name, near), default=None)
 
     @property
     def reason(self) -> str:
         """Why that one, in a sentence."""
-        if (name := self.recommended) is None:
+        if all(row.mechanism.startswith(PEER) for row in self.rows):
             return "No mechanism can be run on these values."
+        if (name := self.recommended) is None:
+            what = "the most common value" if self.k == 1 else f"any of the {self.k} most common values"
+            return f"No mechanism is recommended: none has found {what}. It takes more people or a larger ε."
         others = [row.mechanism for row in self.rows if row.mechanism != name]
-        said = f"Recommended: {name}. Its F1 is {self._mean(name, 'f1'):.2f} on average over ε"
+        said = f"Recommended: {name}. Its F1 is {self._mean_f1(name):.2f} on average over ε"
         if others:
-            second = max(dict.fromkeys(others), key=lambda other: self._mean(other, "f1"))
-            said += f", that of {second} {self._mean(second, 'f1'):.2f}"
-            if self._mean(second, "f1") >= self._mean(name, "f1") - 0.01:
+            second, near = max(dict.fromkeys(others), key=self._mean_f1), self._near
+            said += f", that of {second} {self._mean_f1(second):.2f}"
+            if second in near and math.isfinite(self._mean_error(name, near)):
                 said += "; of those that are as good its counts have the smallest errors"
         return f"{said}."
 
-    def _mean(self, name: str, field: str) -> float:
-        """The mean of a field over all ε; infinite where one is missing."""
-        values = [getattr(row, field) for row in self.rows if row.mechanism == name]
-        return math.inf if None in values else float(np.mean(values))
+    @property
+    def _near(self) -> list[str]:
+        """The mechanisms of our own whose mean F1 is within 0.01 of the best, which is above 0."""
+        names = [row.mechanism for row in self.rows if not row.mechanism.startswith(PEER)]
+        scores = {name: self._mean_f1(name) for name in names}
+        best = max(scores.values(), default=0.0)
+        return [name for name, score in scores.items() if best > 0 and score >= best - 0.01]
+
+    def _mean_f1(self, name: str) -> float:
+        """The mean F1 over all ε."""
+        return float(np.mean([row.f1 for row in self.rows if row.mechanism == name]))
+
+    def _mean_error(self, name: str, rivals: Sequence[str]) -> float:
+        """The mean error of counts over the ε at which all rivals have some; infinite where there is no such ε."""
+        errors = {(row.mechanism, row.epsilon): row.count_error for row in self.rows}
+        shared = [
+            error
+            for (mechanism, epsilon), error in errors.items()
+            if mechanism == name and all(errors.get((rival, epsilon)) is not None for rival in rivals)
+        ]
+        return float(np.mean(shared)) if shared else math.inf  # type: ignore[arg-type]  # its own is not None, either
 
     def to_json(self) -> dict[str, Any]:
         """The object that `hubbub compare --json` prints."""
@@ -176,11 +195,11 @@ def compare(
         raise ParameterError(f"a comparison must have an epsilon, k and runs of at least 1, got k={k}, runs={runs}")
     order = np.argsort(-crowd.counts, kind="stable")
     crowd = Histogram(crowd.items[order], crowd.counts[order])
-    k = min(k, len(order))
+    k, epsilons = min(k, len(order)), list(dict.fromkeys(epsilons))
     rows: list[Compared] = []
     left_out: dict[str, str] = {}
     warm: set[str] = set()
-    for name in REGISTRY if mechanisms is None else mechanisms:
+    for name in dict.fromkeys(REGISTRY if mechanisms is None else mechanisms):
         why: dict[float, str] = {}
         for epsilon in epsilons:
             try:
