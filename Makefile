@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo live paper check test lint vectors statistical bench bench-quick bench-sparse accuracy accuracy-quick
+.PHONY: help extras demo live paper check test lint vectors statistical bench bench-quick bench-sparse accuracy accuracy-quick
 .PHONY: coverage coverage-quick limits limits-quick planning lists lists-quick siblings bench-collector bench-scale soak
 .PHONY: fuzz browser walks docs clean
 
@@ -21,9 +21,15 @@ $(VENV)/.ready-paper: pyproject.toml tools/bootstrap.sh
 	@PYTHON=$(PYTHON) sh tools/bootstrap.sh $(VENV) ".[plots]"
 	@touch $@
 
+$(VENV)/.ready-extras: pyproject.toml tools/bootstrap.sh
+	@PYTHON=$(PYTHON) sh tools/bootstrap.sh $(VENV) ".[all]"
+	@touch $@ $(VENV)/.ready-run $(VENV)/.ready-paper
+
 $(VENV)/.ready-dev: pyproject.toml tools/bootstrap.sh
 	@PYTHON=$(PYTHON) sh tools/bootstrap.sh $(VENV) ".[dev]"
-	@touch $@ $(VENV)/.ready-run $(VENV)/.ready-paper
+	@touch $@ $(VENV)/.ready-run $(VENV)/.ready-paper $(VENV)/.ready-extras
+
+extras: $(VENV)/.ready-extras  ## Install everything that some commands need, except Spark: Parquet, figures, PostgreSQL
 
 demo: $(VENV)/.ready-run  ## Set up, then find the heavy hitters of a simulated crowd
 	@$(BIN)/hubbub demo
