@@ -123,10 +123,10 @@ def time_words(seconds: float) -> str:
     """A time as people say it.
 
     >>> [time_words(seconds) for seconds in (0.001, 0.34, 1.2, 250, 7e4, 1e12)]
-    ['about 10 ms', 'about 0.3 s', 'about 1 s', 'about 4 minutes', 'about 19 hours', 'more than a year']
+    ['less than 10 ms', 'about 0.3 s', 'about 1 s', 'about 4 minutes', 'about 19 hours', 'more than a year']
     """
     if seconds < 100:
-        return "about 10 ms" if seconds < 0.01 else f"about {seconds:.1g} s"
+        return "less than 10 ms" if seconds < 0.01 else f"about {seconds:.1g} s"
     for unit, length, most in (("minutes", 60, 100), ("hours", 3600, 48), ("days", 86400, 365)):
         if seconds < most * length:
             return f"about {seconds / length:.0f} {unit}"

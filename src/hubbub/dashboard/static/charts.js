@@ -13,8 +13,9 @@ function shape(name, attributes, text) {
 /** @param {number} value */
 const whole = (value) => (Math.round(value) || 0).toLocaleString("en"); // never "-0"
 
-/** The next round number above. @param {number} value */
+/** The next round number above; a few people are a multiple of four, so that each quarter is a whole number. @param {number} value */
 function roundUp(value) {
+  if (value < 40) return 4 * Math.ceil(value / 4);
   const unit = 10 ** Math.floor(Math.log10(value));
   return /** @type {number} */ ([1, 1.2, 1.6, 2, 2.4, 3.2, 4, 5, 6, 8, 10].find((step) => step * unit >= value)) * unit;
 }
