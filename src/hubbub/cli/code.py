@@ -16,7 +16,7 @@ from hubbub.cli.parameters import Commands
 from hubbub.codes.shipped import CODE_NAMES
 from hubbub.errors import InputError
 from hubbub.model.coded_domain import NORMALIZATIONS, WIDTHS
-from hubbub.wire.atomic import write_whole
+from hubbub.wire.atomic import check_outputs, write_whole
 
 if TYPE_CHECKING:
     from hubbub.codes.text_code import TextCode
@@ -51,6 +51,7 @@ def fit(
     from hubbub.codes.bits import measure_code
     from hubbub.codes.fitting import SHAPES, fit_code, fit_steps
 
+    check_outputs([output], [file])
     strings, skipped = read_strings(file, kind)
     with progress("Fitting", fit_steps(SHAPES[kind]), "steps") as advance:
         fitted = fit_code(strings, SHAPES[kind], advance)

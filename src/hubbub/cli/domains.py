@@ -48,6 +48,13 @@ def parse_domain(text: str) -> Domain:
     raise ParameterError(f"domain must be {_DOMAINS}, got domain={text!r}")
 
 
+def domain_file(text: str | None) -> str | None:
+    """The file that `parse_domain` would read; None if it reads none."""
+    kind, _, rest = (text or "").partition(":")
+    shipped = LANGUAGES if kind == "words" else () if kind == "categories" else CODE_NAMES
+    return rest if kind in ("categories", "hostnames", "words", "code") and rest and rest not in shipped else None
+
+
 def _words_code(name: str) -> TextCode:
     """The code of a language, the one of a file, or, without a name, the one for several languages."""
     if not name or name in LANGUAGES:
