@@ -15,6 +15,7 @@ from hubbub.cli.domains import read_code
 from hubbub.cli.parameters import Commands
 from hubbub.codes.shipped import CODE_NAMES
 from hubbub.errors import InputError
+from hubbub.inputs.files import read_lines
 from hubbub.model.coded_domain import NORMALIZATIONS, WIDTHS
 from hubbub.wire.atomic import check_outputs, write_whole
 
@@ -120,15 +121,14 @@ def read_strings(path: str, kind: Kind) -> tuple[dict[bytes, float], int]:
     strings: dict[bytes, float] = defaultdict(float)
     skipped = 0
     try:
-        with open(path, encoding="utf-8-sig", errors="replace", newline="\n") as file:
-            for line_number, line in enumerate(file, 1):
-                value, tab, weight = line.rstrip("\r\n").rpartition("\t")
-                value, weight = (value, weight) if tab else (weight, "1")
-                normal = NORMALIZATIONS[f"{kind}-1"](value)
-                if normal:
-                    strings[normal.encode("utf-8")] += _weight(weight, line_number)
-                else:
-                    skipped += bool(value)
+        for line_number, line in enumerate(read_lines(path), 1):
+            value, tab, weight = line.rstrip("\r").rpartition("\t")
+            value, weight = (value, weight) if tab else (weight, "1")
+            normal = NORMALIZATIONS[f"{kind}-1"](value)
+            if normal:
+                strings[normal.encode("utf-8")] += _weight(weight, line_number)
+            else:
+                skipped += bool(value)
     except OSError as error:
         raise InputError(f"the file of strings must be readable, got {path!r} ({error.strerror})") from None
     if not strings:

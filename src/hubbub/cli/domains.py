@@ -6,6 +6,7 @@ from hubbub.codes.shipped import CODE_NAMES, LANGUAGES, load_code
 from hubbub.codes.table import MAX_FILE_BYTES
 from hubbub.codes.text_code import TextCode
 from hubbub.errors import InputError, ParameterError
+from hubbub.inputs.files import read_lines
 from hubbub.model.coded_domain import WIDTHS, CodedText
 from hubbub.model.domain import Bytes, Categories, Domain, Integers, IPv4
 
@@ -82,9 +83,7 @@ def read_code(name: str) -> TextCode:
 def read_names(path: str) -> list[str]:
     """Public names from a file, one a line; empty lines are skipped and repeated ones dropped."""
     try:
-        with open(path, encoding="utf-8-sig", errors="replace", newline="\n") as file:
-            lines = (line.rstrip("\n").removesuffix("\r") for line in file)
-            return list(dict.fromkeys(line for line in lines if line))
+        return list(dict.fromkeys(line for line in read_lines(path) if line))
     except OSError as error:
         raise InputError(f"the file of names must be readable, got {path!r} ({error.strerror})") from None
 
