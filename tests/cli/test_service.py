@@ -393,6 +393,24 @@ def test_errors_are_one_sentence(
     assert list(tmp_path.glob("b.db*")) == []
 
 
+@pytest.mark.slow
+def test_a_survey_is_deleted_only_on_a_yes(owner: Cli, hubbub_cli: Cli, served: Served) -> None:
+    """No answer and another one are refused in one sentence that names the option; y deletes."""
+    url = owner("survey", "new", "drinks", "--domain", "ipv4").stdout.strip()
+    delete = ("survey", "delete", "--survey", url)
+    environment = {"HUBBUB_TOKEN": served.token}
+    for answer, got in (("", "none"), ("n\n", "'n'"), ("\n", "''")):
+        run = hubbub_cli(*delete, stdin=answer, env=environment)
+        assert (run.returncode, run.stdout) == (2, "")
+        assert run.stderr == (
+            "Delete 'drinks' with its 0 reports? [y/N]: \n"
+            f"hubbub: the answer must be y, or given in advance by --yes, got {got}\n"
+        )
+    assert owner("survey", "show", "--survey", url).returncode == 0
+    assert hubbub_cli(*delete, stdin="y\n", env=environment).stdout.startswith("Deleted ")
+    assert owner("survey", "show", "--survey", url).returncode == 2
+
+
 def test_a_token_is_needed(hubbub_cli: Cli) -> None:
     """Without a token nobody is asked."""
     run = hubbub_cli("survey", "list", env={"HUBBUB_TOKEN": None})
