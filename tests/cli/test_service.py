@@ -375,7 +375,10 @@ def test_strangers_do_not_fill_the_log(start_hubbub: Start, tmp_path: Path) -> N
         (["serve", "--db", "mysql://x/y"], "db must be SQLite or PostgreSQL"),
         (["serve", "--db", ":memory:"], "db must be a file"),
         (["store", "restore", "no-such-file.db", "--db", "b.db"], "a copy must be a file that exists"),
-        (["serve", "--db", "/no/such/folder/a.db"], "the database cannot be used now"),
+        (
+            ["serve", "--db", "/no/such/folder/a.db"],
+            "db must be a file that can be opened, got '/no/such/folder/a.db' (no such",
+        ),
         (["serve", "--db", "a.db", "--host", "203.0.113.1"], "host and port must be free to listen on"),
         (["serve", "--db", "a.db", "--host", "no host"], "host and port must be free to listen on"),
     ],
