@@ -373,6 +373,29 @@ class TestProcess:
         check_refusal(closed)
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("plan", "-n", "8k", "-e", "1", "--domain", "bytes:0"),
+            "domain bytes:NUMBER must have a number from 1 to 64, got domain='bytes:0'",
+        ),
+        (
+            ("plan", "-n", "8k", "-e", "1", "--domain", "integers:513"),
+            "domain integers:NUMBER must have a number from 1 to 512, got domain='integers:513'",
+        ),
+        (
+            ("simulate", "-m", "foo", "-n", "100"),
+            "mechanism must be one of tree, subset, jl, bucket, glps, naive-laplace, exponential, got mechanism='foo'",
+        ),
+    ],
+)
+def test_a_refusal_speaks_of_what_was_typed(hubbub_cli: Cli, words: tuple[str, ...], said: str) -> None:
+    """By the names that the command line has, and with everything that it takes."""
+    run = hubbub_cli(*words)
+    assert (run.returncode, run.stdout, run.stderr) == (2, "", f"hubbub: {said}\n")
+
+
 @pytest.mark.slow
 class TestInterruption:
     """Ctrl-C: exit code 130, no traceback, nothing half-written, nothing left."""

@@ -414,6 +414,22 @@ def test_a_survey_is_deleted_only_on_a_yes(owner: Cli, hubbub_cli: Cli, served: 
     assert owner("survey", "show", "--survey", url).returncode == 2
 
 
+@pytest.mark.slow
+def test_a_closed_survey_says_who_closed_it(owner: Cli) -> None:
+    """A survey that is closed does not wait to be closed."""
+
+    def closes(*words: str) -> str:
+        shown = owner("survey", *words).stdout
+        return next(line.split(maxsplit=1)[1].strip() for line in shown.splitlines() if line.startswith("  closes"))
+
+    url = owner("survey", "new", "drinks", "--domain", "ipv4").stdout.strip()
+    assert closes("show", "--survey", url) == "when you close it"
+    assert closes("close", "--survey", url) == closes("show", "--survey", url) == "you closed it"
+    timed = owner("survey", "new", "food", "--domain", "ipv4", "--closes", "2999-01-31T00:00:00Z").stdout.strip()
+    assert closes("show", "--survey", timed) == "2999-01-31T00:00:00+00:00"
+    assert closes("close", "--survey", timed) == "you closed it before 2999-01-31T00:00:00+00:00"
+
+
 def test_a_token_is_needed(hubbub_cli: Cli) -> None:
     """Without a token nobody is asked."""
     run = hubbub_cli("survey", "list", env={"HUBBUB_TOKEN": None})

@@ -8,7 +8,7 @@ from hubbub.codes.text_code import TextCode
 from hubbub.errors import InputError, ParameterError
 from hubbub.inputs.files import read_lines
 from hubbub.model.coded_domain import WIDTHS, CodedText
-from hubbub.model.domain import Bytes, Categories, Domain, Integers, IPv4
+from hubbub.model.domain import MAX_BITS, Bytes, Categories, Domain, Integers, IPv4
 
 _DOMAINS = (
     "text, hostnames, words, words:LANGUAGE, integers:BITS, ipv4, choices:NAME,NAME, categories:FILE, bytes:SIZE, "
@@ -42,6 +42,9 @@ def parse_domain(text: str) -> Domain:
     if kind in ("integers", "bytes") and colon:
         if not (rest.isascii() and rest.isdigit()) or len(rest) > 6:
             raise ParameterError(f"domain {kind} must be written {kind}:NUMBER, got domain={text!r}")
+        most = MAX_BITS if kind == "integers" else MAX_BITS // 8
+        if not 1 <= int(rest) <= most:
+            raise ParameterError(f"domain {kind}:NUMBER must have a number from 1 to {most}, got domain={text!r}")
         return Integers(int(rest)) if kind == "integers" else Bytes(int(rest))
     if kind in ("hostnames", "words", "text", "code") and bool(rest) == bool(colon) and text != "code":
         rules = f"{'text' if kind == 'code' else kind}-1"

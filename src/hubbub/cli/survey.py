@@ -309,7 +309,16 @@ def _show(server: str, status: dict[str, Any], as_json: bool) -> None:
         "mechanism": document["mechanism"],
         "privacy": f"ε = {document['epsilon']}" + (f", δ = {document['delta']}" if document["delta"] != "0" else ""),
         "opens": document["opens"] or "at once",
-        "closes": document["closes"] or "when you close it",
+        "closes": _closes(document["state"], document["closes"]),
         "origins": ", ".join(document["origins"]),
     }
     print_table(document["name"], [("what", "left"), ("value", "left")], [list(pair) for pair in texts.items()])
+
+
+def _closes(state: str, closes: str | None) -> str:
+    """When a survey closes, or who has closed it."""
+    if state != "closed":
+        return closes or "when you close it"
+    if closes is None or datetime.fromisoformat(closes) > datetime.now(UTC):
+        return "you closed it" + (f" before {closes}" if closes else "")
+    return closes

@@ -103,7 +103,14 @@ def show_tallied(tallied: Tallied, out: str, seconds: float, as_json: bool) -> N
             f"{plural(counts.conflicts, 'id')} came with different payloads: the smallest counts. "
             "No honest device sends these.",
         ),
-        (counts.skipped_files, f"{plural(counts.skipped_files, 'file')} skipped: not whole files of this survey."),
+        (
+            counts.skipped_files,
+            plural(
+                counts.skipped_files,
+                "file skipped: not a whole file of this survey.",
+                "files skipped: not whole files of this survey.",
+            ),
+        ),
         (
             counts.skipped_groups,
             f"{plural(counts.skipped_groups, 'damaged row group')} skipped, with {plural(counts.skipped_rows, 'row')}.",
