@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import re
@@ -15,6 +16,8 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+
+from hubbub.cli.common import print_table
 
 Cli = Callable[..., CompletedProcess[str]]
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -310,16 +313,37 @@ class TestProcess:
         assert run.stderr.startswith("Usage: ")
         assert "Traceback" not in run.stderr
 
-    @pytest.mark.parametrize("options", [(), ("--json",)], ids=["table", "json"])
-    def test_a_reader_that_leaves(self, start_hubbub: Start, options: tuple[str, ...]) -> None:
-        """Output into a pipe that nobody reads ends the process without a word."""
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("mechanisms",),
+            ("mechanisms", "--json"),
+            ("plan", "-n", "8k", "-e", "1"),
+            ("simulate", "-m", "jl", "-n", "9"),
+        ],
+        ids=" ".join,
+    )
+    def test_a_reader_that_leaves(self, start_hubbub: Start, words: tuple[str, ...]) -> None:
+        """Output into a pipe that nobody reads ends the process without a word, and is no failure."""
         reading, writing = os.pipe()
         os.close(reading)
-        process = start_hubbub("mechanisms", *options, stdout=writing)
+        process = start_hubbub(*words, stdout=writing)
         os.close(writing)
         _, stderr = process.communicate(timeout=60)
-        assert stderr == ""
-        assert process.returncode in (0, 1, 141)
+        assert (process.returncode, stderr) == (0, "")
+
+    def test_a_reader_that_leaves_before_a_grid(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The same after the title: rich, which makes the grid, would end the process itself, with exit code 1."""
+
+        class OneLine(io.StringIO):
+            def write(self, text: str) -> int:
+                if "grid" in text:
+                    raise BrokenPipeError
+                return super().write(text)
+
+        monkeypatch.setattr(sys, "stdout", OneLine())
+        with pytest.raises(BrokenPipeError):
+            print_table("title", [("grid", "left")], [["cell"]])
 
     @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
     @pytest.mark.parametrize("options", [(), ("--json",)], ids=["table", "json"])
@@ -347,6 +371,29 @@ class TestProcess:
             ["sh", "-c", 'exec "$@" <&-', "sh", *words], capture_output=True, text=True, timeout=60, check=False
         )
         check_refusal(closed)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("plan", "-n", "8k", "-e", "1", "--domain", "bytes:0"),
+            "domain bytes:NUMBER must have a number from 1 to 64, got domain='bytes:0'",
+        ),
+        (
+            ("plan", "-n", "8k", "-e", "1", "--domain", "integers:513"),
+            "domain integers:NUMBER must have a number from 1 to 512, got domain='integers:513'",
+        ),
+        (
+            ("simulate", "-m", "foo", "-n", "100"),
+            "mechanism must be one of tree, subset, jl, bucket, glps, naive-laplace, exponential, got mechanism='foo'",
+        ),
+    ],
+)
+def test_a_refusal_speaks_of_what_was_typed(hubbub_cli: Cli, words: tuple[str, ...], said: str) -> None:
+    """By the names that the command line has, and with everything that it takes."""
+    run = hubbub_cli(*words)
+    assert (run.returncode, run.stdout, run.stderr) == (2, "", f"hubbub: {said}\n")
 
 
 @pytest.mark.slow

@@ -70,6 +70,16 @@ def test_what_is_left_out_is_said(hubbub_cli, tmp_path: Path, survey_file: Path)
     ]
 
 
+def test_skipped_files_are_counted_in_good_english(hubbub_cli, tmp_path: Path, survey_file: Path) -> None:
+    """One file is one, and two are two."""
+    files = [write(tmp_path / "a.parquet", REPORTS)]
+    for said in ("1 file skipped: not a whole file of", "2 files skipped: not whole files of"):
+        files.append(tmp_path / f"{len(files)}.parquet")
+        files[-1].write_bytes(b"no parquet")
+        shown = hubbub_cli("tally", *files, "--survey", survey_file, "-o", tmp_path / "a.tally", "--skip-bad").stdout
+        assert shown.splitlines()[1:] == [f"{said} this survey."]
+
+
 def test_merging_refuses_what_is_the_same(hubbub_cli, tmp_path: Path) -> None:
     """The sum is exact; a file twice, a copy, a damaged file and another survey are refused."""
     one, two, copy, out = (tmp_path / f"{name}.tally" for name in ("one", "two", "copy", "out"))

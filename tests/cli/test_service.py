@@ -375,7 +375,10 @@ def test_strangers_do_not_fill_the_log(start_hubbub: Start, tmp_path: Path) -> N
         (["serve", "--db", "mysql://x/y"], "db must be SQLite or PostgreSQL"),
         (["serve", "--db", ":memory:"], "db must be a file"),
         (["store", "restore", "no-such-file.db", "--db", "b.db"], "a copy must be a file that exists"),
-        (["serve", "--db", "/no/such/folder/a.db"], "the database cannot be used now"),
+        (
+            ["serve", "--db", "/no/such/folder/a.db"],
+            "db must be a file that can be opened, got '/no/such/folder/a.db' (no such",
+        ),
         (["serve", "--db", "a.db", "--host", "203.0.113.1"], "host and port must be free to listen on"),
         (["serve", "--db", "a.db", "--host", "no host"], "host and port must be free to listen on"),
     ],
@@ -391,6 +394,40 @@ def test_errors_are_one_sentence(
     assert run.stderr.startswith(f"hubbub: {complaint}")
     assert run.stderr.count("\n") == 1
     assert list(tmp_path.glob("b.db*")) == []
+
+
+@pytest.mark.slow
+def test_a_survey_is_deleted_only_on_a_yes(owner: Cli, hubbub_cli: Cli, served: Served) -> None:
+    """No answer and another one are refused in one sentence that names the option; y deletes."""
+    url = owner("survey", "new", "drinks", "--domain", "ipv4").stdout.strip()
+    delete = ("survey", "delete", "--survey", url)
+    environment = {"HUBBUB_TOKEN": served.token}
+    for answer, got in (("", "none"), ("n\n", "'n'"), ("\n", "''")):
+        run = hubbub_cli(*delete, stdin=answer, env=environment)
+        assert (run.returncode, run.stdout) == (2, "")
+        assert run.stderr == (
+            "Delete 'drinks' with its 0 reports? [y/N]: \n"
+            f"hubbub: the answer must be y, or given in advance by --yes, got {got}\n"
+        )
+    assert owner("survey", "show", "--survey", url).returncode == 0
+    assert hubbub_cli(*delete, stdin="y\n", env=environment).stdout.startswith("Deleted ")
+    assert owner("survey", "show", "--survey", url).returncode == 2
+
+
+@pytest.mark.slow
+def test_a_closed_survey_says_who_closed_it(owner: Cli) -> None:
+    """A survey that is closed does not wait to be closed."""
+
+    def closes(*words: str) -> str:
+        shown = owner("survey", *words).stdout
+        return next(line.split(maxsplit=1)[1].strip() for line in shown.splitlines() if line.startswith("  closes"))
+
+    url = owner("survey", "new", "drinks", "--domain", "ipv4").stdout.strip()
+    assert closes("show", "--survey", url) == "when you close it"
+    assert closes("close", "--survey", url) == closes("show", "--survey", url) == "you closed it"
+    timed = owner("survey", "new", "food", "--domain", "ipv4", "--closes", "2999-01-31T00:00:00Z").stdout.strip()
+    assert closes("show", "--survey", timed) == "2999-01-31T00:00:00+00:00"
+    assert closes("close", "--survey", timed) == "you closed it before 2999-01-31T00:00:00+00:00"
 
 
 def test_a_token_is_needed(hubbub_cli: Cli) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from errno import EACCES
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -18,6 +21,7 @@ from hubbub import Integers, Survey, create_survey
 from hubbub.errors import ParameterError, StoreError, StoreUnavailable, SurveyClosed, UnknownSurvey
 from hubbub.store import folding
 from hubbub.store.life_cycle import close_survey, delete_survey, purge
+from hubbub.store.remembering import check_not_lost, shown_database
 from hubbub.store.reports import Upload, append
 from hubbub.store.schema import meta, pending, reading, report_ids, tallies, writing
 from hubbub.store.store import Store, StoredSurvey
@@ -51,6 +55,11 @@ def cells_of(store: Store, stored: StoredSurvey) -> list[int]:
     tally = store.tally(stored.survey_id)
     assert tally.count == tally.cells.sum()
     return [int(cell) for cell in np.repeat(np.arange(CELLS), tally.cells)]
+
+
+def refuse(*_: object, **__: object) -> NoReturn:
+    """What the system does for whoever may not."""
+    raise PermissionError(EACCES, os.strerror(EACCES))
 
 
 class TestAppend:
@@ -465,6 +474,42 @@ class TestSchema:
         with pytest.raises(StoreUnavailable, match="the database cannot be used now") as caught:
             Store("postgresql://someone:secret-word@127.0.0.1:1/x")
         assert "secret-word" not in str(caught.value)
+        assert shown_database("postgresql://me:secret-word@host/x?password=secret-word") == "host/x"
+
+    def test_a_file_that_cannot_be_opened_is_named(self, tmp_path: Path) -> None:
+        """With the reason, which SQLite does not tell; also where the path is given as a URL."""
+        file = tmp_path / "file"
+        file.write_text("")
+        for path, reason in (
+            (tmp_path / "no" / "a.db", "no such directory"),
+            (tmp_path, "is a directory"),
+            (file / "a.db", "not a directory"),
+        ):
+            for database in (str(path), f"sqlite:///{path}"):
+                with pytest.raises(StoreUnavailable) as caught:
+                    Store(database)
+                assert str(caught.value) == f"db must be a file that can be opened, got {str(path)!r} ({reason})"
+        assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+    def test_a_file_that_may_not_be_opened_is_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A file and a directory that somebody else may write; a directory that may not be listed is no error yet."""
+        path = tmp_path / "a.db"
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "open", refuse)
+            with pytest.raises(StoreUnavailable) as caught:
+                Store(str(path))
+        assert str(caught.value) == f"db must be a file that can be opened, got {str(path)!r} (permission denied)"
+        path.write_text("")
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "access", lambda *_: False)
+            with pytest.raises(StoreUnavailable) as caught:
+                Store(str(path))
+        assert str(caught.value) == (
+            f"db must be in a directory that can be written, got {str(path)!r} (permission denied in its directory)"
+        )
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "stat", refuse)
+            check_not_lost(str(tmp_path / "new.db"), new=False)
 
     def test_two_collectors_start_at_once(self, database: str) -> None:
         """Two first starts on one database make one schema and one token."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 
 def run() -> None:
@@ -10,6 +11,7 @@ def run() -> None:
     try:
         import signal
 
+        sys.unraisablehook = _interrupt_again
         for name in ("SIGTERM", "SIGHUP"):  # however politely a job is ended, its temporary files are removed
             if hasattr(signal, name):
                 signal.signal(getattr(signal, name), lambda number, _: sys.exit(128 + number))
@@ -29,3 +31,19 @@ def run() -> None:
         # An interruption that passes through exec() of a text, which dataclasses and numba use, leaves a mark in
         # CPython: `python -m` then dies of the signal, whatever exit code was asked for. The next exec() removes it.
         exec("")  # noqa: S102
+
+
+def _interrupt_again(ignored: Any) -> None:
+    """Send Ctrl-C once more where it was swallowed: in Python code that a C library calls, as compilers do."""
+    if ignored.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(ignored)
+        return
+    import os
+    import signal
+    import threading
+    from contextlib import suppress
+
+    with suppress(RuntimeError):  # the interpreter is about to end, and starts no threads any more
+        timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
+        timer.daemon = True
+        timer.start()

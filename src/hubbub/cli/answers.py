@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import typer
 from hubbub.analysis.wording import interval, number, percent, plural, sure
 from hubbub.cli.common import print_table
 from hubbub.errors import ParameterError
+from hubbub.wire.atomic import check_outputs
 
 if TYPE_CHECKING:
     from hubbub.analysis.results import Answer
@@ -35,8 +37,8 @@ class AnswerView:
     seconds: float
 
 
-def check_outputs(post: str, plot: str | None, csv: str | None) -> None:
-    """Refuse a method or a file that cannot be, before any work is done."""
+def check_asked(post: str, plot: str | None, csv: str | None, inputs: Iterable[str | None]) -> None:
+    """Refuse a method or a file that cannot be, before any of the inputs is read."""
     from hubbub.analysis.post_processing import check_method
 
     check_method(post)
@@ -44,9 +46,7 @@ def check_outputs(post: str, plot: str | None, csv: str | None) -> None:
         from hubbub.analysis.plots import check_plot_file
 
         check_plot_file(plot)
-    for path in (plot, csv):
-        if path is not None and not Path(path).absolute().parent.is_dir():
-            raise ParameterError(f"the folder of a file that is written must exist, got {path!r}")
+    check_outputs([plot, csv], inputs)
 
 
 def write_files(answer: Answer, plot: str | None, csv: str | None) -> None:

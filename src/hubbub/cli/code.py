@@ -15,8 +15,9 @@ from hubbub.cli.domains import read_code
 from hubbub.cli.parameters import Commands
 from hubbub.codes.shipped import CODE_NAMES
 from hubbub.errors import InputError
+from hubbub.inputs.files import read_lines
 from hubbub.model.coded_domain import NORMALIZATIONS, WIDTHS
-from hubbub.wire.atomic import write_whole
+from hubbub.wire.atomic import check_outputs, write_whole
 
 if TYPE_CHECKING:
     from hubbub.codes.text_code import TextCode
@@ -51,6 +52,7 @@ def fit(
     from hubbub.codes.bits import measure_code
     from hubbub.codes.fitting import SHAPES, fit_code, fit_steps
 
+    check_outputs([output], [file])
     strings, skipped = read_strings(file, kind)
     with progress("Fitting", fit_steps(SHAPES[kind]), "steps") as advance:
         fitted = fit_code(strings, SHAPES[kind], advance)
@@ -119,15 +121,14 @@ def read_strings(path: str, kind: Kind) -> tuple[dict[bytes, float], int]:
     strings: dict[bytes, float] = defaultdict(float)
     skipped = 0
     try:
-        with open(path, encoding="utf-8-sig", errors="replace", newline="\n") as file:
-            for line_number, line in enumerate(file, 1):
-                value, tab, weight = line.rstrip("\r\n").rpartition("\t")
-                value, weight = (value, weight) if tab else (weight, "1")
-                normal = NORMALIZATIONS[f"{kind}-1"](value)
-                if normal:
-                    strings[normal.encode("utf-8")] += _weight(weight, line_number)
-                else:
-                    skipped += bool(value)
+        for line_number, line in enumerate(read_lines(path), 1):
+            value, tab, weight = line.rstrip("\r").rpartition("\t")
+            value, weight = (value, weight) if tab else (weight, "1")
+            normal = NORMALIZATIONS[f"{kind}-1"](value)
+            if normal:
+                strings[normal.encode("utf-8")] += _weight(weight, line_number)
+            else:
+                skipped += bool(value)
     except OSError as error:
         raise InputError(f"the file of strings must be readable, got {path!r} ({error.strerror})") from None
     if not strings:

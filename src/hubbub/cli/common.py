@@ -51,7 +51,10 @@ _SUFFIXES = {"k": 3, "m": 6, "b": 9, "g": 9}
 
 
 def command(function: Callable[P, None]) -> Callable[P, None]:
-    """Make a failure one sentence on stderr and exit code 2, and Ctrl-C exit code 130."""
+    """Make a failure one sentence on stderr and exit code 2, and Ctrl-C exit code 130.
+
+    That whoever reads the output has seen enough, as `head` has, is no failure.
+    """
 
     @functools.wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -61,9 +64,9 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
         except HubbubError as error:
             typer.echo(f"hubbub: {visible(str(error))}", err=True)
             raise typer.Exit(2) from None
-        except BrokenPipeError:  # whoever read the output has seen enough
+        except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(1) from None
+            raise typer.Exit(0) from None
         except ConnectionError as error:
             typer.echo(f"hubbub: a connection was lost ({error.strerror or type(error).__name__}); try again", err=True)
             raise typer.Exit(2) from None
@@ -198,7 +201,10 @@ def _print_grid(columns: list[tuple[str, str]], rows: list[list[str]], width: in
         table.add_column(heading, justify="right" if numeric else "left", overflow="fold", no_wrap=numeric)
     for row in rows:
         table.add_row(*map(Cell, row))  # as text: a value may look like markup
-    Console(width=width).print(table)
+    console = Console(width=width)
+    with console.capture() as printed:
+        console.print(table)
+    sys.stdout.write(printed.get())  # not by rich, which ends the process itself if nobody reads
 
 
 def _echo(text: str, console: Any) -> None:

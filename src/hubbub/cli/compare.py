@@ -18,7 +18,7 @@ from hubbub.cli.common import (
     print_table,
     progress,
 )
-from hubbub.cli.people_options import ValueColumn
+from hubbub.cli.people_options import ValueColumn, named_input
 from hubbub.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
@@ -68,10 +68,13 @@ def compare(
     hubbub compare referrers.txt --domain hostnames --mechanisms tree,bucket --epsilons 1,4
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
     from hubbub.analysis.plots import check_plot_file
+    from hubbub.cli.domains import domain_file
     from hubbub.simulation.comparison import compare as run
+    from hubbub.wire.atomic import check_outputs
 
     if plot is not None:
         check_plot_file(plot)
+        check_outputs([plot], [None if file is None else named_input(file), domain_file(domain)])
     chosen = _numbers(epsilons)
     names = None if mechanisms is None else [name.strip() for name in mechanisms.split(",")]
     used_seed = secrets.randbits(32) if seed is None else seed

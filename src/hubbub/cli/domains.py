@@ -6,8 +6,9 @@ from hubbub.codes.shipped import CODE_NAMES, LANGUAGES, load_code
 from hubbub.codes.table import MAX_FILE_BYTES
 from hubbub.codes.text_code import TextCode
 from hubbub.errors import InputError, ParameterError
+from hubbub.inputs.files import read_lines
 from hubbub.model.coded_domain import WIDTHS, CodedText
-from hubbub.model.domain import Bytes, Categories, Domain, Integers, IPv4
+from hubbub.model.domain import MAX_BITS, Bytes, Categories, Domain, Integers, IPv4
 
 _DOMAINS = (
     "text, hostnames, words, words:LANGUAGE, integers:BITS, ipv4, choices:NAME,NAME, categories:FILE, bytes:SIZE, "
@@ -41,11 +42,21 @@ def parse_domain(text: str) -> Domain:
     if kind in ("integers", "bytes") and colon:
         if not (rest.isascii() and rest.isdigit()) or len(rest) > 6:
             raise ParameterError(f"domain {kind} must be written {kind}:NUMBER, got domain={text!r}")
+        most = MAX_BITS if kind == "integers" else MAX_BITS // 8
+        if not 1 <= int(rest) <= most:
+            raise ParameterError(f"domain {kind}:NUMBER must have a number from 1 to {most}, got domain={text!r}")
         return Integers(int(rest)) if kind == "integers" else Bytes(int(rest))
     if kind in ("hostnames", "words", "text", "code") and bool(rest) == bool(colon) and text != "code":
         rules = f"{'text' if kind == 'code' else kind}-1"
         return CodedText(_words_code(rest) if kind == "words" else read_code(rest or kind), rules, WIDTHS[rules])
     raise ParameterError(f"domain must be {_DOMAINS}, got domain={text!r}")
+
+
+def domain_file(text: str | None) -> str | None:
+    """The file that `parse_domain` would read; None if it reads none."""
+    kind, _, rest = (text or "").partition(":")
+    shipped = LANGUAGES if kind == "words" else () if kind == "categories" else CODE_NAMES
+    return rest if kind in ("categories", "hostnames", "words", "code") and rest and rest not in shipped else None
 
 
 def _words_code(name: str) -> TextCode:
@@ -75,9 +86,7 @@ def read_code(name: str) -> TextCode:
 def read_names(path: str) -> list[str]:
     """Public names from a file, one a line; empty lines are skipped and repeated ones dropped."""
     try:
-        with open(path, encoding="utf-8-sig", errors="replace", newline="\n") as file:
-            lines = (line.rstrip("\n").removesuffix("\r") for line in file)
-            return list(dict.fromkeys(line for line in lines if line))
+        return list(dict.fromkeys(line for line in read_lines(path) if line))
     except OSError as error:
         raise InputError(f"the file of names must be readable, got {path!r} ({error.strerror})") from None
 

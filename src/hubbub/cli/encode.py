@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from hubbub.cli.common import AsJSON, command, counted, plural, print_json, progress
-from hubbub.cli.people_options import Delimiter, File, FileFormat, PersonColumn, RehearsalSeed, ValueColumn
+from hubbub.cli.people_options import Delimiter, File, FileFormat, PersonColumn, RehearsalSeed, ValueColumn, named_input
 from hubbub.cli.survey_source import SurveySource, read_survey
+from hubbub.wire.atomic import check_distinct
 
 
 @command
@@ -42,6 +43,7 @@ def encode(
     from hubbub.numeric.randomness import BulkRandomWords, SeededRandomWords
 
     require("A Parquet file", "pyarrow", "files")
+    check_distinct([out], [named_input(file), source])
     started = time.perf_counter()
     survey = read_survey(source)
     opened = open_people(file, column=column, person=person, format=file_format, delimiter=delimiter, seed=seed)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hubbub.cli.answers import AnswerView, check_outputs, show, to_json, write_files
+from hubbub.cli.answers import AnswerView, check_asked, show, to_json, write_files
 from hubbub.cli.common import (
     DOMAINS,
     AllCandidates,
@@ -24,7 +24,7 @@ from hubbub.cli.common import (
     progress,
     say_if_compiling,
 )
-from hubbub.cli.people_options import Delimiter, File, FileFormat, PersonColumn, RehearsalSeed, ValueColumn
+from hubbub.cli.people_options import Delimiter, File, FileFormat, PersonColumn, RehearsalSeed, ValueColumn, named_input
 from hubbub.errors import ParameterError
 
 
@@ -77,13 +77,13 @@ def find(
     hubbub find visits.jsonl --column country --domain words --plot words.png
     hubbub find visits.csv --column country --person visitor --values-per-person 3
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
-    from hubbub.cli.domains import parse_domain, read_candidates
+    from hubbub.cli.domains import domain_file, parse_domain, read_candidates
     from hubbub.finding import default_domain, plan_rehearsal
     from hubbub.inputs.encoding import Encoder
     from hubbub.inputs.people import open_people
     from hubbub.model.question import Question
 
-    check_outputs(post, plot, csv)
+    check_asked(post, plot, csv, [named_input(file), candidates, domain_file(domain)])
     named = read_candidates(candidates, all_candidates)
     question = Question(top, level, named, all_candidates, hitters_only, values_per_person)
     several = values_per_person > 1

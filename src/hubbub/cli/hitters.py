@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hubbub.cli.answers import AnswerView, check_outputs, show, to_json, write_files
+from hubbub.cli.answers import AnswerView, check_asked, show, to_json, write_files
 from hubbub.cli.common import (
     AllCandidates,
     AsJSON,
@@ -75,7 +75,7 @@ def hitters(
     from hubbub.model.question import Question
 
     started = time.perf_counter()
-    check_outputs(post, plot, csv)
+    check_asked(post, plot, csv, [source, tally, candidates])
     named = read_candidates(candidates, all_candidates)
     if tally is None:
         parse_survey_url(source)  # a file alone does not say which collector to ask

@@ -33,11 +33,10 @@ def merge(
     \b
     hubbub merge monday.tally tuesday.tally -o week.tally
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
-    from hubbub.wire.atomic import check_output
+    from hubbub.wire.tally_file import check_tally_output, write_tally
     from hubbub.wire.tally_file import merge as add_up
-    from hubbub.wire.tally_file import write_tally
 
-    check_output(out, files)
+    check_tally_output(out, files)
     total = add_up(_read_each(files, allow_equal))
     write_tally(out, total)
     if as_json:

@@ -16,3 +16,8 @@ Delimiter = Annotated[
 ]
 PersonColumn = Annotated[str | None, typer.Option(help="Column that names the person: one random row of each is used.")]
 RehearsalSeed = Annotated[int | None, typer.Option(help="Repeat a rehearsal exactly; undoes its privacy.", min=0)]
+
+
+def named_input(file: str) -> str:
+    """The path of what is read: standard input may be a file, too."""
+    return "/dev/stdin" if file == "-" else file

@@ -64,10 +64,12 @@ def plan(
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
     from hubbub.analysis.planning import plan as make_plan
     from hubbub.analysis.plots import check_plot_file
-    from hubbub.cli.domains import parse_domain
+    from hubbub.cli.domains import domain_file, parse_domain
+    from hubbub.wire.atomic import check_outputs
 
     if plot is not None:
         check_plot_file(plot)
+        check_outputs([plot], [domain_file(domain)])
     made = make_plan(
         parse_domain(domain),
         people=None if people is None else parse_count("people", people),

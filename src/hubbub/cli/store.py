@@ -28,6 +28,7 @@ def check(db: Database = DEFAULT_DATABASE, as_json: AsJSON = False) -> None:
     \b
     hubbub store check --db surveys.db
     """  # noqa: D301
+    from hubbub.store.remembering import shown_database
     from hubbub.store.upkeep import check as check_store
 
     with _existing(db) as opened:
@@ -43,7 +44,9 @@ def check(db: Database = DEFAULT_DATABASE, as_json: AsJSON = False) -> None:
         }
         rows = [[name, number(getattr(found, field))] for field, name in names.items()]
         verdict = found.problems or ["No damage was found."]
-        print_table(f"Store {db.rpartition('@')[2]}", [("what", "left"), ("count", "right")], rows, verdict)
+        print_table(
+            f"Store {shown_database(db) if '://' in db else db}", [("what", "left"), ("count", "right")], rows, verdict
+        )
     if found.problems:
         many = plural(len(found.problems), "problem")
         raise StoreError(f"the store is damaged: {many} found; the first: {found.problems[0]}")

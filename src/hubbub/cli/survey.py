@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any
 
 import typer
 
+from hubbub.analysis.wording import visible
 from hubbub.cli.common import (
     DOMAINS,
     AsJSON,
@@ -24,7 +26,7 @@ from hubbub.cli.domains import parse_domain
 from hubbub.cli.parameters import Commands
 from hubbub.cli.service import Server, SurveyURL, Token, ask, ask_json, need_token, parse_survey_url
 from hubbub.client import DEFAULT_CAP, DEFAULT_MAX_EPSILON
-from hubbub.errors import ParameterError
+from hubbub.errors import ParameterError, shown
 
 DEFAULT_SERVER = "http://127.0.0.1:8000"
 
@@ -209,7 +211,7 @@ def delete(
     if not yes:
         status = ask_json(address.server, f"/v1/surveys/{address.survey_id}/status", owner)
         many = plural(status["reports"], "report")
-        typer.confirm(f"Delete {status['name']!r} with its {many}?", abort=True, err=True)
+        _confirm(f"Delete {status['name']!r} with its {many}?", "--yes")
     ask(address.server, f"/v1/surveys/{address.survey_id}", owner, "DELETE")
     if as_json:
         print_json({"survey_id": address.survey_id, "state": "deleted"})
@@ -258,6 +260,17 @@ def merge(
         print_json({"survey_id": address.survey_id, "tallies": merged})
 
 
+def _confirm(question: str, option: str) -> None:
+    """Ask on stderr, and raise unless the answer on stdin is y; `option` would have answered in advance."""
+    typer.echo(f"{visible(question)} [y/N]: ", nl=False, err=True)
+    answer = "" if sys.stdin is None else sys.stdin.readline()
+    if not answer or not sys.stdin.isatty():  # where nobody pressed return
+        typer.echo(err=True)
+    if answer.strip().lower() not in ("y", "yes"):
+        got = shown(answer.strip()) if answer else "none"
+        raise ParameterError(f"the answer must be y, or given in advance by {option}, got {got}")
+
+
 def _write_survey(path: str, **facts: Any) -> dict[str, Any]:
     """Create a survey here and write its canonical JSON to a file; return what `--json` prints."""
     from hubbub.mechanisms.registry import create_survey
@@ -296,7 +309,16 @@ def _show(server: str, status: dict[str, Any], as_json: bool) -> None:
         "mechanism": document["mechanism"],
         "privacy": f"ε = {document['epsilon']}" + (f", δ = {document['delta']}" if document["delta"] != "0" else ""),
         "opens": document["opens"] or "at once",
-        "closes": document["closes"] or "when you close it",
+        "closes": _closes(document["state"], document["closes"]),
         "origins": ", ".join(document["origins"]),
     }
     print_table(document["name"], [("what", "left"), ("value", "left")], [list(pair) for pair in texts.items()])
+
+
+def _closes(state: str, closes: str | None) -> str:
+    """When a survey closes, or who has closed it."""
+    if state != "closed":
+        return closes or "when you close it"
+    if closes is None or datetime.fromisoformat(closes) > datetime.now(UTC):
+        return "you closed it" + (f" before {closes}" if closes else "")
+    return closes

@@ -51,12 +51,11 @@ def tally(
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
     from hubbub.files.job import TallyJob
     from hubbub.files.report_file import list_files
-    from hubbub.wire.atomic import check_output
-    from hubbub.wire.tally_file import write_tally
+    from hubbub.wire.tally_file import check_tally_output, write_tally
 
     started = time.perf_counter()
+    check_tally_output(out, [source, *list_files(files)])
     survey = read_survey(source)
-    check_output(out, list_files(files))
     if spark is not None:
         if work is not None:
             raise ParameterError("--spark must come without --work, since Spark has folders of its own, got both")
@@ -104,7 +103,14 @@ def show_tallied(tallied: Tallied, out: str, seconds: float, as_json: bool) -> N
             f"{plural(counts.conflicts, 'id')} came with different payloads: the smallest counts. "
             "No honest device sends these.",
         ),
-        (counts.skipped_files, f"{plural(counts.skipped_files, 'file')} skipped: not whole files of this survey."),
+        (
+            counts.skipped_files,
+            plural(
+                counts.skipped_files,
+                "file skipped: not a whole file of this survey.",
+                "files skipped: not whole files of this survey.",
+            ),
+        ),
         (
             counts.skipped_groups,
             f"{plural(counts.skipped_groups, 'damaged row group')} skipped, with {plural(counts.skipped_rows, 'row')}.",

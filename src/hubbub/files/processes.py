@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from hubbub.errors import HubbubError
@@ -37,7 +38,8 @@ def run_chunks(work: Callable[[list[int]], R], units: Sequence[int], jobs: int) 
     try:
         while True:
             while len(running) < 2 * jobs and (chunk := next(chunks, None)) is not None:
-                running[pool.submit(_run, chunk)] = chunk
+                with interrupts_held():  # this may start a process
+                    running[pool.submit(_run, chunk)] = chunk
             if not running:
                 break
             done, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -51,6 +53,31 @@ def run_chunks(work: Callable[[list[int]], R], units: Sequence[int], jobs: int) 
         if running:  # something failed, or the caller has seen enough
             over.set()
         pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Hold Ctrl-C back while processes are started; it comes when the block is over.
+
+    A process that is started here is deaf to Ctrl-C from its first instruction on, since it inherits the mask of
+    signals. Where another thread takes the signal, a handler holds it back: half a start would not be quiet either.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    came: list[int] = []
+    before = None
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        if threading.current_thread() is threading.main_thread():
+            before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+        yield
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if came:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _start(work: Any, parent: int, over: Any) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import textwrap
 from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any, Final, Self
@@ -28,6 +29,7 @@ SUFFIX: Final = ".parquet"
 GROUP_BYTES: Final = 16 << 20  # of reports in a row group: about a million, if they are small
 _BATCH_ROWS: Final = 1 << 16  # read at once
 _BUFFER_BYTES: Final = 1 << 20
+_REASON_CHARACTERS: Final = 120
 _SPARK_KEY: Final = b"org.apache.spark.sql.parquet.row.metadata"
 
 
@@ -137,7 +139,7 @@ class ReportFile:
             self.groups = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
             schema = self._file.schema_arrow
         except (pa.ArrowException, OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error).partition(".")[0].partition("\n")[0][:80]
+            reason = getattr(error, "strerror", None) or _first_line(error).partition(".")[0]
             raise InputError(f"the file of reports must be whole Parquet, got {path!r} ({reason})") from None
         self._check(schema, survey_id)
 
@@ -178,9 +180,8 @@ class ReportFile:
                 rows += batch.num_rows
                 yield read_columns(batch.column("id"), batch.column("payload"), self._size)
         except (pa.ArrowException, OSError, ValueError) as error:
-            reason = str(error).partition("\n")[0][:80]
             raise InputError(
-                f"the reports must be undamaged, got row group {group} of {self.name!r} ({reason})"
+                f"the reports must be undamaged, got row group {group} of {self.name!r} ({_first_line(error)})"
             ) from None
         if rows != self.groups[group]:
             raise InputError(
@@ -197,6 +198,11 @@ class ReportFile:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _first_line(error: Exception) -> str:
+    """The first line of what a library says, cut between two words if it is long."""
+    return textwrap.shorten(str(error).partition("\n")[0], _REASON_CHARACTERS, placeholder=" …")
 
 
 def stated_survey(metadata: dict[bytes, bytes]) -> str | None:

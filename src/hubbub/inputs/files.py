@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import re
 import zlib
@@ -10,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import BinaryIO, ClassVar, cast
 
 from hubbub.errors import InputError
@@ -20,6 +22,7 @@ Key = int | str | None
 
 _PART = 1 << 16  # bytes read at once
 _HEAD, _PAIRS = 64, 8  # bytes that tell UTF-16, and the fewest that do without its mark
+_MARK = b"\xef\xbb\xbf"  # that some programs begin UTF-8 with
 _SHOWN, _LONGEST = 8, 40  # how many names a message lists, and how much of each
 _NAME = re.compile(r"(?=.*[^\W\d_])\w[\w .:/()#%-]{0,39}")
 
@@ -118,9 +121,8 @@ class PeopleFile(ABC):
         """Open a text file after its byte order mark, if it has one; UTF-16 is refused, with its mark or without."""
         with self.open() as raw:
             head = raw.read(_HEAD)
-            if _looks_like_utf_16(head):
-                raise InputError(f"a text file must be UTF-8, got UTF-16 in {self.name!r}: save it as UTF-8")
-            raw.seek(3 if head.startswith(b"\xef\xbb\xbf") else 0)
+            _refuse_utf_16(head, self.name)
+            raw.seek(len(_MARK) if head.startswith(_MARK) else 0)
             yield raw
 
     def blocks(self) -> Iterator[list[str]]:
@@ -138,6 +140,27 @@ class PeopleFile(ABC):
                     parts = []
                 parts.append(rest)
             yield _lines(b"".join(parts))
+
+
+def read_lines(path: str) -> Iterator[str]:
+    """Yield the lines of a public list, without their ends, as a file of people has them; it may come by a pipe.
+
+    Raises
+    ------
+    InputError
+        The file is UTF-16, with its mark or without.
+    """
+    with open(path, "rb") as raw:
+        head = raw.read(_HEAD)
+        _refuse_utf_16(head, path)
+        first = io.BytesIO((head + raw.readline()).removeprefix(_MARK))
+        for line in chain(first, raw):
+            yield line.decode("utf-8", "replace").removesuffix("\n").removesuffix("\r")
+
+
+def _refuse_utf_16(head: bytes, name: str) -> None:
+    if _looks_like_utf_16(head):
+        raise InputError(f"a text file must be UTF-8, got UTF-16 in {name!r}: save it as UTF-8")
 
 
 def _looks_like_utf_16(head: bytes) -> bool:

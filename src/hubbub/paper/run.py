@@ -15,6 +15,7 @@ from multiprocessing import get_context
 from typing import Any, Final, TypeAlias
 
 from hubbub.errors import ParameterError
+from hubbub.files.processes import interrupts_held
 from hubbub.paper.bucket_success import BUCKET_SUCCESS
 from hubbub.paper.largest_error import ERROR_AGAINST_PEOPLE, ERROR_AGAINST_UNIVERSE
 from hubbub.paper.separation import SEPARATION
@@ -76,7 +77,9 @@ def run_studies(
     cells = [(study.name, index, cell) for study in studies for index, cell in enumerate(study.cells(quick))]
     done: dict[tuple[str, int], tuple[Any, float]] = {}
     with _processes(jobs) as pool:
-        for finished in as_completed([pool.submit(_run_cell, (seed, *each)) for each in cells]):
+        with interrupts_held():  # which processes that start now inherit
+            submitted = [pool.submit(_run_cell, (seed, *each)) for each in cells]
+        for finished in as_completed(submitted):
             name, index, row, seconds = finished.result()
             done[name, index] = row, seconds
             progress()

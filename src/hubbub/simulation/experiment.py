@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from hubbub.errors import ParameterError
-from hubbub.mechanisms.registry import create_survey, mechanism_for
+from hubbub.errors import ParameterError, shown
+from hubbub.mechanisms.registry import REGISTRY, create_survey, mechanism_for
 from hubbub.mechanisms.survey_mechanism import Condition, SurveyMechanism
 from hubbub.model.domain import Integers
 from hubbub.model.estimates import Query
@@ -114,6 +114,10 @@ class Simulated:
 def simulate(experiment: Experiment, progress: Callable[[], None] = lambda: None) -> Simulated:
     """All runs of an experiment. Runs are independent and repeatable from the seed."""
     started = time.perf_counter()
+    if experiment.mechanism not in (names := (*REGISTRY, EXPONENTIAL)):
+        raise ParameterError(
+            f"mechanism must be one of {', '.join(names)}, got mechanism={shown(experiment.mechanism)}"
+        )
     outcomes, delta, options = [], "0", dict(experiment.options)
     for sequence in np.random.SeedSequence(experiment.seed).spawn(experiment.runs):
         rng = np.random.default_rng(sequence)

@@ -36,17 +36,17 @@ def check_not_lost(database: str, new: bool) -> None:
     notes = _notes(database)
     if sqlite:
         file = _file(database)
-        there = file.exists() and file.stat().st_size > 0
+        there = os.path.exists(file) and file.stat().st_size > 0  # unlike Path.exists, it never raises
         log = file.with_name(file.name + "-wal")
-        trace = "it is an empty file" if file.exists() else ""
-        trace = trace or ("only its log is there" if log.exists() and log.stat().st_size else "")
+        trace = "it is an empty file" if os.path.exists(file) else ""
+        trace = trace or ("only its log is there" if os.path.exists(log) and log.stat().st_size else "")
         shown = str(file)
     else:
         there = _has_tables(database)
-        trace, shown = "", database.rpartition("@")[2]
+        trace, shown = "", shown_database(database)
     if there and new:
         raise StoreError(f"--new must name a place where no store is, got {shown!r}, where one is")
-    known = any(note.exists() for note in notes)
+    known = any(map(os.path.exists, notes))
     if not there and not new and (trace or known):
         reason = trace or "it is missing, but there was one"
         raise StoreError(f"the store {shown!r} is lost ({reason}): {_HOW}")
@@ -68,7 +68,7 @@ def noted_address(engine: Engine) -> str | None:
 def remember(database: str) -> None:
     """Note that there is a store. A place that cannot be written is left out."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    sentence = f"A hubbub store has been here since {now}: {_shown(database)}\n"
+    sentence = f"A hubbub store has been here since {now}: {shown_database(database)}\n"
     for note in _notes(database):
         with suppress(OSError):
             if not note.exists():
@@ -82,13 +82,13 @@ def _notes(database: str) -> list[Path]:
     """Return where it is noted that there is a store."""
     sqlite = "://" not in database or database.startswith("sqlite:")
     beside = [_file(database).with_name(_file(database).name + "-made")] if sqlite else []
-    name = hashlib.sha256(_shown(database).encode()).hexdigest()[:32]
+    name = hashlib.sha256(shown_database(database).encode()).hexdigest()[:32]
     with suppress(RuntimeError):  # nobody's home
         return [*beside, state_directory() / name]
     return beside
 
 
-def _shown(database: str) -> str:
+def shown_database(database: str) -> str:
     """Return what names a database: the real path of its file, or its URL without user and password."""
     if "://" not in database or database.startswith("sqlite:"):
         return str(_file(database))

@@ -9,6 +9,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from errno import ENOENT
 from pathlib import Path
 from typing import Any, Final
 
@@ -143,11 +144,11 @@ def open_engine(database: str, create: bool = True) -> Engine:
 
 def _open_sqlite(url: URL, path: Path, create: bool) -> Engine:
     """Return the engine for a file of SQLite. A new file can be read by its owner only, as what it holds is hers."""
-    if not create and (not path.exists() or path.stat().st_size == 0):
-        found = "an empty file" if path.exists() else "no file"
+    there = os.path.exists(path)  # unlike Path.exists, it never raises
+    if not create and (not there or path.stat().st_size == 0):
+        found = "an empty file" if there else "no file"
         raise StoreError(f"db must be a store that exists, got {found} at {str(path)!r}")
-    with suppress(OSError):  # SQLite itself says what is wrong; it gives its other files the mode of this one
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    _check_file(path, create)
     # The connection that was used last is used again: its cache is warm, and the others stay small.
     engine = create_engine(url, hide_parameters=True, pool_use_lifo=True)
     event.listen(engine, "connect", _prepare_sqlite)
@@ -155,6 +156,28 @@ def _open_sqlite(url: URL, path: Path, create: bool) -> Engine:
     with suppress(OSError):
         _watch_file(engine, path)
     return engine
+
+
+def _check_file(path: Path, create: bool) -> None:
+    """Make the file if it is not there. SQLite gives its other files the mode of this one.
+
+    Raises
+    ------
+    StoreUnavailable
+        The file cannot be opened, with its name and the reason: SQLite says neither. One that can only be read is left
+        to SQLite, unless it is to be written.
+    """
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as error:
+        if create or os.path.isdir(path) or not os.access(path, os.R_OK):
+            reason = "no such directory" if error.errno == ENOENT else (error.strerror or type(error).__name__).lower()
+            raise StoreUnavailable(f"db must be a file that can be opened, got {str(path)!r} ({reason})") from None
+        return
+    if create and not os.access(path.absolute().parent, os.W_OK) and not os.path.exists(f"{path}-wal"):
+        raise StoreUnavailable(
+            f"db must be in a directory that can be written, got {str(path)!r} (permission denied in its directory)"
+        )
 
 
 def _watch_file(engine: Engine, path: Path) -> None:

@@ -52,18 +52,41 @@ def identity(path: PathLike) -> object:
     return status.st_dev, status.st_ino
 
 
-def check_output(path: PathLike, inputs: Iterable[PathLike]) -> None:
-    """See before a long job that its output can be a file here, and that it replaces none of the inputs.
+def check_outputs(outputs: Iterable[PathLike | None], inputs: Iterable[PathLike | None]) -> None:
+    """See before a long job that its outputs can be files here, and that they replace no input and no other output.
+
+    A name that is None stands for a file that was not asked for.
 
     Raises
     ------
     ParameterError
         If not.
     """
-    folder = os.path.dirname(os.path.abspath(path))
-    if not os.path.isdir(folder):
-        raise ParameterError(f"the output must be in a folder that is there, got {os.fspath(path)!r}")
-    if os.path.isdir(path):
-        raise ParameterError(f"the output must be a file, got {os.fspath(path)!r}, which is a folder")
-    if os.path.exists(path) and identity(path) in {identity(each) for each in inputs}:
-        raise ParameterError(f"the output must be none of the inputs, got {os.fspath(path)!r}")
+    written = [os.fspath(path) for path in outputs if path is not None]
+    for path in written:
+        if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
+            raise ParameterError(f"the output must be in a folder that is there, got {path!r}")
+        if os.path.isdir(path):
+            raise ParameterError(f"the output must be a file, got {path!r}, which is a folder")
+    check_distinct(written, inputs)
+
+
+def check_distinct(outputs: Iterable[PathLike | None], inputs: Iterable[PathLike | None]) -> None:
+    """Refuse an output that is one of the inputs, or another output, by whatever path. Reads nothing.
+
+    Raises
+    ------
+    ParameterError
+        If there is one.
+    """
+    read = {identity(path) for path in inputs if path is not None}
+    seen: dict[object, str] = {}
+    for path in (os.fspath(each) for each in outputs if each is not None):
+        if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+            continue  # a terminal or a pipe takes several things one after the other
+        mark = identity(path)
+        if mark in read and os.path.exists(path):
+            raise ParameterError(f"the output must be none of the inputs, got {path!r}")
+        if mark in seen:
+            raise ParameterError(f"two outputs must be two files, got {seen[mark]!r} and {path!r}, which are the same")
+        seen[mark] = path

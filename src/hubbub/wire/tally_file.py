@@ -6,6 +6,7 @@ version ‖ width ‖ survey id (32) ‖ count (8) ‖ cells of `width` bytes ea
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
@@ -24,7 +25,7 @@ from hubbub.errors import (
 from hubbub.mechanisms.registry import mechanism_for
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
-from hubbub.wire.atomic import PathLike, write_whole
+from hubbub.wire.atomic import PathLike, check_outputs, write_whole
 
 TALLY_VERSION: Final = 1
 _HEADER_BYTES: Final = 2 + 32 + 8
@@ -113,6 +114,34 @@ def parse_named_tally(data: bytes, name: str, survey: Survey | None = None) -> T
 def write_tally(path: PathLike, tally: Tally) -> None:
     """Write a tally to a file, all of it or nothing."""
     write_whole(path, encode_tally(tally))
+
+
+def check_tally_output(path: PathLike, inputs: Iterable[PathLike]) -> None:
+    """See before a long job that a tally can be written here, over none of the inputs, and over nothing but a tally.
+
+    Of a file that is there, the first bytes and the size are looked at.
+
+    Raises
+    ------
+    ParameterError
+        If not.
+    """
+    check_outputs([path], inputs)
+    if os.path.exists(path) and not _may_be_tally(path):
+        raise ParameterError(f"the output must be a new file or a tally, got {os.fspath(path)!r}, which is neither")
+
+
+def _may_be_tally(path: PathLike) -> bool:
+    """Whether a file begins as a tally does and has the size of one."""
+    if not os.path.isfile(path):
+        return False
+    try:
+        with open(path, "rb") as file:
+            head = file.read(2)
+    except OSError:
+        return False
+    cells = os.path.getsize(path) - LARGEST_OVERHEAD
+    return len(head) == 2 and head[0] == TALLY_VERSION and head[1] in _WIDTHS and cells >= 0 and cells % head[1] == 0
 
 
 def merge(tallies: Iterable[Tally]) -> Tally:
