@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Two tests at a time on two cores: each product of matrices in one thread, or they would wait for each other.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
 # Where this is set, every program that a test starts compiles all of its modules again, for two seconds each.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -41,10 +43,10 @@ paper: $(VENV)/.ready-paper  ## Set up, then run the paper as an experiment; wri
 	@$(BIN)/hubbub paper --out paper-report
 
 check: $(VENV)/.ready-dev lint  ## Set up, then lint, types and the fast tests: for every save
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+	$(PYTEST) -m "not slow"
 
 test: $(VENV)/.ready-dev lint  ## Set up, then run every check and test
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(PYTEST)
 
 lint: $(VENV)/.ready-dev  ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .

@@ -9,8 +9,11 @@ from typing import Any
 def run() -> None:
     """The console script: quiet on Ctrl-C even while loading, tidy when terminated, and fit for any terminal."""
     try:
+        import os
         import signal
 
+        # Products of matrices are small here: several threads would spend more time waiting than it takes in one.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         sys.unraisablehook = _interrupt_again
         for name in ("SIGTERM", "SIGHUP"):  # however politely a job is ended, its temporary files are removed
             if hasattr(signal, name):
