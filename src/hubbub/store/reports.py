@@ -31,6 +31,12 @@ _INSERT_IDS: Final = (
     "WITH RECURSIVE part (start) AS (SELECT 1 UNION ALL SELECT start + 16 FROM part WHERE start + 16 < length(?2)) "
     "SELECT ?1, substr(?2, start, 16) FROM part"
 )
+_MANY: Final = 256
+# The same for many, in a third of the time. `executemany` would ask for the lock at each id.
+_INSERT_MANY: Final = (
+    f"INSERT OR IGNORE INTO {report_ids.name} (survey, id) VALUES "  # noqa: S608  # our own name
+    + ", ".join(f"(?1, ?{place})" for place in range(2, _MANY + 2))
+)
 _SERIALIZATION_FAILURES: Final = ("40001", "40P01")  # PostgreSQL: try the transaction again
 
 
@@ -146,7 +152,13 @@ def insert_new_sqlite(connection: Connection, survey: int, ids: list[bytes], loo
             query = select(report_ids.c.id).where(report_ids.c.survey == survey, report_ids.c.id.in_(part))
             known.update(connection.scalars(query))
         ids = [report_id for report_id in ids if report_id not in known]
-    if ids and _driver(connection).execute(_INSERT_IDS, (survey, b"".join(ids))).rowcount != len(ids):
+    driver, last = _driver(connection), len(ids) - len(ids) % _MANY
+    inserted = sum(
+        driver.execute(_INSERT_MANY, (survey, *ids[start : start + _MANY])).rowcount for start in range(0, last, _MANY)
+    )
+    if last < len(ids):
+        inserted += driver.execute(_INSERT_IDS, (survey, b"".join(ids[last:]))).rowcount
+    if inserted != len(ids):
         raise _SomeAreKnown
     return ids
 

@@ -36,7 +36,7 @@ BUSY_MILLISECONDS: Final = 10_000
 PAGE_BYTES: Final = 4096
 _MOST_WAL_BYTES: Final = 16 << 20
 _WAL_SHARE: Final = 16  # the write-ahead log takes at most this part of a small disk
-_CHECKPOINT_PAGES: Final = 1000  # then the log is begun anew; until it is that long, commits wait for its file to grow
+_CHECKPOINT_PAGES: Final = 2048  # then the log is begun anew; until it is that long, commits wait for its file to grow
 _WRITES: Final = {"hubbub_writes": True}
 
 metadata = MetaData()
