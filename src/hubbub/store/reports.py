@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError
 
 from hubbub.errors import StoreError, StoreUnavailable, SurveyClosed, UnknownSurvey
 from hubbub.model.mechanism import Reports
-from hubbub.store.schema import is_sqlite, pending, report_ids, surveys, writing
+from hubbub.store.schema import expect_pages, is_sqlite, pending, report_ids, surveys, writing
 
 ID_BYTES: Final = 16
 _TRIES: Final = 5
@@ -80,6 +80,8 @@ def _append(connection: Connection, uploads: Sequence[Upload], look_up: bool) ->
     """Do the work of `append` inside its transaction. With `look_up`, look for known ids before inserting any."""
     outcomes: dict[int, Outcome] = {}
     members: dict[int, list[int]] = defaultdict(list)
+    if is_sqlite(connection):  # ids are random, so each is on a page of its own
+        expect_pages(connection, sum(len(upload.reports) for upload in uploads))
     for number, upload in enumerate(uploads):
         members[upload.survey].append(number)
     keys = sorted(members)  # always in this order, so that two collectors cannot wait for each other

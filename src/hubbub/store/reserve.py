@@ -12,10 +12,8 @@ import os
 import shutil
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
 
-_MOST_BYTES: Final = 32 << 20
-_SHARE: Final = 8  # of a small disk, at most this part
+from hubbub.store.schema import wal_limit
 
 
 class Reserve:
@@ -30,7 +28,7 @@ class Reserve:
     def __init__(self, database: Path) -> None:
         self.path = database.with_name(database.name + "-reserve")
         self.total = shutil.disk_usage(database.parent).total
-        self.size = min(_MOST_BYTES, self.total // _SHARE)
+        self.size = 2 * wal_limit(database)  # one half is for emptying the log, whose pages may all be new to the file
         self._beside = 0
 
     def demand_more(self) -> None:

@@ -34,9 +34,10 @@ from hubbub.errors import StoreError, StoreUnavailable, UnknownSurvey
 
 BUSY_MILLISECONDS: Final = 10_000
 PAGE_BYTES: Final = 4096
-_MOST_WAL_BYTES: Final = 16 << 20
+_MOST_WAL_BYTES: Final = 64 << 20
 _WAL_SHARE: Final = 16  # the write-ahead log takes at most this part of a small disk
 _CHECKPOINT_PAGES: Final = 2048  # then the log is begun anew; until it is that long, commits wait for its file to grow
+_COMMITS_BETWEEN: Final = 16  # large commits, at least, before their pages are copied from the log to the file
 _WRITES: Final = {"hubbub_writes": True}
 
 metadata = MetaData()
@@ -218,7 +219,7 @@ def database_file(engine: Engine) -> Path | None:
 
 
 def wal_limit(path: Path) -> int:
-    """Return how many bytes the write-ahead log should have at most: 16 MiB, or a sixteenth of a small disk."""
+    """Return how many bytes the write-ahead log should have at most: 64 MiB, or a sixteenth of a small disk."""
     disk = os.statvfs(path.parent)
     return min(_MOST_WAL_BYTES, disk.f_frsize * disk.f_blocks // _WAL_SHARE)
 
@@ -240,7 +241,7 @@ def _parse_database(database: str) -> URL:
     return url
 
 
-def _prepare_sqlite(connection: Any, _record: object) -> None:
+def _prepare_sqlite(connection: Any, record: Any) -> None:
     """Set up a new connection to SQLite: durable commits, deleted data overwritten, and a log that stays small."""
     connection.isolation_level = None  # `_begin_sqlite` begins the transactions
     connection.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
@@ -251,14 +252,27 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
         connection.execute("PRAGMA journal_mode = WAL")
     file = next((row[2] for row in connection.execute("PRAGMA database_list") if row[1] == "main"), "")
     limit = wal_limit(Path(file)) if file else _MOST_WAL_BYTES
+    record.info["most_wal_pages"] = max(16, limit // PAGE_BYTES)
     for pragma in (
         "synchronous = FULL",  # a commit is on the disk when it returns
         "secure_delete = ON",  # what is deleted is overwritten with zeros
         "cache_size = -16384",  # 16 MiB for each connection
-        f"wal_autocheckpoint = {max(16, min(_CHECKPOINT_PAGES, limit // PAGE_BYTES))}",
+        f"wal_autocheckpoint = {min(_CHECKPOINT_PAGES, record.info['most_wal_pages'])}",
         f"journal_size_limit = {limit}",
     ):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def expect_pages(connection: Connection, pages: int) -> None:
+    """Say how many pages this transaction of SQLite may change, so that the log has room for several like it.
+
+    A page that many commits change is copied to the file once, when the log is begun anew. Commits of single reports
+    want a short log, whose file need not grow; those of thousands want a long one. Costs two microseconds.
+    """
+    most: int = connection.info["most_wal_pages"]
+    pages = min(max(_CHECKPOINT_PAGES, _COMMITS_BETWEEN * pages), most)
+    raw: sqlite3.Connection = connection.connection.driver_connection  # type: ignore[assignment]
+    raw.execute(f"PRAGMA wal_autocheckpoint = {pages}")
 
 
 def _begin_sqlite(connection: Connection) -> None:
