@@ -6,6 +6,8 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import binom
 from tests.reference import naive
 
@@ -331,8 +333,9 @@ def test_evidence_is_the_likelihood_ratio_of_the_matches(epsilon: str, people: i
 
 
 @pytest.mark.parametrize("coded", [False, True])
-def test_log_weights_equal_the_twin(coded: bool) -> None:
-    """Sums of weights by list, of some of its paths, of which some are impossible; −∞ of none."""
+@pytest.mark.parametrize("kept", [1, 3, 7, 10])
+def test_parted_lists_equal_the_twin(coded: bool, kept: int) -> None:
+    """The places of the best by list, and sums of the weights of the rest, of which some are impossible; −∞ of none."""
     rng = np.random.default_rng(5)
     scores = rng.normal(0, 3, (3, 10)).astype(np.float32)
     scores[:, 4], scores[2] = -np.inf, -np.inf
@@ -344,14 +347,32 @@ def test_log_weights_equal_the_twin(coded: bool) -> None:
         places = scores * per_error + kernels.EVIDENCE_FROM * kernels.EVIDENCE_STEPS
         known = [[naive.interpolated(table.tolist(), x) if x > -np.inf else x for x in row] for row in places.tolist()]
         ranks = (np.array(known) - code).astype(np.float32)
-    some = np.argsort(rng.random((3, 10)), axis=1)[:, :7]
-    pulls, out = np.array([0.5, 2.0, 1.0]), np.empty(3)
-    kernels.log_weights(scores, ranks, some, pulls, 6.0, per_error, table, out)
+    pulls, best, weights = np.array([0.5, 2.0, 1.0]), np.empty((3, kept), np.int64), np.empty(3)
+    kernels.part(scores, ranks, ranks.view(np.uint32), pulls, 6.0, per_error, table, best, weights)
     for i in range(3):
-        paths = [(float(scores[i, j]), float(code[i, j]) if coded else 0.0) for j in some[i]]
-        assert out[i] == pytest.approx(naive.log_weight(paths, float(pulls[i]), 6.0), rel=1e-4)
-    kernels.log_weights(scores, ranks, some[:, :0], pulls, 6.0, per_error, table, out)
-    assert (out == -np.inf).all()
+        expected, others = naive.parted(ranks[i].tolist(), kept)
+        assert best[i].tolist() == expected
+        paths = [(float(scores[i, j]), float(code[i, j]) if coded else 0.0) for j in others]
+        assert weights[i] == pytest.approx(naive.log_weight(paths, float(pulls[i]), 6.0), rel=1e-4)
+
+
+@given(
+    st.lists(
+        st.one_of(st.sampled_from([-np.inf, -1.0, -0.0, 0.0, 1.0, 1e30, -1e30]), st.floats(width=32, allow_nan=False)),
+        min_size=1,
+        max_size=40,
+    ),
+    st.integers(1, 40),
+)
+def test_the_best_are_found_among_any_ranks(ranks: list[float], kept: int) -> None:
+    """Also of ranks that are equal, tiny, huge or impossible, the highest are kept."""
+    line, kept = np.array([ranks], np.float32), min(kept, len(ranks))
+    best, weights, none = np.empty((1, kept), np.int64), np.empty(1), np.empty(0, np.float32)
+    impossible = np.full_like(line, -np.inf)
+    kernels.part(impossible, line, line.view(np.uint32), np.ones(1), 0.0, np.float32(1), none, best, weights)
+    expected, _ = naive.parted(line[0].tolist(), kept)
+    assert sorted(line[0, best[0]].tolist()) == sorted(line[0, expected].tolist())
+    assert (np.diff(best[0]) > 0).all()
 
 
 @pytest.mark.parametrize("wanted", [1, 5, 17, 60, 200])

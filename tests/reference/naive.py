@@ -323,6 +323,12 @@ def log_weight(paths: Sequence[tuple[float, float]], pull: float, bits: float) -
     return math.log(total) if total > 0 else -math.inf
 
 
+def parted(ranks: Sequence[float], kept: int) -> tuple[list[int], list[int]]:
+    """Places of the highest ranks (of equal ones, the first), in order, and of all others."""
+    best = sorted(sorted(range(len(ranks)), key=lambda j: (-ranks[j], j))[:kept])
+    return best, [j for j in range(len(ranks)) if j not in best]
+
+
 def tree_children(
     estimates: Sequence[Mapping[int, float]], caps: Sequence[float], score: float, possible: Collection[int]
 ) -> list[float]:

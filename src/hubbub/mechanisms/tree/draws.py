@@ -15,7 +15,7 @@ from hubbub.mechanisms.tree.geometry import TreeGeometry
 from hubbub.mechanisms.tree.plan import ROW_BITS
 
 _DRAWS = 5_000  # of normal laws
-_EXACT_DRAWS = 2_000  # of exact ones, which cost ten times as much; the limit of a value is known to 0.4 % with them
+_EXACT_DRAWS = 2_000  # of exact ones, which cost ten times as much; they tell the limit of a value to about 1 %
 _NORMAL_FROM = 20_000  # people from which the matches of the rows are as good as normal
 
 

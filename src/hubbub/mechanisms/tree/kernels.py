@@ -18,6 +18,8 @@ from hubbub.numeric.hashing import absorb, finish, start
 EVIDENCE_FROM, EVIDENCE_TO, EVIDENCE_STEPS = 10, 50, 32
 """The table of evidence: from −10 to 50 standard errors, in steps of 1/32."""
 
+_DIGIT_BITS = 11  # three digits hold the 32 bits of a rank
+
 
 class Rows(NamedTuple):
     """The rows of a tree, as kernels take them.
@@ -221,39 +223,66 @@ def expand(step, row_counts, caps, front, out_scores, out_ranks):  # type: ignor
 
 
 @kernel
-def log_weights(scores, ranks, some, pulls, bits, per_error, evidence, out):  # type: ignore[no-untyped-def]
-    """For each list, ln Σ exp(pull·score)·2^−bits over some of its paths.
+def part(scores, ranks, raw, pulls, bits, per_error, evidence, best, weights):  # type: ignore[no-untyped-def]
+    """In each list, find the paths of the highest ranks, and sum up the weights of all others.
+
+    The least rank that is kept is found digit by digit, with a histogram for each of three digits. Three looks at every
+    path are enough however many ranks are equal; of paths with that very rank, the first ones are kept.
 
     Parameters
     ----------
     scores, ranks : float32 arrays, shape (lists, paths)
-    some : int64 array, shape (lists, some paths)
-        Which of them are summed.
+    raw : uint32 array, shape (lists, paths)
+        The bits of `ranks`.
     pulls : float64 array
         Nats for each person of a score, for each list.
     bits : float
         Bits of prior that all paths have; those of a text code are added: they are the evidence less the rank.
     per_error, evidence
         As in `Step`.
-    out : float64 array
-        One sum for each list; −∞ where there is nothing to sum.
+    best : int64 array, shape (lists, kept paths)
+        Becomes the places of the best paths, in order.
+    weights : float64 array
+        Becomes ln Σ exp(pull·score)·2^−bits over the other paths of each list; −∞ where there are none.
 
-    Twin: tests/reference/naive.py::log_weight.
+    Twin: tests/reference/naive.py::parted.
     """
     ln2 = np.log(2.0)
-    for i in range(scores.shape[0]):
-        pull = pulls[i]
-        weights = np.empty(some.shape[1])
-        most = -np.inf
-        for j in range(some.shape[1]):
-            score = scores[i, some[i, j]]
-            code = 0.0
-            if evidence.shape[0] > 0 and score > -np.inf:
-                code = evidence_bits(score, per_error, evidence) - ranks[i, some[i, j]]
-            weights[j] = pull * score - ln2 * (bits + code)
-            most = max(most, weights[j])
+    many, kept = ranks.shape[1], best.shape[1]
+    keys = np.empty(many, np.int64)
+    counts = np.empty(1 << _DIGIT_BITS, np.int64)
+    others = np.empty(many - kept)
+    for i in range(ranks.shape[0]):
+        for j in range(many):  # whole numbers in the order of the ranks
+            key = np.int64(raw[i, j])
+            keys[j] = key + (1 << 31) if key < 1 << 31 else (1 << 32) - 1 - key
+        least, equal = np.int64(0), np.int64(kept)
+        for digit in range(2, -1, -1):
+            shift = digit * _DIGIT_BITS
+            counts[:] = 0
+            for j in range(many):
+                if keys[j] >> (shift + _DIGIT_BITS) == least:
+                    counts[(keys[j] >> shift) & (len(counts) - 1)] += 1
+            number = len(counts) - 1
+            while counts[number] < equal:
+                equal -= counts[number]
+                number -= 1
+            least = (least << _DIGIT_BITS) | number
+        filled, left, most = 0, 0, -np.inf
+        for j in range(many):
+            if keys[j] > least or (keys[j] == least and equal > 0):
+                equal -= keys[j] == least
+                best[i, filled] = j
+                filled += 1
+            elif scores[i, j] > -np.inf:
+                code = 0.0
+                if evidence.shape[0] > 0:
+                    code = evidence_bits(scores[i, j], per_error, evidence) - ranks[i, j]
+                others[left] = pulls[i] * scores[i, j] - ln2 * (bits + code)
+                most = max(most, others[left])
+                left += 1
         total = 0.0
-        for j in range(some.shape[1]):
-            if weights[j] > most - 40:
-                total += np.exp(weights[j] - most)
-        out[i] = most + np.log(total) if most > -np.inf else -np.inf
+        for j in range(left):
+            if others[j] > most - 40:
+                total += np.exp(others[j] - most)
+        weights[i] = most + np.log(total) if left > 0 else -np.inf

@@ -23,9 +23,10 @@ from hubbub.mechanisms.tree.plan import TEXT_BROAD, beam_widths, list_widths
 from hubbub.mechanisms.tree.text_beam import ENDED, FINE_CHUNK, LEAST_RANK, ROOTS_APART
 from hubbub.model.estimates import Query
 from hubbub.numeric.bisection import bisect
+from hubbub.numeric.tails import normal_quantile
 
 _FOUND = 0.95
-_FEW_DRAWS, _HARDLY_FOUND = 300, 0.88  # of which all or so few are found with a chance below 1e-5 if it is 95 %
+_FEW_DRAWS, _ROUGHLY = 300, 0.02  # draws that say where the limit is to about 2 %
 _MARGIN = 1.08  # for what is not drawn, see docs/limits.md
 _LN2 = math.log(2)
 _HARDLY = -80.0  # the logarithm of a chance below all that are asked for
@@ -71,16 +72,24 @@ def _way(tree: TreeGeometry, people: int, length: int, query: Query) -> _Way:
 
 
 def _found_from(tree: TreeGeometry, people: int, length: int, query: Query) -> float:
+    """Few draws say where to look. There many draws give the chance at three counts, and a line is fitted.
+
+    The line is that of the normal quantile of the chance, which is nearly straight.
+    """
     way = _Way(tree, people, length, query)
-    high = float(people)
-    if not way.likely_found(high):
+    if way.found_chance(people) < _FOUND:
         return math.inf
-    _, high = bisect(
-        way.likely_found,
+    _, near = bisect(
+        lambda held: way.found_chance(held, _FEW_DRAWS) >= _FOUND,
         0.0,
-        high,
-        close=lambda low, high: high - low <= max(0.5, 0.003 * high),
+        float(people),
+        close=lambda low, high: high - low <= max(0.5, _ROUGHLY * high),
     )
+    step = max(2.0, 2 * _ROUGHLY * near)
+    below, at, above = (way.quantile(near + number * step) for number in (-1, 0, 1))
+    rise = max(above - below, 0.1) / (2 * step)
+    needed = (normal_quantile(1 - _FOUND) - (below + at + above) / 3) / rise
+    high = near + min(max(needed, -2 * step), 2 * step)
     return high * _MARGIN if high * _MARGIN <= people else math.inf
 
 
@@ -132,10 +141,10 @@ class _Way:
         self._least = np.array([least for _, least in needs])
         self._notice = _Notice(tree, people, length, self._draws.shares) if tree.coded else None
 
-    def likely_found(self, held: float) -> bool:
-        """Whether the chance is at least 95 %; where a few draws say so or deny it, they are enough."""
-        rough = self.found_chance(held, _FEW_DRAWS)
-        return rough == 1.0 or (rough > _HARDLY_FOUND and self.found_chance(held) >= _FOUND)
+    def quantile(self, held: float) -> float:
+        """The normal quantile of the chance if `held` people hold the value: 1.645 where it is 95 %."""
+        draws = self._draws.draws // 2
+        return -normal_quantile(min(max(self.found_chance(held, draws), 0.5 / draws), 1 - 0.5 / draws))
 
     def found_chance(self, held: float, draws: int | None = None) -> float:
         """The chance that the search finds the value if `held` people hold it."""

@@ -43,10 +43,8 @@ def list_roots(
         scores, ranks = scores.reshape(lists, -1), ranks.reshape(lists, -1)
         width = min(walk.list_widths[number], ranks.shape[1])
         looked_at = min(max(width, _LOOKED_AT) if walk.tree.coded else width, ranks.shape[1])
-        dead = np.flatnonzero(ranks == -np.inf)  # many equal values make a partition slow: tell them apart
-        ranks.ravel()[dead] = np.float32(-1e30) * (1 + dead.astype(np.float32) / ranks.size)
-        rest, best = _parted(ranks, looked_at)
-        let_go = np.logaddexp(let_go, _weight(walk, number, pulls, costs, scores, ranks, rest))
+        best, lost = _part(walk, number, pulls, costs, scores, ranks, looked_at)
+        let_go = np.logaddexp(let_go, lost)
         ranks = np.take_along_axis(ranks, best, axis=1)
         chosen = (best + np.arange(lists)[:, np.newaxis] * scores.shape[1]).ravel()
         before = _ended(walk, front)[chosen >> walk.depths.chunks[number]]
@@ -54,9 +52,8 @@ def list_roots(
         ranks[(_ended(walk, front) & ~before).reshape(ranks.shape)] += walk.ended_bits(number)
         ranks[np.isneginf(front.scores).reshape(ranks.shape)] = -np.inf
         if width < looked_at:
-            rest, best = _parted(ranks, width)
-            scores = front.scores.reshape(ranks.shape)
-            let_go = np.logaddexp(let_go, _weight(walk, number, pulls, costs, scores, ranks, rest))
+            best, lost = _part(walk, number, pulls, costs, front.scores.reshape(ranks.shape), ranks, width)
+            let_go = np.logaddexp(let_go, lost)
             ranks = np.take_along_axis(ranks, best, axis=1)
             front = front.take((best + np.arange(lists)[:, np.newaxis] * looked_at).ravel())
         if walk.tree.coded and not every and walk.depths.bits[number] > walk.depths.bits[0] + TEXT_BROAD:
@@ -68,10 +65,11 @@ def list_roots(
                 let_go, pulls, costs, caps = let_go[alive], pulls[alive], costs[alive], caps[alive]
                 if lists == 0:
                     return front, let_go
-    order = np.argsort(-ranks, axis=1, kind="stable")
-    scores, last = front.scores.reshape(ranks.shape), len(walk.depths.bits) - 1
-    let_go = np.logaddexp(let_go, _weight(walk, last, pulls, costs, scores, ranks, order[:, _LISTED:]))
-    return front.take((order[:, :_LISTED] + np.arange(lists)[:, np.newaxis] * ranks.shape[1]).ravel()), let_go
+    last, listed = len(walk.depths.bits) - 1, min(_LISTED, ranks.shape[1])
+    best, lost = _part(walk, last, pulls, costs, front.scores.reshape(ranks.shape), ranks, listed)
+    order = np.argsort(-np.take_along_axis(ranks, best, axis=1), axis=1, kind="stable")
+    chosen = np.take_along_axis(best, order, axis=1) + np.arange(lists)[:, np.newaxis] * ranks.shape[1]
+    return front.take(chosen.ravel()), np.logaddexp(let_go, lost)
 
 
 def _ended(walk: Walk, front: Front) -> NDArray[np.bool_]:
@@ -79,24 +77,20 @@ def _ended(walk: Walk, front: Front) -> NDArray[np.bool_]:
     return np.asarray(front.nodes == walk.tree.codec.done)
 
 
-def _parted(ranks: NDArray[np.float32], best: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """In each line, the places of all but the best, and of those."""
-    order = np.argpartition(ranks, ranks.shape[1] - best, axis=1)
-    return order[:, :-best], order[:, -best:]
-
-
-def _weight(
+def _part(
     walk: Walk,
     number: int,
     pulls: NDArray[np.float64],
     costs: NDArray[np.float64],
     scores: NDArray[np.float32],
     ranks: NDArray[np.float32],
-    some: NDArray[np.int64],
-) -> NDArray[np.float64]:
-    """The logarithm of the sum of prior times likelihood of some paths in each list."""
+    kept: int,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The places of the best paths in each list, and the logarithm of the sum of prior times likelihood of the rest."""
     bits = float(walk.tree.codec.unranked_bits(walk.depths.bits[number]))
     table, per_error = walk.evidence(number)
-    found = np.empty(len(scores))
-    kernels.log_weights(scores, ranks, np.ascontiguousarray(some), pulls, bits, per_error, table, found)
-    return np.asarray(found - costs * walk.depths.people[: number + 1].sum())
+    best, weights = np.empty((len(ranks), kept), np.int64), np.empty(len(ranks))
+    ranks = np.ascontiguousarray(ranks)
+    scores = np.ascontiguousarray(scores)
+    kernels.part(scores, ranks, ranks.view(np.uint32), pulls, bits, per_error, table, best, weights)
+    return best, weights - costs * walk.depths.people[: number + 1].sum()
