@@ -47,7 +47,7 @@ except ModuleNotFoundError:  # run as a script, whose own folder is on the path
     from names import draw_name  # type: ignore[import-not-found,no-redef]
 
 Row = dict[str, Any]
-SEED = 901  # never tune with this seed; its first runs of texts were seen before, and are left out of the page
+SEED = 730411  # never tune with this seed
 VALUES = 1_000  # planted at each share
 AT_ONCE = 10  # runs of a crowd before the next one's, so that all go on if there is no time for all of them
 MOST_OFF = 0.03
@@ -252,11 +252,7 @@ def section(rows: list[Row], command: str) -> str:
             HEADING,
             "Values are planted at 24 combinations of people, ε, share and domain, and answers are made as",
             f"`find_hitters` makes them. Made by `{command}` (seed {SEED}).",
-            "How this seed came to be used: the prediction was developed on seeds 555, 556 and 9021, and",
-            "numbers were left as they were after a look at 73209: runs of an older search, five cells of it (two",
-            "with 20 values) more than 3 points off. 27 runs of this seed (host names, words and text) were seen",
-            "before it was chosen for the page; they are left out here. The prediction has not changed since, but",
-            "the page was looked at three times on the way. Seed 581302 was begun and dropped, unread.",
+            "The seed was run once: nothing was tuned on it, and the prediction has not changed since.",
             "",
             "Up to 40 values share a crowd at each of three shares, together at most 60 % of it. Of a list, everybody",
             "else holds one of the other values, all equally often; of texts, one of",
