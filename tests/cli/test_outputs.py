@@ -83,7 +83,7 @@ def test_several_values_of_one_person() -> None:
     shown = run(*several, "--epsilon", "6", "--truth")
     assert "901" not in shown
     assert "900 reports" in shown
-    assert "Everybody reported one of 2 slots: a count is of the people who have the value among theirs." in shown
+    assert "Everybody reported one of 2 slots; a count is of the people who have the value in any slot." in shown
     assert "300 rows have no value: they fill no slot." in shown
     document = json.loads(run(*several, "--epsilon", "6", "--truth", "--json"))
     assert (document["values_per_person"], document["missing"], document["over"]) == (2, 300, 0)

@@ -106,7 +106,7 @@ class CountLaw:
     # Tails.
 
     def log_above(self, edge: Floats | float, held: Floats | float, extra: Floats | float = 0.0) -> Floats:
-        """The logarithm of P[estimate > edge] for a value that `held` people hold; the edge must not be a lattice point."""
+        """The logarithm of P[estimate > edge] for a value that `held` people hold; no edge may be a lattice point."""
         return normal_tail_log(self._deviation(edge, held, extra))
 
     def log_below(self, edge: Floats | float, held: Floats | float, extra: Floats | float = 0.0) -> Floats:
