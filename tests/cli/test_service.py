@@ -320,7 +320,7 @@ def test_a_lost_store_is_not_replaced(start_hubbub: Start, tmp_path: Path, hubbu
         assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1)
         return run.stderr
 
-    assert "--new must name a place where no store is" in refused("--new")
+    assert "--new must name a place without a store" in refused("--new")
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.glob("a.db*")}
     assert set(modes.values()) == {0o600}
     for note in ("beside", "elsewhere"):
