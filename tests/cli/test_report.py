@@ -200,5 +200,5 @@ def test_a_corrupted_ledger(hubbub_cli, peer: Peer, survey: Survey, tmp_path: Pa
     for words in (["ledger", "show"], ["report", SECRET, "--survey", peer.url(survey)]):
         result = hubbub_cli(*words, "--ledger", ledger)
         assert result.returncode == 2
-        assert "is damaged or another kind of file, and is left as it is" in result.stderr
+        assert "is damaged or another kind of file; it was not changed" in result.stderr
     assert ledger.read_text() == "{"
