@@ -66,7 +66,7 @@ def test_table(hubbub_cli: Run, tmp_path: Path) -> None:
     done = hubbub_cli("code", "measure", "hostnames", path)
     assert done.returncode == 0
     assert "hostnames on 2 strings" in done.stdout
-    assert "1 line was no hostnames." in done.stdout
+    assert "1 line skipped: not hostnames." in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_what_is_left_out_is_said(hubbub_cli, tmp_path: Path, survey_file: Path)
     said = hubbub_cli("tally", path, "--survey", survey_file, "-o", out, "--skip-bad").stdout.splitlines()
     assert said[0].startswith("1,000 reports of 1,004 rows in ")
     assert said[1:] == [
-        "1 row is no valid report: left out.",
+        "1 row is not a valid report: left out.",
         "3 reports came again: each id counts once.",
         "3 ids came with different payloads: the smallest counts. No honest device sends these.",
         "1 damaged row group skipped, with 1,000 rows.",

@@ -93,7 +93,7 @@ def test_an_empty_ledger(hubbub_cli, peer: Peer, tmp_path: Path) -> None:
     shown = hubbub_cli("ledger", "show")
     assert (shown.returncode, shown.stdout) == (
         0,
-        f"Nothing was told from here. The ledger would be {ledger_of(tmp_path)}\n",
+        f"No survey was answered from this device. The ledger would be {ledger_of(tmp_path)}\n",
     )
     assert json.loads(hubbub_cli("ledger", "show", "--json").stdout)["surveys"] == []
     assert not ledger_of(tmp_path).exists()
