@@ -107,7 +107,7 @@ BUCKET: Final = About(
     guarantee=_GUARANTEE,
     report=_REPORT,
     limit="universe ≤ 2^512 values",
-    server_time="log³ N, whatever the universe",
+    server_time="log³ N",
     use_when="the universe is huge and one value, or a few, are held by a large share",
     options=(
         _CALIBRATION,
@@ -122,7 +122,7 @@ GLPS: Final = About(
     guarantee=_GUARANTEE,
     report=_REPORT,
     limit="universe ≤ 2^512 values",
-    server_time="s·log³ N, whatever the universe",
+    server_time="s·log³ N, to find s values",
     use_when="you want to study the paper's compressed sensing",
     options=(
         _CALIBRATION,
