@@ -1,4 +1,4 @@
-"""Packages that only some work needs: they are installed with an extra, such as `hubbub[server]`, or by themselves."""
+"""Optional packages: they are installed with an extra, such as `hubbub[server]`, or by their own name."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from hubbub.errors import MissingExtra
 
 
 def require(what: str, package: str, extra: str | None = None) -> None:
-    """Say how to install a package that is missing; costs a look into the folders of packages, and loads nothing.
+    """Raise MissingExtra with an installation hint if a package is missing. It is looked for, but not imported.
 
     Parameters
     ----------
     what : str
-        The work that needs it, as a sentence begins: "A Parquet file".
+        The feature that needs it, as the start of a sentence: "A Parquet file".
     package : str
-        The name it is imported by.
+        The name under which it is imported.
     extra : str, optional
-        The extra of hubbub that installs it; without one, the package is installed by its own name.
+        The extra of hubbub that installs it; by default the package is installed by its own name.
     """
     if find_spec(package) is None:
         install = package if extra is None else f"'hubbub[{extra}]'"

@@ -1,4 +1,4 @@
-"""A whole survey in one call, on values that are at hand: a rehearsal, which protects nobody from its caller."""
+"""A whole survey in one call, on known values: a rehearsal, in which the caller sees every value."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from hubbub.numeric.randomness import BulkRandomWords, RandomWordSource, SeededR
 from hubbub.simulation.rehearsal import check_draws, rehearse, seeded_public_seed
 
 _AT_ONCE: Final = 65_536
-_MOST_DIGITS: Final = 20  # of a number below 2^64
+_MOST_DIGITS: Final = 20  # the most digits of a number below 2^64
 
 
 def find(
@@ -48,30 +48,31 @@ def find(
     persons: Iterable[object] | None = None,
     values_per_person: int = 1,
 ) -> Answer:
-    """Find the values many people hold, each value randomised on its own before it is added up.
+    """Find the values that many people hold. Each value is randomised separately before it is added up.
 
     Parameters
     ----------
     values : list, iterator, array or series
         One value of each person: a column of Python, numpy, pandas, polars or Arrow. Missing values (None, NaN, NaT,
-        NA, the empty text) are skipped. Floats that are whole are whole numbers, dates are text in ISO form.
+        NA, the empty text) are skipped. Whole floats count as whole numbers, and dates as text in ISO form.
     epsilon, delta : number
-        The privacy loss of each person; without delta, what the mechanism needs.
+        The privacy loss of each person; by default delta is the mechanism's default.
     domain : Domain, optional
-        The values that can be held. Without it: whole numbers below 2^64 if the first values are such numbers, and
-        otherwise texts, in lower case.
+        The values that can be held. By default whole numbers below 2^64 if the first values are whole numbers, and
+        otherwise texts in lower case.
     mechanism, options
         As in `create_survey`.
     candidates, all_candidates, hitters_only, top, level
         As in `Question`.
     seed : int, optional
-        Makes the rehearsal repeatable. Whoever knows the seed can undo the noise.
+        Makes the rehearsal repeatable. Anyone who knows the seed can undo the noise.
     persons : list, iterator, array or series, optional
         Who holds each value: one name for each entry of `values`. Each person makes one report, of one of her values,
-        drawn at random. Without it, every value counts as another person's.
+        drawn at random. By default every value belongs to a different person.
     values_per_person : int
-        With `persons`: the slots of each person. Her different values fill them, each one slot, as far as they go. She
-        reports one slot, drawn at random, empty or not. The answer counts the people who have a value among theirs.
+        With `persons`: the number of slots of each person. Each of her distinct values is in one slot; the others are
+        empty. She reports one slot, drawn at random, empty or not. The answer counts the people who have a value in any
+        slot.
 
     Returns
     -------
@@ -83,7 +84,7 @@ def find(
     InputError
         If `values` is not a column with one value of each person: a table, a dict, a set, a text.
     ParameterError
-        If any other argument cannot be used; before any report is made.
+        If any other argument is invalid. It is raised before any report is made.
 
     Examples
     --------
@@ -113,7 +114,7 @@ def find(
 def _read_people(
     values: Iterable[object], persons: Iterable[object] | None, several: bool, seed: int | None
 ) -> tuple[Sequence[Value], int, Owners | None]:
-    """The values that count, how many are missing, and, where everybody may have several, whose they are."""
+    """The values that count, how many are missing, and, if everybody may have several values, their owners."""
     if persons is None:
         return (*read_column(values), None)
     rows, names = read_rows(values), read_rows(persons)
@@ -128,14 +129,14 @@ def _read_people(
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """A survey about to be run on values that are at hand.
+    """A survey about to be run on known values.
 
     Attributes
     ----------
     survey : Survey
-        What everybody will answer.
+        The survey that everybody will answer.
     mechanism : SurveyMechanism
-        The survey's.
+        Its mechanism.
     random_words : RandomWordSource
         All the randomness of the reports.
     """
@@ -147,18 +148,18 @@ class Rehearsal:
     def ask(self, question: Question, chunks: Iterable[Sequence[Value]], encoder: Encoder) -> Answer:
         """Make, send, check and add up everybody's report, and answer from the sums.
 
-        The values come in parts that fit in memory; the encoder counts what it could not keep. A question that cannot
-        be answered is a ParameterError before the first part is read.
+        The values come in parts that fit in memory; the encoder counts values that were cut or are outside the domain.
+        An invalid question is a ParameterError before the first part is read.
         """
         return self._ask(question, map(encoder.encode, chunks), encoder)
 
     def ask_slots(
         self, question: Question, chunks: Callable[[], Iterable[Sequence[Value]]], owners: Owners, encoder: Encoder
     ) -> Answer:
-        """The same where people have several values each: everybody reports one of `values_per_person` slots.
+        """Like `ask`, for people with several values each: everybody reports one of `values_per_person` slots.
 
-        `chunks` gives the values as often as it is called; `owners` says whose they are. The items of all values are
-        kept in memory. The truth counts the people who have a value, and so does the answer.
+        `chunks` returns the same values at every call; `owners` has the owner of each. The items of all values are kept
+        in memory. The encoder's truth and the answer both count the people who have a value.
         """
         domain = self.survey.domain
 
@@ -167,7 +168,7 @@ class Rehearsal:
             scratch = Encoder(domain)
             everything = np.concatenate([scratch.encode(part) for part in chunks()])
             first, start = first_of_each(everything, owners.of_row), 0
-            for part in chunks():  # what became of each value of each person, once
+            for part in chunks():  # count each distinct value of each person once
                 marks = first[start : start + len(part)]
                 encoder.encode([value for value, mark in zip(part, marks.tolist(), strict=True) if mark])
                 start += len(part)
@@ -193,10 +194,10 @@ class Rehearsal:
 
 
 def default_domain(values: Sequence[Value]) -> Domain:
-    """The domain that is taken where none is named: `Integers(64)` for whole numbers, `Text()` for everything else.
+    """The default domain: `Integers(64)` if all given values are whole numbers, otherwise `Text()`.
 
-    `values` are the first of the people's; "13" and "13.0" are whole numbers, too, but "013" is a text. A later value
-    that is no whole number becomes "(other)".
+    `values` are the first people's values. "13" and "13.0" count as whole numbers, but "013" is a text. A later value
+    that is not a whole number becomes "(other)".
     """
     numbers = Integers(64)
     for value in set(values):
@@ -207,7 +208,7 @@ def default_domain(values: Sequence[Value]) -> Domain:
 
 
 def _read_number(text: str) -> int | None:
-    """The whole number that a text spells, or None; with zeros before it, it may be a code, such as 00501."""
+    """The whole number in a text, or None; a number with leading zeros may be a code, such as 00501."""
     digits = text.strip()
     if digits.isascii() and digits.isdecimal():
         return int(digits) if len(digits) <= _MOST_DIGITS and str(int(digits)) == digits else None
@@ -232,5 +233,5 @@ def plan_rehearsal(
 
 
 def random_words_for(seed: int | None) -> RandomWordSource:
-    """The random words of a rehearsal: secret, or with a seed always the same ones."""
+    """The random words of a rehearsal: secret without a seed, reproducible with one."""
     return BulkRandomWords() if seed is None else SeededRandomWords(seed)

@@ -1,11 +1,11 @@
-"""How loops are compiled by numba.
+"""Decorators for loops that numba compiles.
 
-A `kernel` is called from Python; what it was compiled to is kept on disk. An `inlined` function is called by kernels
-only. LLVM inlines it, so that loops become vector instructions: numba's own inlining (inline="always") has the same
-effect, but takes many times longer to compile.
+A `kernel` is called from Python; its compiled form is cached on disk. An `inlined` function is called by kernels only.
+LLVM inlines it, so that loops are vectorised; numba's own inlining (inline="always") has the same effect, but takes
+many times longer to compile.
 
-Compiling takes a second or so for each kernel, once for each combination of types: kernels get arrays that are
-contiguous and can be written to, and functions that several kernels call get no literals (a 0 is np.int64(0)).
+Compiling takes about a second for each kernel and each combination of argument types. So kernels get only contiguous,
+writable arrays, and functions that several kernels call get no literals (a 0 is np.int64(0)).
 """
 
 from __future__ import annotations

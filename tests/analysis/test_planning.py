@@ -248,8 +248,8 @@ def test_sums_are_more_private_from_outside() -> None:
     assert shuffled_delta(outside.epsilon, outside.local, 100_000) <= outside.delta == 1e-6
     assert seen_from_outside(pure, 10**8).delta == pytest.approx(1e-9)
     assert "hide nobody" in seen_from_outside(pure, 3).words
-    assert "learns much less of one person: ε = 0.016, δ = 1e-06," in outside.words  # never less than 0.01528
-    assert "learns less of one person: ε = 0.74, " in seen_from_outside(pure, 80).words
+    assert "learns much less about one person: ε = 0.016, δ = 1e-06," in outside.words  # never less than 0.01528
+    assert "learns less about one person: ε = 0.74, " in seen_from_outside(pure, 80).words
     assert seen_from_outside(create_survey("x", Integers(8), 1, None, "naive-laplace"), 1_000) is None
 
 

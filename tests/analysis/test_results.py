@@ -233,7 +233,7 @@ def test_post_processing_is_by_name_and_once() -> None:
     assert [each.share for each in crowd.hitters] == pytest.approx([0.75, 0.25, 0])
     for processed in (clipped, crowd):
         assert [(each.low, each.high) for each in processed.hitters] == [(each.low, each.high) for each in rows]
-        with pytest.raises(ParameterError, match="must be done once, got an answer after"):
+        with pytest.raises(ParameterError, match="must be post-processed once, got one after"):
             processed.post_processed("clip")
     assert "Counts are after simplex" in repr(crowd)
     assert json.loads(crowd.to_json())["post_processing"] == "simplex"
@@ -298,7 +298,7 @@ def test_more_values_than_slots_are_said() -> None:
     """Counts are then too low, and whoever reads the answer in Python is told."""
     persons = [person for person in range(3_000) for _ in range(3)]
     answer = find(["a", "b", "c"] * 3_000, 4, Categories(["a", "b", "c"]), persons=persons, values_per_person=2, seed=1)
-    said = "3,000 people have more than 2 values: 2 of them, at random, have a slot, so counts are too low."
+    said = "3,000 people have more than 2 values: only 2 of them, chosen at random, count, so counts are too low."
     assert repr(answer).endswith(said)
     assert said in answer._repr_html_()
 

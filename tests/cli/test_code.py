@@ -66,7 +66,7 @@ def test_table(hubbub_cli: Run, tmp_path: Path) -> None:
     done = hubbub_cli("code", "measure", "hostnames", path)
     assert done.returncode == 0
     assert "hostnames on 2 strings" in done.stdout
-    assert "1 line was no hostnames." in done.stdout
+    assert "1 line skipped: not hostnames." in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_bad_codes_and_outputs(hubbub_cli: Run, words: Path, tmp_path: Path) -> 
         (("measure", broken, words), "a code has the fields"),
         (("measure", tmp_path / "none.json", words), "the file of a code must be readable"),
         (("measure", tmp_path, words), "the file of a code must be readable"),
-        (("fit", words, "-o", tmp_path / "no" / "code.json"), "the output must be in a folder that is there"),
+        (("fit", words, "-o", tmp_path / "no" / "code.json"), "the output must be in a directory that exists"),
         (("fit", words, "-o", tmp_path), "the output must be a file, got"),
     ]:
         done = hubbub_cli("code", *arguments)

@@ -44,7 +44,7 @@ def test_from_values_to_an_answer(hubbub_cli, tmp_path: Path, survey_file: Path)
     assert json.loads(answer.stdout)["hitters"][0]["value"] == 7
     again = hubbub_cli("encode", tmp_path / "ages.txt", "--survey", survey_file, "-o", tmp_path / "reports")
     assert again.returncode == 2
-    assert "must be a new folder" in again.stderr
+    assert "must be a new directory" in again.stderr
 
 
 def test_what_is_left_out_is_said(hubbub_cli, tmp_path: Path, survey_file: Path) -> None:
@@ -58,12 +58,12 @@ def test_what_is_left_out_is_said(hubbub_cli, tmp_path: Path, survey_file: Path)
     out = tmp_path / "a.tally"
     refused = hubbub_cli("tally", path, "--survey", survey_file, "-o", out, "--work", tmp_path / "work")
     assert refused.returncode == 2
-    assert f"got row group 3 of {str(path)!r}" in refused.stderr
+    assert f"row group 3 of {str(path)!r} is damaged" in refused.stderr
     assert not out.exists()
     said = hubbub_cli("tally", path, "--survey", survey_file, "-o", out, "--skip-bad").stdout.splitlines()
     assert said[0].startswith("1,000 reports of 1,004 rows in ")
     assert said[1:] == [
-        "1 row is no valid report: left out.",
+        "1 row is not a valid report: left out.",
         "3 reports came again: each id counts once.",
         "3 ids came with different payloads: the smallest counts. No honest device sends these.",
         "1 damaged row group skipped, with 1,000 rows.",
@@ -117,8 +117,8 @@ def test_an_output_that_cannot_be_is_told_at_once(hubbub_cli, tmp_path: Path, su
     new = ("survey", "new", "ages", "--domain", "integers:8", "--out")
     for command, out, told in (
         ((*tally, "-o"), reports, "must be none of the inputs"),
-        ((*tally, "-o"), tmp_path, "which is a folder"),
-        ((*tally, "-o"), tmp_path / "no" / "a.tally", "must be in a folder that is there"),
+        ((*tally, "-o"), tmp_path, "which is a directory"),
+        ((*tally, "-o"), tmp_path / "no" / "a.tally", "must be in a directory that exists"),
         (("merge", sums, "-o"), sums, "must be none of the inputs"),
         (new, survey_file, "must be a new file"),
     ):

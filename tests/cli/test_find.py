@@ -503,7 +503,7 @@ class TestIntake:
         names = tmp_path / "names.txt"
         names.write_text("yes\n")
         shown = hubbub_cli("find", "-", "--domain", f"categories:{names}", "--seed", "1", stdin="yes\nno\n" * 20).stdout
-        assert '20 people (50.00%) hold what is not the one name: it became "(other)".\n' in shown
+        assert '20 people (50.00%) hold a value that is not the one name: it became "(other)".\n' in shown
 
     def test_a_domain_that_would_fit_is_named(self, hubbub_cli: Cli) -> None:
         """With the share that it would hold; where there is none, nothing is said."""

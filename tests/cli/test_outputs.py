@@ -69,12 +69,12 @@ def test_the_table_with_fakes_fits_into_80_columns() -> None:
 def test_what_cannot_be_written_is_refused_before_any_work() -> None:
     """A name that says no format, a folder that is not there, a method that does not exist; one sentence each."""
     assert "must end in .png, .svg or .pdf, got 'answer.gif'" in refused("no.txt", "--plot", "answer.gif")
-    assert "must be in a folder that is there, got 'nowhere/answer.csv'" in refused(
+    assert "must be in a directory that exists, got 'nowhere/answer.csv'" in refused(
         "no.txt", "--csv", "nowhere/answer.csv"
     )
     assert "must be one of none, clip, simplex, got 'round'" in refused("no.txt", "--post", "round")
     Path("a.csv").mkdir()
-    assert "must be a file, got 'a.csv', which is a folder" in refused("no.txt", "--csv", "a.csv")
+    assert "must be a file, got 'a.csv', which is a directory" in refused("no.txt", "--csv", "a.csv")
 
 
 def test_several_values_of_one_person() -> None:
@@ -83,7 +83,7 @@ def test_several_values_of_one_person() -> None:
     shown = run(*several, "--epsilon", "6", "--truth")
     assert "901" not in shown
     assert "900 reports" in shown
-    assert "Everybody reported one of 2 slots: a count is of the people who have the value among theirs." in shown
+    assert "Everybody reported one of 2 slots; a count is of the people who have the value in any slot." in shown
     assert "300 rows have no value: they fill no slot." in shown
     document = json.loads(run(*several, "--epsilon", "6", "--truth", "--json"))
     assert (document["values_per_person"], document["missing"], document["over"]) == (2, 300, 0)

@@ -109,7 +109,7 @@ def test_files_of_others_are_not_overwritten(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("mine")
     result = run("--quick", "--out", str(tmp_path))
     assert result.exit_code == 2
-    assert result.stderr.startswith(f"hubbub: out must be a folder without a {name}, or one that hubbub paper wrote")
+    assert result.stderr.startswith(f"hubbub: out must be a directory without a {name}, or one that hubbub paper wrote")
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(name, "mine")]
 
 

@@ -50,7 +50,7 @@ def test_figure(hubbub_cli: Cli, tmp_path: Path) -> None:
         (("-n", "100", "--share", "1/0"), "share must be a number such as"),
         (("-n", "100", "--share", "2"), "share must be above 0 and at most 1, got share=2.0"),
         (("-n", "100", "-e", "1", "--plot", "a.gif"), "the name of a figure must end in .png, .svg or .pdf"),
-        (("-n", "100", "-e", "1", "--plot", "no/such/a.png"), "the output must be in a folder that is there"),
+        (("-n", "100", "-e", "1", "--plot", "no/such/a.png"), "the output must be in a directory that exists"),
         (("-n", "100", "-e", "1", "--candidates", "x"), "candidates"),
     ],
 )

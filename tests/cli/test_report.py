@@ -93,7 +93,7 @@ def test_an_empty_ledger(hubbub_cli, peer: Peer, tmp_path: Path) -> None:
     shown = hubbub_cli("ledger", "show")
     assert (shown.returncode, shown.stdout) == (
         0,
-        f"Nothing was told from here. The ledger would be {ledger_of(tmp_path)}\n",
+        f"No survey was answered from this device. The ledger would be {ledger_of(tmp_path)}\n",
     )
     assert json.loads(hubbub_cli("ledger", "show", "--json").stdout)["surveys"] == []
     assert not ledger_of(tmp_path).exists()
@@ -200,5 +200,5 @@ def test_a_corrupted_ledger(hubbub_cli, peer: Peer, survey: Survey, tmp_path: Pa
     for words in (["ledger", "show"], ["report", SECRET, "--survey", peer.url(survey)]):
         result = hubbub_cli(*words, "--ledger", ledger)
         assert result.returncode == 2
-        assert "is damaged or another kind of file, and is left as it is" in result.stderr
+        assert "is damaged or another kind of file; it was not changed" in result.stderr
     assert ledger.read_text() == "{"

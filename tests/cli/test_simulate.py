@@ -275,7 +275,7 @@ class TestLimits:
         message = refusal(hubbub_cli("simulate", "-m", "tree", "--people", "1e9", "--bits", "4"))
         assert message == (
             "hubbub: people must be at most 200,000,000 for tree, whose sums are drawn person by person "
-            "(2e+08 draws of noise at most), got people=1,000,000,000; simulate so many, and expect errors that grow "
+            "(2e+08 draws of noise at most), got people=1,000,000,000; simulate that many, and expect errors that grow "
             "with the square root of the people\n"
         )
 

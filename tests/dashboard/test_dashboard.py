@@ -311,7 +311,7 @@ class TestPages:
         reply = dashboard.send(f"/surveys/{dashboard.ids['closed']}/candidates", {"candidates": lines})
         text = html.unescape(reply.body.decode())
         assert (
-            "Of the 4 lines that you wrote, 1 named again what was there already, 1 cannot be an answer to this survey "
+            "Of the 4 lines that you wrote, 1 repeated another line, 1 cannot be an answer to this survey "
             "and 1 cannot be told from the noise." in text
         )
         assert "2 values stand out" in text  # shop.example, and direct, which the search finds

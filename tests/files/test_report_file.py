@@ -74,7 +74,7 @@ def test_a_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match="readable"):
         write_reports(tmp_path / "other", SURVEY, failing())
-    with pytest.raises(ParameterError, match="must be a new folder"):
+    with pytest.raises(ParameterError, match="must be a new directory"):
         write_reports(tmp_path / "out", SURVEY, parts)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
@@ -87,7 +87,7 @@ def test_a_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
         (
             "bit",
             InputError,
-            r"must be undamaged, got row group 1 of '.*a\.parquet' \(.*CRC checksum .* page_ordinal 0\)",
+            r"row group 1 of '.*a\.parquet' is damaged \(.*CRC checksum .* page_ordinal 0\)",
         ),
         ("survey", SurveyMismatch, r"must be to survey \w{8}, got '\w{8}' in '.*a\.parquet'"),
         ("no survey", InputError, r"must name its survey in its metadata, got none in '.*a\.parquet'"),

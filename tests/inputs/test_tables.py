@@ -150,7 +150,7 @@ class TestJsonLines:
             ('{"a": 1, "b": 2}', None, "a file of JSON lines with several columns needs --column, one of 'a', 'b'"),
             ('{"a": 1}\n{"b": 2}', "c", "the column must be one of 'a', 'b', got 'c'"),
             (f'{{"{PRIVATE}@x.y": 1}}', "c", "the column must be the only field of its objects, got 'c'"),
-            ("1\n2", "c", "the column must be a field of its objects, which it has none of, got 'c'"),
+            ("1\n2", "c", "the column must be a field of the file's objects, but it has no objects, got 'c'"),
             (f'{{"a": 1}}\n{PRIVATE}', "a", "(line 2 is not JSON)"),
             (f'{{"a": "{PRIVATE}', "a", "(line 1 is not JSON)"),
             ("[" * 100_000, None, "(line 1 is not JSON)"),

@@ -153,5 +153,5 @@ def test_a_peer_that_cannot_be_run_is_left_out_with_the_reason(environment: Path
     assert "No module named 'pure_ldp.frequency_oracles.apple_cms'" in searched.left_out["pure-ldp"]
     wide = compare(Integers(80), crowd(700, 500), ["glps"], [1.0], k=1, seed=1, peers=str(environment))
     assert wide.left_out["pure-ldp"] == "pure-ldp must have values of at most 64 bits, got 80"
-    with pytest.raises(ParameterError, match="the folder of --peers must be a virtual environment with pure-ldp in it"):
+    with pytest.raises(ParameterError, match="--peers must be the directory of a virtual environment with pure-ldp"):
         compare(Integers(4), crowd(500), ["jl"], [1.0], peers="no-such-folder")

@@ -137,5 +137,5 @@ def test_everybody_reports_where_sums_cannot_be_drawn_at_once() -> None:
     assert result.success_rate == 1
     assert result.max_error > 5  # the noise of 3,000 reports; with the others lost, nothing would be left of it
     tree = mechanism_for(create_survey("x", Integers(40), 1))
-    with pytest.raises(ParameterError, match="all listed, got 2100 singletons"):
+    with pytest.raises(ParameterError, match="must list all its items, got 2100 singletons"):
         tree.sample_tally(alone, rng)

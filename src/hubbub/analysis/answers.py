@@ -1,7 +1,8 @@
 """The answer to a question: hitters with error bars, and the smallest count that could have been seen.
 
-Candidates are values named in advance, in public. There are few of them beside the universe, so a smaller count is
-enough to see one: the search and the list each get half of the level, and the list divides its half by its own length.
+Candidates are values named in advance, in public. They are far fewer than the values of the universe, so a smaller
+count is enough to find one: the search and the candidates each get half of the level, and the candidates divide their
+half by their number.
 
 All chances are computed from the law that the mechanism states for its counts.
 """
@@ -34,7 +35,7 @@ from hubbub.model.tally import Tally
 from hubbub.numeric.bulk_items import encode_marked
 from hubbub.numeric.count_law import CountLaw
 
-_LEAST_SURE = 0.05  # the largest doubt with which a found value is a row, unless the level allows more
+_LEAST_SURE = 0.05  # a found value with a larger doubt is not shown, unless the level allows more
 
 
 def find_hitters(
@@ -54,13 +55,13 @@ def find_hitters(
     Parameters
     ----------
     survey : Survey
-        What the reports answered.
+        The survey that the reports answered.
     tally : Tally
         The sums of its reports.
     top, level, candidates, all_candidates, hitters_only, values_per_person
         As in `Question`. Candidates that are not in the survey's domain are left out; at least one must be in it.
     decoder : SurveyMechanism, optional
-        The survey's mechanism, where the caller has built it already.
+        The survey's mechanism, if the caller has built it already.
     """
     question = Question(top, level, candidates, all_candidates, hitters_only, values_per_person)
     named = encode_candidates(survey.domain, question)
@@ -70,7 +71,7 @@ def find_hitters(
 def answer_question(
     survey: Survey, decoder: SurveyMechanism, tally: Tally, question: Question, named: Items | None
 ) -> Answer:
-    """The answer to a question whose candidates are `named`, as `encode_candidates` has them."""
+    """The answer to a question whose candidates are the items `named`, from `encode_candidates`."""
     check_slots(survey.domain, question)
     slots = question.values_per_person
     if tally.count == 0:
@@ -81,7 +82,7 @@ def answer_question(
     rows_of = _Rows(survey, plain.with_slots(slots), decoder.influence[0])
     query = question.query if named is None else question.query.split(2)
     if named is None:
-        # Ask for one more: what empty slots report may be among the hitters, and is not shown.
+        # Ask for one more: the item that empty slots report may be among the hitters, and is not shown.
         reported = decoder.discover(tally, query if slots == 1 else replace(query, top=query.top + 1))
         found = in_people(plain, rows_of.law, reported)
         rows, limit = rows_of.searched(query, found), None
@@ -104,12 +105,12 @@ def answer_question(
 def _search_and_score(
     decoder: SurveyMechanism, law: CountLaw, tally: Tally, question: Question, named: Items
 ) -> tuple[Estimates, Estimates]:
-    """What the search finds with half of the level, and the counts of the candidates beside it."""
+    """The values that the search finds with half of the level, and the counts of the candidates next to them."""
     half, most = question.query.split(2), decoder.most_subtracted
-    # All that the search finds is taken away where it can be, not only what is shown.
+    # Subtract as many values as the mechanism can, not only those that are shown.
     found = decoder.discover(tally, replace(question.query, top=max(question.top, most)).split(2))
     scored = decoder.estimate_beside(tally, named, found.items)
-    # So are the candidates that stand out themselves: they hide and fake each other in the same way.
+    # Subtract the candidates that stand out, too: they hide and fake one another in the same way.
     more = scored.items[stand_out(law, scored, half) & ~_contained(scored.items, found.items)][:most]
     if len(more):
         scored = decoder.estimate_beside(tally, named, np.concatenate([found.items, more]))
@@ -128,7 +129,7 @@ def _limit_for(
 
 
 def encode_candidates(domain: Domain, question: Question) -> Items | None:
-    """The items of the candidates that are in the domain, each once, in order; None where no candidates are named."""
+    """The items of the candidates in the domain, without duplicates, in order; None if no candidates are named."""
     if question.candidates is None:
         return None
     marked = encode_marked(domain, question.candidates)
@@ -141,23 +142,23 @@ def encode_candidates(domain: Domain, question: Question) -> Items | None:
 
 @dataclass(frozen=True)
 class _Rows:
-    """How estimates become rows: the law of their counts, and the most that one report adds to a count."""
+    """Turns estimates into rows of an answer; `influence` is the most that one report adds to a count."""
 
     survey: Survey
     law: CountLaw
     influence: float
 
     def searched(self, query: Query, found: Estimates, named: Items | None = None) -> list[Hitter]:
-        """The rows of the search; those that were named as well are marked, with the list's confidence.
+        """The rows of the search. Found values that are candidates are marked, and have a candidate's confidence.
 
-        A value that the search noticed, but whose count could be noise beside values that share its buckets, is no row.
+        A found value whose count may be due to noise and to values that share its buckets is left out.
         """
         if not len(found):
             return []
         size, law = self.survey.domain.size, self.law
         extra = law.collisions(found.counts, found.stderrs)
         width = simultaneous_width(law, size, found.threshold, float(extra.max()), query.level / 2)
-        # The union bound over the universe: a value nobody holds reaches this count with at most this chance.
+        # A union bound over all values searched: `choices` is the logarithm of their number.
         choices = np.full(len(found), math.log(size)) if found.log_priors is None else -found.log_priors
         listed = np.zeros(len(found), np.bool_)
         if named is not None:
@@ -167,8 +168,8 @@ class _Rows:
         return [row for row in rows if row.listed or row.confidence >= 1 - max(query.level, _LEAST_SURE)]
 
     def listed(self, query: Query, scored: Estimates, found: Estimates, everyone: bool) -> tuple[list[Hitter], float]:
-        """The rows of candidates that the search has not found, and the count a candidate is seen from."""
-        # Where a candidate shares buckets it needs more; the least is what the others need.
+        """The rows of candidates that the search did not find, and the count from which a candidate is found."""
+        # A candidate that shares buckets needs a larger count; the smallest variance is that of the others.
         law = self.law
         extra = float(law.collisions(scored.counts, scored.stderrs).min())
         threshold = law.threshold(math.log(query.level / 2) - math.log(len(scored)), extra)
@@ -179,7 +180,7 @@ class _Rows:
             chosen &= standing
         if not chosen.any():
             return [], limit
-        # The least collisions give the largest width: with more, fewer values can come near their larger threshold.
+        # The least collisions give the largest width: with more, fewer values come near their larger threshold.
         width = simultaneous_width(law, len(scored), -math.inf if everyone else threshold, extra, query.level / 2)
         sharing = None if scored.sharing_tails is None else scored.sharing_tails[chosen]
         most = None if scored.influences is None else scored.influences[chosen]
@@ -193,7 +194,7 @@ class _Rows:
 
 
 def stand_out(law: CountLaw, scored: Estimates, query: Query) -> NDArray[np.bool_]:
-    """Which candidates stand out: if nobody held any candidate, the chance that one does is at most level/2."""
+    """Which candidates stand out. If nobody held any, one would stand out with a chance of level/2 at most."""
     return np.asarray(log_tails(law, scored) <= math.log(query.level / 2) - math.log(len(scored)))
 
 

@@ -1,4 +1,4 @@
-"""An answer as a table of pandas, polars or Arrow, where these are installed."""
+"""An answer as a table of pandas, polars or Arrow, if these are installed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KINDS = {
 
 
 def to_pandas(answer: Answer) -> pandas.DataFrame:
-    """The rows as a table of pandas; costs a copy of each."""
+    """The rows as a pandas DataFrame; all rows are copied."""
     require("A table of pandas", "pandas")
     import pandas
 
@@ -33,7 +33,7 @@ def to_pandas(answer: Answer) -> pandas.DataFrame:
 
 
 def to_polars(answer: Answer) -> polars.DataFrame:
-    """The rows as a table of polars; costs a copy of each."""
+    """The rows as a polars DataFrame; all rows are copied."""
     require("A table of polars", "polars")
     import polars
 
@@ -44,7 +44,7 @@ def to_polars(answer: Answer) -> polars.DataFrame:
 
 
 def to_arrow(answer: Answer) -> pyarrow.Table:
-    """The rows as a table of Arrow; costs a copy of each."""
+    """The rows as an Arrow table; all rows are copied."""
     require("A table of Arrow", "pyarrow", "files")
     import pyarrow
 
@@ -55,7 +55,7 @@ def to_arrow(answer: Answer) -> pyarrow.Table:
 
 
 def _columns(answer: Answer) -> tuple[dict[str, list[Any]], str]:
-    """The rows column by column, and the type of the values: numbers if all are and fit, and else text."""
+    """The rows as columns, and the type of the values: a number type if all are numbers that fit it, else "string"."""
     rows = [asdict(hitter) for hitter in answer.hitters]
     columns = {name: [row[name] for row in rows] for name in COLUMNS}
     values = columns["value"]

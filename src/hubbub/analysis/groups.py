@@ -1,12 +1,12 @@
-"""Amplification without composition: split the crowd in groups, one survey each, and answer from all of them.
+"""Amplification without composition: split the crowd into groups with one survey each, and answer from all of them.
 
-The paper repeats GLPS-HH to drive its chance of failure down (section 4.1, after GLMRT10). Repeated on the same people
-that composes, and each run gets a part of their epsilon (E24). Here everybody answers in one group only, so
-that nobody's loss grows: whoever is in a group sends one report, of that group's survey.
+The paper repeats GLPS-HH to lower its chance of failure (section 4.1, after GLMRT10). Repeated on the same people the
+losses compose, and each run gets only a part of their epsilon (E24). Here each person is in one group and sends one
+report, to that group's survey, so that nobody's loss grows.
 
-It protects against a bad draw of the public matrix, and against nothing else. Where all people answer *one* survey,
-they are heard together in every row, and the answer is at least as good (docs/mechanisms.md has figures): use groups
-only where an answer must survive any one seed.
+It protects only against a bad draw of the public matrix. If all people answer *one* survey, every row hears all of
+them, and the answer is at least as good (docs/mechanisms.md has figures). So use groups only if an answer must not
+depend on any one seed.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ Groups = Sequence[tuple[Survey, Tally]]
 
 
 def groups_for(beta: float) -> int:
-    """⌈8·ln(1/β)⌉ groups: if each is right with chance 3/4, most of them are, but for a chance of at most β."""
+    """⌈8·ln(1/β)⌉ groups: if each is right with chance 3/4, most are right, except with a chance of at most β."""
     if not 0 < beta < 1:
         raise ParameterError(f"beta must be between 0 and 1, got beta={beta}")
     return math.ceil(8 * math.log(1 / beta))
 
 
 def group_surveys(survey: Survey, count: int) -> list[Survey]:
-    """The survey again for each of `count` groups: parameters for a part of the people, and a seed of its own.
+    """One survey for each of `count` groups: with parameters for a part of the people, and its own seed.
 
-    A person's group must be drawn without a look at the value: by lot, or by when or where they come.
+    A person's group must not depend on her value: choose it at random, or by the time or place of her report.
     """
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= survey.expected_reports:
         raise ParameterError(f"groups must be from 1 to the {survey.expected_reports} people, got {count!r}")
@@ -62,9 +62,9 @@ def group_surveys(survey: Survey, count: int) -> list[Survey]:
 
 
 def discover_pooled(groups: Groups, query: Query) -> Estimates:
-    """Every group names its candidates; each of them is counted again in all groups, and the counts are added.
+    """Every group names its candidates; each candidate is counted in all groups, and its counts are added.
 
-    The sums are unbiased, and their standard errors those of independent counts.
+    The sums are unbiased, with the standard errors of sums of independent counts.
     """
     items, _ = _candidates(groups, query)
     scored = [mechanism_for(survey).estimate(tally, items) for survey, tally in groups]
@@ -74,9 +74,9 @@ def discover_pooled(groups: Groups, query: Query) -> Estimates:
 
 
 def discover_median(groups: Groups, query: Query) -> Estimates:
-    """The median over the groups of each candidate's count, 0 where a group has not found it, times the groups.
+    """Each candidate's median count over the groups (0 for a group that did not find it), times their number.
 
-    This is what a proof covers: if more than half of the groups are within a bound, so is the median.
+    A proof covers this form: if more than half of the groups are within a bound, so is the median.
     """
     items, found = _candidates(groups, query)
     table = np.zeros((len(groups), len(items)))
@@ -90,7 +90,7 @@ def discover_median(groups: Groups, query: Query) -> Estimates:
 
 
 def _candidates(groups: Groups, query: Query) -> tuple[NDArray[np.uint64], list[Estimates]]:
-    """What each group would answer with if it had to, and all of it together, each item once."""
+    """The distinct items of all groups' best guesses, and the best guesses of each group."""
     if not groups:
         raise ParameterError("groups must be at least one, got none")
     first = groups[0][0]

@@ -16,7 +16,7 @@ _WIDTH, _HEIGHT = 180, 14
 
 
 def as_html(answer: Answer) -> str:
-    """A table with a caption. Values are escaped: they stay text, and leave the cells around them as they are."""
+    """A table with a caption. Values are escaped, so that they stay text and cannot affect the cells around them."""
     rows = answer.hitters[:MOST_ROWS]
     limit = finite(answer.detection_limit)
     most = max([1.0, *(max(row.high, row.count) for row in rows), *([limit] if limit is not None and rows else [])])
@@ -45,10 +45,10 @@ def _row(hitter: Hitter, most: float, limit: float | None) -> str:
 
 
 def _bar(hitter: Hitter, most: float, limit: float | None) -> str:
-    """The interval as a bar, the count as a stroke in it with a thin bar that leads there, and the limit as a line."""
+    """An SVG: the interval as a bar, the count as a stroke at the end of a thin bar, and the limit as a line."""
 
     def at(count: float) -> float:
-        """Where a count is, in pixels from the left."""
+        """The place of a count, in pixels from the left."""
         return round(min(max(count / most, 0.0), 1.0) * (_WIDTH - 2) + 1, 1)
 
     low, count, high = at(hitter.low), at(hitter.count), at(hitter.high)

@@ -1,4 +1,4 @@
-"""Intervals that hold together although the values were chosen by looking at the data."""
+"""Intervals that all hold at once, although the values were chosen by looking at the data."""
 
 from __future__ import annotations
 
@@ -17,30 +17,29 @@ _HALVINGS = 50
 
 
 def simultaneous_width(law: CountLaw, size: int, threshold: float, extra: float, level: float) -> float:
-    """The width c such that all reported intervals hold together if each limit is passed with a chance of α = Q(c).
+    """The width c, in standard normal deviations, with which all reported intervals hold at once.
 
-    A value held by v people is reported only if its estimate X passes the threshold T. Its interval then misses with
-    a chance of at most
+    Each end of an interval is exceeded with a chance of α = Q(c). A value held by v people is reported only if its
+    estimate X passes the threshold T. The chance that it is reported and its interval misses is at most
 
         g(v) = min(α, P_v[X > T]) + max(0, α − P_v[X < T]),
 
-    from above and from below. At most `size` values are held, and by no more people than there are, each counted as
-    often as they have slots for values. So the chance of any miss is at most max Σ g(v_x) over all crowds. For every
-    slope b ≥ 0 that is at most size·max(g(v) − b·v) + b·people·slots.
-    α is the largest for which some slope keeps it within the level. Values that nobody holds are not in that sum:
-    reporting one of them is the other mistake, with its own half of the level. Where nothing was selected (threshold
-    −inf) every value of the universe has an interval, and α is level/(2·size).
+    where the terms are for misses above and below. At most `size` values are held, with at most people·slots holders
+    in all. So the chance of any miss is at most max Σ g(v_x) over all crowds. For every slope b ≥ 0 that is at most
+    size·max(g(v) − b·v) + b·people·slots. α is the largest for which some slope keeps this within the level. Values
+    that nobody holds are not in the sum: reporting one is another kind of error, with its own half of the level. If
+    nothing was selected (threshold −inf) every value of the universe has an interval, and α is level/(2·size).
 
     Parameters
     ----------
     law : CountLaw
-        Of one estimate.
+        The law of one estimate.
     size : int
         Values that could be reported.
     threshold : float
         T.
     extra : float
-        The variance that collisions add, at most.
+        The largest variance that collisions add, in people².
     level : float
         The chance, at most, that any reported interval misses.
     """
@@ -59,13 +58,13 @@ def simultaneous_width(law: CountLaw, size: int, threshold: float, extra: float,
         return _worst_crowd(misses, held, law.people * law.slots, size) > level
 
     low, high = math.log(level / 2) - math.log(size), math.log(level)
-    low = max(low, math.log(level / 2) - math.log(law.people * law.slots))  # no more values than these are held
+    low = max(low, math.log(level / 2) - math.log(law.people * law.slots))  # at most this many values are held
     low, _ = bisect(is_too_much, low, high, _HALVINGS)
     return normal_quantile_log(low - slack)
 
 
 def _worst_crowd(chances: NDArray[np.float64], held: NDArray[np.float64], people: int, size: int) -> float:
-    """A bound on the sum of chances over the values of any crowd, by duality."""
+    """An upper bound on the sum of chances over the values of any crowd, by duality."""
     steepest = float(np.max(chances / held))
     slopes = np.concatenate([[0.0], steepest * np.geomspace(1e-4, 1.0, _SLOPES)])
     above = np.maximum((chances - slopes[:, np.newaxis] * held).max(axis=1), 0.0)

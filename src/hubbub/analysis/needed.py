@@ -1,4 +1,4 @@
-"""Where nothing is seen, or nothing could be: what it would have taken, in a sentence."""
+"""If nothing was found, or nothing could be: a sentence that says how many people or which ε it would have taken."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from hubbub.errors import ParameterError
 from hubbub.model.survey import Survey
 
 LADDER: Final = (*(round(digit * 10.0**power, 9) for power in range(-6, 0) for digit in (1, 2, 3, 5, 7)), 1.0)
-"""Shares that are easy to say."""
+"""Round shares, which are easy to say."""
 
 
 def what_is_needed(survey: Survey, reports: int, level: float = 0.05, candidates: int = 0, slots: int = 1) -> str:
-    """For an answer in which nothing stands out: what it would have taken to see something, in a sentence.
+    """For an answer in which nothing stands out: a sentence that says what it would have taken to find something.
 
-    It speaks of a share of a third of the smallest that could have been seen, or of half of the people if nothing
-    could. Empty where nobody answered, or where the mechanism takes no other ε or number of people. Costs about a
-    second of CPU.
+    It is about a share of at most a third of the smallest that could have been found, or about half of the people if
+    no share could. Empty if nobody answered, or if the mechanism does not accept another ε or number of people. Costs
+    about a second of CPU.
     """
     if reports < 1:
         return ""
@@ -34,9 +34,9 @@ def what_is_needed(survey: Survey, reports: int, level: float = 0.05, candidates
 
 
 def ways_to_see(outlook: Outlook, people: int, epsilon: float, share: float) -> str:
-    """What it takes to see such a share: more people, or a larger ε; empty where neither is enough."""
+    """A sentence: how many people or which ε it takes to find a value with this share; empty if neither is enough."""
     more, larger = outlook.people_needed(epsilon, share), outlook.epsilon_needed(people, share)
     ways = [f"about {round_up(more):,} people at ε = {epsilon:g}"] if math.isfinite(more) else []
-    ways += [f"ε = {larger:g} among as many as these"] if math.isfinite(larger) else []
+    ways += [f"ε = {larger:g} with the same number of people"] if math.isfinite(larger) else []
     what = f"{what_is_seen(outlook.candidates)} that {one_in(share)} hold"
     return f"To see {what} takes {', or '.join(ways)}." if ways else ""

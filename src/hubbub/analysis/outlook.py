@@ -1,7 +1,7 @@
-"""What a survey would see, before anybody has answered: chances, and the third of people, ε and share.
+"""What a survey would find, before anybody has answered: chances, and one of people, ε and share from the other two.
 
-All figures come from the mechanism that `create_survey` would take: the law of its counts, and what it says of its
-search. Nothing is simulated. `docs/planning.md` holds predicted chances beside measured ones.
+All figures come from the mechanism that `create_survey` would choose: the law of its counts, and its own prediction of
+its search. Nothing is simulated. `docs/planning.md` compares predicted chances with measured ones.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from hubbub.numeric.tails import normal_tail_log
 MOST_PEOPLE: Final = 10**12
 LEAST_EPSILON: Final = 0.01
 MOST_EPSILON: Final = 6.0
-"""ε beyond this is not proposed: whoever sees one report could be 99.8 % sure of what was a coin toss before."""
+"""A larger ε is not proposed: an observer who was 50 % sure of a value could become 99.8 % sure from one report."""
 
-_CLOSE = 0.004  # relative
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)  # to take means over a normal law
+_CLOSE = 0.004  # relative precision of a search
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)  # for means over a normal law
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """Everything about a survey and its question but people, ε and share.
+    """Everything about a survey and its question except people, ε and share.
 
     Attributes
     ----------
@@ -47,15 +47,16 @@ class Outlook:
     candidates : int
         How many values will be named in advance; 0 for none.
     mechanism : str, optional
-        Without it, the best one for the domain and the ε.
+        By default the best one for the domain and the ε.
     options : mapping
-        Of the mechanism.
+        The mechanism's options.
     level : float
         The chance, at most, that anything in the answer is wrong.
     wanted : float
-        The chance with which a value is to be seen.
+        The chance with which a value should be found.
     slots : int
-        Slots of a person, one for each value she may have. She reports one; a share is of those who have the value.
+        The number of slots of a person, one for each value she may have. She reports one slot. A share is the share of
+        people who have the value in any slot.
     """
 
     domain: Domain
@@ -80,15 +81,15 @@ class Outlook:
             )
         if not isinstance(self.wanted, (int, float)) or not 0 < self.wanted < 1:
             raise ParameterError(f"chance must be between 0 and 1, got chance={shown(self.wanted)}")
-        check_slots(self.domain, Question(level=self.level, values_per_person=self.slots))  # and these themselves
+        check_slots(self.domain, Question(level=self.level, values_per_person=self.slots))  # checks both numbers, too
 
     @property
     def values(self) -> int:
-        """How many values the domain has, what is none of them left out."""
+        """The number of values of the domain, without "(other)"."""
         return self.domain.size - self.domain.has_other
 
     def mechanism_at(self, people: int, epsilon: float) -> SurveyMechanism:
-        """The mechanism of a survey of this many people. The first of an ε costs up to a second, for a text code."""
+        """The mechanism of a survey of this many people; cached. For a text code it takes up to a second."""
         key = (epsilon, people)
         if key not in self._built:
             survey = create_survey(
@@ -107,7 +108,7 @@ class Outlook:
     def chance(self, people: int, epsilon: float, share: float, bits: int | None = None) -> float:
         """The chance that a value which this share of the people hold is in the answer.
 
-        `bits` is the length of its code, where values differ in that; without it, that of a usual one.
+        `bits` is the length of its code, if values differ in length; by default that of a usual value.
         """
         built = self.mechanism_at(people, epsilon)
         return chance_to_see(built, people, share * people, self.candidates, self.level, bits, self.slots)
@@ -115,19 +116,19 @@ class Outlook:
     def stderr(self, people: int, epsilon: float, share: float) -> float:
         """The standard error of the count of a value that this share of the people have, in people."""
         held, built = share * people, self.mechanism_at(people, epsilon)
-        # The noise of everybody's report, slots times; and chance decides who speaks of the value.
+        # `slots` times the noise of everybody's report, and the chance by which holders report this value's slot.
         noise = self.slots * built.predicted_stderr(people, held / self.slots)
         return math.hypot(noise, math.sqrt((self.slots - 1) * held))
 
     def smallest_share(self, people: int, epsilon: float, bits: int | None = None) -> float:
-        """The share from which a value is seen with the wanted chance; infinite if not even everybody is enough."""
+        """The share from which a value is found with the wanted chance; infinite if not even all people are enough."""
         built = self.mechanism_at(people, epsilon)
         return smallest_share(built, people, self.candidates, self.level, self.wanted, bits, self.slots)
 
     def people_needed(self, epsilon: float, share: float) -> float:
-        """How many people it takes to see such a share with the wanted chance; infinite if 10¹² are not enough.
+        """How many people it takes to find this share with the wanted chance; infinite if 10¹² are not enough.
 
-        It grows as 1/share², where noise decides.
+        It grows as 1/share² if noise is what limits it.
         """
 
         def enough(people: float) -> bool:
@@ -138,7 +139,7 @@ class Outlook:
         return math.ceil(_least(enough, 1.0, float(MOST_PEOPLE)))
 
     def epsilon_needed(self, people: int, share: float) -> float:
-        """The least ε with which such a share is seen with the wanted chance; infinite if it is above 6."""
+        """The least ε with which this share is found with the wanted chance; infinite if it is above 6."""
 
         def enough(epsilon: float) -> bool:
             return self.chance(people, _plain(epsilon), share) >= self.wanted
@@ -159,9 +160,9 @@ def chance_to_see(
 ) -> float:
     """The chance that a value which `held` of `people` people hold is in the answer, as `find_hitters` makes it.
 
-    Of a list, that it surely somebody holds; of candidates, that a candidate stands out (half of the level is for
-    them); else that the search finds it. Where everybody reports one of several slots, the chance is a mean over how
-    many of those who have the value speak of it.
+    For a list it is the chance that the value stands out; for candidates, that a candidate stands out (half of the
+    level is for them); otherwise, that the search finds the value. If everybody reports one of several slots, it is
+    the mean over the random number of holders who report the value.
     """
     if slots > 1:
         spread = math.sqrt(held * (slots - 1)) / slots
@@ -186,9 +187,9 @@ def smallest_share(
     bits: int | None = None,
     slots: int = 1,
 ) -> float:
-    """The share of the people from which a value is seen with the wanted chance, in a survey that is there.
+    """The share of the people from which a value is found with the wanted chance, by an existing mechanism.
 
-    Infinite if not even everybody is enough. Costs up to 0.1 s of CPU.
+    Infinite if not even all people are enough. Costs up to 0.1 s of CPU.
     """
 
     def seen(share: float) -> bool:
@@ -200,7 +201,7 @@ def smallest_share(
 
 
 def _least(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """The least number between the two for which it holds, by halving in logarithms."""
+    """The least number between the two for which it holds, to 0.4 %, by bisection of the logarithm."""
     _, found = bisect(
         lambda log: holds(math.exp(log)),
         math.log(low),

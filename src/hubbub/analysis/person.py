@@ -11,12 +11,12 @@ from hubbub.numeric.composition import composed_epsilon
 BELIEFS: Final = (0.001, 0.01, 0.1, 0.5)
 SURVEYS: Final = (1, 4, 12, 52)
 DELTA: Final = 1e-6
-"""The chance by which the smaller of the two yearly figures may fail."""
+"""The δ of the composed yearly figure: the chance that it fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """How sure an observer is of something about a person's value, before and at most after one report of hers."""
+    """How sure an observer is of something about a person's value: before her report, and at most after it."""
 
     before: float
     after: float
@@ -24,16 +24,16 @@ class Belief:
 
 @dataclass(frozen=True, slots=True)
 class Year:
-    """What the reports of one person to several surveys add up to.
+    """The total privacy loss of one person who answers several surveys.
 
     Attributes
     ----------
     surveys : int
         How many she answers in a year, each with the same ε.
     epsilon : float
-        The sum of all, which holds always.
+        The sum of the ε, which always holds.
     epsilon_composed : float
-        What holds but for a chance of δ = 10⁻⁶, by exact composition; at most the sum.
+        A bound that holds except with a chance of δ = 10⁻⁶, by exact composition; at most the sum.
     """
 
     surveys: int
@@ -42,7 +42,7 @@ class Year:
 
 
 def beliefs(epsilon: float) -> tuple[Belief, ...]:
-    """What one report can make of some beliefs, at most: it multiplies odds by e^ε or less.
+    """How sure an observer can become at most from one report, for some beliefs: odds grow by a factor of e^ε.
 
     >>> [round(belief.after, 3) for belief in beliefs(1.0)]
     [0.003, 0.027, 0.232, 0.731]
@@ -55,7 +55,7 @@ def _after(before: float, epsilon: float) -> float:
 
 
 def years(epsilon: float) -> tuple[Year, ...]:
-    """What 1, 4, 12 and 52 surveys a year add up to, each with this ε."""
+    """The total loss of 1, 4, 12 and 52 surveys a year, each with this ε."""
     return tuple(
         Year(surveys, surveys * epsilon, min(surveys * epsilon, composed_epsilon(epsilon, surveys, DELTA)))
         for surveys in SURVEYS
@@ -63,7 +63,7 @@ def years(epsilon: float) -> tuple[Year, ...]:
 
 
 def about_one_person(epsilon: float) -> str:
-    """What an observer of one report can gain at most, in a sentence or two.
+    """How much an observer can learn from one report at most, in a sentence.
 
     >>> about_one_person(1.0).partition(": ")[2]
     'an observer who was 50 % sure can become at most 73.1 % sure, and one who was 1 % sure at most 2.7 %.'
@@ -80,7 +80,7 @@ def about_one_person(epsilon: float) -> str:
 
 
 def percent(chance: float) -> str:
-    """A chance in per cent with as many digits as say something, never rounded to 0 or 100.
+    """A chance in per cent with as many digits as are useful, never rounded to 0 or 100.
 
     >>> [percent(chance) for chance in (0.00041, 0.1234, 0.731, 0.99999)]
     ['0.041 %', '12.3 %', '73.1 %', '99.999 %']

@@ -1,4 +1,4 @@
-"""Figures of plans and comparisons. Made without pyplot, so nothing global changes and no display is needed."""
+"""Figures of plans and comparisons. They do not use pyplot, so no global state changes and no display is needed."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _STYLE: Final[dict[Any, Any]] = {
 def draw_chances(
     path: str, title: str, curves: Mapping[float, Sequence[tuple[float, float]]], wanted: float, chosen: float | None
 ) -> None:
-    """The chance to be seen against the share, a line for each ε; the wanted chance is a line across.
+    """Draw the chance to be found against the share, with a line for each ε and a horizontal line at `wanted`.
 
     Parameters
     ----------
     path : str
-        The file; its name ends in .png, .svg or .pdf.
+        The file to write; its name must end in .png, .svg or .pdf.
     title : str
-        Above the figure.
+        The title of the figure.
     curves : mapping
         For each ε, pairs of a share and a chance.
     wanted : float
@@ -78,7 +78,7 @@ def draw_chances(
 def draw_against_epsilon(
     path: str, title: str, ylabel: str, curves: Mapping[str, Sequence[tuple[float, float]]]
 ) -> None:
-    """A figure against ε, a line for each name; pairs are of an ε and a number from 0 to 1."""
+    """Draw a line for each name; its points are pairs of an ε and a number from 0 to 1."""
 
     def draw(axes: Axes) -> None:
         for number, (name, points) in enumerate(curves.items()):
@@ -116,4 +116,4 @@ def _save(path: str, title: str, draw: Callable[[Axes], None]) -> None:
         try:
             figure.savefig(path, dpi=130, metadata={"Software": None} if kind == "png" else {})
         except OSError as error:
-            raise InputError(f"the file of the figure must be writable, got {path!r} ({error.strerror})") from None
+            raise InputError(f"could not write the figure to {path!r} ({error.strerror})") from None

@@ -1,4 +1,4 @@
-"""Plans in words: shares, crowds and sizes as people say them."""
+"""Plans in sentences, with shares, crowds and sizes in everyday words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def about_share(plan: Plan) -> str:
-    """What would be seen, or what it takes, in a sentence."""
+    """A sentence: which share would be found, or what it takes to find it."""
     what = what_is_seen(plan.candidates)
     surely = f"with a chance of {percent(plan.wanted)}"
     if plan.share is None:
@@ -37,22 +37,22 @@ def about_share(plan: Plan) -> str:
 
 
 def _chance(plan: Plan) -> str:
-    """A predicted chance, which is not known to more than a point or so."""
+    """A predicted chance in words; it is only accurate to about a percentage point."""
     chance = plan.chance or 0.0
     return "less than 0.1 %" if chance < 0.001 else "more than 99.9 %" if chance > 0.999 else percent(chance)
 
 
 def about_limits(plan: Plan) -> str:
-    """What other ε would do, and the search beside the candidates or these beside the search, in a sentence."""
+    """A sentence that compares: other ε, and candidates with a plain search."""
     said = []
     if plan.named_share is not None:
         said.append(f"if they were among 1,000 candidates named in advance, {_seen(plan.named_share)}")
     for limit in plan.limits:
         here = limit.epsilon == plan.epsilon
         if here and plan.candidates:
-            said.append(f"without the list {_seen(limit.share)}")
+            said.append(f"without the list, {_seen(limit.share)}")
         elif not here and (limit.epsilon in (1.0, 4.0) or len(plan.limits) <= 3):
-            part = f"at ε = {limit.epsilon:g} {_seen(limit.candidate_share if plan.candidates else limit.share)}"
+            part = f"at ε = {limit.epsilon:g}, {_seen(limit.candidate_share if plan.candidates else limit.share)}"
             said.append(part)
     if not said:
         return ""
@@ -60,17 +60,17 @@ def about_limits(plan: Plan) -> str:
 
 
 def about_slots(plan: Plan) -> str:
-    """What several values of each person cost, in a sentence or two."""
+    """A sentence or two on several values per person: the meaning of shares, and the cost."""
     if plan.values_per_person == 1:
         return ""
-    said = f"Everybody reports one of {plan.values_per_person} slots: a share is of the people who have the value."
+    said = f"Everybody reports one of {plan.values_per_person} slots; shares are of the people who have the value."
     if plan.one_value_share is None:
         return said
-    return f"{said} If everybody had one value, what {one_in(plan.one_value_share)} hold would be seen."
+    return f"{said} If everybody had one value, values that {one_in(plan.one_value_share)} hold would be seen."
 
 
 def what_is_seen(candidates: int) -> str:
-    """What a plan is about, where so many values are named in advance.
+    """The subject of a plan's sentences, given the number of candidates.
 
     >>> [what_is_seen(candidates) for candidates in (0, 1, 1_000)]
     ['a value', 'the candidate', 'one of 1,000 candidates']
@@ -80,11 +80,11 @@ def what_is_seen(candidates: int) -> str:
 
 
 def _seen(share: float | None) -> str:
-    return "nothing" if share is None else f"what {one_in(share)} hold"
+    return "nothing" if share is None else f"values that {one_in(share)} hold"
 
 
 def one_in(share: float) -> str:
-    """A share as people say it.
+    """A share in everyday words.
 
     >>> [one_in(share) for share in (0.0012, 0.0179, 0.2, 0.27, 0.62, 1.0)]
     ['1 in 830', '1 in 56', '1 in 5', '27 %', '62 %', 'all']
@@ -99,7 +99,7 @@ def one_in(share: float) -> str:
 
 
 def round_up(people: float) -> int:
-    """A number of people with two digits that mean something, rounded up.
+    """A number of people, rounded up to two significant digits.
 
     >>> [round_up(people) for people in (7, 84.2, 12_345, 250_001)]
     [7, 85, 13000, 260000]
@@ -113,14 +113,14 @@ def _people(people: int | None) -> str:
 
 
 def size_words(count: int) -> str:
-    """Bytes as people say them."""
+    """A number of bytes with a unit: bytes, kB or MB."""
     return (
         f"{count:,} bytes" if count < 10_000 else f"{count / 1e3:,.0f} kB" if count < 1e6 else f"{count / 1e6:,.1f} MB"
     )
 
 
 def time_words(seconds: float) -> str:
-    """A time as people say it.
+    """A time with a unit, in everyday words.
 
     >>> [time_words(seconds) for seconds in (0.001, 0.34, 1.2, 250, 7e4, 1e12)]
     ['less than 10 ms', 'about 0.3 s', 'about 1 s', 'about 4 minutes', 'about 19 hours', 'more than a year']

@@ -1,4 +1,4 @@
-"""Planning a survey: of people, ε and the smallest share that must be seen, any two give the third."""
+"""Planning a survey: any two of people, ε and the smallest share to be found give the third."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from hubbub.model.domain import Domain
 from hubbub.model.numbers import parse_decimal, parse_epsilon, parse_people
 
 EPSILONS: Final = (0.5, 1.0, 2.0, 4.0)
-"""The ε beside the chosen one for which the smallest share is shown."""
+"""For these ε, and for the chosen one, a plan shows the smallest share that is found."""
 
 NAMED: Final = 1_000
-"""Candidates of which it is said what they would do, where none were asked for."""
+"""If no candidates are planned, a plan says what this many candidates would do."""
 
-_POINTS = 24  # of a curve, for each time the smallest share
+_POINTS = 24  # points of a curve, per smallest share on the axis
 
 
 @dataclass(frozen=True, slots=True)
 class ShareRow:
-    """What is to be expected of a value that a share of the people hold.
+    """What to expect of a value that a given share of the people hold.
 
     Attributes
     ----------
     share : float
-        Of the people.
+        The share of the people who hold it.
     held : float
-        The same in people.
+        The number of people who hold it.
     chance : float
-        To be seen: to be in the answer, and of a list to surely stand out.
+        The chance that it is in the answer; for a list, that it stands out.
     stderr : float
         The standard error of its count, in people.
     """
@@ -51,7 +51,7 @@ class ShareRow:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The smallest share that is seen at an ε, with and without candidates; None where not even everybody is enough."""
+    """The smallest share that is found at an ε, with and without candidates; None if no share is enough."""
 
     epsilon: float
     share: float | None
@@ -60,52 +60,53 @@ class Limit:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a survey of these people, with this ε, would see.
+    """What a survey of this many people, with this ε, would find.
 
     Attributes
     ----------
     domain : Domain
         The values that can be held.
     people, epsilon, share : number or None
-        The two that were given and the third, which is None where no number is enough.
+        The two that were given, and the third, which is None if no number is enough.
     solved : str or None
         Which of the three was computed; None if all were given.
     candidates : int
-        Values named in advance, 0 for none. With some, `share` and `rows` are about them.
+        The number of values named in advance, 0 for none. If there are some, `share` and `rows` are about them.
     wanted : float
-        The chance with which the share is to be seen.
+        The chance with which the share should be found.
     chance : float or None
-        The chance with which it is seen.
+        The chance with which it is found.
     level : float
         The chance, at most, that anything in the answer is wrong.
     mechanism : str
-        What `create_survey` takes.
+        The mechanism that `create_survey` chooses.
     rows : tuple of ShareRow
-        From shares that are hardly seen to shares that surely are.
+        From shares that are hardly ever found to shares that nearly always are.
     limits : tuple of Limit
-        For a few ε.
+        The smallest share for a few ε.
     named_share : float or None
-        Where nothing is named and more values than 1,000 are searched: the smallest share if 1,000 candidates were.
+        If there are no candidates, and more than 1,000 values: the smallest share if 1,000 candidates were named.
     long_share : float or None
-        The smallest share of a long text; None where all values are alike, or where not even everybody is enough.
+        The smallest share of a long text; None if all values have the same length, or if no share is enough.
     values_per_person : int
-        Slots of each person, of which one is reported. Shares are of the people who have a value among theirs.
+        The number of slots of each person, one of which is reported. Shares are of the people who have a value in any
+        slot.
     one_value_share : float or None
-        Where there are several slots: the smallest share if everybody had one value.
+        With several slots: the smallest share if everybody had one value instead.
     instead : str
-        Where no number is enough: what would be, in a sentence.
+        If no number is enough: a sentence that says what would be.
     report_bytes, tally_bytes : int
-        What one report takes on the wire, and the sums in memory.
+        The bytes of one report on the wire, and of the sums in memory.
     decode_seconds : float
         About how long a search takes on one core.
     beliefs : tuple of Belief
-        What one report can tell of its sender, at most.
+        The most that one report can reveal about its sender.
     years : tuple of Year
-        What the reports of one person to several surveys add up to.
+        The total privacy loss of a person who answers several surveys.
     outside : Outside or None
-        How private the sums are to whoever sees nothing else; None where that is not known.
+        How private the sums are to an observer who sees nothing else; None if that is not known.
     outlook : Outlook
-        What predicts, for further questions.
+        Makes the predictions; it can answer further questions.
     """
 
     domain: Domain
@@ -135,7 +136,7 @@ class Plan:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The plan in sentences: what would be seen, what it costs, what it means to one person, and to outsiders."""
+        """The plan in sentences: what would be found, what it costs, and the privacy of one person."""
         said = [about_share(self), self.instead, about_limits(self), about_slots(self)]
         if self.long_share is not None:
             said.append(f"A long text must be held by about {one_in(self.long_share)}.")
@@ -158,9 +159,9 @@ class Plan:
         return {"domain": repr(self.domain), **plain, "words": list(self.words)}
 
     def curves(self) -> dict[float, tuple[tuple[float, float], ...]]:
-        """For a few ε, the chance to be seen against the share, as (share, chance); takes a few seconds.
+        """For a few ε, the chance to be found against the share, as (share, chance) pairs; takes a few seconds.
 
-        Empty where no number of people is enough.
+        Empty if no number of people is enough.
         """
         if self.people is None:
             return {}
@@ -191,31 +192,31 @@ def plan(
     level: float = 0.05,
     values_per_person: int = 1,
 ) -> Plan:
-    """What a survey would see, and what it takes: any two of people, epsilon and share give the third.
+    """What a survey would find, and what it takes: any two of people, epsilon and share give the third.
 
-    Predictions are those of the mechanism that `create_survey` would take. They are about a crowd in which nothing
-    else hides the value; docs/planning.md holds them beside measurements. Costs up to a few seconds.
+    Predictions are those of the mechanism that `create_survey` would choose. They are about a crowd in which no other
+    value hides the value in question; docs/planning.md compares them with measurements. Takes up to a few seconds.
 
     Parameters
     ----------
     domain : Domain, optional
-        The values that can be held; without it texts in lower case, as in `find`.
+        The values that can be held; by default texts in lower case, as in `find`.
     people : int, optional
         How many will answer.
     epsilon : number, optional
         The privacy loss of each.
     share : float, optional
-        The smallest share of the people that must be seen, above 0 and at most 1.
+        The smallest share of the people that must be found, above 0 and at most 1.
     candidates : int
         How many values will be named in advance. The plan is then about one of those.
     mechanism, options
         As in `create_survey`.
     chance : float
-        With which the share is to be seen.
+        The chance with which the share should be found.
     level : float
         The chance, at most, that anything in the answer is wrong.
     values_per_person : int
-        Slots of a person, one for each value that she may have; she reports one (see `find`).
+        The number of slots of a person, one for each value that she may have; she reports one slot (see `find`).
 
     Raises
     ------
@@ -258,7 +259,7 @@ def plan(
 def _filled(
     outlook: Outlook, people: int | None, epsilon: float | None, share: float | None, solved: str | None
 ) -> Plan:
-    """The plan with everything that follows from the three numbers."""
+    """The plan, with everything else computed from the three numbers."""
     built = outlook.mechanism_at(people or 100_000, MOST_EPSILON if epsilon is None else epsilon)
     rows: tuple[ShareRow, ...] = ()
     limits: tuple[Limit, ...] = ()
@@ -314,7 +315,7 @@ def _filled(
 def _share_rows(
     outlook: Outlook, people: int, epsilon: float, share: float | None, limits: tuple[Limit, ...]
 ) -> tuple[ShareRow, ...]:
-    """Rows for round shares around the smallest one that is seen, and one for the share of the plan."""
+    """Rows for round shares around the smallest one that is found, and one for the share of the plan."""
     here = next((limit for limit in limits if limit.epsilon == epsilon), None)
     least = None if here is None else here.candidate_share if outlook.candidates else here.share
     near = [each for each in LADDER if least is not None and max(least / 5, 1 / people) <= each <= 2.2 * least]
@@ -326,14 +327,14 @@ def _share_rows(
 
 
 def _limits(outlook: Outlook, people: int, epsilon: float | None) -> tuple[Limit, ...]:
-    """The smallest share for the ε of the plan and for others, where the mechanism takes them."""
+    """The smallest share for the ε of the plan and for others, if the mechanism accepts them."""
     found = []
     searched = replace(outlook, candidates=0)
     for each in sorted({*EPSILONS, *(() if epsilon is None else (epsilon,))}):
         try:
             usual = _finite(searched.smallest_share(people, each))
             named = _finite(outlook.smallest_share(people, each)) if outlook.candidates else None
-        except ParameterError:  # an ε that a mechanism which was named does not take
+        except ParameterError:  # the chosen mechanism does not accept this ε
             continue
         found.append(Limit(each, usual, named))
     return tuple(found)

@@ -1,4 +1,4 @@
-"""Figures of answers: with `paper.figures`, the home of matplotlib."""
+"""Figures of answers, with matplotlib."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _NOISE: Final = "#c3c9d0"  # of what does not stand out
 
 
 def check_plot_file(path: str) -> None:
-    """Refuse a file whose name does not say png, svg or pdf, and a system without matplotlib, before any work."""
+    """Check before any work: the name must end in .png, .svg or .pdf, and matplotlib must be installed."""
     if PurePath(path).suffix.lower().lstrip(".") not in FORMATS:
         raise ParameterError(f"the name of a figure must end in .png, .svg or .pdf, got {path!r}")
     require("A figure", "matplotlib", "plots")
 
 
 def plot(answer: Answer, ax: Axes | None = None, **style: Any) -> Axes:
-    """What `Answer.plot` says. At most the first 30 values are drawn."""
+    """Implements `Answer.plot`. At most the first 30 values are drawn."""
     require("A figure", "matplotlib", "plots")
     rows = answer.hitters[:_MOST_BARS]
     if ax is None:
@@ -40,12 +40,12 @@ def plot(answer: Answer, ax: Axes | None = None, **style: Any) -> Axes:
         _, ax = pyplot.subplots(figsize=_size(answer), layout="constrained")
     places = range(len(rows))
     counts = [row.count for row in rows]
-    # An unbiased count may lie beyond its interval, which ends at 0 and at everybody.
+    # An unbiased count may lie outside its interval, which is cut at 0 and at the number of reports.
     below = [max(row.count - row.low, 0.0) for row in rows]
     above = [max(row.high - row.count, 0.0) for row in rows]
     usual = {"color": [_STANDS if row.stands_out else _NOISE for row in rows], "ecolor": "#22385a", "capsize": 3}
     ax.barh(places, counts, xerr=[below, above], **{**usual, "height": 0.7, "zorder": 2, **style})
-    # $ would begin mathematics.
+    # An unescaped $ would start math mode.
     ax.set_yticks(places, [short(row.value).replace("$", r"\$") for row in rows])
     ax.invert_yaxis()
     ax.set_xlabel("people")
@@ -57,7 +57,7 @@ def plot(answer: Answer, ax: Axes | None = None, **style: Any) -> Axes:
     ax.set_title(_title(answer, len(rows)), loc="left", fontsize="medium")
     if (limit := finite(answer.detection_limit)) is not None:
         ax.axvline(limit, color="#b03a2e", linestyle="--", linewidth=1.2, zorder=3)
-        # Not in a legend, which would lie on the bars.
+        # Not in a legend, which would cover the bars.
         ax.set_xlabel(f"people (dashed line: detection limit, {number(limit)})")
     if not rows:
         ax.set_xlim(0, max(answer.reports, 1))
@@ -71,7 +71,7 @@ def _size(answer: Answer) -> tuple[float, float]:
 
 
 def _title(answer: Answer, drawn: int) -> str:
-    """How many reports, and what must be known to read the figure."""
+    """The title: the number of reports, and what a reader must know about the counts."""
     said = plural(answer.reports, "report")
     if drawn < len(answer.hitters):
         said += f", the first {drawn} of {plural(len(answer.hitters), 'row')}"
@@ -86,7 +86,7 @@ def save_plot(answer: Answer, path: str) -> None:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    # A figure of its own: whoever has pyplot open does not see it. Without dates and random ids, the same answer is the
+    # Not through pyplot, whose open figures are left alone. Without dates and random ids, the same answer gives the
     # same file. A letter that the font lacks is drawn as a box, which needs no warning.
     kind = PurePath(path).suffix.lower().lstrip(".")
     dates = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]

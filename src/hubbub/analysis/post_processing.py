@@ -1,4 +1,4 @@
-"""Counts made plausible after they were estimated. Estimates themselves are unbiased, and stay so in every answer."""
+"""Makes counts plausible after they were estimated. Without post-processing, counts in an answer are unbiased."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 METHODS: Final = ("none", "clip", "simplex")
 
-_HALVINGS: Final = 200  # of an interval of floats: more than it has
+_HALVINGS: Final = 200  # more than any interval of floats allows
 
 
 def check_method(method: str) -> None:
-    """Refuse what is not the name of a method."""
+    """Require the name of a method."""
     if method not in METHODS:
         raise ParameterError(f"post-processing must be one of {', '.join(METHODS)}, got {shown(method)}")
 
 
 def post_process(answer: Answer, method: str) -> Answer:
-    """The answer with other counts and shares, as `Answer.post_processed` says."""
+    """Implements `Answer.post_processed`: the answer with other counts and shares."""
     check_method(method)
     if answer.post_processing != "none":
-        raise ParameterError(f"post-processing must be done once, got an answer after {answer.post_processing}")
+        raise ParameterError(f"an answer must be post-processed once, got one after {answer.post_processing}")
     if method == "none" or not answer.hitters:
         return replace(answer, post_processing=method)
     counts = np.array([hitter.count for hitter in answer.hitters])
@@ -46,8 +46,8 @@ def post_process(answer: Answer, method: str) -> Answer:
 def nearest_crowd(counts: NDArray[np.float64], most: float, total: float, exactly: bool) -> NDArray[np.float64]:
     """The counts from 0 to `most` that add up to `total` (or, unless `exactly`, to less) with the least squared change.
 
-    They are the given ones less a common number, cut to the range (for the simplex: Duchi et al. 2008; as
-    post-processing of local reports: Wang et al. 2020, "norm-sub").
+    A common number is subtracted from all counts, and the results are cut to the range (for the simplex: Duchi et al.
+    2008; as post-processing of local reports: Wang et al. 2020, "norm-sub").
 
     >>> nearest_crowd(np.array([70.0, 50.0, -20.0]), 100, 100, exactly=True).tolist()
     [60.0, 40.0, 0.0]

@@ -1,6 +1,6 @@
-"""The answer to a question: its rows and limits, and how it is shown, plotted and handed on.
+"""The answer to a question: its rows and limits, with methods to show, plot and export it.
 
-Everything that shows an answer is loaded when it is asked for: an answer itself needs nothing.
+The code that shows an answer is imported on first use, so that an answer itself needs no other library.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer:
-    """What a tally says: the hitters, and how small a count could have been seen.
+    """The result of a question: the hitters, and how small a count could have been found.
 
     Attributes
     ----------
     reports : int
-        Valid reports behind the answer.
+        The number of valid reports behind the answer.
     detection_limit : float
         A value that this many people hold is found with a chance of about 95 %; one that fewer hold may go unseen. For
-        texts, one of a usual length. Infinite if there are too few people to find anything.
+        texts, it is for a text of usual length. Infinite if there are too few people to find anything.
     hitters : tuple of Hitter
         Largest first; empty means "nothing stands out", which is an answer too.
     candidate_limit : float or None
-        The same limit for a value that was named in advance; None where none was.
+        The same limit for a value that was named in advance; None if none was.
     long_limit : float or None
-        The same limit for a long text; None where all values are alike.
+        The same limit for a long text; None if all values have the same length.
     limit_of : function of a value, optional
-        What `limit_for` calls.
+        The function that `limit_for` calls.
     intake : Intake or None
         After `find`: how many values were missing, cut or not in the domain. None for an answer from a tally alone,
         which cannot tell.
     whole_list : bool
         The domain is a list, and every value of it has a row.
     values_per_person : int
-        The slots of each person, one of which she reported. Where there are several, a count is of the people who have
-        the value among theirs.
+        The number of slots of each person, one of which she reported. With several, a count is of the people who have
+        the value in any slot.
     post_processing : str
         What was done to the counts after they were estimated: "none", "clip" or "simplex".
 
@@ -82,7 +82,7 @@ class Answer:
         return as_text(self)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: a table with a bar for each interval."""
+        """The HTML that a notebook shows: a table with a bar for each interval."""
         from hubbub.analysis.html_table import as_html
 
         return as_html(self)
@@ -94,25 +94,25 @@ class Answer:
         return as_json(self)
 
     def to_csv(self) -> str:
-        """The rows as the text of a CSV. A value that a spreadsheet would take for a formula gets a ' before it."""
+        """The rows as CSV text. A value that a spreadsheet would take for a formula is prefixed with '."""
         from hubbub.analysis.tables import as_csv
 
         return as_csv(self)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a table of pandas, a column for each attribute of `Hitter`."""
+        """The rows as a pandas DataFrame, with a column for each attribute of `Hitter`."""
         from hubbub.analysis.frames import to_pandas
 
         return to_pandas(self)
 
     def to_polars(self) -> polars.DataFrame:
-        """The rows as a table of polars, a column for each attribute of `Hitter`."""
+        """The rows as a polars DataFrame, with a column for each attribute of `Hitter`."""
         from hubbub.analysis.frames import to_polars
 
         return to_polars(self)
 
     def to_arrow(self) -> pyarrow.Table:
-        """The rows as a table of Arrow, a column for each attribute of `Hitter`."""
+        """The rows as an Arrow table, with a column for each attribute of `Hitter`."""
         from hubbub.analysis.frames import to_arrow
 
         return to_arrow(self)
@@ -123,30 +123,30 @@ class Answer:
         Parameters
         ----------
         ax : Axes, optional
-            Where to draw; without it, a new figure of matplotlib that is not shown anywhere yet.
+            Where to draw; by default a new matplotlib figure, which is not shown yet.
         **style
-            What `Axes.barh` takes, such as `color`.
+            Arguments of `Axes.barh`, such as `color`.
 
         Returns
         -------
         Axes
-            What was drawn on; `ax.figure.savefig("answer.png")` writes it to a file.
+            The axes; `ax.figure.savefig("answer.png")` writes the figure to a file.
         """
         from hubbub.analysis.plots import plot
 
         return plot(self, ax, **style)
 
     def post_processed(self, method: str) -> Answer:
-        """The answer with other counts and shares: more plausible ones, which are no longer unbiased.
+        """The answer with more plausible counts and shares, which are no longer unbiased.
 
-        Intervals stay: they hold whatever is done to the counts. Costs nothing to speak of.
+        Intervals do not change; they stay valid. The cost is negligible.
 
         Parameters
         ----------
         method : str
-            "none" leaves the counts as they are. "clip" takes a count below 0 for 0, and one above everybody for
-            everybody. "simplex" takes the nearest counts that a crowd can have: none below 0, and together not more
-            people than there are; of a whole list, exactly as many.
+            "none" does not change the counts. "clip" raises counts below 0 to 0, and lowers counts above the number of
+            people to that. "simplex" takes the nearest counts that are possible together: none below 0, and a sum of
+            at most the number of people; for a whole list, exactly that.
         """
         from hubbub.analysis.post_processing import post_process
 

@@ -26,10 +26,9 @@ def hitters_of(
 ) -> list[Hitter]:
     """Estimates as hitters.
 
-    `log_choices` is the logarithm of how many values each had to stand out among, and `influence` the most that one
-    report adds to a count where the estimates do not say it themselves. `stands_out` marks rows; without it all
-    stand out. Where people have several slots there is no row for what is not in the domain: that is what empty slots
-    report.
+    `log_choices` is, for each value, the logarithm of how many values it had to stand out among. `influence` is the
+    most that one report adds to a count, used if the estimates have no `influences`. `stands_out` marks rows; by
+    default all stand out. If people have several slots there is no row for the item that empty slots report.
     """
     counts, stderrs = estimates.counts, estimates.stderrs
     extra = law.collisions(counts, stderrs)
@@ -56,12 +55,12 @@ def hitters_of(
         )
         for index, value in enumerate(survey.domain.decode(estimates.items))
         if (empty is None or not np.array_equal(estimates.items[index], empty))
-        and value is not None  # the code of no value is an artefact, not a value anybody can hold
+        and value is not None  # an item that encodes no value is an artefact that nobody can hold
     ]
 
 
 def log_tails(law: CountLaw, estimates: Estimates) -> NDArray[np.float64]:
-    """The logarithm of the chance that a value nobody holds gets such a count, by noise or by shared buckets."""
+    """The logarithm of the chance that an absent value gets at least this count, by noise or by shared buckets."""
     tails = law.log_tail(estimates.counts, law.collisions(estimates.counts, estimates.stderrs))
     if estimates.sharing_tails is None:
         return tails

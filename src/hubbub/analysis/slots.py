@@ -1,9 +1,9 @@
 """Several values of one person: each person has a few slots, and reports what is in one of them.
 
-A person with up to K values has each in a slot of its own; the other slots are empty. One slot, drawn uniformly, is
+A person with up to K values puts each into a slot of its own; the other slots are empty. One slot, drawn uniformly, is
 reported, empty or not: exactly one report, with the same ε (padding and sampling; Qin et al. 2016, Wang et al. 2018).
-Whoever has a value reports it with a chance of 1/K, so K times a count estimates how many people have the value among
-theirs. The error is K times that of a count, and a little more, since chance decides who speaks of what.
+Everybody who has a value reports it with a chance of 1/K, so K times a count estimates how many people have the value.
+The error is K times that of a count, and slightly more, since it is random which slot a person reports.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from hubbub.model.estimates import Estimates
 from hubbub.model.question import Question
 from hubbub.numeric.count_law import CountLaw
 
-_ROUNDS = 20  # of a fixed point that is reached in a few
+_ROUNDS = 20  # of a fixed-point iteration that converges in a few
 
 
 def check_slots(domain: Domain, question: Question) -> None:
-    """Refuse several slots for a closed list: an empty slot must be an item of its own, or silence would be a vote."""
+    """Refuse several slots for a closed list: without an item for empty slots, an empty slot would count as a value."""
     if question.values_per_person > 1 and not domain.has_other:
         got = f"values_per_person={question.values_per_person}"
         raise ParameterError(f'values_per_person must be 1 for a list without "(other)", got {got}')
 
 
 def in_people(plain: CountLaw, law: CountLaw, found: Estimates) -> Estimates:
-    """Counts of reports as counts of people who have the value; `law` is `plain` with slots. Costs nothing to speak of.
+    """Convert counts of reports to counts of people who have the value; `law` is `plain.with_slots(…)`.
 
-    Where there is one slot these are the same.
+    With one slot these are the same. The cost is negligible.
     """
     slots = law.slots
     if slots == 1:
@@ -54,12 +54,12 @@ def in_people(plain: CountLaw, law: CountLaw, found: Estimates) -> Estimates:
 def limit_in_people(plain: CountLaw, slots: int, limit: float) -> float:
     """How many people must have a value for the search to find it with a chance of about 95 %.
 
-    `limit` is how many must hold it where everybody has one value.
+    `limit` is how many must hold it if everybody has one value.
     """
     if slots == 1 or not math.isfinite(limit):
         return limit
     noise = slots * math.sqrt(float(plain.variance(np.array([min(limit, plain.people)]))[0]))
     needed = slots * limit
-    for _ in range(_ROUNDS):  # chance decides how many of them speak of it: a variance of slots − 1 for each
+    for _ in range(_ROUNDS):  # how many of them report it is random: a variance of slots − 1 for each
         needed = slots * limit + FOUND_95 * (math.hypot(noise, math.sqrt((slots - 1) * needed)) - noise)
     return needed

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from hubbub.analysis.results import Answer
 
 MOST_ROWS: Final = 50
-"""Rows of a table for people; machines get all of them."""
+"""The most rows in a table for people; JSON and CSV have all rows."""
 
 COLUMNS: Final = tuple(field.name for field in fields(Hitter))
 
 _LONGEST: Final = 40  # characters of a value
-_COMPARED: Final = 3  # values at the top of a list about which a sentence says whom they are ahead of
-_FORMULA: Final = frozenset("=+-@\uff0b\uff0d\uff1d\uff20")  # with the wide forms that some spreadsheets take for them
+_COMPARED: Final = 3  # values at the top of a list that get a sentence about which others they are ahead of
+_FORMULA: Final = frozenset("=+-@\uff0b\uff0d\uff1d\uff20")  # some spreadsheets also accept the full-width forms
 
 
 def as_text(answer: Answer) -> str:
-    """Lines for a terminal: how many reports, the first rows, and what could have been seen."""
+    """Lines for a terminal: the number of reports, the first rows, and what could have been found."""
     lines = [plural(answer.reports, "report"), *_aligned(answer.hitters[:MOST_ROWS])]
     if len(answer.hitters) > MOST_ROWS:
         lines.append(f"… and {plural(len(answer.hitters) - MOST_ROWS, 'more row')}")
@@ -35,7 +35,7 @@ def as_text(answer: Answer) -> str:
 
 
 def sentences(answer: Answer) -> list[str]:
-    """What must be said below a table: what could have been seen, what is counted, and what was done to the counts."""
+    """The sentences below a table: what could have been found, what a count is, and any post-processing."""
     nothing = "" if _stands(answer) else "Nothing stands out. "
     said = about_list(answer) if answer.whole_list else [f"{nothing}{about_limits(answer)}"]
     if answer.values_per_person > 1:
@@ -48,7 +48,7 @@ def sentences(answer: Answer) -> list[str]:
 
 
 def about_list(answer: Answer) -> list[str]:
-    """What the table of a whole list says: how many values surely have holders, and which are ahead of which."""
+    """The sentences below a whole list: how many values stand out, and which are ahead of which."""
     rows = answer.hitters
     standing = sum(row.stands_out for row in rows)
     said = f"{standing} of {plural(len(rows), 'value')} surely held by somebody; all intervals hold together."
@@ -57,7 +57,7 @@ def about_list(answer: Answer) -> list[str]:
 
 
 def _about_rank(rows: Sequence[Hitter], place: int) -> str:
-    """Whom the value at this place of a list is surely ahead of, in a sentence."""
+    """A sentence: which values the value at this place of a list is surely ahead of."""
     value, behind, below = short(rows[place].value), rows[place].ahead_of or 0, len(rows) - 1 - place
     if behind < below:
         return f"{value} is surely ahead of {behind} of the {len(rows) - 1} others."
@@ -65,7 +65,7 @@ def _about_rank(rows: Sequence[Hitter], place: int) -> str:
 
 
 def about_intake(intake: Intake, slots: int = 1) -> list[str]:
-    """How many of the values that were given are not in the counts as they are, and of how many people some are not."""
+    """Sentences: how many given values were missing, cut or replaced, and how many people had too many values."""
     kinds = (
         (intake.missing, "missing or without a person"),
         (intake.cut, "too long, and cut"),
@@ -77,20 +77,20 @@ def about_intake(intake: Intake, slots: int = 1) -> list[str]:
 
 
 def about_over(people: int, slots: int) -> str:
-    """That so many people have more values than slots, and what it does to the counts."""
+    """A sentence: how many people have more values than slots, and what that does to the counts."""
     have = plural(people, "person has", "people have")
-    return f"{have} more than {slots} values: {slots} of them, at random, have a slot, so counts are too low."
+    return f"{have} more than {slots} values: only {slots} of them, chosen at random, count, so counts are too low."
 
 
 def about_limits(answer: Answer, example: str = "") -> str:
-    """What could have been seen, in a sentence or two; for texts, also of long ones, with an example if given."""
+    """What could have been found, in a sentence or two; for texts also about long ones, with an example if given."""
     usual, named = finite(answer.detection_limit), finite(answer.candidate_limit)
     if usual is None:
         said = "Too few people: nothing could have been found by a search."
         if _stands(answer):  # a value was found all the same, or named
             said = "Too few people: a search finds only a value that nearly everybody holds."
         if named is not None:
-            return f"{said} Values that were named are seen from about {number(named)} people on."
+            return f"{said} Named values are found from about {number(named)} people on."
         if answer.candidate_limit is not None:
             return f"{said} Nor could a value that was named be seen. More people or a larger epsilon would help."
         return f"{said} More people, a larger epsilon or candidates named in advance would help."
@@ -100,7 +100,7 @@ def about_limits(answer: Answer, example: str = "") -> str:
     if answer.long_limit is None:
         return f"{said}."
     long = finite(answer.long_limit)
-    among = "cannot be found among so few people" if long is None else f"by fewer than about {number(long)}"
+    among = "cannot be found: too few people" if long is None else f"by fewer than about {number(long)}"
     such = f", such as {example}, " if example else " "
     return f"{said}; long ones{such}{among}."
 
@@ -111,17 +111,17 @@ def _stands(answer: Answer) -> bool:
 
 
 def about_slots(slots: int) -> str:
-    """What a count is, where people have several values."""
-    return f"Everybody reported one of {slots} slots: a count is of the people who have the value among theirs."
+    """A sentence that says what a count is if people have several values."""
+    return f"Everybody reported one of {slots} slots; a count is of the people who have the value in any slot."
 
 
 def about_post_processing(method: str) -> str:
-    """That counts are not as they were estimated."""
+    """A sentence that says how counts were changed after they were estimated."""
     return f"Counts are after {method}: plausible, and no longer unbiased."
 
 
 def _aligned(hitters: tuple[Hitter, ...]) -> list[str]:
-    """Rows below their headings."""
+    """The heading and the rows, as aligned lines."""
     if not hitters:
         return []
     rows = [["value", "people", "share", "between", "sure", "fakes"]]
@@ -136,7 +136,7 @@ def _aligned(hitters: tuple[Hitter, ...]) -> list[str]:
 
 
 def short(value: object) -> str:
-    """A value on one line, harmless to a terminal, cut after 40 characters."""
+    """A value on one line, without control characters, cut after 40 characters."""
     text = visible(str(value))
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
@@ -162,7 +162,7 @@ def as_json(answer: Answer) -> str:
 
 
 def as_csv(answer: Answer) -> str:
-    """A row for each value, below the names of the columns; lines end with CR LF, as RFC 4180 has it."""
+    """A heading, and a row for each value; lines end with CR LF, as in RFC 4180."""
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
@@ -173,10 +173,10 @@ def as_csv(answer: Answer) -> str:
 
 
 def harmless(value: int | str) -> int | str:
-    """A value that no spreadsheet takes for a formula: one that begins like a formula gets a ' before it.
+    """The value, prefixed with ' if a spreadsheet would take it for a formula.
 
-    What begins with white space is looked at behind it, and gets one, too, if a formula may follow. Somebody who has
-    the value among theirs may have made it up to run something where the answer is opened.
+    Leading white space is ignored when looking for a formula. Values come from strangers: one may have been made up to
+    run something on the machine where the answer is opened.
 
     >>> harmless("=HYPERLINK(1)"), harmless("tea"), harmless(-1)
     ("'=HYPERLINK(1)", 'tea', -1)

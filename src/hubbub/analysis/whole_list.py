@@ -1,8 +1,8 @@
-"""The answer to a list: every value with its count and interval, and which of them are surely ahead of which.
+"""The answer to a list: every value with its count and interval, and which values are surely ahead of which.
 
 Half of the level is for the intervals: with a chance of at most level/2, any of them misses. A value stands out if its
-interval does not begin at nobody, so that needs no share of its own. The other half is for comparisons: with a chance
-of at most level/2, any value that is called ahead of another is not.
+interval does not include 0, so that needs no share of the level of its own. The other half is for comparisons: the
+chance that any value is wrongly called ahead of another is at most level/2.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from hubbub.numeric.tails import normal_quantile_log, normal_tail_log
 
 
 def answer_list(survey: Survey, decoder: SurveyMechanism, tally: Tally, question: Question) -> Answer:
-    """A row for every value of a list, largest count first. Costs one estimate of each value, and of each pair."""
+    """A row for every value of a list, largest count first. Costs one estimate per value and one per pair."""
     plain = decoder.count_law(tally.count)
     law = plain.with_slots(question.values_per_person)
     items = np.arange(survey.domain.size, dtype=np.uint64)[:, np.newaxis]
-    if law.slots > 1:  # what is not on the list is what empty slots report
+    if law.slots > 1:  # empty slots report "(other)", which has no row
         items = np.delete(items, int(survey.domain.encode([None])[0, 0]), axis=0)
     reported = decoder.estimate(tally, items)
     size, estimates = len(items), in_people(plain, law, reported)
@@ -58,12 +58,12 @@ def answer_list(survey: Survey, decoder: SurveyMechanism, tally: Tally, question
 def values_behind(
     decoder: SurveyMechanism, tally: Tally, estimates: Estimates, level: float, slots: int = 1
 ) -> NDArray[np.int64]:
-    """How many values each value is surely ahead of: all such claims are right but with a chance of at most `level`.
+    """How many values each value is surely ahead of: the chance that any of these claims is wrong is at most `level`.
 
-    The estimates are of reports. Where people have several slots, which of them they drew is chance, too.
+    `estimates` counts reports. With several slots, which slot a person reported is random, too.
 
-    The difference of two counts is taken for normal, with the correction for whole matches. A pair that is equal can be
-    called wrongly in two ways, so each of the d·(d − 1) claims has its share of the level.
+    The difference of two counts is assumed to be normal, with a continuity correction. A pair of equal counts can be
+    misjudged in two ways, so each of the d·(d − 1) claims has an equal share of the level.
     """
     size = len(estimates)
     width = normal_quantile_log(math.log(level) - math.log(size * (size - 1)))

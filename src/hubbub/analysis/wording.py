@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hubbub.model.estimates import Hitter
 
-_LEAST = 1e-6  # what is smaller is 0, but for how computers count
-_NOISE = 1e-12  # relative: what a sum or a product of floats may be off by
+_LEAST = 1e-6  # smaller counts are rounding errors, and are shown as 0
+_NOISE = 1e-12  # the relative rounding error of a sum or product of floats
 
 
 def visible(text: str) -> str:
-    r"""Text with everything that could move a cursor, colour a terminal or turn the direction of writing spelled out.
+    r"""Text with escapes for all characters that could move a cursor, colour a terminal or turn the writing direction.
 
     >>> print(visible("tab\t, bell\x07, right to left\u202e"))
     tab\t, bell\x07, right to left\u202e
@@ -23,7 +23,7 @@ def visible(text: str) -> str:
 
 
 def plural(count: int, one: str, many: str = "") -> str:
-    """A count with its noun, whose plural may need to be said.
+    """A count with its noun; the plural is the noun with an s unless given.
 
     >>> plural(1, "survey"), plural(2_000, "person", "people"), plural(0, "row")
     ('1 survey', '2,000 people', '0 rows')
@@ -32,7 +32,7 @@ def plural(count: int, one: str, many: str = "") -> str:
 
 
 def number(value: float) -> str:
-    """A count for people: thousands separated, no more digits than mean something.
+    """A count for people: with thousands separators, and at most three significant digits below 10.
 
     >>> number(1234.5), number(2.345), number(-4e-18)
     ('1,234', '2.35', '0')
@@ -53,7 +53,7 @@ def percent(share: float) -> str:
 
 
 def at_most(number: float, digits: int = 2) -> str:
-    """An upper bound with so many digits, rounded up, so that what is shown is a bound, too.
+    """An upper bound with this many significant digits, rounded up, so that the shown number is a bound, too.
 
     >>> at_most(0.0151), at_most(0.1), at_most(9.01e-8), at_most(49.12, 3), at_most(12 * 1.35, 3), at_most(0.0)
     ('0.016', '0.1', '9.1e-08', '49.2', '16.2', '0')
@@ -63,7 +63,7 @@ def at_most(number: float, digits: int = 2) -> str:
 
 
 def interval(hitter: Hitter) -> str:
-    """The interval of a row. An unbiased count may lie beyond its ends, 0 or everybody: what is shown holds the count.
+    """The interval of a row, widened to include the count: an unbiased count may be below 0 or above all reports.
 
     >>> from hubbub import Hitter
     >>> interval(Hitter("tea", count=-3, share=-0.03, stderr=9, low=0, high=20, confidence=0))
@@ -73,12 +73,12 @@ def interval(hitter: Hitter) -> str:
 
 
 def sure(hitter: Hitter) -> str:
-    """How sure it is that anybody holds the value, never rounded up to 100 %; a dash where it does not stand out."""
+    """The confidence that somebody holds the value, never rounded up to 100 %; a dash if it does not stand out."""
     if not hitter.stands_out:
         return "–"
     return ">99.99%" if hitter.confidence > 0.9999 else f"{hitter.confidence:.2%}"
 
 
 def finite(limit: float | None) -> float | None:
-    """A limit as JSON has it, which knows no infinity: null where nothing could be seen, or where there is none."""
+    """A limit for JSON, which has no infinity: None if the limit is infinite or None."""
     return limit if limit is not None and math.isfinite(limit) else None

@@ -1,4 +1,4 @@
-"""The command line. This module holds only what must run before slow imports."""
+"""The command line. This module has only the code that must run before slow imports."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 
 def run() -> None:
-    """The console script: quiet on Ctrl-C even while loading, tidy when terminated, and fit for any terminal."""
+    """The console script. Handles Ctrl-C even while loading, removes temporary files, and works on any terminal."""
     try:
         import os
         import signal
 
-        # Products of matrices are small here: several threads would spend more time waiting than it takes in one.
+        # Matrix products are small here: several threads would spend more time waiting than one takes.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         sys.unraisablehook = _interrupt_again
-        for name in ("SIGTERM", "SIGHUP"):  # however politely a job is ended, its temporary files are removed
+        for name in ("SIGTERM", "SIGHUP"):  # exit normally, so that temporary files are removed
             if hasattr(signal, name):
                 signal.signal(getattr(signal, name), lambda number, _: sys.exit(128 + number))
         for stream in (sys.stdout, sys.stderr):
@@ -31,13 +31,13 @@ def run() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     finally:
-        # An interruption that passes through exec() of a text, which dataclasses and numba use, leaves a mark in
-        # CPython: `python -m` then dies of the signal, whatever exit code was asked for. The next exec() removes it.
+        # An interrupt that passes through exec() of a string, which dataclasses and numba use, leaves a flag in
+        # CPython: `python -m` then dies of the signal instead of using the exit code. The next exec() clears it.
         exec("")  # noqa: S102
 
 
 def _interrupt_again(ignored: Any) -> None:
-    """Send Ctrl-C once more where it was swallowed: in Python code that a C library calls, as compilers do."""
+    """Send Ctrl-C again if it was swallowed, in Python code that was called by a C library such as a compiler."""
     if ignored.exc_type is not KeyboardInterrupt:
         sys.__unraisablehook__(ignored)
         return
@@ -46,7 +46,7 @@ def _interrupt_again(ignored: Any) -> None:
     import threading
     from contextlib import suppress
 
-    with suppress(RuntimeError):  # the interpreter is about to end, and starts no threads any more
+    with suppress(RuntimeError):  # the interpreter is shutting down, and cannot start threads
         timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
         timer.daemon = True
         timer.start()

@@ -1,4 +1,4 @@
-"""How an answer is shown: as a table with sentences below it, or as one JSON object."""
+"""Shows an answer: as a table with sentences below it, or as one JSON object."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _UNSEEN = {"kept": "not seen", "cut": "was cut", "other": "is (other)"}
 
 @dataclass(frozen=True)
 class AnswerView:
-    """An answer and what it came from; with the truth where the values are at hand."""
+    """An answer and its survey; with the true counts if the values are known."""
 
     survey: Survey
     answer: Answer
@@ -38,7 +38,7 @@ class AnswerView:
 
 
 def check_asked(post: str, plot: str | None, csv: str | None, inputs: Iterable[str | None]) -> None:
-    """Refuse a method or a file that cannot be, before any of the inputs is read."""
+    """Refuse an unknown method or an impossible output file, before any input is read."""
     from hubbub.analysis.post_processing import check_method
 
     check_method(post)
@@ -53,7 +53,7 @@ def write_files(answer: Answer, plot: str | None, csv: str | None) -> None:
     """Write the files that were asked for."""
     try:
         if csv is not None:
-            # A lone surrogate, which no file of UTF-8 can hold, is in no value of a domain.
+            # This cannot fail: values of a domain contain no lone surrogates, which UTF-8 cannot encode.
             Path(csv).write_text(answer.to_csv(), encoding="utf-8", newline="")
         if plot is not None:
             from hubbub.analysis.plots import save_plot
@@ -86,7 +86,7 @@ def show(view: AnswerView, question: Question) -> None:
     with_named = answer.candidate_limit is not None
     columns = [("value", "left"), ("people", "right"), ("share", "right"), ("between", "right"), ("sure", "right")]
     columns += [("named", "left")] if with_named else []
-    # Who knows the truth need not ask how many crafted reports would be enough for it.
+    # If the true counts are known, the number of crafted reports is of no interest.
     columns += [("true", "right")] if view.truth else [("fakes", "right")]
     rows = []
     for hitter in answer.hitters[: _LIST_SHOWN if answer.whole_list else None]:
@@ -105,9 +105,9 @@ def show(view: AnswerView, question: Question) -> None:
 
 
 def _unseen(truth: Truth, answer: Answer, top: int, with_named: bool) -> list[list[str]]:
-    """Rows of the values that most people hold and that the answer does not have."""
+    """Rows for the most common values that are missing in the answer."""
     seen = {hitter.value for hitter in answer.hitters}
-    # In a full table, a value that is not shown may have been seen all the same.
+    # If the table is full, a missing value may have been found anyway.
     missing = truth.largest(_TRUTH_SHOWN)[: 10 if answer.whole_list or len(seen) < top else 0]
     return [
         [str(held.value), "–", "–", _UNSEEN[held.fate], "–", *(["–"] if with_named else []), number(held.count)]
@@ -117,13 +117,13 @@ def _unseen(truth: Truth, answer: Answer, top: int, with_named: bool) -> list[li
 
 
 def _about_search(domain: Domain, answer: Answer) -> str:
-    """What stands out, and what could have been seen."""
+    """A sentence: whether something stands out, and what could have been found."""
     standing = any(hitter.stands_out for hitter in answer.hitters)
     return f"{'' if standing else 'Nothing stands out. '}{about_limits(domain, answer)}"
 
 
 def _about_list(answer: Answer) -> list[str]:
-    """What a table of a whole list says, in sentences: what stands out, and which values are ahead of which."""
+    """Sentences about a whole list: what stands out, and which values are ahead of which."""
     from hubbub.analysis.tables import about_list
 
     rows = len(answer.hitters)
@@ -132,14 +132,14 @@ def _about_list(answer: Answer) -> list[str]:
 
 
 def about_limits(domain: Domain, answer: Answer) -> str:
-    """What could have been seen, in a sentence or two; for texts, with an example of a long one."""
+    """What could have been found, in a sentence or two; for texts, with an example of a long one."""
     from hubbub.analysis.tables import about_limits as said_of
 
     return said_of(answer, domain.long_example or "")
 
 
 def _about_counts(answer: Answer) -> list[str]:
-    """Sentences on what a count is, where it is not simply the estimate of a value's holders."""
+    """Sentences on the meaning of counts, if there are several slots or post-processing."""
     from hubbub.analysis.tables import about_post_processing, about_slots
 
     said = [about_slots(answer.values_per_person)] if answer.values_per_person > 1 else []
@@ -147,7 +147,7 @@ def _about_counts(answer: Answer) -> list[str]:
 
 
 def _about_noise(answer: Answer) -> list[str]:
-    """Sentences on counts that no crowd can have, and on reports that disagree."""
+    """Sentences on impossible counts, and on reports that disagree."""
     said = []
     if any(hitter.uneven for hitter in answer.hitters):
         names = ", ".join(str(hitter.value) for hitter in answer.hitters if hitter.uneven)
@@ -160,7 +160,7 @@ def _about_noise(answer: Answer) -> list[str]:
 
 
 def _about_needed(survey: Survey, answer: Answer, question: Question) -> list[str]:
-    """Where nothing stands out: what it would have taken, in the words of `hubbub plan`."""
+    """If nothing stands out: a sentence that says what it would have taken, as in `hubbub plan`."""
     if any(hitter.stands_out for hitter in answer.hitters):
         return []
     from hubbub.analysis.answers import encode_candidates
@@ -175,7 +175,7 @@ def _about_needed(survey: Survey, answer: Answer, question: Question) -> list[st
 
 
 def _about_intake(domain: Domain, answer: Answer) -> list[str]:
-    """What became of values that were missing, cut or not in the domain, in sentences."""
+    """Sentences about values that were missing, cut or not in the domain."""
     intake, reports = answer.intake, answer.reports
     if intake is None:
         return []
@@ -190,11 +190,11 @@ def _about_intake(domain: Domain, answer: Answer) -> list[str]:
     if intake.cut:
         said.append(
             f"{_holders(intake.cut, reports)} a text of more than {domain.cut_after} bytes: "
-            "it was cut there, and texts that begin alike are one."
+            "it was cut there, and texts with the same beginning count as one."
         )
     if intake.other:
         became = '"(other)"' if domain.decode(domain.encode([None])) == ["(other)"] else "one of them, by a public rule"
-        said.append(f"{_holders(intake.other, reports)} what is not {domain.member}: it became {became}.")
+        said.append(f"{_holders(intake.other, reports)} a value that is not {domain.member}: it became {became}.")
         if intake.better_domain and intake.better_share is not None:
             share = "all" if intake.better_share == 1 else f"about {int(100 * intake.better_share)} %"
             said.append(f"--domain {intake.better_domain} would hold {share} of the values.")

@@ -1,4 +1,4 @@
-"""`hubbub code`: fit a public prior code to sample strings, and measure the bits a code gives."""
+"""`hubbub code`: fit a text code to public sample strings, and measure how many bits a code gives to strings."""
 
 from __future__ import annotations
 
@@ -33,17 +33,21 @@ class Kind(StrEnum):
     TEXT = "text"
 
 
-File = Annotated[str, typer.Argument(metavar="FILE", help="One string a line, then perhaps a tab and its weight.")]
+File = Annotated[
+    str, typer.Argument(metavar="FILE", help="One string per line, optionally followed by a tab and a weight.")
+]
 
 
 @code.command()
 @command
 def fit(
     file: File,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="CODE", help="Where the table goes, as JSON.")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="CODE", help="The file to write the table to, as JSON.")
+    ],
     kind: Annotated[Kind, typer.Option(help="How strings are normalised, and the shape of the table.")] = Kind.TEXT,
 ) -> None:
-    """Fit a code to public sample strings. Never to what people hold: the table is published.
+    """Fit a code to public sample strings. Never use people's own values: the table is published.
 
     \b
     hubbub code fit cities.txt -o cities.json --kind words
@@ -60,7 +64,7 @@ def fit(
     size = write_code(fitted, output)
     typer.echo(
         f"{output}: {size:,} bytes, {bits.weighted_mean:.1f} bits a string on the {bits.strings:,} it was fitted to"
-        + (f"; {plural(skipped, 'line was', 'lines were')} no {kind}" if skipped else "")
+        + (f"; {plural(skipped, 'line')} skipped: not {kind}" if skipped else "")
     )
 
 
@@ -69,15 +73,17 @@ def fit(
 def measure(
     name: Annotated[
         str,
-        typer.Argument(metavar="CODE", help="hostnames, words, words-de and its like, text, or the file of a table."),
+        typer.Argument(
+            metavar="CODE", help="hostnames, words, words-de (and other languages), text, or a table's file."
+        ),
     ],
     file: File,
     kind: Annotated[
-        Kind | None, typer.Option(help="How strings are normalised; default: as CODE's name says, else text.")
+        Kind | None, typer.Option(help="How strings are normalised; default: from CODE's name, else text.")
     ] = None,
     as_json: AsJSON = False,
 ) -> None:
-    """Show how many bits a code gives to strings, at best strings it was not fitted to.
+    """Show how many bits a code gives to strings. Use strings that it was not fitted to.
 
     \b
     hubbub code measure hostnames referrers.txt
@@ -112,12 +118,12 @@ def measure(
         ["strings with a byte or a tail that is not in the code", f"{bits.escaping:.1%}"],
         [f"strings that fit in {width} bits", f"{bits.share_within(width):.1%}"],
     ]
-    caption = [f"{plural(skipped, 'line was', 'lines were')} no {rules}."] if skipped else []
+    caption = [f"{plural(skipped, 'line')} skipped: not {rules}."] if skipped else []
     print_table(f"{name} on {plural(bits.strings, 'string')}", [("measure", "left"), ("value", "right")], rows, caption)
 
 
 def read_strings(path: str, kind: Kind) -> tuple[dict[bytes, float], int]:
-    """Normalised strings with their weights (1 each without one), and how many lines were none."""
+    """Normalised strings with their weights (1 by default), and how many lines were skipped."""
     strings: dict[bytes, float] = defaultdict(float)
     skipped = 0
     try:
@@ -147,7 +153,7 @@ def _weight(text: str, line_number: int) -> float:
 
 
 def write_code(fitted: TextCode, path: str) -> int:
-    """Write a table as one JSON line, all of it or nothing; returns its size."""
+    """Write a table as one JSON line, all of it or nothing; return its size in bytes."""
     document = (json.dumps(fitted.to_json(), separators=(",", ":"), ensure_ascii=False) + "\n").encode("utf-8")
     write_whole(path, document)
     return len(document)

@@ -1,4 +1,4 @@
-"""What every command does alike: errors in one sentence, numbers people write, progress, JSON."""
+"""Shared by all commands: errors in one sentence, parsing of numbers, progress bars, tables and JSON."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ AllCandidates = Annotated[
 ]
 
 HittersOnly = Annotated[
-    bool, typer.Option("--hitters-only", help="Of a list, the values that stand out instead of all of them.")
+    bool, typer.Option("--hitters-only", help="For a list: only the values that stand out, instead of all values.")
 ]
 DEFAULT_DATABASE = "hubbub.db"
 Database = Annotated[
@@ -44,23 +44,23 @@ Post = Annotated[str, typer.Option(metavar="METHOD", help="Make counts plausible
 PlotFile = Annotated[
     str | None, typer.Option("--plot", metavar="FILE", help="Draw the answer: FILE.png, FILE.svg or FILE.pdf.")
 ]
-CsvFile = Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Write the rows as CSV as well.")]
+CsvFile = Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Also write the rows as CSV.")]
 DOMAINS = "text, hostnames, words, integers:BITS, ipv4, choices:NAME,NAME, categories:FILE, bytes:SIZE or code:FILE."
 
 _SUFFIXES = {"k": 3, "m": 6, "b": 9, "g": 9}
 
 
 def command(function: Callable[P, None]) -> Callable[P, None]:
-    """Make a failure one sentence on stderr and exit code 2, and Ctrl-C exit code 130.
+    """Turn a failure into one sentence on stderr and exit code 2, and Ctrl-C into exit code 130.
 
-    That whoever reads the output has seen enough, as `head` has, is no failure.
+    It is not a failure if the reader of the output stops early, as `head` does.
     """
 
     @functools.wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             function(*args, **kwargs)
-            sys.stdout.flush()  # a disk that is full is noticed here, and not while the interpreter ends
+            sys.stdout.flush()  # so that a full disk is noticed here, and not while the interpreter ends
         except HubbubError as error:
             typer.echo(f"hubbub: {visible(str(error))}", err=True)
             raise typer.Exit(2) from None
@@ -71,7 +71,7 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
             typer.echo(f"hubbub: a connection was lost ({error.strerror or type(error).__name__}); try again", err=True)
             raise typer.Exit(2) from None
         except OSError as error:
-            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # what is buffered cannot be written
+            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # buffered output cannot be written
             typer.echo(f"hubbub: the output could not be written ({error.strerror})", err=True)
             raise typer.Exit(2) from None
         except KeyboardInterrupt:
@@ -85,7 +85,7 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
 
 
 def parse_count(name: str, text: str) -> int:
-    """A whole number as people write it: 1e6, 5m, 2_000_000, 1.5k, 1b.
+    """A whole number in any of these forms: 1e6, 5m, 2_000_000, 1.5k, 1b.
 
     >>> [parse_count("people", text) for text in ("1e6", "5m", "2_000_000", "1.5k")]
     [1000000, 5000000, 2000000, 1500]
@@ -122,7 +122,7 @@ def print_json(document: dict[str, Any]) -> None:
 
 @contextmanager
 def progress(label: str, total: int, unit: str) -> Iterator[Callable[[int], None]]:
-    """A progress bar on stderr where a person is looking; yields a function that advances it."""
+    """A progress bar on stderr, if that is a terminal; yields a function that advances it."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -131,7 +131,7 @@ def progress(label: str, total: int, unit: str) -> Iterator[Callable[[int], None
     from rich.text import Text as Cell
 
     class Rate(ProgressColumn):
-        """How many a second, over the last half minute."""
+        """The number per second, over the last half minute."""
 
         def render(self, task: Any) -> Cell:
             return Cell(f"{number(task.speed)}/s" if task.speed else "")
@@ -150,29 +150,29 @@ def progress(label: str, total: int, unit: str) -> Iterator[Callable[[int], None
 
 
 def counted(chunks: Iterable[list[T]], advance: Callable[[int], None]) -> Iterator[list[T]]:
-    """Yield the chunks; when the next one is asked for, the one before it is done and counted."""
+    """Yield the chunks, and count each one when the next is asked for."""
     for chunk in chunks:
         yield chunk
         advance(len(chunk))
 
 
 def say_if_compiling(mechanism: SurveyMechanism) -> None:
-    """On a terminal, say in one line that the search has to be compiled first, which takes a while, once."""
+    """On a terminal, say that the search must first be compiled, which takes a while, once."""
     if sys.stderr.isatty() and not mechanism.is_compiled:
         typer.echo("hubbub: compiling once, about 12 s", err=True)
 
 
 def print_table(title: str, columns: list[tuple[str, str]], rows: list[list[str]], caption: Sequence[str] = ()) -> None:
-    """A table on stdout between a title and lines of a caption; columns are (heading, "left" or "right").
+    """Print a table with a title and lines of a caption; columns are (heading, "left" or "right").
 
-    Where the terminal is too narrow for whole numbers side by side, each row is a block of lines instead.
+    If the terminal is too narrow for the numbers of a row, each row is printed as a block of lines instead.
     """
     from rich.console import Console
 
     console = Console()
     headings, sides = [heading for heading, _ in columns], [side for _, side in columns]
     cells = [[visible(cell) for cell in row] for row in rows]
-    # The least width that leaves every number whole and twelve characters for a text.
+    # The least width at which no number is broken and a text has twelve characters.
     longest = [max(len(heading), *(len(row[k]) for row in cells), 0) for k, heading in enumerate(headings)]
     least = sum(3 + (size if side == "right" else min(size, 12)) for size, side in zip(longest, sides, strict=True)) + 2
     _echo(title, console)
@@ -189,7 +189,7 @@ def print_table(title: str, columns: list[tuple[str, str]], rows: list[list[str]
 
 
 def _print_grid(columns: list[tuple[str, str]], rows: list[list[str]], width: int) -> None:
-    """Rows below each other, under their headings."""
+    """Print rows as a grid with headings."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -197,18 +197,18 @@ def _print_grid(columns: list[tuple[str, str]], rows: list[list[str]], width: in
 
     table = Table(box=box.SIMPLE_HEAD)
     for heading, side in columns:
-        numeric = side == "right"  # a number in two pieces reads as another number
+        numeric = side == "right"  # numbers are never broken: the pieces would read as other numbers
         table.add_column(heading, justify="right" if numeric else "left", overflow="fold", no_wrap=numeric)
     for row in rows:
         table.add_row(*map(Cell, row))  # as text: a value may look like markup
     console = Console(width=width)
     with console.capture() as printed:
         console.print(table)
-    sys.stdout.write(printed.get())  # not by rich, which ends the process itself if nobody reads
+    sys.stdout.write(printed.get())  # not by rich, which ends the process if nobody reads the output
 
 
 def _echo(text: str, console: Any) -> None:
-    """A line; on a terminal it is broken between words, where a terminal would break it inside of a number."""
+    """Print a line; on a terminal it is wrapped between words, since a terminal would break it inside numbers."""
     line = visible(text)
     if console.is_terminal:
         line = textwrap.fill(line, console.width, break_long_words=False, break_on_hyphens=False)

@@ -1,4 +1,4 @@
-"""`hubbub compare`: mechanisms and ε side by side on the same people."""
+"""`hubbub compare`: compares mechanisms and ε on the same people."""
 
 from __future__ import annotations
 
@@ -43,25 +43,25 @@ def compare(
         str | None, typer.Option(help=f"{DOMAINS} Default: integers:64 for whole numbers, else text.")
     ] = None,
     mechanisms: Annotated[
-        str | None, typer.Option(help="Names of `hubbub mechanisms` with commas between. Default: all that can be run.")
+        str | None, typer.Option(help="Names from `hubbub mechanisms`, separated by commas. Default: all that can run.")
     ] = None,
-    epsilons: Annotated[str, typer.Option(help="Numbers with commas between.")] = "0.5,1,2,4",
-    top: Annotated[int, typer.Option(help="As many of the most common values are to be found.", min=1)] = 10,
+    epsilons: Annotated[str, typer.Option(help="Numbers, separated by commas.")] = "0.5,1,2,4",
+    top: Annotated[int, typer.Option(help="How many of the most common values should be found.", min=1)] = 10,
     runs: Annotated[int, typer.Option(help="Repetitions of each.", min=1, max=10_000)] = 1,
-    seed: Annotated[int | None, typer.Option(help="Repeat a comparison exactly, but for times.", min=0)] = None,
+    seed: Annotated[int | None, typer.Option(help="Repeat a comparison exactly, except for times.", min=0)] = None,
     plot: Annotated[
         str | None, typer.Option(metavar="FILE", help="Draw F1 against ε, a line for each mechanism: .png, .svg, .pdf.")
     ] = None,
     peers: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="Also run pure-ldp, from a virtual environment that has it.")
+        str | None, typer.Option(metavar="FOLDER", help="Also run pure-ldp, from this virtual environment.")
     ] = None,
     as_json: AsJSON = False,
 ) -> None:
     """Run mechanisms at several ε on the same people, and see what each finds and costs.
 
-    Everybody's report is made, added up and decoded. Recall is the share of the most common values that was found,
-    precision the share of what was found that is among them, and F1 their harmonic mean. The recommended mechanism is
-    named, with the reason.
+    Everybody's report is made, added up and decoded. Recall is the share of the most common values that was found.
+    Precision is the share of the found values that is among them. F1 is their harmonic mean. The recommended mechanism
+    is named, with the reason.
 
     \b
     hubbub compare --zipf 1.2 -n 100k --bits 12
@@ -102,14 +102,14 @@ def compare(
 
 
 def _numbers(text: str) -> list[float]:
-    """Epsilons from a text with commas between."""
+    """Epsilons from a text, separated by commas."""
     from hubbub.model.numbers import parse_epsilon
 
     return [float(parse_epsilon(part.strip())) for part in text.split(",")]
 
 
 def _made_up(people: int, zipf: float, bits: int, values: int, seed: int) -> tuple[Domain, Histogram]:
-    """A crowd that does not exist."""
+    """A simulated crowd."""
     import numpy as np
 
     from hubbub.model.domain import Integers
@@ -120,7 +120,7 @@ def _made_up(people: int, zipf: float, bits: int, values: int, seed: int) -> tup
 
 
 def _from_file(file: str, column: str | None, domain: str | None) -> tuple[Domain, Histogram]:
-    """The people of a file, as items and how many hold each."""
+    """The people of a file, as items with the number of people who hold each."""
     import numpy as np
 
     from hubbub.cli.domains import parse_domain
@@ -151,7 +151,7 @@ def _draw(found: Comparison, plot: str) -> None:
 
 
 def _show(found: Comparison) -> None:
-    """A row for each mechanism and ε, and below them what is recommended."""
+    """Print a row for each mechanism and ε, and the recommendation below."""
     headings = ["recall", "precision", "F1", "error", "sees from", "bytes", "encode ns", "tally ns", "decode ms"]
     rows = [
         [

@@ -1,4 +1,4 @@
-"""`hubbub demo`: a made-up crowd reports to a real collector over HTTP, and its answer is shown beside the truth."""
+"""`hubbub demo`: a simulated crowd reports to a real collector over HTTP; its answer is compared with the truth."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ _CONNECTIONS: Final = 3
 
 @command
 def demo(
-    people: Annotated[str, typer.Option("--people", "-n", help="Visitors to make up.")] = "300k",
+    people: Annotated[str, typer.Option("--people", "-n", help="The number of simulated visitors.")] = "300k",
     epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Privacy loss of each visitor.")] = "1",
     seed: Annotated[int | None, typer.Option(help="Repeat a demo exactly.", min=0)] = None,
     live: Annotated[
-        bool, typer.Option("--live", help="Serve the dashboard to visitors who come until Ctrl-C.")
+        bool, typer.Option("--live", help="Serve the dashboard, and let visitors report until Ctrl-C.")
     ] = False,
 ) -> None:
-    """Make up a crowd of visitors, each with a referring site, and find the sites without hearing any visitor.
+    """Simulate a crowd of visitors, each with a referring site, and find the sites without hearing any visitor.
 
-    A real collector is started on a port that is free, with SQLite in a temporary directory. Every visitor's report is
-    sent to it over HTTP. When the demo ends, so does the collector, and nothing is left behind.
+    A real collector is started on a free port, with SQLite in a temporary directory. Every visitor's report is sent to
+    it over HTTP. When the demo ends, so does the collector, and nothing is left behind.
 
-    With --live you watch it: the collector has its dashboard, and visitors report one by one until Ctrl-C.
+    With --live you can watch: the collector has its dashboard, and visitors report one by one until Ctrl-C.
     """
     from hubbub.collector.serving import serving
     from hubbub.collector.state import Collector

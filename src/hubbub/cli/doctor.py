@@ -1,4 +1,4 @@
-"""`hubbub doctor`: whether a collector is well, and devices can reach it."""
+"""`hubbub doctor`: checks that a collector works, and that devices can reach it."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def doctor(
     db: Database = DEFAULT_DATABASE,
     survey: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="A survey's public address: ask for it as a device does, from where you are."),
+        typer.Option(metavar="URL", help="A survey's public address: fetch it as a device would, from this machine."),
     ] = None,
     as_json: AsJSON = False,
 ) -> None:
-    """Look at the database, the disk and the clock, and at a survey from outside; say what to do. Changes nothing.
+    """Check the database, the disk and the clock, and a survey from outside; say what to do. Changes nothing.
 
     \b
     hubbub doctor --db surveys.db
@@ -50,13 +50,13 @@ def doctor(
         print_json({"findings": [each._asdict() for each in found], "wrong": wrong})
     else:
         rows = [[each.verdict, each.about, each.sentence] for each in found]
-        print_table("hubbub doctor", [("", "left"), ("what", "left"), ("how it is, and what to do", "left")], rows)
+        print_table("hubbub doctor", [("", "left"), ("what", "left"), ("finding, and what to do", "left")], rows)
     if wrong:
-        raise ServiceError(f"{plural(wrong, 'thing')} must be mended: see above")
+        raise ServiceError(f"{plural(wrong, 'problem')} found: see above")
 
 
 def _look_at_clock() -> Iterator[Finding]:
-    """Yield whether the clock of this machine is kept right, as far as the system says."""
+    """Yield whether a time server keeps the clock of this machine right, as far as the system knows."""
     from hubbub.store.inspection import Finding
 
     program = shutil.which("timedatectl")
@@ -70,11 +70,11 @@ def _look_at_clock() -> Iterator[Finding]:
     elif said == "yes":
         yield Finding("ok", "clock", f"it is {now} UTC, kept right by a time server")
     else:
-        yield Finding("ok", "clock", f"it is {now} UTC here; see to it that a time server keeps it right")
+        yield Finding("ok", "clock", f"it is {now} UTC here; make sure that a time server keeps it right")
 
 
 def _look_from_outside(url: str) -> Iterator[Finding]:
-    """Yield what a device meets at a survey's address."""
+    """Yield findings of a device that uses a survey's address."""
     from hubbub.store.inspection import Finding
 
     address = parse_survey_url(url)
@@ -90,12 +90,12 @@ def _look_from_outside(url: str) -> Iterator[Finding]:
         )
         return
     if hashlib.sha256(body).hexdigest() != address.survey_id:
-        yield Finding("wrong", "survey", "what comes is not this survey: does something in between change it?")
+        yield Finding("wrong", "survey", "the reply is not this survey: does something in between change it?")
         return
     yield Finding("ok", "survey", f"it is served, {plural(len(body), 'byte')}")
     status, shown, _ = _fetch(public, {"Origin": _ORIGIN})
     if not shown.get("access-control-allow-origin"):
-        yield Finding("look", "web pages", "no CORS header came for a page: does the proxy take it away?")
+        yield Finding("look", "web pages", "no CORS header came for a page: does the proxy remove it?")
     elif status == 403:
         yield Finding(
             "ok", "web pages", "the headers that browsers need arrive; only pages of its own sites may report"
@@ -138,7 +138,7 @@ def _fetch(url: str, headers: dict[str, str], body: bytes | None = None) -> tupl
 
 
 def _told(status: int, body: bytes) -> str:
-    """Return what a refusal says."""
+    """Return the reason of a refusal."""
     if status == 0:
         return f"it cannot be reached ({body.decode(errors='replace')[:100]})"
     try:

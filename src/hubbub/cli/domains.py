@@ -1,4 +1,4 @@
-"""Domains and lists of values as people name them on the command line."""
+"""Domains and lists of values, as they are named on the command line."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _DOMAINS = (
 def parse_domain(text: str) -> Domain:
     """A domain from its name.
 
-    hostnames, words, words:de (and other languages) and text are coded by the tables that ship; hostnames:FILE,
-    words:FILE and code:FILE by a table of one's own (see `hubbub code`), code:FILE with the rules of text. bytes:SIZE
-    is raw text. categories:FILE has one name a line, and "(other)"; choices:yes,no is a closed list of these names.
+    hostnames, words, words:de (and other languages) and text use the shipped codes; hostnames:FILE, words:FILE and
+    code:FILE use the code in a file (see `hubbub code`), code:FILE with the rules of text. bytes:SIZE is raw text.
+    categories:FILE has one name per line, and "(other)"; choices:yes,no is a closed list of these names.
 
     >>> parse_domain("integers:64"), parse_domain("hostnames")
     (Integers(bits=64), CodedText(hostnames-1, 136 bits))
@@ -60,7 +60,7 @@ def domain_file(text: str | None) -> str | None:
 
 
 def _words_code(name: str) -> TextCode:
-    """The code of a language, the one of a file, or, without a name, the one for several languages."""
+    """The code for a language, or from a file, or, without a name, the code for several languages."""
     if not name or name in LANGUAGES:
         return load_code(f"words-{name}" if name else "words")
     try:
@@ -72,7 +72,7 @@ def _words_code(name: str) -> TextCode:
 
 
 def read_code(name: str) -> TextCode:
-    """A code that ships, by its name, or one from a file."""
+    """A shipped code by its name, or a code from a file."""
     if name in CODE_NAMES:
         return load_code(name)
     try:
@@ -84,7 +84,7 @@ def read_code(name: str) -> TextCode:
 
 
 def read_names(path: str) -> list[str]:
-    """Public names from a file, one a line; empty lines are skipped and repeated ones dropped."""
+    """Public names from a file, one per line; empty lines and duplicates are skipped."""
     try:
         return list(dict.fromkeys(line for line in read_lines(path) if line))
     except OSError as error:

@@ -1,4 +1,4 @@
-"""`hubbub encode`: reports of values that are at hand, in Parquet files."""
+"""`hubbub encode`: makes reports of known values, in Parquet files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hubbub.wire.atomic import check_distinct
 def encode(
     file: File,
     source: SurveySource,
-    out: Annotated[str, typer.Option("--out", "-o", metavar="FOLDER", help="A new folder for the reports.")],
+    out: Annotated[str, typer.Option("--out", "-o", metavar="FOLDER", help="A new directory for the reports.")],
     column: ValueColumn = None,
     file_format: FileFormat = None,
     delimiter: Delimiter = None,
@@ -28,7 +28,7 @@ def encode(
 ) -> None:
     """Make a report of each person's value and write them as Parquet. Each row is one person.
 
-    For rehearsals, and where one machine is trusted with all values: whoever runs this sees them.
+    For rehearsals, and for machines that are trusted with all values: the user of this command sees them.
 
     \b
     hubbub encode referrers.txt --survey survey.json -o reports

@@ -40,7 +40,7 @@ def find(
         typer.Option("--mechanism", "-m", help="A name of `hubbub mechanisms`; default: the best for the domain."),
     ] = None,
     option: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="KEY=VALUE", help="Repeatable.")] = None,
-    delta: Annotated[str | None, typer.Option(help="Default: what the mechanism needs, 0 where pure.")] = None,
+    delta: Annotated[str | None, typer.Option(help="Default: 0 if the mechanism is pure, else its default.")] = None,
     domain: Annotated[
         str | None, typer.Option(help=f"{DOMAINS} Default: integers:64 for whole numbers, else text.")
     ] = None,
@@ -48,18 +48,19 @@ def find(
     values_per_person: Annotated[
         int,
         typer.Option(
-            metavar="K", min=1, max=1000, help="With --person: up to K values of each, one of K slots is reported."
+            metavar="K", min=1, max=1000, help="With --person: each person has K slots for values, and reports one."
         ),
     ] = 1,
     candidates: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Values named in advance, one a line: seen from a smaller count.")
+        str | None,
+        typer.Option(metavar="FILE", help="Values named in advance, one per line: a smaller count is enough."),
     ] = None,
     all_candidates: AllCandidates = False,
     hitters_only: HittersOnly = False,
     top: Annotated[int, typer.Option(help="At most this many values.", min=1)] = 20,
     level: Level = 0.05,
     seed: RehearsalSeed = None,
-    truth: Annotated[bool, typer.Option("--truth", help="Show the true counts beside the found ones.")] = False,
+    truth: Annotated[bool, typer.Option("--truth", help="Also show the true counts.")] = False,
     post: Post = "none",
     plot: PlotFile = None,
     csv: CsvFile = None,
@@ -67,8 +68,9 @@ def find(
 ) -> None:
     """Find the values many people hold, as if nobody could be trusted with them.
 
-    Each row is one person (with --person: each person is). Every value is encoded, randomised on its own, sent,
-    checked and added up; the answer is computed from the sums alone. Rows without a value are skipped.
+    Each row is one person, unless --person names the column of the persons. Every value is encoded, randomised
+    separately, sent, checked and added up; the answer is computed from the sums alone. Rows without a value are
+    skipped.
 
     \b
     hubbub find referrers.txt --domain bytes:24 --epsilon 2 --truth

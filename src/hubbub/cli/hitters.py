@@ -47,7 +47,7 @@ def hitters(
     candidates: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Values named in advance, one a line: they stand out from a smaller count on."
+            metavar="FILE", help="Values named in advance, one per line: they stand out from a smaller count on."
         ),
     ] = None,
     all_candidates: AllCandidates = False,
@@ -63,7 +63,7 @@ def hitters(
     token: Token = None,
     as_json: AsJSON = False,
 ) -> None:
-    """Ask a collector which values many people hold. The answer is from all reports that it has acknowledged.
+    """Ask a collector which values many people hold. The answer uses all reports that it has acknowledged.
 
     \b
     hubbub hitters --survey http://127.0.0.1:8000/v1/surveys/ID

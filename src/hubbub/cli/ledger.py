@@ -1,4 +1,4 @@
-"""`hubbub ledger`: what this device has told."""
+"""`hubbub ledger`: the surveys that this device has answered."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hubbub.errors import InputError, ParameterError
 if TYPE_CHECKING:
     from hubbub.client import Cap
 
-ledger = Commands("ledger", "What this device has told: the surveys it answered and the privacy they cost.")
+ledger = Commands("ledger", "The surveys that this device has answered, and the privacy they cost.")
 
 
 @ledger.callback()
@@ -29,7 +29,7 @@ def show(
     ledger: LedgerFile = None,
     as_json: AsJSON = False,
 ) -> None:
-    """List the surveys that were answered from here, what each cost, and the sums. Values are nowhere in it."""
+    """List the surveys that were answered from this device, their costs, and the totals. No value is in the ledger."""
     from hubbub.client import Ledger, LedgerError
 
     book = Ledger(ledger)
@@ -44,12 +44,12 @@ def show(
         print_json({"ledger": book.path, "told_epsilon": epsilon, "told_delta": delta, "surveys": surveys})
         return
     if not entries:
-        typer.echo(f"Nothing was told from here. The ledger would be {book.path}")
+        typer.echo(f"No survey was answered from this device. The ledger would be {book.path}")
         return
     collectors = sorted({_collector(entry) for entry in entries.values()})
     rows = [
         [_collector(entry), entry["name"], key[:8], entry["epsilon"], entry["delta"], entry["answered"], entry["state"]]
-        for each in collectors  # what one collector was told stands together
+        for each in collectors  # entries of the same collector are adjacent
         for key, entry in entries.items()
         if _collector(entry) == each
     ]
@@ -78,7 +78,7 @@ def cap(
 ) -> None:
     """Show or set how much all surveys together may cost: ε in 30 days, in 365 days and in a lifetime, and δ.
 
-    The limits are yours: programs can only ask for less. They guard you against honest programs that ask too much.
+    The limits are yours: programs can only lower them. They protect you against honest programs that ask too much.
 
     \b
     hubbub ledger cap
@@ -110,7 +110,7 @@ def cap(
 
 
 def _limit(name: str, text: str) -> Decimal | None:
-    """Return a limit as the command line spells it; None is no limit."""
+    """Return a limit from the command line; None means no limit."""
     from hubbub.client.budget import parse_limit
     from hubbub.client.checks import ClientError
 
@@ -123,7 +123,7 @@ def _limit(name: str, text: str) -> Decimal | None:
 
 
 def _spelled(limits: Cap, name: str) -> str | None:
-    """Return a limit as text, None if there is none."""
+    """Return a limit as text; None if there is no limit."""
     limit = getattr(limits, name)
     return None if limit is None else format(limit, "f")
 

@@ -18,7 +18,7 @@ def login(
         typer.Option(
             envvar="HUBBUB_SERVER",
             metavar="URL",
-            help="Where the collector is for your browser; by default, where it listened last.",
+            help="The collector's address for your browser; default: where it listened last.",
         ),
     ] = None,
     show: Annotated[bool, typer.Option("--open", help="Open the link in a browser.")] = False,
@@ -26,7 +26,7 @@ def login(
 ) -> None:
     """Make a link that logs in to the dashboard of a collector. It works once, and for 15 minutes.
 
-    Run it where the collector's database is: whoever can read the database may look at the answers.
+    Run it on the machine with the collector's database: anyone who can read the database may see the answers.
 
     \b
     hubbub login --db surveys.db
@@ -36,7 +36,7 @@ def login(
     from hubbub.store.remembering import noted_address
     from hubbub.store.store import Store
 
-    with Store(db, create=False) as store:  # in another folder, a link into an empty store would lead nowhere
+    with Store(db, create=False) as store:  # a link to a new, empty store would be useless
         server = server or noted_address(store.engine) or DEFAULT_SERVER
         link = login_link(server, make_code(store.engine))
     if show:
@@ -48,7 +48,7 @@ def login(
 
 
 def login_link(server: str, code: str) -> str:
-    """Return the link that logs in with a code. It is in the fragment, which browsers send to nobody."""
+    """Return the link that logs in with a code. The code is in the fragment, which browsers do not send."""
     return f"{server.rstrip('/')}/login#{code}"
 
 

@@ -14,31 +14,31 @@ from hubbub.cli.parameters import Commands, Group
 
 COMMANDS: Final = {
     "find": "Find the values many people hold, from a file.",
-    "plan": "How many people, which epsilon, how small a share.",
-    "simulate": "Try a mechanism on a crowd that does not exist.",
-    "compare": "Mechanisms and epsilons side by side on the same people.",
+    "plan": "Plan a survey: people, epsilon and the smallest share found.",
+    "simulate": "Try a mechanism on a simulated crowd.",
+    "compare": "Compare mechanisms and epsilons on the same people.",
     "mechanisms": "List the mechanisms, and when to use which.",
-    "demo": "Make up a crowd and find what it holds, over HTTP.",
+    "demo": "Simulate a crowd and find what it holds, over HTTP.",
     "paper": "Run the paper as an experiment, with figures.",
     "serve": "Run a collector with its dashboard.",
     "login": "Make a link that logs in to the dashboard.",
-    "hitters": "Which values many people hold, from a collector or a tally.",
+    "hitters": "Find the values many people hold, from a collector or a tally.",
     "encode": "Make reports of the values in a file.",
     "tally": "Add up the reports in Parquet files.",
     "merge": "Add up tallies.",
     "report": "Answer a survey from this device.",
     "code": "Fit and measure text codes.",
     "survey": "Create, list, show, close and delete surveys.",
-    "store": "Look after a collector's database.",
-    "doctor": "Say whether a collector is well.",
-    "ledger": "Show what this device has told, and may tell.",
+    "store": "Check, back up or restore a collector's database.",
+    "doctor": "Check that a collector works.",
+    "ledger": "Show the surveys this device has answered, and its limits.",
 }
-"""Every command and what it does, in the order of the help; each is what has its name in the module of that name."""
+"""Every command with its help, in the order of the help. A command is the function of its name in its module."""
 
 
 @cache
 def _load(name: str) -> Any:
-    """A command, or a group of them, as typer runs it; its module is imported now."""
+    """A command or group of commands for typer; its module is imported now."""
     module = importlib.import_module(f"hubbub.cli.{name}")
     entry = getattr(module, name)
     shelf = Commands()
@@ -50,7 +50,7 @@ def _load(name: str) -> Any:
 
 
 class _Loaded(Mapping[str, Any]):
-    """All commands by name, each loaded when it is asked for."""
+    """All commands by name, each loaded on first use."""
 
     def __getitem__(self, name: str) -> Any:
         if name not in COMMANDS:
@@ -65,7 +65,7 @@ class _Loaded(Mapping[str, Any]):
 
 
 class _AllCommands(Group):
-    """The group of all commands, whose help loads none of them."""
+    """The group of all commands. Its help loads none of them."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -97,6 +97,8 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _main(
-    version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
 ) -> None:
     del version

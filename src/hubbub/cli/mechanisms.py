@@ -1,4 +1,4 @@
-"""`hubbub mechanisms`: what there is to choose from."""
+"""`hubbub mechanisms`: lists the mechanisms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hubbub.cli.common import command, print_json
 if TYPE_CHECKING:
     from hubbub.mechanisms.facts import About
 
-_WIDTH: Final = 80  # columns at most, of the narrowest terminal that many people have
+_WIDTH: Final = 80  # the most columns, for narrow terminals
 _FACTS: Final = {
     "guarantee": "guarantee",
     "report": "report",
@@ -35,7 +35,7 @@ def mechanisms(
         "name": "exponential",
         "title": "The centralised exponential mechanism: NOT local, it sees every value",
         "guarantee": "pure ε, only if the curator is trusted",
-        "use_when": "hubbub simulate: to see what trust would buy",
+        "use_when": "hubbub simulate: to see what trusting a server would gain",
     }
     if as_json:
         print_json({"mechanisms": listed, "not_local": [baseline]})
@@ -47,7 +47,7 @@ def mechanisms(
 
 
 def _show(entry: dict[str, Any]) -> None:
-    """One mechanism: its name and title, then a fact a line, then its options."""
+    """Print one mechanism: its name and title, then one fact per line, then its options."""
     typer.echo(_filled(f"{entry['name']}: {entry['title']}", indent=2))
     for label, key in _FACTS.items():
         _line(label, entry[key])

@@ -1,4 +1,4 @@
-"""`hubbub merge`: tallies of one survey become one."""
+"""`hubbub merge`: adds up tallies of one survey."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 @command
 def merge(
     files: Annotated[list[str], typer.Argument(metavar="TALLIES…", help="Files of tallies of one survey.")],
-    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Where their sum goes.")],
+    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The file to write the sum to.")],
     allow_equal: Annotated[
-        bool, typer.Option("--allow-equal", help="Take files with the same content for different reports.")
+        bool, typer.Option("--allow-equal", help="Count files with the same content as different reports.")
     ] = False,
     as_json: AsJSON = False,
 ) -> None:
-    """Add up tallies. Each must hold reports that no other holds: ids are not compared any more.
+    """Add up tallies. No report may be in two of them: tallies have no ids to compare.
 
-    The same file twice is refused, also under another name.
+    The same file twice is refused, even under another name.
 
     \b
     hubbub merge monday.tally tuesday.tally -o week.tally

@@ -1,4 +1,4 @@
-"""`hubbub paper`: the paper, run as an experiment."""
+"""`hubbub paper`: runs the paper as an experiment."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MADE_BY = "hubbub paper"
 
 @command
 def paper(
-    out: Annotated[Path, typer.Option("--out", help="Folder of the report; made if it is not there.")] = Path(
+    out: Annotated[Path, typer.Option("--out", help="Directory of the report; created if missing.")] = Path(
         "paper-report"
     ),
     quick: Annotated[bool, typer.Option("--quick", help="Few runs and coarse grids: under a minute.")] = False,
@@ -40,10 +40,10 @@ def paper(
 ) -> None:
     """Run the paper as an experiment and write a report with figures.
 
-    Measures what Hsu, Khanna and Roth prove: the lower bound and who attains it, the error of every mechanism against
-    people and universe, the smallest crowd that shows a heavy hitter, and where the Bucket theorem reaches. The folder
-    gets report.html (one file, to read), report.md, and each figure as PNG, SVG and its numbers as JSON. The full run
-    takes some minutes; nothing is written before all of it is done.
+    Measures what Hsu, Khanna and Roth prove: the lower bound and the mechanisms that attain it, the error of every
+    mechanism against people and universe, the smallest crowd that shows a heavy hitter, and where the Bucket theorem
+    applies. The directory gets report.html (one file, to read), report.md, and each figure as PNG, SVG and its numbers
+    as JSON. The full run takes a few minutes; nothing is written before it is complete.
 
     \b
     hubbub paper --quick
@@ -81,7 +81,7 @@ def paper(
 
 
 def _draw(measured: list[AnyMeasured], folder: Path) -> list[str]:
-    """Every figure and its numbers into one folder; the names of the files."""
+    """Write every figure and its numbers into one directory; return the names of the files."""
     from hubbub.paper.figures import save_figure
 
     files = []
@@ -95,7 +95,7 @@ def _draw(measured: list[AnyMeasured], folder: Path) -> list[str]:
 
 
 def _write(measured: list[AnyMeasured], run: Run, files: list[str], folder: Path) -> Run:
-    """The report beside its figures, and run.json; the run with the names of all files."""
+    """Write the report and run.json next to the figures; return the run with the names of all files."""
     from hubbub.paper.report import write_report
 
     run = replace(run, files=(_RUN, *files, *write_report(measured, run, folder)))
@@ -105,14 +105,16 @@ def _write(measured: list[AnyMeasured], run: Run, files: list[str], folder: Path
 
 @contextmanager
 def _folder(out: Path) -> Iterator[Path]:
-    """A hidden folder inside `out` to write in, which is gone afterwards, however the work ends."""
+    """A hidden directory inside `out` to write in, which is removed at the end, even after an error."""
     if out.exists() and not out.is_dir():
-        raise ParameterError(f"out must be a folder, got a file at {str(out)!r}")
+        raise ParameterError(f"out must be a directory, got a file at {str(out)!r}")
     new = not out.exists()
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ParameterError(f"out must be a folder that can be made, got {str(out)!r} ({error.strerror})") from None
+        raise ParameterError(
+            f"out must be a directory that can be created, got {str(out)!r} ({error.strerror})"
+        ) from None
     _check_ours(out)
     try:
         with tempfile.TemporaryDirectory(prefix=".partial-", dir=out) as partial:
@@ -130,12 +132,12 @@ def _check_ours(out: Path) -> None:
     taken = [name for name in (*names, "report.md", "report.html", _RUN) if (out / name).exists()]
     if taken and not _earlier_files(out):
         raise ParameterError(
-            f"out must be a folder without a {taken[0]}, or one that hubbub paper wrote, got out={str(out)!r}"
+            f"out must be a directory without a {taken[0]}, or one that hubbub paper wrote, got out={str(out)!r}"
         )
 
 
 def _earlier_files(out: Path) -> list[str]:
-    """The files of an earlier report in this folder."""
+    """The files of an earlier report in this directory."""
     try:
         run = json.loads((out / _RUN).read_text(encoding="utf-8"))
         files = run["files"] if run["made_by"] == _MADE_BY else []
@@ -145,15 +147,15 @@ def _earlier_files(out: Path) -> list[str]:
 
 
 def _move(partial: Path, out: Path, files: Sequence[str]) -> None:
-    """Into place, the report last: a report that is there speaks of the figures that are there."""
+    """Move the files into place, the report last, so that a report never describes figures that are not there."""
     for name in reversed(_earlier_files(out)):
-        (out / name).unlink(missing_ok=True)  # the report first, run.json last: the folder stays ours to the end
+        (out / name).unlink(missing_ok=True)  # the report first; run.json, which marks the directory as ours, last
     for name in files:
         os.replace(partial / name, out / name)
 
 
 def _show(out: Path, run: Run) -> None:
-    """A table of the figures and what they took, and where the report is."""
+    """Print a table of the figures and their costs, and the path of the report."""
     rows = [[each.name, str(each.points), f"{each.cpu_seconds:.1f} s"] for each in run.figures]
     columns = [("figure", "left"), ("points", "right"), ("processor time", "right")]
     caption = f"{run.seconds:.0f} s in all, seed {run.seed}. Report: {out / 'report.html'}"

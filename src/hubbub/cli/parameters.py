@@ -1,8 +1,8 @@
-"""Commands and groups of commands as all of ours are, with two things that typer does to options mended.
+"""The classes of all commands and groups, which fix two problems of typer.
 
-* It says that a value is wrong, and not which value it was given.
-* To check an option that was not given at all, such as `--help`, or that may be any text, it loads pydantic, which
-  takes longer than most commands do.
+* Its error messages say that a value is wrong, but not which value was given.
+* It loads pydantic, which takes longer than most commands, even to check options that were not given, such as `--help`,
+  or that may be any text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hubbub.errors import shown
 
 
 def _process(param: Any, ctx: Any, value: Any) -> Any:
-    """The value of a parameter as its command gets it."""
+    """The checked value of a parameter, for its command."""
     if not _needs_check(param, value):
         return param.callback(ctx, param, value) if param.callback else value
     try:
@@ -30,21 +30,21 @@ def _process(param: Any, ctx: Any, value: Any) -> Any:
 
 
 def _needs_check(param: Any, value: Any) -> bool:
-    """Whether typer must look at a value: text that stays text, and what is no text (a default, a flag), are right."""
+    """Whether typer must check a value. A text that stays text, a default and a flag need no check."""
     if param.nargs != 1 or (value is None and param.required):
         return True
     texts = value or () if param.multiple else (value,)
-    kept = {str, list[str]}  # types that take any text as it is
+    kept = {str, list[str]}  # types that accept any text
     return any(isinstance(text, str) for text in texts) and _asked_type(param) not in kept
 
 
 def _asked_type(param: Any) -> Any:
-    """The type that a command asks for; None in versions of typer that do not tell."""
+    """The declared type of a parameter; None in versions of typer that do not provide it."""
     return getattr(getattr(param, "type_descriptor", None), "annotation", None)
 
 
 class _Mended:
-    """A command that reads its parameters by `_process`: typer makes them, and has no setting for their class."""
+    """A command whose parameters are read by `_process`: typer has no setting for the class of its parameters."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """All parameters of this command, `--help` included."""
@@ -55,15 +55,15 @@ class _Mended:
 
 
 class Command(_Mended, TyperCommand):
-    """A command of ours."""
+    """A command of hubbub."""
 
 
 class Group(_Mended, TyperGroup):
-    """A group of commands of ours."""
+    """A group of commands of hubbub."""
 
 
 class Commands(typer.Typer):
-    """Where commands are collected by a decorator: `@group.command()`. Without a command, the help is shown."""
+    """A group to which commands are added by a decorator: `@group.command()`. Without a command it shows the help."""
 
     def __init__(self, name: str | None = None, help: str | None = None, **settings: Any) -> None:  # noqa: A002
         settings = {"cls": Group, "no_args_is_help": True, "rich_markup_mode": None, **settings}

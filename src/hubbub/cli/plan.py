@@ -1,4 +1,4 @@
-"""`hubbub plan`: how many people, which ε, how small a share."""
+"""`hubbub plan`: plans a survey's people, ε and smallest share."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def plan(
     people: Annotated[str | None, typer.Option("--people", "-n", help="How many will answer: 8000, 1e6, 5m.")] = None,
     epsilon: Annotated[str | None, typer.Option("--epsilon", "-e", help="Privacy loss of each person.")] = None,
     share: Annotated[
-        str | None, typer.Option(help="The smallest share of the people that must be seen: 0.01, 1% or 1/100.")
+        str | None, typer.Option(help="The smallest share of the people that must be found: 0.01, 1% or 1/100.")
     ] = None,
     domain: Annotated[str, typer.Option(help=DOMAINS)] = "text",
     candidates: Annotated[
@@ -43,17 +43,18 @@ def plan(
         typer.Option("--mechanism", "-m", help="A name of `hubbub mechanisms`; default: the best for the domain."),
     ] = None,
     option: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="KEY=VALUE", help="Repeatable.")] = None,
-    chance: Annotated[float, typer.Option(help="With which the share is to be seen.")] = 0.95,
+    chance: Annotated[float, typer.Option(help="The chance with which the share should be found.")] = 0.95,
     level: Level = 0.05,
     plot: Annotated[
         str | None, typer.Option(metavar="FILE", help="Draw the chance to be seen against the share: .png, .svg, .pdf.")
     ] = None,
     as_json: AsJSON = False,
 ) -> None:
-    """Plan a survey: of people, ε and the smallest share one must see, any two give the third.
+    """Plan a survey: any two of people, ε and the smallest share to be found give the third.
 
-    Says in words what would be seen, then in tables: the chance and the error of shares, what other ε would do, what
-    an ε means to one person as odds, what several surveys a year add up to, and what the sums tell to outsiders.
+    Says in sentences what would be found and how private the sums are. Then it prints tables: the chance and error of
+    shares, the smallest share at other ε, what an observer can learn about one person, and the total ε of several
+    surveys a year.
 
     \b
     hubbub plan --people 8000 --epsilon 1 --domain hostnames
@@ -91,7 +92,7 @@ def plan(
 
 
 def parse_share(text: str) -> float:
-    """A share as people write it: 0.01, 1%, 1/100.
+    """A share in any of these forms: 0.01, 1%, 1/100.
 
     >>> [parse_share(text) for text in ("0.01", "1 %", "1/100")]
     [0.01, 0.01, 0.01]
@@ -109,7 +110,7 @@ def _draw(made: Plan, plot: str) -> None:
     from hubbub.analysis.plan_words import what_is_seen
 
     if not (curves := made.curves()):
-        raise ParameterError("a figure must have a number of people and an ε that see something, got neither")
+        raise ParameterError("a figure must have people and an ε with which something can be found, got none")
     named = f", {what_is_seen(made.candidates)}" if made.candidates else ""
     draw_chances(plot, f"{made.people:,} people{named}", curves, made.wanted, made.epsilon)
 
@@ -135,7 +136,7 @@ def _show(made: Plan) -> None:
             ]
             for row in made.rows
         ]
-        columns = ["share", "that is", "people", "chance to be seen", "error of its count", "of it"]
+        columns = ["share", "that is", "people", "chance to be seen", "error of its count", "relative"]
         print_table("A value that is held by", [(heading, "right") for heading in columns], rows)
     if made.limits:
         headings = ["ε", "smallest share seen", *(["if it is a candidate"] if made.candidates else [])]
@@ -152,12 +153,12 @@ def _show(made: Plan) -> None:
             "What an observer of one report can gain at most", [("sure before", "right"), ("after", "right")], sure
         )
         totals = [[str(each.surveys), f"{each.epsilon:g}", at_most(each.epsilon_composed, 3)] for each in made.years]
-        headings = ["surveys a year", "ε in all", "ε in all, at δ = 10⁻⁶"]
-        print_table("What surveys of the same people add up to", [(heading, "right") for heading in headings], totals)
+        headings = ["surveys a year", "total ε", "total ε at δ = 10⁻⁶"]
+        print_table("Privacy loss of a person in a year", [(heading, "right") for heading in headings], totals)
 
 
 def _chance(chance: float) -> str:
-    """A predicted chance, which is not known to more than a point or so."""
+    """A predicted chance as text; it is only accurate to about a percentage point."""
     return "> 99.9 %" if chance > 0.999 else "< 0.1 %" if chance < 0.001 else f"{100 * chance:.1f} %"
 
 

@@ -15,7 +15,7 @@ from hubbub.errors import InputError, ParameterError
 EXIT_QUEUED = 3
 _NAMES_SHOWN: Final = 10
 
-# An unknown option is taken as the value: -5 may be one, and an error message would repeat what may be private.
+# An unknown option is taken as the value: -5 may be a value, and an error message would repeat a private value.
 CONTEXT = {"ignore_unknown_options": True}
 
 LedgerFile = Annotated[
@@ -40,21 +40,21 @@ def report(
     ] = DEFAULT_MAX_EPSILON,
     lifetime_epsilon: Annotated[
         str | None,
-        typer.Option(metavar="NUMBER", help="The largest sum of ε in the ledger; `hubbub ledger cap` holds as well."),
+        typer.Option(metavar="NUMBER", help="The largest sum of ε in the ledger; `hubbub ledger cap` also applies."),
     ] = None,
     timeout: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="How long to wait for the collector.")
     ] = 10.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a sentence.")] = False,
 ) -> None:
-    """Answer a survey once. The value is randomised on this device; only the random report is written down and sent.
+    """Answer a survey once. The value is randomised on this device; only the random report is stored and sent.
 
     \b
     hubbub report news.example --survey https://collector.example/v1/surveys/<id>
     hubbub report - --survey "$SURVEY" < value.txt
 
-    Exit codes: 0 the collector has the report, now or from an earlier time; 3 it is in the ledger, and the same command
-    again sends it; 2 nothing was or will be sent.
+    Exit codes: 0 the collector has the report, from now or earlier; 3 the report is in the ledger, and the same command
+    will send it when run again; 2 nothing was or will be sent.
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
     from hubbub.client import Client, ClientError, Ledger
     from hubbub.client.delivery import MISSING_DAYS
@@ -110,7 +110,7 @@ def report(
 
 
 def _check_choice(url: str, value: str, seconds: float) -> None:
-    """Refuse a value that is not on a closed list: a device would make it one of the names, and answer for good.
+    """Refuse a value that is not on a closed list: the client would irrevocably report one of the names instead.
 
     The message does not repeat the value.
     """
@@ -121,7 +121,7 @@ def _check_choice(url: str, value: str, seconds: float) -> None:
 
 
 def _choices(url: str, seconds: float) -> list[str] | None:
-    """The names of a closed list; None for other surveys, and where none comes, which the client will say."""
+    """The names of a closed list; None for other surveys, or if the survey cannot be fetched."""
     from hubbub.client.transport import Refused, TryLater, exchange
 
     try:

@@ -19,7 +19,7 @@ _SOURCES: Final = {"COMMANDLINE": "command line", "ENVIRONMENT": "environment", 
 
 
 def _read_config(ctx: typer.Context, file: str | None) -> str | None:
-    """Take defaults from a TOML file, for what neither the command line nor the environment says."""
+    """Take defaults from a TOML file, for settings that neither the command line nor the environment has."""
     if file is None:
         return None
     try:
@@ -30,7 +30,7 @@ def _read_config(ctx: typer.Context, file: str | None) -> str | None:
     for name, value in found.items():
         kind = _SETTINGS.get(name)
         if kind is None:
-            raise typer.BadParameter(f"config may set {', '.join(_SETTINGS)}, got {name!r}")
+            raise typer.BadParameter(f"config must set only {', '.join(_SETTINGS)}, got {name!r}")
         if type(value) is not kind:
             raise typer.BadParameter(f"{name} must be {_KINDS[kind]} in config, got {name}={value!r}")
         least, most = _RANGES.get(name, (0, 0))
@@ -68,11 +68,11 @@ def serve(
     new: Annotated[
         bool,
         typer.Option(
-            "--new", envvar="HUBBUB_NEW", help="Begin an empty store where one was lost; devices of the old one fail."
+            "--new", envvar="HUBBUB_NEW", help="Begin an empty store after one was lost; its old surveys are gone."
         ),
     ] = False,
     log_json: Annotated[
-        bool, typer.Option("--log-json", envvar="HUBBUB_LOG_JSON", help="Write the log as JSON, one object a line.")
+        bool, typer.Option("--log-json", envvar="HUBBUB_LOG_JSON", help="Write the log as JSON, one object per line.")
     ] = False,
     config: Annotated[
         str | None,
@@ -120,7 +120,7 @@ def serve(
         set_up_logs(log_json)
         address = address_of(listener)
         with Store(db) as store:
-            # For `hubbub login`. A browser on this machine reaches what listens on all addresses at its own one.
+            # For `hubbub login`: a server that listens on all addresses is reached at the loopback address.
             note_address(store.engine, address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:"))
             token = make_first_token(store.engine)
             code = make_code(store.engine) if token is not None or show else None

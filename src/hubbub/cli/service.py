@@ -18,7 +18,7 @@ from hubbub.errors import ParameterError, ServiceError
 _SURVEY_URL: Final = re.compile(r"(https?://[^/?#]+(?:/[^?#]*)?)/v1/surveys/([0-9a-f]{64})/?")
 _SECONDS: Final = 120
 
-Server = Annotated[str, typer.Option(envvar="HUBBUB_SERVER", metavar="URL", help="Where the collector is.")]
+Server = Annotated[str, typer.Option(envvar="HUBBUB_SERVER", metavar="URL", help="The collector's address.")]
 Token = Annotated[
     str | None, typer.Option(envvar="HUBBUB_TOKEN", help="The owner's token; better in the environment than here.")
 ]
@@ -96,9 +96,9 @@ def open_url(request: urllib.request.Request, seconds: float) -> Any:
 
 
 def _opener(host: str | None) -> urllib.request.OpenerDirector:
-    """Return what opens a URL: with the proxy of the environment, unless the host is this machine; no redirects.
+    """Return the opener of URLs. It uses the proxy of the environment, unless the host is this machine.
 
-    A redirect is not followed, so that the owner's token goes to the host that was named, or nowhere.
+    Redirects are not followed, so that the owner's token goes only to the host that was named.
     """
     here = re.match(r"(localhost|127\.[0-9.]+|\[::1\])(:|$)", host or "") is not None
     return urllib.request.build_opener(NoRedirect, *([urllib.request.ProxyHandler({})] if here else []))

@@ -1,4 +1,4 @@
-"""`hubbub simulate`: what one would see with n people at this epsilon."""
+"""`hubbub simulate`: simulates a survey of n people at some epsilon."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ def simulate(
     zipf: Annotated[float | None, typer.Option(help="Crowd: rank r is held in proportion to 1/r^ZIPF.")] = None,
     heavy: Annotated[float | None, typer.Option(help="Crowd: one value is held by this share of people.")] = None,
     tail: Annotated[
-        str | None, typer.Option(help="With --heavy: the rest holds TAIL values equally (1000), or all distinct.")
+        str | None,
+        typer.Option(help="With --heavy: how many values the rest holds equally (1000), or `distinct`."),
     ] = None,
     uniform: Annotated[bool, typer.Option("--uniform", help="Crowd: all values equally often.")] = False,
     values: Annotated[str | None, typer.Option(help="With --zipf or --uniform: how many values are held.")] = None,
     epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Privacy loss of each person.")] = "1",
-    delta: Annotated[str | None, typer.Option(help="Default: what the mechanism needs, 0 where pure.")] = None,
+    delta: Annotated[str | None, typer.Option(help="Default: 0 if the mechanism is pure, else its default.")] = None,
     runs: Annotated[int, typer.Option(help="Independent repetitions.", min=1, max=1_000_000)] = 1,
     seed: Annotated[int | None, typer.Option(help="Repeat a simulation exactly.", min=0)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
@@ -38,8 +39,8 @@ def simulate(
     """Simulate a mechanism on a crowd and compare with the truth and the theorem.
 
     The sums of all reports are drawn at once, so that a billion people take seconds; a note says what is approximate.
-    Elsewhere, as for `jl -o projection=dense`, they are drawn person by person, for at most 200 million draws of
-    noise. Without a crowd option: --zipf 1.2. Success is finding a value that none is held more often than.
+    For some mechanisms, such as `jl -o projection=dense`, reports are made one by one, with at most 200 million draws
+    of noise. The default crowd is --zipf 1.2. A run succeeds if it finds the most common value.
 
     \b
     hubbub simulate -m jl -n 1e6 --bits 16 --zipf 1.1
@@ -67,7 +68,7 @@ def simulate(
 def _crowd(
     people: int, bits: int, zipf: float | None, heavy: float | None, tail: str | None, uniform: bool, values: str | None
 ) -> tuple[str, Crowd]:
-    """What the options say about the crowd: its name, and what draws it."""
+    """The crowd of the options: its name, and a function that draws it."""
     from hubbub.simulation import population
 
     if (zipf is not None) + (heavy is not None) + uniform > 1:
@@ -92,7 +93,7 @@ def _crowd(
 
 
 def _errors(result: Simulated, what: str) -> list[list[str]]:
-    """The rows of the errors: those of a value that was found are of the runs that found it."""
+    """The rows of the errors; errors of the found value are over the runs that found it."""
     if result.mean_error is None or result.max_error is None:
         return [[f"error {what}", "none: no run found it"]]
     searched = what == _OF_THE_FOUND and result.successes < result.runs
@@ -104,7 +105,7 @@ def _errors(result: Simulated, what: str) -> list[list[str]]:
 
 
 def _show(crowd: str, result: Simulated) -> None:
-    """The result as a table, a fact a line."""
+    """Print the result as a table, one fact per line."""
     options = " ".join(f"{key}={value}" for key, value in result.options.items())
     title = f"{result.mechanism} {options}" + ("" if result.local else "  (NOT local: it sees every value)")
     what = "of every value" if result.of_every_value else _OF_THE_FOUND
@@ -113,11 +114,11 @@ def _show(crowd: str, result: Simulated) -> None:
         ["privacy", f"ε = {result.epsilon:g}" + (f", δ = {result.delta:g}" if result.delta else "")],
         ["heavy hitter found", f"{result.successes} of {plural(result.runs, 'run')} ({result.success_rate:.1%})"],
         *_errors(result, what if result.local else "in count of the chosen value"),
-        ["theorem's bound on it", f"{number(result.bound)} (holds with chance {1 - result.bound_beta:.0%})"],
+        ["theorem's error bound", f"{number(result.bound)} (holds with chance {1 - result.bound_beta:.0%})"],
     ]
     if (theorem := result.theorem) is not None:
         held = "holds" if theorem.holds else "does not hold, so nothing is promised"
-        counts = f"a count of {number(theorem.needed_corrected)} needed, {number(theorem.heavy_hitter_count)} there"
+        counts = f"a count of {number(theorem.needed_corrected)} needed, {number(theorem.heavy_hitter_count)} held"
         rows.append(["theorem's condition", f"{counts}: {held}"])
     if result.approximation:
         rows.append(["note", f"approximate: {result.approximation}"])

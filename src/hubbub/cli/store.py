@@ -55,7 +55,7 @@ def check(db: Database = DEFAULT_DATABASE, as_json: AsJSON = False) -> None:
 @store.command()
 @command
 def backup(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A new file; it can be served as it is.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A new file; it can be served directly.")],
     db: Database = DEFAULT_DATABASE,
     as_json: AsJSON = False,
 ) -> None:
@@ -80,11 +80,11 @@ def restore(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A file that `hubbub store backup` made.")],
     db: Database = DEFAULT_DATABASE,
     survey: Annotated[
-        str | None, typer.Option(metavar="ID", help="Only this survey, of a store that is there: its sums and ids.")
+        str | None, typer.Option(metavar="ID", help="Restore only this survey's sums and ids, in an existing store.")
     ] = None,
     as_json: AsJSON = False,
 ) -> None:
-    """Bring a store back from a copy, where it was lost; or one damaged survey of a store that is there.
+    """Restore a lost store from a copy, or one damaged survey of an existing store.
 
     \b
     hubbub store restore monday.db --db surveys.db

@@ -41,7 +41,7 @@ def new(
     name: Annotated[str, typer.Argument(help="A name for people to read.")],
     domain: Annotated[str, typer.Option(help=DOMAINS)],
     epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Privacy loss of each person.")] = "1",
-    delta: Annotated[str | None, typer.Option(help="Default: what the mechanism needs, 0 where pure.")] = None,
+    delta: Annotated[str | None, typer.Option(help="Default: 0 if the mechanism is pure, else its default.")] = None,
     mechanism: Annotated[
         str | None,
         typer.Option(
@@ -49,7 +49,8 @@ def new(
         ),
     ] = None,
     option: Annotated[
-        list[str] | None, typer.Option("--option", "-o", metavar="KEY=VALUE", help="Of the mechanism; repeatable.")
+        list[str] | None,
+        typer.Option("--option", "-o", metavar="KEY=VALUE", help="An option of the mechanism; repeatable."),
     ] = None,
     people: Annotated[str, typer.Option("--people", "-n", help="Reports to expect; any number may come.")] = "100k",
     opens: Annotated[str | None, typer.Option(metavar="TIME", help="RFC 3339, such as 2030-01-31T00:00:00Z.")] = None,
@@ -118,14 +119,14 @@ def new(
 
 
 def what_people_tell(surveys: list[dict[str, Any]], epsilon: Decimal, now: datetime) -> list[str]:
-    """Return what answering all of an owner's surveys adds up to, and when ledgers fall silent, in sentences.
+    """Return sentences: the total ε of an owner's surveys, and whether the limits of ledgers will stop answers.
 
     Parameters
     ----------
     surveys : list of dict
         All surveys of the collector, with `epsilon` and `created`; the newest is among them.
     epsilon : Decimal
-        What the newest states.
+        The ε of the newest survey.
     now : datetime
         The time.
     """
@@ -136,14 +137,14 @@ def what_people_tell(surveys: list[dict[str, Any]], epsilon: Decimal, now: datet
         told = sum((Decimal(each["epsilon"]) for each in recent), Decimal(0))
         if most is not None and told > most and len(recent) > 1:
             sentences.append(
-                f"who answers all {len(recent)} surveys that you made in {days} days tells ε = {told:f}; ledgers allow "
-                f"{most:f} in {days} days, so theirs have fallen silent before this one"
+                f"answering all {len(recent)} surveys that you made in {days} days costs a person ε = {told:f}; "
+                f"ledgers allow {most:f} in {days} days, so those who answered the others will not answer this one"
             )
     if not sentences and DEFAULT_CAP.month is not None and 5 * epsilon > DEFAULT_CAP.month:
         weeks = int(DEFAULT_CAP.month / epsilon)
         sentences.append(
             f"asked every week, this adds up to ε = {4 * epsilon:f} in four weeks; ledgers allow {DEFAULT_CAP.month:f} "
-            f"in 30 days, and so at most {plural(weeks, 'answer')} of a person"
+            f"in 30 days, so a person answers at most {plural(weeks, 'time')}"
         )
     return sentences
 
@@ -183,7 +184,7 @@ def show(url: SurveyURL, token: Token = None, as_json: AsJSON = False) -> None:
 @survey.command()
 @command
 def close(url: SurveyURL, token: Token = None, as_json: AsJSON = False) -> None:
-    """Close a survey: it takes no more reports, and its report ids are deleted. It can still be asked for its answer.
+    """Close a survey: it takes no more reports, and its report ids are deleted. Its answer stays available.
 
     \b
     hubbub survey close --survey http://127.0.0.1:8000/v1/surveys/ID
@@ -197,11 +198,11 @@ def close(url: SurveyURL, token: Token = None, as_json: AsJSON = False) -> None:
 @command
 def delete(
     url: SurveyURL,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether it is meant.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     token: Token = None,
     as_json: AsJSON = False,
 ) -> None:
-    """Delete a survey with its sums and everything that belongs to it. Nothing brings it back but a backup.
+    """Delete a survey with its sums and everything that belongs to it. Only a backup can bring it back.
 
     \b
     hubbub survey delete --survey http://127.0.0.1:8000/v1/surveys/ID --yes
@@ -226,15 +227,15 @@ def merge(
     url: SurveyURL,
     key: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="Names this merge; default: the SHA-256 of each file. For one file only."),
+        typer.Option(metavar="TEXT", help="A name for this merge, for one file only; default: the file's SHA-256."),
     ] = None,
     token: Token = None,
     as_json: AsJSON = False,
 ) -> None:
-    """Add tallies that were counted elsewhere to the survey's on a collector, each once.
+    """Add tallies that were counted elsewhere to the survey's tally on a collector, each once.
 
-    A file that was merged before is not merged again, so this can be repeated whenever no reply came. The reports in
-    the files must not be among those that were sent to the collector: a tally has no ids to compare.
+    A file that was merged before is not merged again, so you can repeat the command if no reply came. The reports in
+    the files must not have been sent to the collector as well: a tally has no ids to compare.
 
     \b
     hubbub survey merge monday.tally tuesday.tally --survey http://127.0.0.1:8000/v1/surveys/ID
@@ -261,10 +262,10 @@ def merge(
 
 
 def _confirm(question: str, option: str) -> None:
-    """Ask on stderr, and raise unless the answer on stdin is y; `option` would have answered in advance."""
+    """Ask on stderr, and raise an error unless the reply on stdin is y; `option` is named as the way to skip this."""
     typer.echo(f"{visible(question)} [y/N]: ", nl=False, err=True)
     answer = "" if sys.stdin is None else sys.stdin.readline()
-    if not answer or not sys.stdin.isatty():  # where nobody pressed return
+    if not answer or not sys.stdin.isatty():  # nobody pressed return, so the line must be ended
         typer.echo(err=True)
     if answer.strip().lower() not in ("y", "yes"):
         got = shown(answer.strip()) if answer else "none"
@@ -276,8 +277,8 @@ def _write_survey(path: str, **facts: Any) -> dict[str, Any]:
     from hubbub.mechanisms.registry import create_survey
     from hubbub.wire.atomic import write_whole
 
-    if os.path.lexists(path):  # reports to the survey in it would be lost
-        raise ParameterError(f"the output must be a new file, got {path!r}, which is there")
+    if os.path.lexists(path):  # reports of the survey in it would become useless
+        raise ParameterError(f"the output must be a new file, got {path!r}, which exists")
     made = create_survey(**facts)
     write_whole(path, made.to_json())
     return {
@@ -316,7 +317,7 @@ def _show(server: str, status: dict[str, Any], as_json: bool) -> None:
 
 
 def _closes(state: str, closes: str | None) -> str:
-    """When a survey closes, or who has closed it."""
+    """When a survey closes, or that its owner has closed it."""
     if state != "closed":
         return closes or "when you close it"
     if closes is None or datetime.fromisoformat(closes) > datetime.now(UTC):

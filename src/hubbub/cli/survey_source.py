@@ -1,4 +1,4 @@
-"""Where a command gets a survey from: a file that `hubbub survey new --out` wrote, or a collector."""
+"""Reads the survey of a command: from a file that `hubbub survey new --out` wrote, or from a collector."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SurveySource = Annotated[
 
 
 def read_survey(source: str) -> Survey:
-    """The survey of a file or an address; what it guarantees is recomputed, whoever wrote it."""
+    """The survey of a file or an address; its privacy guarantee is recomputed and checked."""
     from hubbub.mechanisms.registry import load_survey
 
     if source.startswith(("http://", "https://")):
@@ -31,7 +31,7 @@ def read_survey(source: str) -> Survey:
 
 
 def read_bytes(name: str, what: str) -> bytes:
-    """The content of a file; `what` is what a message calls it."""
+    """The content of a file; `what` is its name in messages."""
     try:
         with open(name, "rb") as file:
             return file.read()

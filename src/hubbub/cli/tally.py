@@ -1,4 +1,4 @@
-"""`hubbub tally`: files of reports become a tally."""
+"""`hubbub tally`: adds up files of reports into a tally."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 @command
 def tally(
-    files: Annotated[list[str], typer.Argument(metavar="FILES…", help="Parquet files of reports, or folders of them.")],
+    files: Annotated[list[str], typer.Argument(metavar="FILES…", help="Parquet files of reports, or directories.")],
     source: SurveySource,
-    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Where the tally goes.")],
+    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The file to write the tally to.")],
     assume_unique: Annotated[
-        bool, typer.Option("--assume-unique", help="Do not compare ids: each report is known to be there once.")
+        bool, typer.Option("--assume-unique", help="Do not compare ids: no report is in the files twice.")
     ] = False,
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Count and skip damaged row groups and files instead of refusing them.")
@@ -33,7 +33,8 @@ def tally(
         int | None, typer.Option("--jobs", "-j", min=1, help="Processes; on Spark, tasks.  [default: 1; all cores]")
     ] = None,
     work: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="For what is under way; default: FILE.work beside the output.")
+        str | None,
+        typer.Option(metavar="FOLDER", help="For intermediate results; default: FILE.work next to the output."),
     ] = None,
     spark: Annotated[
         str | None, typer.Option(metavar="MASTER", help="Count on Spark: local[4], spark://HOST:7077, yarn, sc://HOST…")
@@ -42,7 +43,7 @@ def tally(
 ) -> None:
     """Check the reports in files and add them up, each id once. Memory does not grow with the reports.
 
-    A run that was killed goes on where it was, if it is started again with the same files and options.
+    A run that was killed continues where it stopped if you start it again with the same files and options.
 
     \b
     hubbub tally reports --survey survey.json -o monday.tally
@@ -58,7 +59,7 @@ def tally(
     survey = read_survey(source)
     if spark is not None:
         if work is not None:
-            raise ParameterError("--spark must come without --work, since Spark has folders of its own, got both")
+            raise ParameterError("--spark must come without --work, since Spark has its own directories, got both")
         tallied = _count_on_spark(spark, survey, files, jobs, assume_unique, skip_bad)
         write_tally(out, tallied.tally)
     else:
@@ -73,7 +74,7 @@ def tally(
 def _count_on_spark(
     master: str, survey: Survey, files: list[str], tasks: int | None, assume_unique: bool, skip_bad: bool
 ) -> Tallied:
-    """Count in the tasks of Spark, each of which must find the files under their full paths."""
+    """Count in the tasks of Spark, which must all find the files under their full paths."""
     from hubbub.spark import open_session, tally_files
 
     paths = [os.path.abspath(file) for file in files]
@@ -82,7 +83,7 @@ def _count_on_spark(
 
 
 def show_tallied(tallied: Tallied, out: str, seconds: float, as_json: bool) -> None:
-    """Say what was counted and what was not."""
+    """Print what was counted and what was left out."""
     counts = tallied.counts
     document: dict[str, Any] = {
         "survey_id": tallied.tally.survey_id.hex(),
@@ -96,7 +97,10 @@ def show_tallied(tallied: Tallied, out: str, seconds: float, as_json: bool) -> N
         return
     typer.echo(f"{plural(tallied.tally.count, 'report')} of {plural(counts.rows, 'row')} in {out}. {seconds:.1f} s.")
     said = [
-        (counts.invalid, f"{plural(counts.invalid, 'row is', 'rows are')} no valid report: left out."),
+        (
+            counts.invalid,
+            f"{plural(counts.invalid, 'row is not a valid report', 'rows are not valid reports')}: left out.",
+        ),
         (counts.duplicates, f"{plural(counts.duplicates, 'report')} came again: each id counts once."),
         (
             counts.conflicts,

@@ -1,11 +1,11 @@
-"""The device client: answers a survey once, privately, and delivers the response whatever the network does.
+"""The device client: answers a survey once, privately, and delivers the response even over a bad network.
 
     client = Client("https://collector.example/v1/surveys/<id>")
     client.report("news.example")
 
-It uses the standard library only, and nothing of the rest of hubbub: the folder is also shipped alone, as the wheel
-`hubbub-client`, and therefore its imports are relative. It implements the randomisers of devices a second time;
-`tests/vectors` show that both implementations make the same bytes. docs/client.md says what is promised.
+It uses the standard library only, and nothing of the rest of hubbub: the directory is also shipped alone, as the wheel
+`hubbub-client`, so its imports are relative. It is a second implementation of the randomisers for devices;
+`tests/vectors` show that both make the same bytes. docs/client.md says what is promised.
 """
 
 from __future__ import annotations

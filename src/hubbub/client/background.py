@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 
 class Background:
-    """Does some work again and again in a daemon thread. The thread ends when nothing is left to do.
+    """Repeats some work in a daemon thread. The thread ends when nothing is left to do.
 
     Parameters
     ----------
@@ -17,15 +17,15 @@ class Background:
         Tries everything once. It returns None when nothing is left, else the least number of seconds before the next
         try. It must not raise.
     first_retry, last_retry : float
-        Seconds before the first retry; twice as many before each next one, up to the last. Each wait is half to one
-        and a half times as long, at random.
+        Seconds before the first retry; they double for each further one, up to `last_retry`. Each wait is multiplied by
+        a random factor from 0.5 to 1.5.
 
     Attributes
     ----------
     changed : threading.Condition
         The lock for everything that the thread shares with others. It is notified after each change.
     busy : bool
-        Whether a try is under way or about to begin.
+        Whether a try is in progress or about to begin.
     closed : bool
         Whether `close` was called.
     """
@@ -67,7 +67,7 @@ class Background:
                     self._thread, self.busy = None, False
 
     def close(self) -> None:
-        """Let the thread end after the try that is under way."""
+        """Let the thread end after the current try."""
         with self.changed:
             self.closed = True
             self.changed.notify_all()

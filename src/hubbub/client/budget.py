@@ -1,7 +1,7 @@
 """A person's budget: how much all surveys together may cost, in 30 days, in 365 days, and in a lifetime.
 
-It belongs to the person and is kept in the ledger. A program may ask for less, never for more. It guards a person
-against honest programs that ask too much; a program that means harm need not use this client at all.
+It belongs to the person and is kept in the ledger. A program may set lower limits, never higher ones. It protects a
+person against honest programs that ask too much; a malicious program need not use this client at all.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class Cap(NamedTuple):
         Parameters
         ----------
         told : iterable of dict
-            The entries of the ledger. One with a time in the future counts as of now: clocks can be wrong.
+            The entries of the ledger. One with a time in the future counts as recent, since clocks can be wrong.
         epsilon, delta : Decimal
-            What the report costs.
+            The cost of the report.
         now : datetime, optional
             The time; by default it is now.
         """
@@ -73,11 +73,11 @@ _PARTS: Final[dict[str, tuple[str, int | None]]] = {
     "delta": ("δ of all surveys together", None),
 }
 DEFAULT_CAP: Final = Cap(Decimal(4), Decimal(12), None, Decimal("0.000001"))
-"""What a person's ledger allows until the person says otherwise."""
+"""The limits of a ledger until the person changes them."""
 
 
 def parse_limit(name: str, value: Number) -> Decimal:
-    """Return a limit of ε or δ as an exact number. Raises ClientError if it is none."""
+    """Return a limit of ε or δ as an exact number. Raises ClientError if it is not a number from 0 to 10^6."""
     try:
         number = Decimal(str(value))
     except InvalidOperation:

@@ -16,7 +16,7 @@ class SurveyError(ClientError):
 
 
 class LedgerError(ClientError):
-    """A ledger that cannot be read or written. It is left as it is."""
+    """A ledger that cannot be read or written. The file is not changed."""
 
 
 class BudgetError(ClientError):

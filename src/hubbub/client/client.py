@@ -26,16 +26,16 @@ _MOST_SECONDS: Final = 1e6  # the longest wait that works on every system
 
 
 class Result(NamedTuple):
-    """What has become of a report.
+    """The state of a report.
 
     Attributes
     ----------
     status : str
-        sent: the collector has it. queued: it is in the ledger and will be sent. waiting: the survey was not fetched
-        yet, and the value is in memory only. already: this survey was answered before, and nothing new was made.
-        refused: nothing was or will be sent. none: nothing was reported.
+        sent: the collector has it. queued: it is in the ledger and will be sent. waiting: the survey has not been
+        fetched yet, and the value is only in memory. already: this survey was answered before, and no new report was
+        made. refused: nothing was or will be sent. none: nothing was reported.
     detail : str
-        The reason in one sentence, or nothing.
+        The reason in one sentence, or empty.
     """
 
     status: str
@@ -45,7 +45,7 @@ class Result(NamedTuple):
 class Client:
     """Answers one survey, once.
 
-    The constructor raises ClientError for wrong arguments. No method raises: a Result says what went wrong.
+    The constructor raises ClientError for wrong arguments. No method raises an error: a Result says what went wrong.
 
     Parameters
     ----------
@@ -57,18 +57,18 @@ class Client:
     max_epsilon : number
         The largest ε that one survey may state.
     month_epsilon, year_epsilon, lifetime_epsilon, lifetime_delta : number, optional
-        The largest sums of ε in 30 days, in 365 days and in all, and of δ in all, over all surveys in the ledger. The
-        person's own limits are in the ledger and hold as well: a program can only ask for less.
+        The largest sums of ε in 30 days, in 365 days and in total, and of δ in total, over all surveys in the ledger.
+        The person's own limits in the ledger hold as well: a program can only lower them.
     ledger : path, optional
         The file of the ledger; by default `default_ledger()`.
     timeout : float
         Seconds that the collector may be silent in an exchange, and seconds for the body of its reply.
     spread : float
-        Seconds over which reports that other processes left behind are spread: each is sent at a random moment of its
-        own, so that they do not tell by their time that they come from the same device.
+        Seconds over which reports that earlier processes left in the ledger are spread: each is sent at its own random
+        moment, so that their times do not reveal that they come from the same device.
     first_retry, last_retry : float
-        Seconds before the first retry; twice as many before each next one, up to the last. Each wait is half to one
-        and a half times as long, at random.
+        Seconds before the first retry; they double for each further one, up to `last_retry`. Each wait is multiplied by
+        a random factor from 0.5 to 1.5.
     """
 
     _id = ""
@@ -102,13 +102,13 @@ class Client:
         document = None if url is None else survey
         address = SURVEY_URL.fullmatch(str(survey if url is None else url))
         if not address:
-            # It is not shown: on a command line it may be a private value in the wrong place.
+            # The argument is not shown: on a command line it may be a private value in the wrong place.
             raise ClientError("a survey's address must be http(s)://…/v1/surveys/<64 hex digits>, got something else")
         self._url, self._id = address[0], address[1]
         self._survey = None if document is None else self._checked(document)
         self._ledger = Ledger(ledger)
         self._delivery = Delivery(self._ledger, timeout, 0.0 if spread == 0 else _seconds("spread", spread))
-        self._held: list[object] = []  # at most one value, until the survey is here
+        self._held: list[object] = []  # at most one value, until the survey has been fetched
         self._refusal = ""  # why the survey will not be answered
         self._trouble = ""  # why the last try did not deliver everything
         self._background = Background(self._try_everything, *retries)
@@ -136,8 +136,8 @@ class Client:
     def report(self, value: object) -> Result:
         """Answer the survey with this value, unless it was answered before. Does not wait for the network.
 
-        If the survey is here, the report is made and written to the ledger before this returns. It is sent in the
-        background as soon as the collector can be reached, by this process or by a later one.
+        If the survey has been fetched, the report is made and written to the ledger before this returns. It is sent in
+        the background as soon as the collector can be reached, by this process or by a later one.
         """
         self._mend_after_fork()
         with self._background.changed:
@@ -147,23 +147,23 @@ class Client:
             return result
 
     def report_any(self, values: Iterable[object], k: int) -> Result:
-        """Answer the survey with one of several values, or with none. Exactly one report is made, whatever she has.
+        """Answer the survey with one of a person's several values, or with none. Exactly one report is always made.
 
-        There are k slots. Each different value is in one of them, the others are empty; one slot is drawn uniformly and
+        There are k slots. Each distinct value is in one slot, the others are empty; one slot is drawn uniformly and
         reported. Everybody must use the same k: the analyst multiplies the counts by it, and gets the number of people
-        who have a value among theirs (`hubbub hitters --values-per-person`).
+        who have a value in any slot (`hubbub hitters --values-per-person`).
 
         Parameters
         ----------
         values : list
-            What she has: may be empty. Values that are not in the domain fill no slot.
+            The person's values; may be empty. Values that are not in the domain fill no slot.
         k : int
-            The slots, from 1 to 1000. If she has more values, k of them, at random, have a slot.
+            The number of slots, from 1 to 1000. If there are more values, a random choice of k of them gets the slots.
 
         Returns
         -------
         Result
-            As of `report`. Refused, for every value alike, if the survey is about a closed list.
+            As for `report`. It is always "refused" if the survey is about a closed list.
         """
         try:
             return self.report(Slots(values, k))
@@ -175,7 +175,7 @@ class Client:
     def flush(self, timeout: float = 10.0) -> Result:
         """Wait until the survey's report is delivered or refused, for at most `timeout` seconds; return its state.
 
-        Reports that earlier processes left in the ledger are sent at their own moments, and not waited for.
+        Reports that earlier processes left in the ledger are sent at their own moments; this does not wait for them.
         """
         self._mend_after_fork()
         deadline = time.monotonic() + timeout
@@ -188,7 +188,7 @@ class Client:
             return result
 
     def close(self) -> None:
-        """Stop sending. Queued reports stay in the ledger for a later client; a value that waits is forgotten."""
+        """Stop sending. Queued reports stay in the ledger for a later client; a waiting value is discarded."""
         self._background.mend_after_fork()
         with self._background.changed:
             self._held.clear()
@@ -197,9 +197,9 @@ class Client:
     # The response.
 
     def _checked(self, document: str | bytes) -> DeviceSurvey:
-        """Read a survey; refuse it if it is not the one of the address, or states too large an ε."""
+        """Read a survey; refuse it if its id is not the one in the address, or if its ε is too large."""
         survey = read_survey(document)
-        if survey.survey_id.hex() != self._id:  # or a survey in two spellings would be answered twice
+        if survey.survey_id.hex() != self._id:  # otherwise a survey in two spellings could be answered twice
             raise SurveyError(
                 f"the survey must be {self._id[:8]}… as its address says, got {survey.survey_id.hex()[:8]}…"
             )
@@ -211,7 +211,7 @@ class Client:
         return survey
 
     def _take(self, value: object) -> Result:
-        """Answer with this value, or hold it until the survey is here. The caller has the lock."""
+        """Answer with this value, or hold it until the survey has been fetched. The caller has the lock."""
         if self._background.closed:
             return Result("refused", "the client is closed")
         if self._refusal:
@@ -239,7 +239,7 @@ class Client:
         return Result("queued" if written else "already")
 
     def _state(self) -> Result:
-        """Return what has become of the survey's report so far."""
+        """Return the current state of the survey's report."""
         try:
             entry = self._ledger.read().get(self._id)
         except LedgerError as error:
@@ -261,12 +261,12 @@ class Client:
             self._background.wake()
 
     def _try_everything(self) -> float | None:
-        """Fetch the survey if it is not here, and send what is pending.
+        """Fetch the survey if necessary, and send pending reports.
 
         Returns
         -------
         float or None
-            The least number of seconds before the next try, None if nothing is left to do.
+            The least number of seconds before the next try; None if nothing is left to do.
         """
         troubles: list[tuple[str, float]] = []
         for step in (self._fetch, self._send_pending):
@@ -276,20 +276,20 @@ class Client:
                 troubles.append((str(error), error.seconds))
             except LedgerError as error:
                 troubles.append((str(error), 0.0))
-            except Exception as error:  # a defect of ours must not reach the host program; its text might tell a value
+            except Exception as error:  # a bug must not reach the host program, and its message may contain a value
                 troubles.append((f"the client failed ({type(error).__name__})", 0.0))
         self._trouble = troubles[0][0] if troubles else ""
         return min((seconds for _, seconds in troubles), default=None)
 
     def _fetch(self) -> None:
-        """Fetch the survey unless it is here or was answered before, and answer it if a value waits for it."""
+        """Fetch the survey, unless that was done or it was answered before; answer it if a value is waiting."""
         try:
             if self._survey is None and not self._refusal and self._id not in self._ledger.read():
                 self._survey = self._checked(self._delivery.fetch(self._url, self._id))
             with self._background.changed:
                 if self._held and self._survey is not None:
                     self._respond(self._survey, self._held[0])
-                self._held.clear()  # answered, or another client was quicker
+                self._held.clear()  # answered, now or by another client
         except LedgerError:
             raise
         except ClientError as error:
@@ -301,7 +301,7 @@ class Client:
         """Send all pending reports of the ledger, this survey's first; tell `flush` after each."""
 
         def settled() -> None:
-            """Wake those who wait in `flush`."""
+            """Wake threads that wait in `flush`."""
             with self._background.changed:
                 self._background.changed.notify_all()
 

@@ -1,4 +1,4 @@
-"""Delivering what a ledger holds, and fetching surveys: each address is left alone for as long as it asked for."""
+"""Delivers a ledger's reports and fetches surveys. An address is not contacted before its Retry-After has passed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .ledger import Entry, Ledger
 from .transport import Missing, Refused, TryLater, exchange
 
 MISSING_DAYS: Final = 7
-"""How long a client keeps asking a collector that says that the survey is missing or closed: it may be mistaken."""
+"""How long a client keeps trying if a collector says that the survey is missing or closed, which may be a mistake."""
 
 
 class Delivery:
@@ -24,11 +24,11 @@ class Delivery:
     Parameters
     ----------
     ledger : Ledger
-        What was answered, and what is still to be sent.
+        The ledger of answered surveys and pending reports.
     timeout : float
         Seconds that a collector may be silent in an exchange, and seconds for the body of its reply.
     spread : float
-        Seconds within which reports that other processes left behind are sent, each at a random moment.
+        Seconds within which reports that earlier processes left behind are sent, each at a random moment.
     """
 
     def __init__(self, ledger: Ledger, timeout: float, spread: float) -> None:
@@ -39,7 +39,7 @@ class Delivery:
         self._not_before: dict[str, tuple[float, str]] = {}  # by address: when it may be tried again, and why not now
 
     def fetch(self, url: str, survey_id: str) -> bytes:
-        """Return the document of a survey. Raises TryLater or Refused, as `exchange` does; a missing one may come."""
+        """Return the document of a survey. Raises TryLater or Refused, like `exchange`; TryLater if it is missing."""
         try:
             document = self._exchange(url, None)
         except Missing as error:
@@ -56,12 +56,12 @@ class Delivery:
         first : str
             The survey id, in hex, whose report is sent first.
         settled : callable
-            Is called after each try.
+            Called after each try.
 
         Raises
         ------
         TryLater
-            Some reports are still pending. Its seconds are the least that one of them has to wait.
+            Some reports are still pending. Its `seconds` are the shortest time that one of them has to wait.
         """
         entries = self._ledger.read()
         later = []
@@ -106,7 +106,7 @@ class Delivery:
         return "sent", ""
 
     def _exchange(self, url: str, body: bytes | None) -> bytes:
-        """Do an exchange, unless this address asked for patience: then raise its TryLater again, with the time left."""
+        """Do an exchange, unless this address asked to wait: then raise its TryLater again, with the time left."""
         when, trouble = self._not_before.get(url, (0.0, ""))
         if (left := when - time.monotonic()) > 0:
             raise TryLater(trouble, left)

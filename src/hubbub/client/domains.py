@@ -173,7 +173,7 @@ class Domain(NamedTuple):
     coded : bool
         Whether items are the bits of a text code.
     closed : bool
-        Whether what is not in the domain has no item of its own, so that the fallback is one of the values.
+        True for a list without "(other)": values outside the domain share an item with a value of the list.
     """
 
     size: int

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 from typing import Final
 
-# What a key is for: the numbers of docs/wire-format.md.
+# The purposes of keys: the numbers of docs/wire-format.md.
 REPORT_ROW: Final = 1
 PROJECTION_SIGNS: Final = 2
 BUCKET_MATRIX: Final = 4

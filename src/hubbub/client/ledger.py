@@ -5,8 +5,8 @@
                                  "report": "<hex of what is sent>", "detail": "", "missing": ""}}}
 
 An entry is written before its report is sent, and it is never removed. So a survey is answered once, a retry sends the
-same bytes, and the sums of ε and δ only grow. `cap` is what the person allows. No value is in the ledger. The bytes of
-a report are removed when it is delivered.
+same bytes, and the sums of ε and δ only grow. `cap` has the person's limits. No value is in the ledger. The bytes of a
+report are removed when it is delivered.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _ENTRY: Final = {
     "state": re.compile(r"pending|sent|refused"),
     "report": re.compile(r"([0-9a-f]{2})*"),
     "detail": re.compile(r"(?s).*"),
-    "missing": re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)?", re.ASCII),  # since when there is no such survey
+    "missing": re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)?", re.ASCII),  # since when the survey is missing
 }
 _LIMIT: Final = re.compile(r"([0-9]{1,7}(\.[0-9]{1,60})?)?", re.ASCII)
 LOCK_SECONDS = 5.0
@@ -64,7 +64,7 @@ def default_ledger() -> str:
         base = os.path.join(home, "Library", "Application Support")
     else:
         base = os.environ.get("XDG_STATE_HOME", "")
-        if not os.path.isabs(base):  # as its standard says: a relative one is ignored
+        if not os.path.isabs(base):  # the XDG standard says to ignore a relative path
             base = os.path.join(home, ".local", "state")
     return os.path.join(base, "hubbub", "ledger.json")
 
@@ -86,16 +86,16 @@ class Ledger:
         return self._load()[1]
 
     def cap(self) -> Cap:
-        """Return what the person allows. Raises LedgerError if the file is not a ledger."""
+        """Return the person's limits. Raises LedgerError if the file is not a ledger."""
         return self._load()[0]
 
     def set_cap(self, cap: Cap) -> None:
-        """Write down what the person allows from now on, durably."""
+        """Set the person's limits, durably."""
         with self.changing() as (_, entries):
             self._write(cap, entries)
 
     def _load(self) -> tuple[Cap, dict[str, Entry]]:
-        """Return what is in the file."""
+        """Return the limits and the entries in the file."""
         try:
             with open(self.path, "rb") as file:
                 data = json.loads(file.read())
@@ -115,7 +115,7 @@ class Ledger:
         cap = _read_cap(data["cap"]) if shape else None
         if cap is None or not _are_entries(data["surveys"]):
             raise LedgerError(
-                f"the ledger {self.path!r} is damaged or another kind of file, and is left as it is: "
+                f"the ledger {self.path!r} is damaged or another kind of file; it was not changed: "
                 "repair it, or move it away to begin an empty ledger"
             )
         entries: dict[str, Entry] = data["surveys"]
@@ -136,18 +136,18 @@ class Ledger:
         Parameters
         ----------
         survey : DeviceSurvey
-            What was answered.
+            The survey that was answered.
         url : str
             Its address.
         batch : bytes
-            What is to be sent.
+            The bytes to send.
         asked : Cap, optional
-            What the program allows. The person's own cap holds as well.
+            The program's limits. The person's own limits hold as well.
 
         Raises
         ------
         BudgetError
-            The report would cost more than one of the two allows; nothing is written.
+            The report would cost more than one of these limits allows; nothing is written.
         """
         with self.changing() as (cap, entries):
             if survey.survey_id.hex() in entries:
@@ -167,7 +167,7 @@ class Ledger:
         return True
 
     def note_missing(self, survey_id: str) -> str:
-        """Note that the collector says that there is no such survey; return since when it says so."""
+        """Note that the collector does not know the survey; return since when that has been so."""
         with self.changing() as (_, entries):
             if survey_id not in entries:
                 return datetime.now(UTC).strftime(TIME)
@@ -195,7 +195,7 @@ class Ledger:
                 if entries != before:
                     self._write(cap, entries)
             finally:
-                # A child that was forked meanwhile has the file open, too, and would keep the lock.
+                # A child process forked meanwhile has the file open, too, and would keep the lock.
                 if sys.platform != "win32":
                     fcntl.flock(lock, fcntl.LOCK_UN)
                 os.close(lock)
@@ -209,14 +209,14 @@ class Ledger:
         text = json.dumps(document, ensure_ascii=False, indent=1)
         new = self.path + ".new"  # one name is enough under the lock, and a crash leaves at most one file behind
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(new)  # what a crash left, or a link that somebody put there
+            os.unlink(new)  # left by a crash, or a link that somebody put there
         with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINKS, 0o600), "wb") as file:
             file.write(text.encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
         os.replace(new, self.path)
         if sys.platform != "win32":
-            # If this fails, the entry is in the ledger all the same, and will be sent.
+            # If this fails, the entry is in the ledger anyway, and will be sent.
             with contextlib.suppress(OSError):
                 folder = os.open(os.path.dirname(self.path), os.O_RDONLY)
                 try:

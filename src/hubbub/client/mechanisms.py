@@ -1,4 +1,4 @@
-"""The randomisers that ship to devices: `tree`, `subset`, and `jl` and `bucket` with one bit.
+"""The randomisers for devices: `tree`, `subset`, and the one-bit forms of `jl` and `bucket`.
 
 Each `read_…` function checks the parameters of a survey and returns its randomizer.
 """
@@ -41,9 +41,9 @@ class Randomizer(NamedTuple):
     loss : Decimal
         The ε that follows from the integer thresholds, rounded up.
     respond : callable
-        Maps an item and the random words to the number after the report's id.
+        Maps an item and the random words to the response, the number that follows the report's id.
     size : int
-        Bytes of that number.
+        Bytes of the response.
     """
 
     random_words: int
@@ -64,7 +64,7 @@ def parity(number: int) -> int:
 
 
 def text_layout(fingerprint: int, bits: int) -> list[bool]:
-    """Return, for each bit of a path of coded text, whether it is of the fingerprint. The last bit is of the code."""
+    """For each bit of a path of coded text, whether it belongs to the fingerprint. The last bit is a code bit."""
     marks = {*range(min(fingerprint, 8)), *range(24, 24 + 8 * (fingerprint - 8), 8)}
     code = [place for place in range(bits + fingerprint) if place not in marks][:bits]
     return [place in marks for place in range(code[-1] + 1)] if code else []
@@ -164,7 +164,7 @@ def _mix(word: int) -> int:
 
 
 def read_subset(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
-    """Subset selection with public coins, from its parameters."""
+    """Return the randomizer of `subset`, subset selection with public coins."""
     fields(data, "parameters", ("window", "keep_threshold"))
     values = domain.size
     require(values <= 4096, "subset must have at most 4096 values", f"2^{(values - 1).bit_length()}")
@@ -177,7 +177,7 @@ def read_subset(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer
         coins = hash_words(key, report_id)
         low, high = coins & 0xFFFFFFFF, coins >> 32
         pool, places = list(range(values)), []
-        for value in range(values):  # all of them: the time does not depend on the item
+        for value in range(values):  # all values, so that the time does not depend on the item
             drawn = _mix(_mix(low + value & 0xFFFFFFFF) ^ high) * len(pool) >> 32
             places.append(pool[drawn])
             pool[drawn] = pool[-1]

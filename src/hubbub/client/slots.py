@@ -1,8 +1,8 @@
-"""Several values of one person: she has a few slots, and reports what is in one of them.
+"""Chooses which of several values a person reports: she has a few slots, and reports the content of one.
 
-Each of her different values is in a slot of its own, and the others are empty. One slot is drawn uniformly, with
-randomness of the operating system. An empty one is reported as what is not in the domain. So exactly one report is made
-whatever she has, nothing included: that somebody is silent never tells that she has nothing.
+Each of her distinct values is in a slot of its own, and the other slots are empty. One slot is drawn uniformly, with
+randomness of the operating system. An empty slot is reported like a value outside the domain. So exactly one report is
+made in any case, even if she has no value: whether she reports reveals nothing about her values.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from .checks import ClientError, SurveyError
 from .domains import Domain
 
 MAX_SLOTS: Final = 1000
-_MOST_VALUES: Final = 10_000  # that are looked at: an iterator may have no end
+_MOST_VALUES: Final = 10_000  # the most values that are read, since an iterator may be endless
 
 
 class Slots:
-    """The values of one person, before it is known what the survey asks. `repr` shows none of them."""
+    """The values of one person, before the survey's domain is known. `repr` shows none of them."""
 
     def __init__(self, values: object, slots: int) -> None:
         if type(slots) is not int or not 1 <= slots <= MAX_SLOTS:
@@ -35,12 +35,12 @@ class Slots:
             return
 
     def draw(self, domain: Domain) -> object:
-        """Return the value of one slot, None for an empty one, which no domain has.
+        """Return the value of one slot; None, which is in no domain, for an empty slot.
 
-        If there are more different values than slots, some of them, at random, have a slot.
+        If there are more distinct values than slots, a random choice of them gets the slots.
         """
         if domain.closed:
-            raise SurveyError('report_any needs a survey with "(other)", got a closed list, where nothing is a vote')
+            raise SurveyError('report_any must have a survey with "(other)" for empty slots, got a closed list')
         different = {domain.item(value): value for value in self._values}
         different.pop(domain.fallback, None)
         drawn = secrets.randbelow(max(self._slots, len(different)))

@@ -30,7 +30,7 @@ _DECIMAL: Final = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]*[1-9])?", re.ASCII)
 
 
 class DeviceSurvey(NamedTuple):
-    """What a device needs to answer a survey."""
+    """Everything that a device needs to answer a survey."""
 
     survey_id: bytes
     name: str

@@ -30,7 +30,7 @@ class Refused(ClientError):
 
 
 class Missing(Refused):
-    """The collector says that there is no such survey, or that it is closed. An operator's mistake can look so, too."""
+    """The collector says that the survey does not exist or is closed. This may be an operator's mistake."""
 
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -42,7 +42,7 @@ class NoRedirect(urllib.request.HTTPRedirectHandler):
 
 @functools.cache  # made at the first use, since it reads the certificates of the system
 def _opener() -> urllib.request.OpenerDirector:
-    """Return what opens a URL: with the proxy of the environment, and without redirects."""
+    """Return the opener of URLs: it uses the proxy of the environment, and follows no redirects."""
     return urllib.request.build_opener(NoRedirect)
 
 
@@ -82,7 +82,7 @@ def _read(reply: Any, timeout: float) -> bytes:
         data += part
         if len(data) > _MAX_REPLY or time.monotonic() > deadline:
             raise TryLater("the collector's reply was too long or too slow")
-    if reply.length:  # read1 does not tell that the connection broke
+    if reply.length:  # read1 does not raise an error if the connection broke
         raise TryLater("the collector's reply was cut short")
     return data
 

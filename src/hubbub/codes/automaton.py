@@ -44,14 +44,14 @@ class CodeAutomaton:
     Attributes
     ----------
     next : int32 array, shape (nodes, 2)
-        The node after a bit; −1 is a dead end, which only a 1 in the padding is.
+        The node after a bit; −1 is a dead end, which only a 1 in the padding leads to.
     accepting : bool array, shape (nodes,)
-        Whether the string has ended. True of the node `done` alone.
+        Whether the string has ended; true for the node `done` alone.
     done : int
         The node of every string that has ended.
 
-    A walk that ends in `done` is a string followed by padding. It need not be a string the encoder would write so:
-    the automaton knows neither the greedy rule, nor the 64 bytes, nor UTF-8. `TextCode.decode_padded` knows them.
+    A walk that ends in `done` is a string followed by padding. The encoder may write the same string otherwise: the
+    automaton checks neither the greedy rule, nor the limit of 64 bytes, nor UTF-8. `TextCode.decode_padded` does.
     """
 
     next: NDArray[np.int32]
@@ -69,14 +69,14 @@ class CodeAutomaton:
         return node
 
     def jumps(self, is_code: tuple[bool, ...]) -> Jumps:
-        """Where every chunk of len(is_code) bits leads from every node; made once for each `is_code`.
+        """Where every chunk of len(is_code) bits leads from every node; cached for each `is_code`.
 
-        `is_code` says of each bit of the chunk whether it belongs to the code. The other bits change nothing.
+        `is_code` says for each bit of the chunk whether it belongs to the code. The other bits are skipped.
         """
         if is_code not in self._jumps:
             after = np.arange(len(self.next), dtype=np.int32)[:, np.newaxis]
             used = np.zeros(after.shape, np.float32)
-            for of_code in is_code:  # each bit makes two chunks of one
+            for of_code in is_code:  # each bit doubles the number of chunks
                 after, used = np.repeat(after, 2, axis=1), np.repeat(used, 2, axis=1)
                 if of_code:
                     after, used = self._step(after, used, np.arange(after.shape[1]) & 1)
@@ -84,7 +84,7 @@ class CodeAutomaton:
         return self._jumps[is_code]
 
     def lengths(self, items: NDArray[np.uint64], width: int) -> NDArray[np.float64]:
-        """The code bits in each item of `width` bits; all of them where the code does not end."""
+        """The number of code bits in each item of `width` bits; all bits if the code does not end."""
         raw = items[:, ::-1].astype(">u8").view(np.uint8).reshape(len(items), 8 * items.shape[1])
         bits = np.unpackbits(raw, axis=1)[:, 64 * items.shape[1] - width :]
         nodes, used = np.zeros(len(items), np.int32), np.zeros(len(items), np.float32)
@@ -95,12 +95,12 @@ class CodeAutomaton:
     def _step(
         self, nodes: NDArray[np.int32], used: NDArray[np.float32], bits: NDArray[np.integer]
     ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """The nodes after one more bit, and the code bits used then: padding does not count."""
+        """The nodes after one more bit, and the number of code bits used by then; padding does not count."""
         after = np.where(nodes >= 0, self.next[nodes, bits], DEAD).astype(np.int32)
         return after, used + ((nodes >= 0) & (nodes != self.done))
 
 
-@lru_cache(maxsize=4)  # some ten megabytes each, once its jumps are made
+@lru_cache(maxsize=4)  # about ten megabytes each, once the jumps are cached
 def build_automaton(code: TextCode) -> CodeAutomaton:
     """The automaton of a code: about classes × symbols nodes, and 585 for raw bytes. Equal codes share one."""
     edges: list[list[int]] = []
@@ -110,7 +110,7 @@ def build_automaton(code: TextCode) -> CodeAutomaton:
         return len(edges) - 1
 
     def add_chain(length: int, target: int) -> list[int]:
-        """Nodes that take a number of bits of any value: the k-th from now takes k bits to reach the target."""
+        """A chain of nodes that accept any bits: from node k of the list it takes k bits to reach the target."""
         chain = [target]
         for _ in range(length):
             node = add_node()

@@ -22,7 +22,7 @@ class CodeBits:
     strings : int
         Distinct strings.
     mean, weighted_mean : float
-        Bits a string, all strings alike and by their weights.
+        Bits per string, unweighted and weighted.
     median, p90 : int
         Half of the strings have at most `median` bits, nine in ten at most `p90`.
     escaping : float
@@ -47,7 +47,7 @@ class CodeBits:
 
 
 def measure_code(code: TextCode, strings: Mapping[bytes, float]) -> CodeBits:
-    """Bits of the strings, each of at most 64 bytes and with its weight."""
+    """Measure a code on strings of at most 64 bytes, given with their weights."""
     if not strings:
         raise ParameterError("a code must be measured on at least 1 string, got none")
     lengths = np.array([code.length(text) for text in strings])

@@ -19,9 +19,9 @@ RULES: Final = {"text-1": kernels.TEXT, "words-1": kernels.WORDS, "hostnames-1":
 def normalize_ascii(
     rule: str, data: NDArray[np.uint8], ends: NDArray[np.int64], reserved: bytes
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """ASCII strings in normal form: rows of 64 bytes, and the size of each; −1 for a string that is refused.
+    """ASCII strings in normal form: rows of 64 bytes, and the size of each in bytes; −1 for a string that is refused.
 
-    Strings lie side by side in `data`, and `ends` says where each stops. The text `reserved` is refused, too.
+    The strings are concatenated in `data`, and `ends` has the end of each. The text `reserved` is refused, too.
     """
     texts, sizes = np.empty((len(ends), MAX_BYTES), np.uint8), np.empty(len(ends), np.int64)
     kernels.normalize(RULES[rule], data, ends, np.frombuffer(reserved, np.uint8), texts, sizes)
@@ -29,7 +29,7 @@ def normalize_ascii(
 
 
 def encode_texts(code: TextCode, texts: NDArray[np.uint8], sizes: NDArray[np.int64], width: int) -> NDArray[np.uint64]:
-    """The code of each text as an item of `width` bits; `width` ones for the size −1 and for a code that is longer.
+    """The code of each text as an item of `width` bits: all ones if the size is −1 or the code is too long.
 
     Texts are rows of 64 bytes. Costs a fraction of a microsecond each.
     """
@@ -40,7 +40,7 @@ def encode_texts(code: TextCode, texts: NDArray[np.uint8], sizes: NDArray[np.int
 
 @lru_cache(maxsize=8)
 def _tables(code: TextCode) -> kernels.CodeTables:
-    """A code as its kernel takes it."""
+    """A code in the form that its kernel takes."""
     columns = np.zeros(256, np.int64)  # column 0 is for the bytes that no symbol has
     used = sorted(set(b"".join(code.symbols)))
     columns[used] = np.arange(1, len(used) + 1)
@@ -61,7 +61,7 @@ def _tables(code: TextCode) -> kernels.CodeTables:
 
 
 def _tree(strings: dict[bytes, int], columns: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The node after each node and column, −1 where no string goes on, and the string that ends in a node, or −1."""
+    """A prefix tree: the node after each node and column, or −1, and the string that ends in each node, or −1."""
     after: list[dict[int, int]] = [{}]
     ending = [-1]
     for string, index in strings.items():

@@ -1,4 +1,4 @@
-"""Classes and code lengths of a text code, from counts of each symbol after each other one."""
+"""Classes and code lengths of a text code, from counts of how often each symbol follows each other."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from hubbub.errors import ParameterError
 Counts = NDArray[np.float64]
 
 ROUNDS: Final = 12
-"""How often each row of counts may move to the class that codes it best."""
+"""Rounds in which each row of counts moves to the class that codes it best."""
 
-_SMOOTHING = 8.0  # strings' worth of the average row that each class is mixed with
+_SMOOTHING = 8.0  # weight of the average row, in strings, that is mixed into each class
 
 
 def cluster(counts: Counts, classes: int, advance: Callable[[int], None]) -> tuple[list[int], list[list[int]]]:
@@ -34,7 +34,7 @@ def cluster(counts: Counts, classes: int, advance: Callable[[int], None]) -> tup
         sums = np.zeros((len(bits), size))
         np.add.at(sums, after, counts)
         rows = _smooth(sums, average)
-        # At first the ideal lengths, then the real ones: what counts in the end.
+        # First the ideal lengths, then the real ones, which matter in the end.
         bits = -np.log2(rows) if round_ < ROUNDS // 2 else np.array([code_lengths(row) for row in rows], float)
         advance(1)
     order = [int(after[END]), *(index for index in range(len(bits)) if index != after[END])]
@@ -43,7 +43,7 @@ def cluster(counts: Counts, classes: int, advance: Callable[[int], None]) -> tup
 
 
 def _join_rows(rows: Counts, wanted: int) -> Counts:
-    """Sums of rows, found by joining, again and again, the two that lose least by sharing a code."""
+    """At most `wanted` sums of rows: repeatedly join the two rows that lose the fewest bits by sharing a code."""
     rows = rows.copy()
     own = _entropy(rows)
     loss = np.full((len(rows), len(rows)), np.inf)
@@ -63,7 +63,7 @@ def _join_rows(rows: Counts, wanted: int) -> Counts:
 
 
 def _entropy(rows: Counts) -> Counts:
-    """Bits of all that is counted in each row, coded at best."""
+    """The bits that an ideal code needs for everything counted in each row."""
     totals = rows.sum(axis=1, keepdims=True)
     bits = rows * np.log2(np.where(rows > 0, totals, 1) / np.where(rows > 0, rows, 1))
     return np.asarray(bits.sum(axis=1))
@@ -80,7 +80,7 @@ def code_lengths(shares: Iterable[float], longest: int = MAX_WORD) -> list[int]:
     >>> code_lengths([0.5, 0.25, 0.125, 0.125]), code_lengths([1, 1, 1, 1, 100], 3)
     ([1, 2, 3, 3], [3, 3, 3, 3, 1])
     """
-    # Whole weights, so that a tie is a tie on every machine.
+    # Integer weights, so that ties are the same on every machine.
     coins = sorted((max(1, round(share * 2**40)), index) for index, share in enumerate(shares))
     if len(coins) > 1 << longest:
         raise ParameterError(f"a code must have at most 2^{longest} words, got {len(coins)}")

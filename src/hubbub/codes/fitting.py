@@ -2,13 +2,13 @@
 
 1. The alphabet: the bytes that are not rare.
 2. Ends, first pass: the suffixes that save most bits as one symbol together with the end of the string.
-3. Tokens and more ends: again and again, the pair of neighbours that saves most bits becomes a symbol, the end
-   being a neighbour too.
-4. The counts of each symbol after each other one, in the greedy parse that the encoder makes.
-5. Rows of counts that cost least together share a class.
+3. Tokens and more ends: repeatedly, the pair of neighbouring symbols that saves most bits becomes a symbol. The end of
+   a string counts as a neighbour.
+4. The counts of how often each symbol follows each other, in the encoder's greedy parse.
+5. Rows of counts that lose least by sharing a code share a class.
 6. Each class, smoothed, gets the best code lengths of at most 15 bits.
 
-The fit is for the workshop: only its table travels, so nothing here need give the same bits on every machine.
+Clients only ever see the finished table, so the fit need not give the same bits on every machine.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class CodeShape:
     Attributes
     ----------
     tokens, ends, classes : int
-        How many of each. A table has about (symbols + 3) × classes bytes.
+        The number of each. A table has about (symbols + 3) × classes bytes.
     seeded_ends : int
         Ends chosen as suffixes; merging may add the rest.
     dotted : bool
@@ -68,7 +68,7 @@ SHAPES: Final[dict[str, CodeShape]] = {
 def fit_code(
     strings: Mapping[bytes, float], shape: CodeShape, advance: Callable[[int], None] = lambda _: None
 ) -> TextCode:
-    """The code of a shape that suits strings with their weights; `advance` hears of each of `fit_steps(shape)`."""
+    """Fit a code of this shape to weighted strings; calls advance(1) after each of `fit_steps(shape)` steps."""
     texts = sorted(text for text, weight in strings.items() if weight > 0 and len(text) <= MAX_BYTES)
     if not texts:
         raise ParameterError(f"a code must be fitted to at least 1 string of at most {MAX_BYTES} bytes, got none")
@@ -99,7 +99,7 @@ def _merges(shape: CodeShape) -> int:
 
 
 def _room(symbols: Mapping[str, Any]) -> int:
-    """How many classes a table with these symbols has room for."""
+    """The most classes that fit into a table with these symbols."""
     size = 2 + sum(len(symbols[name]) for name in ("bytes", "tokens", "ends"))
     rest = len(json.dumps({**symbols, "class": "", "lengths": []}, separators=(",", ":"), ensure_ascii=False).encode())
     classes = (MAX_JSON_BYTES - rest - size) // (size + len('"",'))
@@ -119,7 +119,7 @@ def _count_bytes(texts: list[bytes], weights: Counts) -> Counts:
 
 
 def _choose_ends(texts: list[bytes], weights: Counts, alphabet: list[int], shape: CodeShape) -> list[bytes]:
-    """Suffixes one by one, the next being the one that saves most bits over those already chosen."""
+    """Choose suffixes greedily: each is the one that saves most bits beyond those already chosen."""
     known = set(alphabet)
     counts = _count_bytes(texts, weights)
     bits = np.log2(max(1.0, counts.sum()) / np.maximum(counts, 1))
@@ -155,7 +155,7 @@ def _choose_ends(texts: list[bytes], weights: Counts, alphabet: list[int], shape
 
 @dataclass(slots=True)
 class _Merging:
-    """All strings as one row of symbols; a step makes a symbol of one pair of neighbours."""
+    """All strings as one row of symbols; each step merges one pair of neighbours into a new symbol."""
 
     texts: list[bytes]
     text_weights: Counts
@@ -200,7 +200,7 @@ class _Merging:
         pairs[lengths[:, None] + lengths[None, :] > _LONGEST_END] = 0
         alone = np.bincount(self.row, self.weights, size)
         chance = np.outer(alone, alone) / alone.sum()
-        # The bits a pair saves as one symbol: how much commoner it is than its halves would make it by chance.
+        # The bits that a pair saves as one symbol: its count times log₂ of its frequency over that expected by chance.
         saved = pairs * np.log2(np.maximum(pairs, 1e-9) / np.maximum(chance, 1e-9))
         first, second = divmod(int(saved.argmax()), size)
         if saved[first, second] > 0:
@@ -209,13 +209,13 @@ class _Merging:
     def _merge(self, first: int, second: int) -> None:
         name, ends = self.names[first] + self.names[second], self.ends[second]
         both = enumerate(zip(self.names, self.ends, strict=True))
-        known = [index for index, same in both if same == (name, ends)]  # in+g where i+ng was made before
+        known = [index for index, same in both if same == (name, ends)]  # "in" + "g" if "i" + "ng" was made before
         if not known:
             self.names.append(name)
             self.ends.append(ends)
         merged = known[0] if known else len(self.names) - 1
         at = np.flatnonzero((self.row[:-1] == first) & (self.row[1:] == second))
-        if first == second:  # aaa is (aa)a: of a run of pairs every other one
+        if first == second:  # aaa is (aa)a: in a run, every other pair is merged
             starts = np.concatenate(([True], np.diff(at) != 1))
             run = np.arange(len(at)) - np.maximum.accumulate(np.where(starts, np.arange(len(at)), 0))
             at = at[run % 2 == 0]
@@ -235,7 +235,7 @@ class _Merging:
 
 
 def _flat(symbols: Mapping[str, Any]) -> TextCode:
-    """A code with these symbols and nearly equal lengths: only its parse is wanted."""
+    """A code with these symbols and nearly equal lengths, used only for its parse."""
     size = 2 + sum(len(symbols[name]) for name in ("bytes", "tokens", "ends"))
     longest = (size - 1).bit_length()
     short = (1 << longest) - size
@@ -244,7 +244,7 @@ def _flat(symbols: Mapping[str, Any]) -> TextCode:
 
 
 def _count_neighbours(texts: list[bytes], weights: Counts, code: TextCode) -> Counts:
-    """The weight of each symbol (column) after each symbol (row); the row of END stands for the start."""
+    """The total weight of each symbol (column) after each symbol (row); the row END stands for the start."""
     size = len(code.symbols)
     pairs: list[int] = []
     lengths: list[int] = []

@@ -1,8 +1,8 @@
 """Loops over the bytes of many ASCII strings: rules of normalisation, and a text code.
 
-Each is the twin of a slow function that says what is right: text_v1, words_v1 and hostnames_v1 of
-`model.coded_domain`, and TextCode.encode. Strings lie side by side in `data`; `ends` says where each stops. Texts in
-normal form lie in rows of 64 bytes, with their sizes; the size −1 marks a text that the rules refuse.
+Each has a slow twin that defines the right result: text_v1, words_v1 and hostnames_v1 of `model.coded_domain`, and
+TextCode.encode. Strings are concatenated in `data`; `ends` has the end of each. Texts in normal form are rows of 64
+bytes, with their sizes; the size −1 marks a text that the rules refuse.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TEXT, WORDS, HOSTNAMES = 0, 1, 2
 
 
 def byte_set(characters: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """A table of the bytes that are among these."""
+    """A table of 256 booleans: which bytes are among these ASCII characters."""
     table = np.zeros(256, np.bool_)
     table[list(characters.encode("ascii"))] = True
     return table
@@ -35,13 +35,13 @@ _NOT_OF_A_HOST = byte_set("".join(map(chr, range(0x21))) + '\x7f"%<>[]^`{|}')
 
 @inlined
 def _lower(byte):  # type: ignore[no-untyped-def]
-    """The byte with A to Z made small."""
+    """The byte, with A to Z in lower case."""
     return byte + np.uint8(32) if 65 <= byte <= 90 else byte
 
 
 @inlined
 def strip(data, first, end, spaces):  # type: ignore[no-untyped-def]
-    """Where data[first:end] begins and ends without the spaces at both ends; `spaces` is a `byte_set`."""
+    """The start and end of data[first:end] without spaces at both ends; `spaces` is a `byte_set`."""
     while first < end and spaces[data[first]]:
         first += 1
     while first < end and spaces[data[end - 1]]:
@@ -51,7 +51,7 @@ def strip(data, first, end, spaces):  # type: ignore[no-untyped-def]
 
 @inner
 def _host(data, first, end):  # type: ignore[no-untyped-def]
-    """Where the host is in a URL; the end comes before the start if there is none."""
+    """The start and end of the host in a URL; the end is before the start if there is no host."""
     first, end = strip(data, first, end, _SPACE)
     at = first
     if at < end and _LETTER[data[at]]:
@@ -140,7 +140,7 @@ def _put(item, top, used, value, size):  # type: ignore[no-untyped-def]
 
 
 class CodeTables(NamedTuple):
-    """A text code as `encode` takes it.
+    """A text code in the form that `encode` takes.
 
     Attributes
     ----------
@@ -169,13 +169,13 @@ class CodeTables(NamedTuple):
 
 @kernel
 def encode(code, texts, sizes, width, items):  # type: ignore[no-untyped-def]
-    """Write the code of each text to the top of its item, which must be zero; `width` ones where it does not fit.
+    """Write the code of each text to the top of its item, which must be zero; all ones if it does not fit.
 
     `code` is a `CodeTables`. Texts of size −1 have no code.
     """
     columns, nodes, symbol_at, end_nodes, end_at, code_words, lengths, next_class, symbol_sizes = code
     symbols = np.empty(MAX_BYTES + 1, np.int64)
-    ends = np.empty(MAX_BYTES, np.int64)  # the end that is all the rest, from each place
+    ends = np.empty(MAX_BYTES, np.int64)  # for each place, the end symbol that covers the rest of the text, or −1
     for i in range(texts.shape[0]):
         text, size = texts[i], sizes[i]
         ends[: max(size, 0)] = -1

@@ -1,6 +1,6 @@
-"""The table of a text code: its limits, and the check that a table from anywhere passes before it becomes a code.
+"""The table of a text code: its limits, and the checks that an untrusted table must pass before it becomes a code.
 
-Integers and the standard library only, so that a device client in any language is a page.
+It uses integers and the standard library only, so that a client in any language needs about a page of code.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ MAX_JSON_BYTES: Final = 8192
 """The largest table, without white space."""
 
 MAX_FILE_BYTES: Final = 4 * MAX_JSON_BYTES
-"""The largest document that is read: white space is free, but nobody's megabytes are parsed."""
+"""The largest document that is read, white space included: megabytes from a stranger are not parsed."""
 
 MAX_WORD: Final = 15
 """The longest code word of one symbol, in bits."""
 
 END: Final = 0
 ESC: Final = 1
-"""The symbols that every table has: the end of a string, and what comes before raw bytes."""
+"""The symbols that every table has: END ends a string, ESC comes before raw bytes."""
 
 DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 """One digit of base 36 for each class, and for each length of a code word."""
@@ -34,7 +34,7 @@ FIELDS: Final = ("bytes", "tokens", "ends", "class", "lengths")
 
 
 def check_table(table: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a table that is a code; anything else is a ParameterError."""
+    """The fields of a valid table; anything else is a ParameterError."""
     if not isinstance(table, Mapping):
         raise ParameterError(f"a code must be an object, got {type(table).__name__}")
     if set(table) != set(FIELDS):
@@ -77,7 +77,7 @@ def _missing(name: str) -> str:
 
 
 def _check_symbols(name: str, texts: list[str], shortest: int) -> None:
-    """Distinct strings of bytes; a token and an end may spell the same, the place in the string tells them apart."""
+    """Require distinct strings of bytes. A token and an end may be equal: the place in the string tells them apart."""
     for text in texts:
         if not shortest <= len(text) <= MAX_BYTES or max(text) > "\xff":
             raise ParameterError(

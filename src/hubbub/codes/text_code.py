@@ -7,10 +7,11 @@ A string is a path of symbols, each coded after the class of the symbol before i
 
 * `lengths[class][symbol]` is the length of a code word; the words of a row are canonical, by (length, index).
 * ESC 0 and 8 bits is one raw byte. ESC 1, 6 bits (r − 1) and 8r bits are the last r bytes, and the end.
-* A string is matched greedily, longest symbol first; every raw tail is weighed against that; the shortest wins.
+* A string is matched greedily, longest symbol first. This code competes with those that end in a raw tail, from any
+  place on; the shortest wins.
 
-The format to the bit is in docs/text-codes.md. Integers and the standard library only, so that a device client in
-any language is a page.
+docs/text-codes.md specifies the format to the bit. It uses integers and the standard library only, so that a client in
+any language needs about a page of code.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class TextCode:
     Parameters
     ----------
     table : Mapping
-        Plain data with the fields bytes, tokens, ends, class and lengths, from anywhere: all of it is checked.
+        Plain data with the fields bytes, tokens, ends, class and lengths. It may be untrusted: all of it is checked.
 
     Attributes
     ----------
@@ -90,9 +91,9 @@ class TextCode:
         return {name: list(value) if isinstance(value, list) else value for name, value in self._table.items()}
 
     def encode(self, text: bytes) -> tuple[int, int]:
-        """The code of at most 64 bytes: its bits as a number, most significant first, and how many they are.
+        """The code of at most 64 bytes: its bits as a number, most significant first, and the number of bits.
 
-        A code of n bytes has at most 8n + 22 bits. Between codes of one length, the one without a raw tail wins,
+        A code of n bytes has at most 8n + 22 bits. Among codes of the same length, the one without a raw tail wins,
         then the one whose tail starts earlier.
         """
         if len(text) > MAX_BYTES:
@@ -119,9 +120,9 @@ class TextCode:
         return (tail_bits << _TAIL_HEADER | header) << 8 * len(raw) | int.from_bytes(raw, "big"), best
 
     def greedy(self, text: bytes) -> list[int]:
-        """The symbols of a string without a raw tail: at each place the longest; ESC for a byte that has none.
+        """The symbols of a string without a raw tail: at each place the longest that matches, or ESC for one byte.
 
-        An end matches only where it is all the rest; every list ends with an end or with END.
+        An end matches only if it is the whole rest of the string. Every list ends with an end or with END.
         """
         symbols: list[int] = []
         at = 0
@@ -155,7 +156,7 @@ class TextCode:
         return text if length <= width and code << (width - length) == bits else None
 
     def _parse(self, bits: int, width: int) -> bytes | None:
-        """What the first code within `width` bits says, canonical or not; None if it does not end or is no text."""
+        """The string of the first code in `width` bits, canonical or not; None if it does not end or is not UTF-8."""
         if width < 0 or bits < 0 or bits >> width:
             return None
         text, state, left = b"", 0, width

@@ -1,4 +1,4 @@
-"""The routes for people: a page made of the OpenAPI document, which loads nothing from anywhere."""
+"""A page about the routes for people to read, made from the OpenAPI document. It loads nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _HEADERS: Final = {
 
 
 async def show_api(request: Request) -> Response:
-    """Show all routes with what they take and what they answer. Costs a millisecond."""
+    """Show all routes with their parameters and replies. Takes a millisecond."""
     return HTMLResponse(api_page(request.app.openapi()), headers=_HEADERS)
 
 
 def api_page(document: Mapping[str, Any]) -> str:
-    """Return a page about an OpenAPI document: for each route its description, its parameters and its answers."""
+    """Return a page about an OpenAPI document: for each route its description, its parameters and its replies."""
     about = document["info"]
     routes = [
         _route(path, method, operation)

@@ -33,12 +33,12 @@ _DESCRIPTION: Final = (
 
 
 class Application(FastAPI):
-    """The framework's application, with uploads beside it: they are many, and its layers take most of their time."""
+    """The framework's application, except that uploads bypass it: they are many, and its layers are slow."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] == "http" and scope["method"] == "HEAD":
-            scope = {**scope, "method": "GET"}  # the server knows, and leaves the body out
+            scope = {**scope, "method": "GET"}  # the server knows that it was HEAD, and leaves the body out
         survey_id = uploads.survey_of(scope) if scope["type"] == "http" else None
         if survey_id is None:
             await super().__call__(scope, receive, send)
@@ -91,7 +91,7 @@ def create_app(collector: Collector) -> FastAPI:
 
 
 async def healthz() -> Response:
-    """Say that the process answers. Needs no thread, so that it answers however busy the others are."""
+    """Say that the process is alive. Needs no thread, so that it replies even if all threads are busy."""
     return PlainTextResponse("ok\n")
 
 

@@ -1,4 +1,4 @@
-"""The time, and whether it can be trusted: wall clocks are set, and they jump; the monotonic clock does not."""
+"""The time, and whether it can be trusted: a wall clock may be set and then jumps; the monotonic clock does not."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from typing import Final
 
 JUMP_SECONDS: Final = 5.0
-"""A difference between the two clocks that is taken for a jump. Adjustments by a time server are smaller."""
+"""A difference between the two clocks of at least this much is a jump. Adjustments by a time server are smaller."""
 
 STEADY_SECONDS: Final = 3600.0
-"""How long the clock must have gone without a jump before anything irreversible is done on its word."""
+"""How long the clock must have run without a jump before anything irreversible is done because of it."""
 
 
 class Clock:
@@ -21,7 +21,7 @@ class Clock:
     Parameters
     ----------
     wall, monotonic : callable
-        Return seconds: since 1970, and since any moment. Tests bring their own.
+        Return seconds since 1970, and since any fixed moment. Tests bring their own.
     """
 
     def __init__(self, wall: Callable[[], float] = time.time, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -46,6 +46,6 @@ class Clock:
             return moved
 
     def is_steady(self) -> bool:
-        """Return whether the clock has not jumped for an hour, as far as `jump` was asked."""
+        """Return whether no call of `jump` has found a jump for an hour."""
         with self._lock:
             return self._monotonic() - self._steady_since >= STEADY_SECONDS

@@ -1,4 +1,4 @@
-"""Connections that say nothing, or say it slowly: they are closed in time, and never keep others out."""
+"""Closes silent and slow connections in time, so that they never keep others out."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from hubbub.collector.problems import EVERY_PAGE, RETRY_SECONDS, TITLES
 
 HEAD_SECONDS: Final = 10.0
-"""How long the head of a request may take to arrive, on a new connection or on one that was used before."""
+"""How long the head of a request may take to arrive, on a new or a reused connection."""
 
 READ_SECONDS: Final = 30.0
-"""How long a peer may take no byte of a reply that waits for it."""
+"""How long a peer may read nothing of a reply that is waiting for it."""
 
 IDLE_SECONDS: Final = 15
 """How long a connection stays open after a reply."""
@@ -41,18 +41,18 @@ def most_connections() -> int:
 
 
 class WatchedProtocol(HttpToolsProtocol):
-    """A connection with a limit on the time that the head of a request takes, among a limited number of others.
+    """A connection with a time limit for the head of a request; the number of connections is limited, too.
 
-    When there are too many, the one that has been silent for longest is closed; one whose request is not all here is
-    silent, too. If all of them are at work, uploads are refused with 503, and other requests are still served on some
-    more connections. A peer that does not read its reply is cut off.
+    If there are too many, the connection that has been silent for longest is closed; one whose request has not arrived
+    completely counts as silent. If none is silent, uploads are refused with 503, and other requests are still served on
+    a few more connections. A peer that does not read its reply is cut off.
 
     Attributes
     ----------
     most : int
-        The number of connections. Subclasses set it.
+        The most connections. Subclasses set it.
     head_seconds, read_seconds : float
-        As `HEAD_SECONDS` and `READ_SECONDS`.
+        See `HEAD_SECONDS` and `READ_SECONDS`.
     """
 
     most: int = _MOST_CONNECTIONS
@@ -63,7 +63,7 @@ class WatchedProtocol(HttpToolsProtocol):
     _silent_since: float = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the base class
-        """Start the time for the first head; make room if there are too many connections."""
+        """Start the timer for the first head; close a silent connection if there are too many."""
         super().connection_made(transport)
         self._silent_since = self.loop.time()
         self._expect_head()
@@ -75,18 +75,18 @@ class WatchedProtocol(HttpToolsProtocol):
                 transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the time."""
+        """Stop the timers."""
         self._head_has_come()
         self._reply_is_read()
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
-        """Start the time for the head of the next request."""
+        """Start the timer for the head of the next request."""
         super().on_message_begin()
         self._expect_head()
 
     def on_headers_complete(self) -> None:
-        """Stop the time, and serve the request."""
+        """Stop the timer, and serve the request."""
         self._head_has_come()
         self._silent_since = self.loop.time()
         crowded = len(self.connections) > self.most and len(self._others()) >= self.most
@@ -100,13 +100,13 @@ class WatchedProtocol(HttpToolsProtocol):
         super().on_response_complete()
 
     def pause_writing(self) -> None:
-        """Start the time for the peer to read what waits for it."""
+        """Start the timer for the peer to read what is waiting for it."""
         super().pause_writing()
         if self._read_timer is None:
             self._read_timer = self.loop.call_later(self.read_seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """Stop the time: the peer reads."""
+        """Stop the timer: the peer is reading."""
         self._reply_is_read()
         super().resume_writing()
 
@@ -125,7 +125,7 @@ class WatchedProtocol(HttpToolsProtocol):
         return [each for each in others if not each.transport.is_closing()]
 
     def _is_silent(self) -> bool:
-        """Return whether the peer has to say something before anything happens."""
+        """Return whether the connection is waiting for the peer to send something."""
         return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
 
     def _expect_head(self) -> None:
@@ -140,7 +140,7 @@ class WatchedProtocol(HttpToolsProtocol):
             self._head_timer = None
 
     def _give_up(self) -> None:
-        """Close the connection, unless a reply is under way."""
+        """Close the connection, unless a reply is in progress."""
         self._head_timer = None
         if self.cycle is None or self.cycle.response_complete:
             self.transport.abort()
@@ -155,7 +155,7 @@ def protocol_of(
 
 
 async def refuse_as_busy(scope: Scope, _receive: Receive, send: Send) -> None:
-    """Answer a request with 503; an application for connections that are too many."""
+    """Reply with 503: the application for uploads when there are too many connections."""
     del scope
     status, title = TITLES["busy"]
     document = {

@@ -27,7 +27,7 @@ class Strict(BaseModel):
 
 
 class NewSurvey(Strict):
-    """What the owner says about a new survey. Everything else is derived from it."""
+    """The owner's choices for a new survey. Everything else is derived from them."""
 
     name: str = Field(examples=["referrers"])
     domain: dict[str, Any] = Field(examples=[{"kind": "integers", "bits": 32}], description="As in a survey document.")
@@ -93,7 +93,7 @@ class AnswerDocument(BaseModel):
 
 
 class UploadReply(BaseModel):
-    """What became of an upload: numbers of reports, and a status for each report in order."""
+    """The outcome of an upload: numbers of reports, and a status for each report in order."""
 
     accepted: int = Field(ge=0)
     duplicate: int = Field(ge=0)
@@ -102,7 +102,7 @@ class UploadReply(BaseModel):
 
 
 class MergedTally(BaseModel):
-    """What became of a tally that was sent: its reports, and whether it was added now or had been before."""
+    """The outcome of a merge: the number of reports in the tally, and whether it was added now or had been before."""
 
     survey_id: str
     reports: int = Field(ge=0)

@@ -1,4 +1,4 @@
-"""The route by which the owner merges tallies that were counted elsewhere: from files, or by Spark."""
+"""The route through which the owner merges tallies that were counted elsewhere: from files, or by Spark."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Key = Annotated[
 
 
 class ImportRoute(APIRoute):
-    """A route for the owner, whose body may be as large as the survey's tally can be."""
+    """A route for the owner, whose body may be as large as a tally of the survey."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the framework's handler behind a check of the token."""
@@ -69,7 +69,7 @@ router = APIRouter(prefix="/v1", tags=["owner"], route_class=ImportRoute)
     openapi_extra={"requestBody": {"required": True, "content": _BINARY}},
 )
 async def merge(survey_id: str, owner: Owner, request: Request, idempotency_key: Key) -> MergedTally:
-    """Add a tally to the survey's, once for each key. Its reports must not be among those that were sent here."""
+    """Add a tally to the survey's tally, once for each key. Its reports must not have been sent to this collector."""
     stored = await owner.find(survey_id)
     shape = stored.mechanism.cells_shape
     data = await _read(request, LARGEST_OVERHEAD + 8 * int(np.prod(shape)))

@@ -1,4 +1,4 @@
-"""How much a collector takes in: bytes of one request and of all together, and attempts to be taken for the owner."""
+"""Limits of a collector: bytes of one request and of all together, and failed attempts to authenticate as the owner."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class Budget:
     seconds : float
         How long a single upload may take to arrive.
     commit_seconds : float
-        How long an upload that has arrived may wait until it is durable. Clients give up after 10 seconds, and what is
-        done after that is done for nobody.
+        How long an upload that has arrived may wait until it is durable. Clients give up after 10 seconds, so later
+        work would be wasted.
 
     Attributes
     ----------
     waiting : int
         The bytes in use now.
     on_change : callable
-        Is called with `waiting` whenever it has changed.
+        Called with `waiting` whenever it has changed.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Budget:
 
 
 class OwnerCheck:
-    """Tells the owner from strangers. While many strangers ask, the stored hash is read once a second at most.
+    """Checks the owner's token. While many wrong tokens come, the stored hash is read at most once a second.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class OwnerCheck:
         self._failures: deque[float] = deque(maxlen=MOST_FAILURES)
 
     def check(self, authorization: str | None) -> None:
-        """Raise Problem unless the header holds the owner's token. Many wrong ones in a minute get 429; never hers."""
+        """Raise Problem unless the header has the owner's token. Many wrong ones in a minute get 429."""
         scheme, _, token = (authorization or "").partition(" ")
         with self._lock:
             now = time.monotonic()
@@ -117,7 +117,7 @@ async def read_batch(scope: Scope, receive: Receive, budget: Budget, taken: list
     if declared.isdigit() and int(declared[:20]) > MAX_BATCH_BYTES:
         raise too_large(MAX_BATCH_BYTES)
     parts, size, more = [], 0, True
-    # As asyncio.timeout does, with a tenth of its work: nearly always the whole body is here already.
+    # Like asyncio.timeout, at a tenth of its cost: nearly always the whole body has arrived already.
     task = asyncio.current_task()
     timer = None if task is None else asyncio.get_running_loop().call_later(budget.seconds, task.cancel, _TOO_SLOW)
     try:
@@ -135,7 +135,7 @@ async def read_batch(scope: Scope, receive: Receive, budget: Budget, taken: list
     except asyncio.CancelledError as error:
         if task is None or error.args != (_TOO_SLOW,):
             raise
-        task.uncancel()  # a slow upload takes room from others
+        task.uncancel()  # a slow upload takes memory from others
         sentence = f"the upload did not arrive within {budget.seconds:g} s; send it again"
         raise Problem("too-slow", sentence, {"Connection": "close"}) from None
     finally:

@@ -1,7 +1,7 @@
-"""The log: a line for each event with its time and level, and one line a minute for each kind of trouble.
+"""The log: a line for each event with its time and level, at most one line a minute for each kind of event.
 
-Strangers can cause trouble as often as they like. So a line that was written less than a minute ago is not written
-again: the next one says how many were left out. A failure is told by its type and place, not by a long traceback.
+Strangers can cause errors as often as they like. So a line that was written less than a minute ago is not written
+again; the next one says how many were left out. A failure is logged with its type and place, not a long traceback.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _MOST_KINDS: Final = 1000
 
 
 class OncePerMinute(logging.Filter):
-    """Lets one record of each kind through in a minute. A kind is a logger, a message before its values, an exception.
+    """Lets one record of each kind through in a minute. The kind is the logger, the message format and the exception.
 
     Parameters
     ----------
     clock : callable
-        Seconds that only go forward; tests bring their own.
+        Returns seconds that never go back; tests bring their own.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

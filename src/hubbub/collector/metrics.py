@@ -1,6 +1,6 @@
 """Counters and gauges for Prometheus. They are sums over all devices: nothing in them is about a single report.
 
-Several workers share a directory with a file for each of them, and each worker answers with the sums over all files.
+Several workers share a directory with a file for each of them, and each worker returns the sums over all files.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Metrics:
         self._by_status = [self.reports.labels(status) for status in ("accepted", "duplicate", "invalid")]
 
     def count(self, counts: Sequence[int]) -> None:
-        """Count reports that were accepted, were there before, and were invalid."""
+        """Count reports that were accepted, duplicate and invalid, in this order."""
         for counter, count in zip(self._by_status, counts, strict=True):
             if count:
                 counter.inc(count)
@@ -89,7 +89,7 @@ class Metrics:
     def render(self, store: Store) -> bytes:
         """Return all metrics in the text format of Prometheus: of this process, or of all workers together.
 
-        What the database and its disk say is asked for now, and left out if they do not answer.
+        Gauges of the database and its disk are read now, and left out if these do not respond.
         """
         registry = self._registry
         if DIRECTORY in os.environ:  # several workers
@@ -102,12 +102,12 @@ class Metrics:
 
 
 class _Facts:
-    """Gauges of what is stored, asked for when they are collected: they belong to no process.
+    """Gauges of the store, read when they are collected: they are the same for all processes.
 
     Parameters
     ----------
     store : Store
-        Whose database and disk are asked.
+        The store whose database and disk are read.
     folded : float
         When pending reports were last folded, in seconds since 1970.
     """
@@ -140,12 +140,12 @@ class _Facts:
 
 
 def forget_dead_workers(directory: str) -> None:
-    """Remove the gauges of workers that were killed. Otherwise the uploads they had would be shown for ever."""
+    """Remove the gauges of workers that were killed. Otherwise their waiting bytes would be shown forever."""
     for file in Path(directory).glob("gauge_live*.db"):
         pid = int(file.stem.rpartition("_")[2])
         try:
             os.kill(pid, 0)
         except ProcessLookupError:
             mark_process_dead(pid, directory)  # type: ignore[no-untyped-call]
-        except PermissionError:  # the number belongs to a process of somebody else now
+        except PermissionError:  # the process id now belongs to a process of another user
             pass

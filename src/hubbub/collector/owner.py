@@ -44,7 +44,7 @@ async def check_owner(request: Request) -> Collector:
 
 
 class OwnerRoute(APIRoute):
-    """A route for the owner. Strangers are refused before their request is read, and large requests while they are."""
+    """A route for the owner. Strangers are refused before their body is read, and large bodies while they are read."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the framework's handler behind a check of the token and of the request's size."""
@@ -84,7 +84,7 @@ async def collector_of(request: Request) -> Collector:
 Owner = Annotated[Collector, Depends(collector_of)]
 Top = Annotated[int, Query(ge=1, le=documents.MAX_TOP, description="At most this many values.")]
 Level = Annotated[float, Query(description="The chance, at most, that anything in the answer is wrong.")]
-Slots = Annotated[int, Query(ge=1, le=MAX_SLOTS, description="Slots of each person, of which she reported one.")]
+Slots = Annotated[int, Query(ge=1, le=MAX_SLOTS, description="The number of slots of each person; one was reported.")]
 
 router = APIRouter(
     prefix="/v1",
@@ -172,8 +172,8 @@ async def hitters(
 ) -> AnswerDocument:
     """Return the values that stand out, with error bars, from all reports that were durable when this was asked.
 
-    If the domain is a list, return all of its values, unless `hitters_only` is true. If people reported one of several
-    slots each, `values_per_person` says how many, and counts are of people who have a value among theirs.
+    If the domain is a list, return all of its values, unless `hitters_only` is true. If each person reported one of
+    several slots, `values_per_person` is their number, and counts are of people who have the value in any slot.
     """
     question = Question(top, level, hitters_only=hitters_only, values_per_person=values_per_person)
     return await _answer(owner, survey_id, question)
@@ -181,7 +181,7 @@ async def hitters(
 
 @router.post("/surveys/{survey_id}/hitters", responses=UNKNOWN)
 async def hitters_among(survey_id: str, owner: Owner, asked: Candidates) -> AnswerDocument:
-    """Do the same with candidates: values that were named in advance stand out from a smaller count on."""
+    """Like the GET, with candidates: values that were named in advance stand out from a smaller count on."""
     question = Question(
         asked.top,
         asked.level,

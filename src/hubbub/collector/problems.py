@@ -23,7 +23,7 @@ from hubbub.errors import (
 )
 
 RETRY_SECONDS: Final = (2, 30)
-"""Who is refused for now comes back after a time between these, at random, so that not all come back at once."""
+"""A refused client should retry after a random time between these, so that not all retry at once."""
 
 EVERY_PAGE: Final = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "Retry-After"}
 """Headers that let pages of any origin read a reply. Without them a script cannot tell one refusal from another."""
@@ -128,7 +128,7 @@ async def handle(_request: Request, error: Exception) -> Response:
 
 
 async def handle_invalid(_request: Request, error: Exception) -> Response:
-    """Turn the first complaint of pydantic about a request into a reply of one sentence."""
+    """Turn the first error of pydantic about a request into a reply of one sentence."""
     first: dict[str, Any] = next(iter(error.errors()), {})  # type: ignore[attr-defined]  # RequestValidationError
     place = ".".join(str(part) for part in first.get("loc", ()) if part != "body") or "the body"
     return respond(Problem("invalid-request", f"{place}: {first.get('msg', 'invalid')}"[:300]))

@@ -1,4 +1,4 @@
-"""The scripts for web pages: under a fixed name, which follows the collector's version, and under their hash."""
+"""The scripts for web pages: the current version under a fixed name, and every version under its hash."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Script(NamedTuple):
     hashed_name : str
         Its name with 16 digits of its SHA-256: under this name it never changes.
     integrity : str
-        What a page's `integrity` attribute says of it.
+        The value for a page's `integrity` attribute.
     body, packed : bytes
         The script, and the same in gzip.
     """
@@ -66,7 +66,7 @@ def keep(store: Store) -> None:
     """Write the scripts of this version to the store, so that later versions can serve them."""
     try:
         keep_scripts(store.engine, {script.hashed_name: script.body for script in shipped().values()})
-    except HubbubError as error:  # the collector can do its work without
+    except HubbubError as error:  # the collector can work without this
         log.warning("the scripts of this version could not be kept for later ones: %s", error)
 
 
@@ -95,7 +95,7 @@ async def get_hashed(request: Request) -> Response:
 
 
 def _describe(name: str, body: bytes) -> Script:
-    """Return a script with all that its replies need."""
+    """Return a script with everything that its replies need."""
     stem, dot, ending = name.rpartition(".")
     integrity = f"sha384-{base64.b64encode(hashlib.sha384(body).digest()).decode()}"
     hashed_name = f"{stem}-{hashlib.sha256(body).hexdigest()[:16]}{dot}{ending}"
@@ -103,7 +103,7 @@ def _describe(name: str, body: bytes) -> Script:
 
 
 def _reply(request: Request, script: Script, lifetime: str) -> Response:
-    """Return the reply with a script, packed where the browser can unpack it."""
+    """Return the reply with a script, gzipped if the browser accepts that."""
     tag = f'"{script.integrity[7:39]}"'
     headers = {**_HEADERS, "Cache-Control": lifetime, "ETag": tag}
     if tag in request.headers.get("if-none-match", ""):

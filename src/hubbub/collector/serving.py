@@ -1,4 +1,4 @@
-"""Running a collector in this process until it is told to stop. `workers` runs several of them."""
+"""Runs a collector in this process until it is told to stop. `workers` runs several processes."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it listens, and ends without an error after a signal.
+    """A server that announces when it listens, and ends without an error after a signal.
 
     Parameters
     ----------
     config : uvicorn.Config
         Its settings.
     announce : callable
-        Is called when it listens and handles signals.
+        Called when it listens and handles signals.
     """
 
     def __init__(self, config: uvicorn.Config, announce: Callable[[], None] = lambda: None) -> None:
@@ -66,7 +66,7 @@ class _Server(uvicorn.Server):
         self._announce = announce
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to listen, and say so."""
+        """Start to listen, and announce it."""
         await super().startup(sockets)
         if self.started:
             self._announce()
@@ -95,7 +95,7 @@ def serve(database: str, listener: socket.socket, announce: Callable[[], None], 
     listener : socket
         Where to listen; see `bind`.
     announce : callable
-        Is called when the server listens and handles signals: one that comes right after it is not lost.
+        Called when the server listens and handles signals: a signal right after it is not lost.
     build : callable
         Makes the application.
     """

@@ -1,4 +1,4 @@
-"""What the routes share: the store, the writer, the folding thread and the thread for answers."""
+"""The shared state of the routes: the store, the writer, the folding thread and the thread for answers."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ FOLD_SECONDS: Final = 5.0
 _READY_SECONDS: Final = 1.0
 _PURGE_SECONDS: Final = 1.0
 _MOST_HEARTBEAT_BYTES: Final = 1 << 20
-_STEPS: Final = 8  # on a full disk a transaction takes at most this part of the reserve
-_FULL_SECONDS: Final = 60.0  # a disk that is full again within this time needs more room than before
+_STEPS: Final = 8  # on a full disk a transaction takes at most this part (an eighth) of the reserve
+_FULL_SECONDS: Final = 60.0  # if the disk is full again within this time, more free space is required than before
 
 log = logging.getLogger("hubbub.collector")
 T = TypeVar("T")
@@ -45,9 +45,9 @@ class Collector:
     Parameters
     ----------
     store : Store
-        What it keeps. The caller closes it.
+        Its store. The caller closes it.
     budget : Budget, optional
-        How much it takes in at once.
+        The limit on bytes of uploads in progress.
     fold_seconds : float
         Seconds between two folds.
     clock : Clock, optional
@@ -72,8 +72,8 @@ class Collector:
         self._no_room = False  # the disk is full, and uploads are refused until the reserve is there again
         self._full_at = -_FULL_SECONDS
         self._failed_bytes = 0  # how large the last commit was, if it failed
-        self._malformed = False  # whether the database said so when a commit last failed
-        self._cannot_fold = False  # whether the database said so when pending reports were last to be folded
+        self._malformed = False  # whether the last failed commit reported a damaged database
+        self._cannot_fold = False  # whether the last fold reported a damaged database
         self._fold_seconds = fold_seconds
         self._frozen = 0  # modules that were loaded when `freeze` was last called
         self._stopping = threading.Event()
@@ -108,7 +108,7 @@ class Collector:
     async def commit(self, upload: Upload) -> NDArray[np.bool_]:
         """Wait until all reports of an upload are durable; return which of them are new.
 
-        Raises TimeoutError when that takes too long. Then they are not written, unless that has begun.
+        Raises TimeoutError if that takes too long. Then they are not written, unless writing has begun already.
         """
         receipt: asyncio.Future[NDArray[np.bool_]] = self._loop.create_future()
         timer = self._loop.call_later(self.budget.commit_seconds, _give_up, receipt)
@@ -124,16 +124,16 @@ class Collector:
         return await asyncio.get_running_loop().run_in_executor(self._answers, work)
 
     def freeze(self) -> None:
-        """Tell the garbage collector that what is loaded by now stays, if something was loaded since the last call.
+        """Exempt all objects loaded so far from garbage collection, if modules were loaded since the last call.
 
-        Otherwise it would look through all of it again and again, and hold up requests for a tenth of a second.
+        Otherwise the garbage collector would scan all of them repeatedly, and delay requests by a tenth of a second.
         """
         if len(sys.modules) != self._frozen:
             self._frozen = len(sys.modules)
             gc.freeze()
 
     def check_room(self) -> None:
-        """Raise StoreUnavailable while the disk is full, or reports could be stored but not counted. Costs nothing."""
+        """Raise StoreUnavailable while the disk is full, or while reports could be stored but not folded."""
         if self._no_room:
             raise StoreUnavailable("the disk is full")
         if self._cannot_fold:
@@ -152,15 +152,15 @@ class Collector:
             raise error
 
     def _heartbeat(self) -> HubbubError | None:
-        """Do what an upload does, of the size of the last one that failed; return the error, if there is one."""
-        if self._malformed:  # which pages are damaged nobody knows, so only a real upload can tell that it is over
+        """Write as an upload does, with the size of the last one that failed; return the error, if there is one."""
+        if self._malformed:  # it is unknown which pages are damaged, so only a real upload can show that all is well
             return StoreUnavailable("the database is damaged; stop the collector, and run: hubbub store check")
         try:
             self.check_room()
             self.store.heartbeat(self._failed_bytes)
         except HubbubError as failure:
             self._note_failure(failure)
-            self._wake.set()  # to make room, or to see that there is some
+            self._wake.set()  # to free space, or to notice that there is some
             return failure
         self._failed_bytes = 0
         return None
@@ -189,7 +189,7 @@ class Collector:
         return outcomes
 
     def _note_failure(self, error: Exception) -> bool:
-        """See from the words of the database whether the disk is full, and return it, or whether pages are damaged."""
+        """Note from the database's message whether pages are damaged or the disk is full; return the latter."""
         words = str(error).lower() if isinstance(error, StoreUnavailable) else ""
         self._malformed = self._malformed or "malformed" in words
         if self._reserve is None or not ("full" in words or "disk i/o" in words):
@@ -213,7 +213,7 @@ class Collector:
         """Fold pending reports, close surveys whose time is over, purge. What fails is tried again the next time."""
         had_none, still_full, damaged = self._no_room, False, False
         if had_none and self._reserve is not None:
-            self._reserve.release()  # uploads are refused, so that this room is left to what makes more of it
+            self._reserve.release()  # uploads are refused, so this space is left for work that frees more
             self.store.step_bytes, self.store.has_erased_rows = self._reserve.size // _STEPS, True
         for step in (self._empty_log, self._fold_pending, self._follow_the_clock, self._purge):
             try:
@@ -232,11 +232,11 @@ class Collector:
                 self._reserve.demand_least()
             self._no_room = not self._reserve.fill()
             if had_none and not self._no_room:
-                log.warning("there is room on the disk again: uploads are taken")
+                log.warning("there is room on the disk again: uploads are accepted")
                 self.store.step_bytes = STEP_BYTES
 
     def _empty_log(self) -> None:
-        """Empty the log of the database, if there is something in it; on a full disk with all that the reserve has."""
+        """Empty the log of the database, if there is something in it; on a full disk, use the whole reserve for it."""
         try:
             self.store.remove_erased()
         except StoreUnavailable as error:
@@ -252,12 +252,12 @@ class Collector:
         self.metrics.last_fold.set_to_current_time()
 
     def _purge(self) -> None:
-        """Purge for about a second. If something is left, fold first and then go on."""
+        """Purge for about a second. If something is left, it continues after the next fold."""
         if not purge(self.store, _PURGE_SECONDS):
             self.purge_soon()
 
     def _follow_the_clock(self) -> None:
-        """End surveys whose time is over, unless the clock jumped: then only say so."""
+        """Close surveys whose time is over. After a jump of the clock nothing is closed for good for an hour."""
         if moved := self.clock.jump():
             log.error("the clock jumped by %+.0f s: nothing is closed for good within the next hour", moved)
         end_by_the_clock(self.store, int(self.clock.now().timestamp()), self.clock.is_steady())

@@ -35,16 +35,16 @@ _CACHE: Final = "public, max-age=300"
 
 
 class PlainRoute(APIRoute):
-    """A route whose function gets the request itself. Uploads are many, and the framework's parsing takes time."""
+    """A route whose function gets the raw request. Uploads are many, and the framework's parsing takes time."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the function of the route as it is."""
+        """Return the function of the route itself."""
         handler: Callable[[Request], Coroutine[Any, Any, Response]] = self.endpoint
         return handler
 
 
 def survey_of(scope: Scope) -> str | None:
-    """Return the survey that an upload is for, as its path names it; None if the request is no upload."""
+    """Return the id of the survey in the path of an upload; None if the request is not an upload."""
     path: str = scope["path"]
     if scope["method"] != "POST" or not (path.startswith(_BEFORE) and path.endswith(_AFTER)):
         return None
@@ -69,12 +69,12 @@ async def get_survey(request: Request) -> Response:
 
 @lru_cache(maxsize=256)
 def _pack(document: bytes) -> bytes:
-    """Return a survey's document in gzip: a code for text takes half of its 9 kB."""
+    """Return a survey's document in gzip, which halves the 9 kB of a survey with a text code."""
     return gzip.compress(document, 9, mtime=0)
 
 
 async def preflight(request: Request) -> Response:
-    """Answer the question that a browser asks before a request that is not simple."""
+    """Answer a browser's CORS preflight request."""
     collector: Collector = request.app.state.collector
     stored = await collector.find(request.path_params["survey_id"])
     headers = {
@@ -112,7 +112,7 @@ async def take(collector: Collector, survey_id: str, scope: Scope, receive: Rece
         problem.headers = {**(problem.headers or {}), **headers}
         collector.metrics.refused.labels(problem.kind).inc()
         return respond(problem)
-    except ClientDisconnect:  # this is common, and nobody is left to be told
+    except ClientDisconnect:  # this is common, and nobody is left to reply to
         collector.metrics.refused.labels("cut-off").inc()
         return Response(status_code=400)
 
@@ -133,7 +133,7 @@ async def _store_batch(collector: Collector, stored: StoredSurvey, data: bytes) 
     counts = np.bincount(statuses, minlength=3).tolist()
     collector.metrics.count(counts)
     if len(reports) and counts[_INVALID] == len(reports):
-        raise Problem("invalid-reports", f"none of the {len(reports)} reports is one that a device can send")
+        raise Problem("invalid-reports", f"none of the {len(reports)} reports is valid: no device would send them")
     return _reply(counts, statuses)
 
 
@@ -149,7 +149,7 @@ async def _commit(collector: Collector, stored: StoredSurvey, reports: Reports) 
 
 
 def _reply(counts: list[int], statuses: NDArray[np.int64]) -> bytes:
-    """Return the reply as JSON. It is written by hand, since it nearly always repeats a word a thousand times."""
+    """Return the reply as JSON, written by hand for speed: it usually repeats one word a thousand times."""
     if counts[_ACCEPTED] == len(statuses):
         each = b",".join([b'"accepted"'] * len(statuses))
     else:
@@ -162,7 +162,7 @@ def _not_open(stored: StoredSurvey, now: datetime) -> Problem:
     """Return the problem that a survey takes no reports now."""
     opens = stored.survey.opens
     if stored.damage:
-        return Problem("damaged", "the sums of the survey are damaged, and it takes no reports now; send them later")
+        return Problem("damaged", "the survey is damaged and takes no reports now; send them again later")
     if stored.state(now) == "closed" or opens is None:
         return Problem("closed", "the survey is closed and takes no more reports")
     wait = str(int((opens - now).total_seconds()) + 1)

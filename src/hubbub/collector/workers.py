@@ -1,7 +1,6 @@
-"""Several processes of a collector on one socket: this one starts them, starts them again, and ends with them.
+"""Runs several processes of a collector on one socket: the parent starts them, restarts them, and ends them.
 
-A worker ends when its parent does, however that happens: it holds the reading end of a pipe whose writing end only
-the parent has.
+A worker ends when its parent ends in any way: it holds the reading end of a pipe whose writing end only the parent has.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ class Workers:
                 ready += len(os.read(self._ready, count))
 
     def run(self, stop: threading.Event) -> None:
-        """Start every worker again that ends, until it is time to stop."""
+        """Restart every worker that ends, until `stop` is set."""
         while not stop.wait(0.1):
             for number, worker in enumerate(self._running):
                 if worker.poll() is not None:

@@ -1,4 +1,4 @@
-"""Who may see the dashboard: a session in a cookie, and for what changes something a page of our own."""
+"""Who may see the dashboard: a session in a cookie is needed, and changes must come from the dashboard's own pages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Page: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
 class LoginLimit:
-    """How often a wrong code may be tried: ten times a minute from one address. Addresses are in memory only."""
+    """Limits wrong codes to ten a minute from one address. Addresses are kept in memory only."""
 
     def __init__(self) -> None:
         self._failures: dict[str, deque[float]] = {}
@@ -51,10 +51,10 @@ class LoginLimit:
 
 
 def for_owner(page: Page) -> Page:
-    """Return the page behind a check of the session; without one a visitor is sent to the login."""
+    """Return the page behind a check of the session; a visitor without a session is sent to the login page."""
 
     async def checked(request: Request) -> Response:
-        """Check the origin and the session, and then answer."""
+        """Check the origin and the session, and then show the page."""
         check_origin(request)
         if not await has_session(request):
             if request.method in _SAFE and wants_html(request):
@@ -69,7 +69,7 @@ def for_everybody(page: Page) -> Page:
     """Return the page with its errors as pages of the dashboard, or as problem documents for scripts."""
 
     async def answered(request: Request) -> Response:
-        """Answer, or say what is wrong."""
+        """Show the page, or the error."""
         try:
             return await page(request)
         except (HubbubError, HTTPException) as error:
@@ -90,8 +90,8 @@ def check_origin(request: Request) -> None:
 def origin_of(request: Request) -> str | None:
     """Return the origin of a request if it is the server's own, else None.
 
-    A proxy in front of us may speak TLS where we do not, so the scheme is what the browser says, and the host must be
-    that of the request.
+    A proxy in front of the server may speak TLS when the server does not. So the scheme that the browser states is
+    accepted, and the host must be that of the request.
     """
     origin = request.headers.get("origin", "")
     scheme, _, host = origin.partition("://")
@@ -101,8 +101,8 @@ def origin_of(request: Request) -> str | None:
 def cookie_name(request: Request, secure: bool) -> str:
     """Return the name of the session's cookie.
 
-    Under https its prefix forbids other hosts to set it. Cookies do not know ports, so without TLS the name has it:
-    two collectors on one machine do not log each other out.
+    Under https its prefix keeps other hosts from setting it. Cookies are shared between ports, so without TLS the name
+    contains the port: two collectors on one machine do not log each other out.
     """
     return "__Host-hubbub" if secure else f"hubbub-{request.url.port or 80}"
 
@@ -122,7 +122,7 @@ async def has_session(request: Request) -> bool:
 
 
 def base_url(request: Request) -> str:
-    """Return the address at which the owner sees this server. Under TLS the session has another cookie."""
+    """Return the address at which the owner sees this server; the session's cookie tells whether it is https."""
     secure = cookie_name(request, True) in request.cookies or request.url.scheme == "https"
     return f"{'https' if secure else 'http'}://{request.headers.get('host', 'localhost')}"
 
@@ -148,5 +148,5 @@ def forget_session(request: Request, response: Response) -> None:
 
 
 def wants_html(request: Request) -> bool:
-    """Return whether a person asks, and not one of our modules."""
+    """Return whether a browser asks for a page, and not one of the dashboard's scripts for data."""
     return "text/html" in request.headers.get("accept", "")

@@ -1,4 +1,4 @@
-"""Answers for pages: searched in the thread for answers, kept until there are new reports, never too often."""
+"""Answers for pages: computed in the thread for answers, cached until there are new reports, and not too often."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from hubbub.store.daily import reports_by_day, tally_version
 from hubbub.store.store import StoredSurvey
 
 TOP: Final = 200
-REST: Final = 10.0  # times as long as a search took, nothing is searched again: at most a tenth of a core
-_GROWN: Final = 2  # but with so many times the reports it is: that is seldom, and the first minutes are watched
+REST: Final = 10.0  # pause after a search, in times its duration: searches take at most a tenth of a core
+_GROWN: Final = 2  # no pause if the reports have grown by this factor: that is rare, and owners watch the first minutes
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An answer, and what it was made from.
+    """A cached answer, and what it was made from.
 
     Attributes
     ----------
     version : int
-        Of the tally.
+        The version of the tally.
     closed : bool
         Whether the survey was closed then.
     found : Explained
-        What was found, and what it means.
+        The answer and its explanation.
     seconds : float
         How long the search took.
     made : float
-        When it was over, on the clock that never goes back.
+        When it ended, in seconds of the monotonic clock.
     """
 
     version: int
@@ -67,14 +67,14 @@ class Answers:
         return self._kept.get(stored.survey_id)
 
     async def get(self, stored: StoredSurvey) -> Kept:
-        """Return the answer of a survey: the kept one if nothing is new, or if it was searched a moment ago."""
-        async with self._locks[stored.survey_id]:  # of those who wait, the first one searches for all
+        """Return the answer of a survey: the cached one if nothing is new or the last search was a moment ago."""
+        async with self._locks[stored.survey_id]:  # of several waiting requests, the first one searches for all
             kept = self._kept.get(stored.survey_id)
             version = await self.version(stored)
             closed = stored.state(datetime.now(UTC)) == "closed"
             if (
                 kept is not None
-                and kept.closed == closed  # what an answer means is another thing when it is the last one
+                and kept.closed == closed  # the explanation of a final answer is different
                 and (kept.version == version or await self._rests(stored, kept))
             ):
                 return kept
@@ -88,22 +88,22 @@ class Answers:
         return sum(days.values()) < _GROWN * kept.found.answer.reports
 
     async def among(self, stored: StoredSurvey, candidates: list[str]) -> Explained:
-        """Return the answer in which all of these candidates have a row. It is not kept."""
+        """Return the answer in which all of these candidates have a row. It is not cached."""
         closed = stored.state(datetime.now(UTC)) == "closed"
         question = Question(TOP, 0.05, candidates, True)
         return await self._collector.compute(lambda: self._answer(stored, question, closed))
 
     async def _search(self, stored: StoredSurvey, version: int, closed: bool) -> Kept:
-        """Search now, and keep the answer."""
+        """Search now, and cache the answer."""
         started = time.monotonic()
         found = await self._collector.compute(lambda: self._answer(stored, Question(TOP), closed))
         ended = time.monotonic()
-        kept = Kept(version, closed, found, ended - started, ended)  # what was folded meanwhile is of a later version
+        kept = Kept(version, closed, found, ended - started, ended)  # reports folded meanwhile have a later version
         self._kept[stored.survey_id] = kept
         return kept
 
     def _answer(self, stored: StoredSurvey, question: Question, closed: bool) -> Explained:
-        """Fold, search, and say what it means."""
+        """Fold, search, and explain the answer."""
         candidates = None if question.candidates is None else [str(value) for value in question.candidates]
         named = encode_candidates(stored.survey.domain, question)
         tally = self._collector.store.tally(stored.survey_id)

@@ -1,4 +1,4 @@
-"""The application of `hubbub serve`: the collector's routes, and the dashboard's beside them."""
+"""The application of `hubbub serve`: the routes of the collector and of the dashboard."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def create_app(collector: Collector) -> FastAPI:
     """Return the application of a collector with its dashboard."""
     app = create_collector_app(collector)
     app.state.answers = Answers(collector)
-    app.state.forecasting = asyncio.Semaphore(2)  # a quick one need not wait for a slow one that nobody reads any more
+    app.state.forecasting = asyncio.Semaphore(2)  # two, so that one need not wait for an abandoned slow one
     app.state.limits = Limits()
     app.state.login_limit = LoginLimit()
     app.router.routes.extend([*login.ROUTES, *home.ROUTES, *pages.ROUTES, *forms.ROUTES, *static_files.ROUTES])

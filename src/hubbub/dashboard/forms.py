@@ -1,4 +1,4 @@
-"""What the owner changes or asks by a form: a new survey, candidates, closing and deleting."""
+"""The owner's forms: a new survey, candidates, closing and deleting."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def show_form(request: Request) -> Response:
 
 
 async def create(request: Request) -> Response:
-    """Create a survey from the form, and go to its page. What cannot be is said beside the form."""
+    """Create a survey from the form, and go to its page. An error is shown next to the form."""
     collector: Collector = request.app.state.collector
     given = await _read_form(request)
 
@@ -49,7 +49,7 @@ async def create(request: Request) -> Response:
 
 
 async def preview(request: Request) -> Response:
-    """Say what a survey of this form would see, as JSON. Two at a time, and none for who has written on meanwhile."""
+    """Return the forecast for the survey of this form, as JSON. At most two run at once; abandoned ones are skipped."""
     given = await _read_form(request)
 
     def work() -> dict[str, Any]:
@@ -60,14 +60,14 @@ async def preview(request: Request) -> Response:
     try:
         async with request.app.state.forecasting:
             if await request.is_disconnected():
-                return Response(status_code=204, headers=HEADERS)  # which nobody reads
+                return Response(status_code=204, headers=HEADERS)  # nobody reads it
             return JSONResponse(await asyncio.to_thread(work), headers=HEADERS)
     except ParameterError as error:
         return JSONResponse({"complaint": str(error)}, headers=HEADERS)
 
 
 async def score_candidates(request: Request) -> Response:
-    """Show the answer with a row for each value that the owner names, as HTML that a module puts into the page."""
+    """Show the answer with a row for each value that the owner names, as HTML that a script puts into the page."""
     stored = await find_survey(request)
     lines = (await _read_form(request)).get("candidates", "").splitlines()
     named = [line.strip() for line in lines if line.strip()]
@@ -110,7 +110,7 @@ async def delete(request: Request) -> Response:
 
 
 def _form(request: Request, given: dict[str, str], complaint: str = "", status: int = 200) -> Response:
-    """Show the form, with what was written and what is wrong with it."""
+    """Show the form, with its fields filled in and an error message."""
     facts = {"owner": True, "given": given, "complaint": complaint, "epsilons": privacy_choices(), "most": MAX_NAMES}
     return render(request, "new.html", facts, status)
 
@@ -130,7 +130,7 @@ async def _read_form(request: Request) -> dict[str, str]:
     try:
         fields = parse_qs(body.decode("ascii"), keep_blank_values=True, max_num_fields=50, errors="strict")
     except ValueError:
-        raise ParameterError("a form must be sent as a browser sends it, got something else") from None
+        raise ParameterError("a form must be URL-encoded, got something else") from None
     return {name: values[-1] for name, values in fields.items()}
 
 

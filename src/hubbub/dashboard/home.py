@@ -1,4 +1,4 @@
-"""The home page: surveys as cards, some at a time, from the list and the daily counters; no survey is loaded for it."""
+"""The home page: surveys as cards, 60 per page, from the list and the daily counters; no survey is loaded for it."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ async def show_home(request: Request) -> Response:
 
 
 async def show_limit(request: Request) -> Response:
-    """Say the smallest share that a survey's reports show, and that the expected ones would show, as JSON.
+    """Return the smallest share that is found with the reports so far, and with the expected ones, as JSON.
 
-    A module asks for it when a card comes into view: it takes the survey's mechanism, and up to 0.2 s of CPU.
+    A script asks for it when a card comes into view: it loads the survey's mechanism, and takes up to 0.2 s of CPU.
     """
     collector: Collector = request.app.state.collector
     limits: Limits = request.app.state.limits
@@ -64,7 +64,7 @@ async def show_limit(request: Request) -> Response:
 
 
 def _card(listed: ListedSurvey, by_day: dict[int, int], today: int) -> dict[str, Any]:
-    """Return what a card says."""
+    """Return the facts of a card."""
     state = listed.state(datetime.now(UTC))
     return {
         "id": listed.survey_id.hex(),

@@ -1,4 +1,4 @@
-"""The smallest share that the reports of a survey show, as the planner predicts it; each one is computed once."""
+"""The smallest share that is found with a survey's reports, as the planner predicts it; cached."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Limits:
         self._known: dict[tuple[bytes, int], float | None] = {}
 
     def share(self, mechanism: SurveyMechanism, people: int) -> float | None:
-        """Return the smallest share that this many reports show; None if nothing can be seen. Costs up to 0.1 s."""
+        """Return the smallest share found with this many reports; None if none can be. Takes up to 0.1 s."""
         rounded = _round(people)
         key = (mechanism.survey_id, rounded)
         if key not in self._known:
@@ -30,6 +30,6 @@ class Limits:
 
 
 def _round(people: int) -> int:
-    """Return the number with two digits: a limit is not exacter than that, and the same one is needed again."""
+    """Return the number rounded down to two digits: limits are no more exact than that, and are cached."""
     unit: int = 10 ** max(0, len(str(people)) - 2)
     return people // unit * unit

@@ -1,4 +1,4 @@
-"""An answer as a page shows it: rows, a chart, and what it means in sentences."""
+"""An answer for a page: rows, a chart, and an explanation in sentences."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CHARTED: Final = 20
 
 
 class Explained(NamedTuple):
-    """An answer, and what it means in sentences."""
+    """An answer, and its explanation in sentences."""
 
     answer: Answer
     sentences: tuple[str, ...]
@@ -35,7 +35,7 @@ def answer_facts(found: Explained) -> dict[str, Any]:
         {
             **asdict(hitter),
             "value": words.visible(hitter.value),
-            # An unbiased count may lie beyond 0 or all reports, where the interval ends: what is shown holds the count.
+            # An unbiased count may be below 0 or above all reports: the shown interval is widened to include it.
             "low": min(hitter.low, hitter.count),
             "high": max(hitter.high, hitter.count),
         }
@@ -70,22 +70,22 @@ def answer_facts(found: Explained) -> dict[str, Any]:
 def explain(
     stored: StoredSurvey, answer: Answer, closed: bool, candidates: int = 0, named: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """Return what an answer means: what was seen, what may have been missed, and what the sums and forgers can do.
+    """Explain an answer: what was found, what may have been missed, how private the sums are, and what forgers can do.
 
-    Costs up to a second or two where nothing stands out, since then the planner says what it would have taken.
+    Takes up to two seconds if nothing stands out, since then the planner computes what it would have taken.
 
     Parameters
     ----------
     stored : StoredSurvey
         The survey.
     answer : Answer
-        What was found.
+        The answer to explain.
     closed : bool
-        Whether no more reports come. Only then it is said how private the sums are to whoever sees nothing else.
+        Whether no more reports come. Only then the privacy of the sums is stated.
     candidates : int
-        How many values of the domain were named, each counted once.
+        How many distinct values of the domain were named.
     named : sequence of str
-        The values as they were written.
+        The values as the owner wrote them.
     """
     if not answer.reports:
         return ()
@@ -116,11 +116,11 @@ def explain(
 
 
 def _about_named(stored: StoredSurvey, answer: Answer, named: Sequence[str], candidates: int) -> str:
-    """Return what became of the values that were named: how many came again, cannot be answered, or were not seen."""
+    """Return a sentence about the named values: how many are repeated, outside the domain, or not above the noise."""
     outside = int(encode_marked(stored.survey.domain, named).other.sum())
     again = len(named) - outside - candidates
     unseen = sum(hitter.listed and not hitter.stands_out for hitter in answer.hitters)
-    parts = [f"{again:,} named again what was there already"] if again else []
+    parts = [f"{again:,} repeated another line"] if again else []
     parts += [f"{outside:,} cannot be an answer to this survey"] if outside else []
     parts += [f"{unseen:,} cannot be told from the noise"] if unseen else []
     if not parts:
@@ -130,7 +130,7 @@ def _about_named(stored: StoredSurvey, answer: Answer, named: Sequence[str], can
 
 
 def _about_sums(stored: StoredSurvey, reports: int, closed: bool) -> str:
-    """Return how private the sums of a closed survey are to whoever sees nothing else, and under what assumption."""
+    """Return how private the sums of a closed survey are to an observer who sees nothing else, with the assumption."""
     if not closed:
         return NOT_LIVE
     outside = seen_from_outside(stored.survey, reports)

@@ -20,29 +20,29 @@ from hubbub.model.domain import Categories, Domain
 
 EPSILONS: Final = {"0.5": "Very private", "1": "Private", "2": "Less private", "4": "Little private"}
 MAX_NAMES: Final = MAX_VALUES - 1
-"""Answers of a list: "(other)", for what is not on it, is one more."""
+"""The most answers of a list; "(other)" is one more."""
 _MOST_PEOPLE: Final = 10**12
 _MOST_SITES: Final = 100
 _ORIGIN: Final = re.compile(r"https?://[A-Za-z0-9.:\[\]-]{1,260}")
 
 
 class Wanted(NamedTuple):
-    """What the form says, checked.
+    """The checked fields of the form.
 
     Attributes
     ----------
     name : str
-        For people.
+        A name for people to read.
     domain : Domain
-        What may be answered.
+        The values that may be answered.
     epsilon : str
         The privacy loss.
     mechanism : str
-        The one that the script for pages knows for this domain.
+        The mechanism that the script for web pages supports for this domain.
     people : int
         How many are expected.
     origins : tuple of str
-        Whose pages may report.
+        The web origins whose pages may report.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Wanted(NamedTuple):
 
 
 def parse_form(given: Mapping[str, str]) -> Wanted:
-    """Return what a form says. Raises ParameterError with a sentence for whoever filled it in."""
+    """Return the checked fields of a form. Raises ParameterError with a sentence for the user."""
     name = given.get("name", "").strip()
     if not 1 <= len(name) <= 100:
         raise ParameterError("Give the survey a name of at most 100 characters.")
@@ -73,9 +73,9 @@ def parse_form(given: Mapping[str, str]) -> Wanted:
 
 @lru_cache(maxsize=100)
 def forecast(domain: Domain, epsilon: str, mechanism: str, people: int) -> dict[str, Any]:
-    """Return the planner's answer, and what the survey shows if a tenth of the people come, or ten times as many.
+    """Return the planner's result, and the smallest share if a tenth of the people come, or ten times as many.
 
-    Costs some seconds of CPU; of the same survey it is computed once.
+    Takes a few seconds of CPU; results are cached.
     """
     made = plan(domain, people=people, epsilon=epsilon, mechanism=mechanism)
     built = made.outlook.mechanism_at(people, float(epsilon))
@@ -96,7 +96,7 @@ def forecast(domain: Domain, epsilon: str, mechanism: str, people: int) -> dict[
 
 
 def privacy_choices() -> list[tuple[str, str, str]]:
-    """Return the ε of the form, each with its name and with what it means to one person.
+    """Return the ε of the form, each with its name and its meaning for one person.
 
     >>> privacy_choices()[1]
     ('1', 'Private', 'ε = 1: an even guess becomes 73.1 % at most')
@@ -136,7 +136,7 @@ def _people(text: str) -> int:
 def _origins(text: str) -> tuple[str, ...]:
     """Return the origins of the sites that are named, or every origin if none is.
 
-    They are spelled as browsers spell them: a path and the scheme's own port are cut off, https is added.
+    They are spelled as browsers do: a path and the scheme's default port are removed, and https is added.
     """
     origins = []
     for site in filter(None, (part.strip() for part in text.lower().split(","))):

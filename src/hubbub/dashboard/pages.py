@@ -1,4 +1,4 @@
-"""The pages that are read: a survey, its answer as HTML, JSON and CSV, and the public page."""
+"""The read-only pages: a survey, its answer as HTML, JSON and CSV, and the public page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hubbub.model.domain import Categories
 from hubbub.store.daily import reports_by_day
 from hubbub.store.store import StoredSurvey
 
-_PATIENCE: Final = 1.0  # seconds that a page waits for its answer; after that a module asks for it
+_PATIENCE: Final = 1.0  # seconds that a page waits for its answer; after that a script asks for it
 
 
 async def show_survey(request: Request) -> Response:
@@ -33,7 +33,7 @@ async def show_survey(request: Request) -> Response:
     facts = await asyncio.to_thread(survey_facts, request, stored)
     search = asyncio.ensure_future(answers.get(stored))
     done, _ = await asyncio.wait([search], timeout=_PATIENCE)
-    search.add_done_callback(lambda ended: ended.exception())  # it is told by the module's own request
+    search.add_done_callback(lambda ended: ended.exception())  # the script's own request will report an error
     kept = search.result() if done else answers.latest(stored)
     answer = None if kept is None else answer_facts(kept.found)
     script = shipped()["hubbub.js"]
@@ -51,7 +51,7 @@ async def show_survey(request: Request) -> Response:
 
 
 async def show_answer(request: Request) -> Response:
-    """Show the answer alone, as HTML that a module puts into the page."""
+    """Show the answer alone, as HTML that a script puts into the page."""
     stored = await find_survey(request)
     kept = await request.app.state.answers.get(stored)
     facts = {"answer": answer_facts(kept.found), "survey": {"id": stored.survey_id.hex()}}
@@ -59,12 +59,12 @@ async def show_answer(request: Request) -> Response:
 
 
 async def show_state(request: Request) -> Response:
-    """Say how many reports there are, as JSON: what a page asks every few seconds. Reads no tally."""
+    """Return the number of reports, as JSON; a page asks for it every few seconds. Reads no tally."""
     stored = await find_survey(request)
     answers: Answers = request.app.state.answers
     days = await asyncio.to_thread(reports_by_day, request.app.state.collector.store.engine, stored.key)
     kept, version = answers.latest(stored), await answers.version(stored)
-    is_newest = kept is not None and kept.version == version  # its number is exact, wherever its reports came from
+    is_newest = kept is not None and kept.version == version  # its number of reports is exact, with merged tallies
     document = {
         "reports": kept.found.answer.reports if kept is not None and is_newest else sum(days.values()),
         "version": version,
@@ -106,7 +106,7 @@ async def show_about(request: Request) -> Response:
 
 
 def survey_facts_public(stored: StoredSurvey) -> dict[str, Any]:
-    """Return what everybody may know of a survey."""
+    """Return the public facts of a survey."""
     survey = stored.survey
     state = stored.state(datetime.now(UTC))
     return {
@@ -123,7 +123,7 @@ def survey_facts_public(stored: StoredSurvey) -> dict[str, Any]:
 
 
 def survey_facts(request: Request, stored: StoredSurvey) -> dict[str, Any]:
-    """Return what the owner sees of a survey at once. Reads its counters."""
+    """Return the facts of a survey for its owner, without the answer. Reads its counters."""
     collector: Collector = request.app.state.collector
     reports = sum(reports_by_day(collector.store.engine, stored.key).values())
     return {**survey_facts_public(stored), "reports": reports, "expected": stored.survey.expected_reports}

@@ -1,4 +1,4 @@
-"""Templates to HTML, with the headers that every page has."""
+"""Renders templates to HTML, with the headers that every page has."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HEADERS: Final = {
 
 @cache
 def _templates() -> Environment:
-    """Return the templates. What they are given is text, unless they say that it is HTML."""
+    """Return the templates. Values are escaped as text, unless a template marks them as HTML."""
     environment = Environment(
         loader=PackageLoader("hubbub.dashboard"),
         autoescape=True,

@@ -18,14 +18,14 @@ _TYPES: Final = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+x
 
 @cache
 def _files() -> dict[str, tuple[bytes, str]]:
-    """Return the bytes of every file, and the tag by which browsers know them again."""
+    """Return the bytes and the ETag of every file."""
     folder = files("hubbub.dashboard") / "static"
     bodies = {file.name: file.read_bytes() for file in folder.iterdir() if file.name.rpartition(".")[2] in _TYPES}
     return {name: (body, f'"{hashlib.sha256(body).hexdigest()[:32]}"') for name, body in bodies.items()}
 
 
 async def get_file(request: Request) -> Response:
-    """Return a file. Browsers keep it, and ask each time whether it is still the same."""
+    """Return a file. Browsers cache it, and ask each time whether it has changed."""
     name = request.path_params["name"]
     if name not in _files():
         raise Problem("not-found", "Not Found")

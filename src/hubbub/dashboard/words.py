@@ -1,4 +1,4 @@
-"""How numbers, values and facts are said on pages."""
+"""Words for numbers, values and facts on pages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def number(value: float) -> str:
 
 
 def share(value: float) -> str:
-    """Return a share in per cent, with as many digits as it takes to see it.
+    """Return a share in per cent, with about two significant digits.
 
     >>> share(0.1234), share(0.01234), share(0.0001234), share(-0.000015), share(-0.01)
     ('12 %', '1.2 %', '0.012 %', '0 %', '-1.0 %')
@@ -40,7 +40,7 @@ def sure(confidence: float) -> str:
 
 
 def visible(value: object) -> str:
-    r"""Return a value as text in which nothing is hidden: marks that turn or hide text are spelled out.
+    r"""Return a value as text, with escapes for characters that would turn or hide text.
 
     >>> visible("a\u202eb")
     'a\\u202eb'
@@ -69,7 +69,7 @@ def _span(seconds: float) -> str:
 
 
 def question(domain: Domain) -> str:
-    """Return what people are asked, as it follows "asks each browser, once"."""
+    """Return the question in words; it follows "asks each browser, once"."""
     if isinstance(domain, CodedText):
         return {
             "hostnames-1": "which site its visitor came from",
@@ -87,7 +87,7 @@ def asks_for_site(domain: Domain) -> bool:
 
 
 def even_guess(epsilon: float) -> str:
-    """Return how sure, at most, a report makes somebody who was 50 % sure.
+    """Return how sure an observer who was 50 % sure can become at most from one report.
 
     >>> even_guess(1.0), even_guess(0.5)
     ('73.1 %', '62.2 %')
@@ -96,7 +96,7 @@ def even_guess(epsilon: float) -> str:
 
 
 def untrue(mechanism: SurveyMechanism) -> str:
-    """Return in how many of 100 cases a report does not fit its sender's value; empty where that cannot be said."""
+    """Return in how many of 100 cases a report does not match its sender's value; empty if that is not defined."""
     chance = mechanism.lie_chance
     return "" if chance is None else f"{100 * chance:.2g}"
 

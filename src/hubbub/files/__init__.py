@@ -1,1 +1,1 @@
-"""Reports in Parquet files: written, read, and added up on one machine, in memory that does not grow with them."""
+"""Reports in Parquet files: writing, reading, and adding them up on one machine, in bounded memory."""

@@ -1,4 +1,4 @@
-"""From records to sums: validate, keep each id once, add up. What every way of counting shares, Spark included."""
+"""From records to sums: validate, keep each id once, add up. All ways of counting use this, including Spark."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _ADD_BYTES: Final = 16 << 20
 
 
 def validate(accumulator: Accumulator, records: Records) -> tuple[Records, int]:
-    """The records that an honest device can have sent, and how many others there were."""
+    """The records that an honest device could have sent, and how many others there were."""
     valid = accumulator.validate(records.view(accumulator.report_dtype)[:, 0])
     left = len(records) - int(valid.sum())
     return (records[valid] if left else records), left
 
 
 def add_all(accumulator: Accumulator, cells: Cells, parts: Iterable[Records]) -> int:
-    """Add valid records to the sums, in place; return how many. Many at once take less time than few."""
+    """Add valid records to the sums, in place, in blocks of 16 MiB for speed; return how many were added."""
     added = 0
     for records in blocks(parts, _ADD_BYTES):
         accumulator.accumulate(cells, records.view(accumulator.report_dtype)[:, 0])
@@ -33,9 +33,9 @@ def add_all(accumulator: Accumulator, cells: Cells, parts: Iterable[Records]) ->
 
 
 def keep_distinct(parts: Iterable[Records], key: NDArray[np.uint64], block_bytes: int) -> tuple[Records, Counts]:
-    """Of each id the valid record with the smallest payload; and how many duplicates and conflicts there were.
+    """For each id the record with the smallest payload; and how many duplicates and conflicts there were.
 
-    Memory holds the different ids, or `block_bytes` of records, whichever is more, a few times over.
+    Takes a few times the memory of all distinct records, or of `block_bytes` if that is more.
     """
     kept, marks = np.empty((0, 0), np.uint8), np.zeros(0, np.bool_)
     given = 0
@@ -49,13 +49,13 @@ def keep_distinct(parts: Iterable[Records], key: NDArray[np.uint64], block_bytes
 def add_distinct(
     accumulator: Accumulator, cells: Cells, parts: Iterable[Records], key: NDArray[np.uint64], block_bytes: int
 ) -> tuple[int, Counts]:
-    """Add what `keep_distinct` keeps to the sums; return how many that are, and its counts."""
+    """Add the records that `keep_distinct` keeps to the sums; return how many were added, and its counts."""
     kept, counts = keep_distinct(parts, key, block_bytes)
     return add_all(accumulator, cells, [kept]), counts
 
 
 def blocks(parts: Iterable[Records], block_bytes: int) -> Iterator[Records]:
-    """Yield the records of all parts, in blocks that are filled up to `block_bytes`; the last may be smaller."""
+    """Yield the records of all parts in full blocks of `block_bytes`; the last block may be smaller."""
     held: list[Records] = []
     room = block_bytes
     for part in parts:

@@ -1,7 +1,7 @@
-"""A job: files of reports become a tally, each id counted once, in memory that does not grow with the reports.
+"""A job: adds up files of reports into a tally, each id once, in memory that does not grow with the reports.
 
-First every report that is valid is written to disk, into one of many partitions by its id. Then the partitions are
-counted one by one. Where ids are known to differ, row groups are counted as they are. See docs/scaling.md.
+First every valid report is written to disk, into one of many partitions by its id. Then the partitions are counted one
+by one. If ids are known to differ, row groups are counted directly. See docs/scaling.md.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ BLOCK_BYTES: Final = 32 << 20
 SAVE_SECONDS: Final = 10.0
 
 Advance = Callable[[int], object]
-"""Is called with the number of rows that were done since the last call."""
+"""Called with the number of rows done since the last call."""
 
 
 @dataclass(frozen=True)
 class _Chunk:
-    """Adds up units: into `cells`, where they are given; else, in a worker process, into cells that it returns."""
+    """Adds up units: into `cells` if given; otherwise, in a worker process, into new cells that it returns."""
 
     count: Callable[[int, Cells], tuple[int, Counts]]
     cells_shape: tuple[int, ...]
@@ -52,7 +52,7 @@ class _Chunk:
 
 @dataclass(frozen=True)
 class _SpillAll:
-    """Spills units; what a worker process is given."""
+    """Spills units; a worker process runs this."""
 
     spill: SpillReports
 
@@ -62,32 +62,32 @@ class _SpillAll:
 
 
 class TallyJob:
-    """The tally of files of reports. Opening it reads the footers of all files.
+    """Adds up files of reports into a tally. Creating it reads the footers of all files.
 
     Parameters
     ----------
     survey : Survey
-        What the reports answer.
+        The survey that the reports answer.
     sources : iterable of paths
-        Files, or folders of `*.parquet`.
+        Files, or directories of `*.parquet`.
     assume_unique : bool
         Do not compare ids: they are known to differ.
     jobs : int
-        Processes. The tally does not depend on it.
+        The number of processes. The tally does not depend on it.
     skip_bad : bool
         Count and skip damaged row groups and files, instead of refusing them.
     work : str, optional
-        A folder for what is under way; a job that was killed goes on from it. It needs room for all reports, unless
-        `assume_unique`. Without it a temporary one is used, and a killed job starts anew.
+        A directory for intermediate results, from which a killed job can continue. It needs disk space for all reports,
+        unless `assume_unique`. By default a temporary directory is used, and a killed job starts over.
     block_bytes : int
-        Bytes of reports that a process holds at once; it needs about four times as much, and the cells of the tally.
+        Bytes of reports that a process holds at once. It needs about four times as much memory, plus the cells.
     save_seconds : float
-        Seconds between two notes of what was counted.
+        Seconds between two saves of the sums so far.
 
     Attributes
     ----------
     steps : int
-        Rows to go through, those counted twice that are read and then counted.
+        The total for a progress bar: the number of rows, twice if each is first spilled and then counted.
     """
 
     def __init__(
@@ -111,19 +111,19 @@ class TallyJob:
         self.steps = sum(self._rows) * (1 if assume_unique else 2)
 
     def run(self, advance: Advance = lambda _: None, keep: Callable[[Tallied], object] = lambda _: None) -> Tallied:
-        """Do the job, or what is left of it.
+        """Do the job, or the rest of it.
 
         Parameters
         ----------
         advance : callable
-            Is called with the number of rows that were done since the last call.
+            Called with the number of rows done since the last call.
         keep : callable
-            Is called with the result before the work folder is removed. If it fails, or is killed, the folder stays.
+            Called with the result before the work folder is removed. If it fails or is killed, the folder stays.
 
         Raises
         ------
         InputError
-            A row group is damaged, or the work folder is of another job. Nothing is counted then.
+            A row group is damaged, or the work folder belongs to another job. Then nothing is counted.
         """
         with ExitStack() as stack:
             path = self._work or stack.enter_context(tempfile.TemporaryDirectory(prefix="hubbub-"))
@@ -134,7 +134,7 @@ class TallyJob:
         return tallied
 
     def _description(self) -> dict[str, Any]:
-        """What must not change between two runs of the job."""
+        """Everything that must be the same when a killed job continues."""
         return {
             "survey": self._reading.survey_id.hex(),
             "files": [_stamp(path) for path in self._files],
@@ -169,7 +169,7 @@ class TallyJob:
         rows: list[int],
         advance: Advance,
     ) -> State:
-        """Add up all units that are not yet done; note from time to time what is."""
+        """Add up all units that are not yet done; save the state from time to time."""
         shape = self._reading.mechanism.cells_shape
         state = folder.load(self._reading.survey_id, shape)
         cells, added, counts = state.tally.cells, state.tally.count, state.counts
@@ -192,7 +192,7 @@ class TallyJob:
 
 
 def _stamp(path: str) -> list[str | int]:
-    """What a file is known by: another content has another size or time."""
+    """Identifies a file's content by its path, size and time of change."""
     status = os.stat(path)
     return [os.path.realpath(path), status.st_size, status.st_mtime_ns]
 
@@ -206,6 +206,6 @@ def tally_files(
     skip_bad: bool = False,
     work: str | None = None,
 ) -> Tallied:
-    """The tally of files of reports, and the counts of what is not in it. The parameters are those of `TallyJob`."""
+    """The tally of files of reports, and counts of what was left out. The parameters are those of `TallyJob`."""
     given = [sources] if isinstance(sources, str | os.PathLike) else sources
     return TallyJob(survey, given, assume_unique=assume_unique, jobs=jobs, skip_bad=skip_bad, work=work).run()

@@ -1,4 +1,4 @@
-"""Units of work in this process, or in several: always by the same function, so with the same result."""
+"""Runs units of work in this process or in several, always by the same function, so with the same result."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from typing import Any, TypeVar
 from hubbub.errors import HubbubError
 
 R = TypeVar("R")
-_AT_ONCE = 64  # units that one process does before it says so
+_AT_ONCE = 64  # the most units that a process does before it reports back
 _work: Any = None  # in a worker process: its function
 
 
 def run_chunks(work: Callable[[list[int]], R], units: Sequence[int], jobs: int) -> Iterator[tuple[list[int], R]]:
-    """Yield the units and the result of `work` for chunks of units, as they are done.
+    """Yield chunks of units and the result of `work` for each chunk, in the order of completion.
 
-    With one job, work is done here, when the next result is asked for. With several, the function goes to processes of
-    its own, which end when this one does, however it ends. At most two chunks for each job are under way.
+    With one job, the work is done in this process, when the next result is asked for. With several, it is done in
+    worker processes, which end when this process ends in any way. At most two chunks per job are in progress.
     """
     if jobs <= 1:
         for unit in units:
@@ -47,20 +47,20 @@ def run_chunks(work: Callable[[list[int]], R], units: Sequence[int], jobs: int) 
                 yield running.pop(future), future.result()
     except BrokenProcessPool:
         raise HubbubError(
-            "a process of this job was ended by the system, perhaps for want of memory; run the job again to go on"
+            "the system ended a process of this job, perhaps for lack of memory; run the job again to continue"
         ) from None
     finally:
-        if running:  # something failed, or the caller has seen enough
+        if running:  # something failed, or the caller stopped early
             over.set()
         pool.shutdown(cancel_futures=True)
 
 
 @contextmanager
 def interrupts_held() -> Iterator[None]:
-    """Hold Ctrl-C back while processes are started; it comes when the block is over.
+    """Hold Ctrl-C back while processes are started; it is delivered at the end of the block.
 
-    A process that is started here is deaf to Ctrl-C from its first instruction on, since it inherits the mask of
-    signals. Where another thread takes the signal, a handler holds it back: half a start would not be quiet either.
+    A process started here ignores Ctrl-C from its first instruction on, since it inherits the signal mask. If another
+    thread receives the signal, a handler holds it back, since an interrupted start would print tracebacks.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
@@ -81,10 +81,10 @@ def interrupts_held() -> Iterator[None]:
 
 
 def _start(work: Any, parent: int, over: Any) -> None:
-    """Get a worker process ready. It ends when it is told to, or when it has lost its parent."""
+    """Initialise a worker process. It ends when `over` is set, or when its parent has ended."""
     global _work
     _work = work
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, too, which then ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets Ctrl-C, too, and then ends this process
 
     def watch() -> None:
         while os.getppid() == parent and not over.wait(0.5):

@@ -1,8 +1,8 @@
-"""A Parquet file of reports: its schema, written in row groups that stream and read one at a time.
+"""A Parquet file of reports: its schema, a writer, and a reader that goes row group by row group.
 
-The columns are `id`, 16 bytes, and `payload`, as many bytes as the mechanism says; the schema's metadata has the id of
-the survey. See docs/wire-format.md. What Spark writes is read as well: its bytes have no fixed size, and the id of
-the survey is in the metadata of its column.
+The columns are `id`, 16 bytes, and `payload`, whose size depends on the mechanism; the schema's metadata has the id of
+the survey. See docs/wire-format.md. Files written by Spark are read as well: their columns have no fixed size, and the
+id of the survey is in the metadata of a column.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from hubbub.wire.atomic import identity
 
 SURVEY_KEY: Final = "hubbub.survey_id"
 SUFFIX: Final = ".parquet"
-GROUP_BYTES: Final = 16 << 20  # of reports in a row group: about a million, if they are small
-_BATCH_ROWS: Final = 1 << 16  # read at once
+GROUP_BYTES: Final = 16 << 20  # bytes of reports in a row group: about a million small reports
+_BATCH_ROWS: Final = 1 << 16  # rows read at once
 _BUFFER_BYTES: Final = 1 << 20
 _REASON_CHARACTERS: Final = 120
 _SPARK_KEY: Final = b"org.apache.spark.sql.parquet.row.metadata"
@@ -45,7 +45,7 @@ def report_schema(survey_id: bytes, report_bytes: int) -> Any:
 
 
 def report_batch(records: Records, schema: Any) -> Any:
-    """Records as an Arrow batch of this schema. Copies them once."""
+    """Records as an Arrow batch of this schema; they are copied once."""
     import pyarrow as pa
 
     arrays = []
@@ -56,14 +56,14 @@ def report_batch(records: Records, schema: Any) -> Any:
 
 
 def records_of(reports: Reports) -> Records:
-    """The bytes of reports, one row for each; no copy if they lie one after the other."""
+    """The bytes of reports, one row for each; not copied if the reports are contiguous."""
     return np.ascontiguousarray(reports).view(np.uint8).reshape(len(reports), reports.dtype.itemsize)
 
 
 class ReportWriter:
-    """Writes reports to a survey into one file. A context manager; the file is whole when it is left.
+    """Writes the reports of a survey into one file. It is a context manager; the file is complete at its end.
 
-    Memory holds one row group, about 16 MiB of reports.
+    Takes the memory of one row group, about 16 MiB of reports.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class ReportWriter:
         self._schema = report_schema(survey.survey_id, size)
         self._group = np.empty((max(1, GROUP_BYTES // size), size), np.uint8)
         self._held = 0
-        # Ids are random: nothing is gained by a dictionary, statistics or compression.
+        # Ids are random, so a dictionary, statistics or compression would not help.
         self._file = pq.ParquetWriter(
             path, self._schema, use_dictionary=False, compression="none", write_statistics=False,
             write_page_checksum=True,
@@ -114,7 +114,7 @@ class ReportWriter:
 
 
 class ReportFile:
-    """A file of reports to a survey, opened and checked as far as its footer says.
+    """A file of reports of a survey, opened; its schema and footer are checked.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class ReportFile:
 
         self.name, self._size = path, report_bytes
         try:
-            # A buffer, so that no column of a large row group is read at once.
+            # With a buffer, columns of a large row group are read piece by piece.
             self._file = pq.ParquetFile(
                 path, pre_buffer=False, buffer_size=_BUFFER_BYTES, page_checksum_verification=True
             )
@@ -144,7 +144,7 @@ class ReportFile:
         self._check(schema, survey_id)
 
     def _check(self, schema: Any, survey_id: bytes) -> None:
-        """Raise if the file holds something else than reports to this survey."""
+        """Raise an error if the file does not hold reports of this survey."""
         import pyarrow as pa
 
         for name, size in (("id", ID_BYTES), ("payload", self._size - ID_BYTES)):
@@ -165,7 +165,7 @@ class ReportFile:
             )
 
     def read(self, group: int) -> Iterator[tuple[Records, int]]:
-        """Yield the reports of a row group, some at a time, each time with the number of rows that are none.
+        """Yield the reports of a row group, some at a time, each time with the number of rows that are not reports.
 
         Raises
         ------
@@ -180,13 +180,10 @@ class ReportFile:
                 rows += batch.num_rows
                 yield read_columns(batch.column("id"), batch.column("payload"), self._size)
         except (pa.ArrowException, OSError, ValueError) as error:
-            raise InputError(
-                f"the reports must be undamaged, got row group {group} of {self.name!r} ({_first_line(error)})"
-            ) from None
+            raise InputError(f"row group {group} of {self.name!r} is damaged ({_first_line(error)})") from None
         if rows != self.groups[group]:
             raise InputError(
-                f"the reports must be undamaged, got row group {group} of {self.name!r} "
-                f"({rows} rows instead of {self.groups[group]})"
+                f"row group {group} of {self.name!r} is damaged ({rows} rows instead of {self.groups[group]})"
             )
 
     def close(self) -> None:
@@ -201,12 +198,12 @@ class ReportFile:
 
 
 def _first_line(error: Exception) -> str:
-    """The first line of what a library says, cut between two words if it is long."""
+    """The first line of a library's error message, cut between two words if it is long."""
     return textwrap.shorten(str(error).partition("\n")[0], _REASON_CHARACTERS, placeholder=" …")
 
 
 def stated_survey(metadata: dict[bytes, bytes]) -> str | None:
-    """The survey id, in hex, that a file's metadata states; None if it states none. Spark keeps it with a column."""
+    """The survey id, in hex, from a file's metadata; None if there is none. Spark keeps it in a column's metadata."""
     if (own := metadata.get(SURVEY_KEY.encode())) is not None:
         return own.decode("ascii", "replace")
     try:
@@ -217,7 +214,7 @@ def stated_survey(metadata: dict[bytes, bytes]) -> str | None:
 
 
 def read_columns(ids: Any, payloads: Any, size: int) -> tuple[Records, int]:
-    """Two Arrow columns as records, and how many rows were left out: those with a null or a wrong number of bytes."""
+    """Two Arrow columns as records, and how many rows were left out for a null or a wrong number of bytes."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -240,12 +237,12 @@ def read_columns(ids: Any, payloads: Any, size: int) -> tuple[Records, int]:
 
 
 def list_files(sources: Iterable[str | os.PathLike[str]]) -> list[str]:
-    """The files that paths name: a folder stands for the files *.parquet in it and below it, in the order of names.
+    """The files that paths name; a directory stands for all *.parquet files in and below it, sorted by name.
 
     Raises
     ------
     InputError
-        A file is named twice, also by another path, or a folder has none.
+        A file is named twice (possibly by different paths), does not exist, or a directory has no such files.
     """
     found: dict[object, str] = {}
     for given in sources:
@@ -257,7 +254,7 @@ def list_files(sources: Iterable[str | os.PathLike[str]]) -> list[str]:
             inside = sorted(_reports_below(source))
             if not inside:
                 raise InputError(
-                    f"a folder of reports must have files *{SUFFIX} in it or below, got none in {source!r}"
+                    f"a directory of reports must have files *{SUFFIX} in it or below, got none in {source!r}"
                 )
         for path in inside:
             mark = identity(path)
@@ -270,7 +267,7 @@ def list_files(sources: Iterable[str | os.PathLike[str]]) -> list[str]:
 
 
 def _reports_below(folder: str) -> Iterator[str]:
-    """Yield the files *.parquet in a folder and below it, but not what tools such as Spark hide."""
+    """Yield the *.parquet files in and below a directory, except hidden ones (names that begin with _ or a dot)."""
     for parent, inside, files in os.walk(folder):
         inside[:] = [name for name in inside if not name.startswith(("_", "."))]
         for name in files:

@@ -1,7 +1,7 @@
 """Records on disk, by partition: each id is in one partition, so that partitions can be counted one by one.
 
-What one unit of work wrote is one file of blocks, the records of a block sorted by partition, and an index beside it.
-The index is written last: where it is, the unit is done.
+Each unit of work writes one file of blocks, in which the records of a block are sorted by partition, and an index. The
+index is written last: if it exists, the unit is done.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from hubbub.files.tallied import Counts
 from hubbub.numeric.distinct import Records, partition
 from hubbub.wire.atomic import place_whole
 
-_WINDOW: Final = 64  # partitions of which it is known at once where their records are
+_WINDOW: Final = 64  # partitions whose places are read from the indexes at once
 
 Pieces = list[tuple[int, NDArray[np.int64]]]
-"""For each block of each unit: the unit, and where some partitions start, in records from the start of the file."""
+"""For each block of each unit: the unit, and the starts of some partitions, in records from the start of the file."""
 
 
 @dataclass(frozen=True)
 class Spill:
-    """A folder of records by partition.
+    """A directory of records by partition.
 
     Attributes
     ----------
     folder : str
-        Where the files are.
+        The directory of the files.
     record_bytes : int
         The size of a record.
     bits : int
         There are 2^bits partitions.
     key : uint64 array
-        The secret of this run, by which ids are spread.
+        The secret key of this run, which spreads ids over partitions.
     block_bytes : int
         Bytes of records that are held in memory at once.
     """
@@ -52,13 +52,13 @@ class Spill:
     _known: dict[int, Pieces] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def is_done(self, unit: int) -> bool:
-        """Whether everything of a unit is written."""
+        """Whether a unit has been written completely."""
         return os.path.exists(self._path(unit, "index"))
 
     def write(self, unit: int, parts: Iterable[Records], counts: list[Counts]) -> None:
-        """Write the records of a unit, and then its index, which makes it count.
+        """Write the records of a unit, and then its index, which marks it as done.
 
-        `counts[0]` is what was counted when the last part has come.
+        `counts[0]` is read after the last part, and is stored in the index.
         """
         ends: list[NDArray[np.int64]] = []
 
@@ -76,12 +76,12 @@ class Spill:
         place_whole(self._path(unit, "index"), table.tofile)
 
     def counts(self, unit: int) -> Counts:
-        """What was counted in a unit that is done."""
+        """The counts of a unit that is done."""
         data = self._read_at(self._path(unit, "index"), 0, 8 * len(Counts.names()))
         return Counts(*np.frombuffer(data, "<i8").tolist())
 
     def read(self, place: int, units: int) -> Iterator[Records]:
-        """Yield all records of one partition, where there are `units` units."""
+        """Yield all records of partition `place`; `units` is the total number of units."""
         window = place // _WINDOW
         if window not in self._known:
             self._known.clear()
@@ -94,7 +94,7 @@ class Spill:
                 yield np.frombuffer(data, np.uint8).reshape(count, size)
 
     def _pieces(self, first: int, units: int) -> Pieces:
-        """Where the partitions from `first` on are, as many as a window has."""
+        """The places of one window of partitions, from `first` on."""
         head, row = len(Counts.names()), (1 << self.bits) + 1
         many = min(_WINDOW + 1, row - first)
         pieces: Pieces = []
@@ -110,7 +110,7 @@ class Spill:
             file.seek(start)
             data = file.read(size)
         if len(data) < size:
-            raise InputError(f"the work folder must be whole, got {path!r} cut short")
+            raise InputError(f"the work folder is damaged: {path!r} is cut short; remove the folder and start over")
         return data
 
     def _path(self, unit: int, kind: str) -> str:

@@ -1,4 +1,4 @@
-"""What came of files of reports: their tally, and what was left out."""
+"""The result of adding up files of reports: the tally, and counts of what was left out."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from hubbub.model.tally import Tally
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What was read and what was left out. Counts of different rows and different ids add up.
+    """How many rows were read and left out. Counts of disjoint rows, or of disjoint ids, can be added.
 
     Attributes
     ----------
     rows : int
         Rows that were read.
     invalid : int
-        Rows that no honest device can have sent, or that are no reports at all. They are not in the tally.
+        Rows that no honest device could have sent, or that are not reports. They are not in the tally.
     duplicates : int
-        Valid reports that were left out, because their id counts once. It is 0 where ids were not compared.
+        Valid reports that were left out, because each id counts once. It is 0 if ids were not compared.
     conflicts : int
-        Ids that came with different payloads. The smallest payload is the one in the tally.
+        Ids that came with different payloads. The smallest payload is in the tally.
     skipped_rows, skipped_groups, skipped_files : int
-        What was damaged and skipped: rows and their row groups, and files of which nothing is known.
+        What was damaged and skipped: rows in damaged row groups, these row groups, and files that cannot be opened.
     """
 
     rows: int = 0
@@ -44,7 +44,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Tallied:
-    """A tally, and the counts of what is and what is not in it."""
+    """A tally, and the counts of what was read and left out."""
 
     tally: Tally
     counts: Counts

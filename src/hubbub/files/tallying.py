@@ -1,4 +1,4 @@
-"""From what devices sent, in any form, to the tally of a survey."""
+"""From reports in any form to the tally of a survey."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ from hubbub.numeric.distinct import Records, draw_key
 from hubbub.wire.report_batch import parse_batch
 
 Sent = bytes | Reports | str | os.PathLike[str]
-"""Some reports: a batch as it came over the wire, an array of the mechanism's `report_dtype`, or the path of a Parquet
-file or of a folder of them."""
+"""Some reports: a batch from the wire, an array of the mechanism's `report_dtype`, or the path of a Parquet file or of
+a directory of Parquet files."""
 
-_BITS: Final = 8  # of the number of a partition, where it is not known how much is to come
+_BITS: Final = 8  # there are 2^8 partitions, since the number of reports is not known in advance
 
 
 def tally_reports(survey: Survey, source: Sent | Iterable[Sent], *, assume_unique: bool = False) -> Tally:
     """Check reports to a survey and add them up, each id once.
 
-    Reports that no honest device can send are left out. Of reports with one id but different payloads the smallest
-    payload counts. The tally's `count` says how many were added. What does not fit in memory is sorted on disk.
-    `hubbub.files.job` has the same for files alone, in several processes, and goes on after it was killed.
+    Reports that no honest device could have sent are left out. Of reports with the same id but different payloads, the
+    smallest payload counts. The tally's `count` says how many were added. Reports that do not fit in memory are sorted
+    on disk. `hubbub.files.job` does the same for files only, in several processes, and can continue after it was
+    killed.
 
     Parameters
     ----------
     survey : Survey
-        What the reports answer.
+        The survey that the reports answer.
     source : bytes, array, path, or an iterable of them
-        One batch, array, file or folder of reports, or several. Several are taken one after the other, so that they
+        One batch, array, file or directory of reports, or several. Several are read one after the other, so that they
         need not fit in memory together.
     assume_unique : bool
-        Do not compare ids: they are known to differ. A report that is given twice is counted twice then.
+        Do not compare ids: they are known to differ. Then a report that is given twice is counted twice.
 
     Raises
     ------
     WireError, SurveyMismatch, InputError
-        If a batch or a file is damaged or answers another survey. Then there is no tally, not even of what came
-        before it.
+        A batch or a file is damaged or answers another survey. Then there is no tally at all.
 
     Examples
     --------
@@ -84,12 +84,12 @@ def _records(mechanism: SurveyMechanism, survey_id: bytes, sent: Sent) -> Iterat
     elif isinstance(sent, bytes):
         yield records_of(parse_batch(sent, survey_id, mechanism.report_dtype))
     else:
-        mechanism.validate(sent)  # which refuses another layout
+        mechanism.validate(sent)  # raises an error for another layout
         yield records_of(sent)
 
 
 def _add_distinct(mechanism: SurveyMechanism, cells: Cells, parts: Iterator[Records]) -> int:
-    """Add valid records, each id once; if they are more than a block, by way of the disk. Returns how many."""
+    """Add valid records, each id once; more than a block of them are sorted on disk. Returns how many were added."""
     key = draw_key()
     held = blocks(parts, BLOCK_BYTES)
     first, second = next(held, None), next(held, None)

@@ -1,4 +1,4 @@
-"""The units of a job: what one process does at a time, and what it needs to know for it.
+"""The units of a job: the pieces of work that a process does at a time.
 
 A unit of reading is some row groups, about a block of records. A unit of counting is one partition of the spill.
 """
@@ -28,16 +28,16 @@ Groups = tuple[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Reading:
-    """How row groups are read.
+    """Reads the row groups of each unit.
 
     Attributes
     ----------
     survey : Survey
-        What the reports answer.
+        The survey that the reports answer.
     units : list of lists of Groups
         The row groups of each unit.
     skip_bad : bool
-        Whether what is damaged is counted and skipped.
+        Whether damaged row groups are counted and skipped, instead of raising an error.
     """
 
     survey: Survey
@@ -55,7 +55,7 @@ class Reading:
         return self.survey.survey_id
 
     def read(self, unit: int, counts: list[Counts]) -> Iterator[Records]:
-        """Yield the valid records of a unit, some at a time; what was counted is added to `counts[0]`."""
+        """Yield the valid records of a unit, some at a time; its counts are added to `counts[0]`."""
         size = self.mechanism.report_dtype.itemsize
         for path, groups in self.units[unit]:
             with ReportFile(path, self.survey_id, size) as file:
@@ -70,7 +70,7 @@ class Reading:
 
 
 def _damage(file: ReportFile, group: int) -> Counts | None:
-    """Read a row group to see whether it is whole; if not, what is lost. A row group counts whole or not at all."""
+    """The counts of a skipped row group if it is damaged, else None. It is read twice, so that all or none counts."""
     try:
         for _ in file.read(group):
             pass
@@ -81,12 +81,12 @@ def _damage(file: ReportFile, group: int) -> Counts | None:
 
 @dataclass(frozen=True)
 class CountReports:
-    """Add up the reports of row groups as they are, whose ids are known to differ."""
+    """Adds up the reports of row groups directly; their ids are known to differ."""
 
     reading: Reading
 
     def __call__(self, unit: int, cells: Cells) -> tuple[int, Counts]:
-        """Add a unit to the sums; return how many reports that were, and the counts."""
+        """Add a unit to the sums; return how many reports were added, and the counts."""
         counts = [Counts()]
         added = add_all(self.reading.mechanism, cells, self.reading.read(unit, counts))
         return added, counts[0]
@@ -94,7 +94,7 @@ class CountReports:
 
 @dataclass(frozen=True)
 class SpillReports:
-    """Write the reports of row groups to the spill."""
+    """Writes the reports of row groups to the spill."""
 
     reading: Reading
     spill: Spill
@@ -107,13 +107,13 @@ class SpillReports:
 
 @dataclass(frozen=True)
 class CountPartition:
-    """Add up the reports of one partition of the spill, each id once."""
+    """Adds up the reports of one partition of the spill, each id once."""
 
     reading: Reading
     spill: Spill
 
     def __call__(self, place: int, cells: Cells) -> tuple[int, Counts]:
-        """Add a partition to the sums; return how many reports that were, and the counts."""
+        """Add a partition to the sums; return how many reports were added, and the counts."""
         records = self.spill.read(place, len(self.reading.units))
         return add_distinct(self.reading.mechanism, cells, records, self.spill.key, self.spill.block_bytes)
 
@@ -158,5 +158,5 @@ def plan_units(survey: Survey, files: list[str], skip_bad: bool, block_bytes: in
 
 
 def partition_bits(rows: int, record_bytes: int, block_bytes: int, most: int = 14) -> int:
-    """Bits of the number of a partition, so that each partition is about a block; at most so many."""
+    """log₂ of the number of partitions for which each is about a block; at most `most`."""
     return min(most, max(0, int(np.ceil(np.log2(max(1.0, rows * record_bytes / block_bytes))))))

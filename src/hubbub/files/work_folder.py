@@ -1,7 +1,7 @@
-"""The folder of a job that can be killed: what the job is, what of it is done, and a lock.
+"""The directory of a job that may be killed: a description of the job, its progress, and a lock.
 
-Everything in it is written whole or not at all. Whoever kills the job at any moment can start it again with the same
-files and options, and it goes on from the last thing that was written.
+Every file in it is written whole or not at all. A job that was killed at any moment can be started again with the same
+files and options, and continues from the last file that was written.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _OURS: Final = re.compile(r"(job\.json|counted|unit-\d+\.(records|index))|\.(job
 
 
 class State(NamedTuple):
-    """What was counted: the units that are done, the counts and the tally of exactly these units."""
+    """The progress of a job: the units that are done, and the counts and tally of exactly these units."""
 
     done: set[int]
     counts: Counts
@@ -39,22 +39,22 @@ class State(NamedTuple):
 
 
 class WorkFolder:
-    """A context manager: holds the lock while it is entered.
+    """A context manager that holds the lock of the directory.
 
     Parameters
     ----------
     path : str
-        The folder. It is made if it is not there.
+        The directory. It is created if it does not exist.
     job : mapping
-        What the job is, as JSON: its files with their sizes and times, and its options. A folder that was begun for
-        another job is refused; but a job that was begun without `skip_bad` may go on with it.
+        A description of the job, for JSON: its files with their sizes and times, and its options. A directory that was
+        begun for another job is refused; but a job that was begun without `skip_bad` may continue with it.
 
     Attributes
     ----------
     path : str
-        The folder.
+        The directory.
     key : uint64 array
-        The secret by which ids are spread, the same after a restart.
+        The secret key that spreads ids over partitions, the same after a restart.
     """
 
     def __init__(self, path: str, job: Mapping[str, Any]) -> None:
@@ -83,12 +83,12 @@ class WorkFolder:
         self._lock.close()
 
     def _begin(self) -> None:
-        """Write down what the job is, or see that it is what it was."""
+        """Write the description of a new job, or check that it is the same as before."""
         file, inside = os.path.join(self.path, _JOB), set(os.listdir(self.path)) - {_LOCK}
         if any(_OURS.fullmatch(name) is None for name in inside):
             raise InputError(f"the work folder must be empty or of this job, got {self.path!r} with other files")
         for name in inside:
-            if _JOB not in inside or name.startswith("."):  # left by one that was killed as it began, wrote or ended
+            if _JOB not in inside or name.startswith("."):  # left by a job that was killed as it began, wrote or ended
                 os.unlink(os.path.join(self.path, name))
         if _JOB not in inside:
             self._write_job()
@@ -104,24 +104,24 @@ class WorkFolder:
             self._write_job()
         elif begun["job"] != wanted:
             raise InputError(
-                f"a job must go on with the files and options it was begun with, got others in {self.path!r}; "
-                "remove that folder to start anew with other ones"
+                f"the work folder {self.path!r} was begun with other files or options; give the same ones to "
+                "continue, or remove the folder to start over"
             )
 
     def _damaged(self) -> InputError:
-        return InputError(f"the work folder must be whole, got a damaged one in {self.path!r}; remove it")
+        return InputError(f"the work folder {self.path!r} is damaged; remove it and start over")
 
     def _write_job(self) -> None:
         begun = {"job": self._job, "key": [str(word) for word in self.key]}
         write_whole(os.path.join(self.path, _JOB), json.dumps(begun).encode())
 
     def save(self, state: State) -> None:
-        """Write what was counted."""
+        """Write the progress."""
         head = json.dumps({"done": sorted(state.done), "counts": asdict(state.counts)}).encode()
         write_whole(os.path.join(self.path, _STATE), head + b"\n" + encode_tally(state.tally))
 
     def load(self, survey_id: bytes, cells_shape: tuple[int, ...]) -> State:
-        """What was counted so far; nothing, in a new folder."""
+        """The progress so far; an empty one in a new directory."""
         try:
             with open(os.path.join(self.path, _STATE), "rb") as file:
                 head, tally = json.loads(file.readline()), parse_tally(file.read(), survey_id, cells_shape)
@@ -132,19 +132,19 @@ class WorkFolder:
         return State(set(head["done"]), Counts(**head["counts"]), tally)
 
     def remove(self) -> None:
-        """Remove the folder when the job is done; what it was first, so that nobody goes on from what is left."""
+        """Remove the directory, its description first, so that no job continues from a half-removed one."""
         with suppress(OSError):
             os.unlink(os.path.join(self.path, _JOB))
         shutil.rmtree(self.path, ignore_errors=True)
 
 
 def _take(handle: int, path: str) -> None:
-    """Lock a file for this process, until it is closed; refuse if another process has it."""
+    """Lock a file for this process until it is closed; an InputError if another process has locked it."""
     try:
         import fcntl
-    except ImportError:  # where there are no such locks, two jobs in one folder are the user's to avoid
+    except ImportError:  # without these locks, the user must not run two jobs in one directory
         return
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        raise InputError(f"a work folder must be used by one job at a time, got {path!r}, which is in use") from None
+        raise InputError(f"the work folder {path!r} is in use by another job") from None

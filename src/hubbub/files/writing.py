@@ -1,4 +1,4 @@
-"""A folder of reports, as Parquet files of a bounded size: there whole or not at all."""
+"""Writes a directory of reports, as Parquet files of a bounded size: complete or not at all."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ ROWS_PER_FILE: Final = 1 << 25
 def write_reports(
     folder: str | os.PathLike[str], survey: Survey, parts: Iterable[Reports], *, rows_per_file: int = ROWS_PER_FILE
 ) -> list[int]:
-    """Write reports to a survey into a new folder, as part-00000.parquet and so on.
+    """Write the reports of a survey into a new directory, as part-00000.parquet and so on.
 
-    Memory holds one row group. The folder has its name only when everything is in it.
+    Takes the memory of one row group. The directory gets its name only when it is complete.
 
     Parameters
     ----------
     folder : path
-        A folder that is not there yet, or is empty.
+        A directory that does not exist yet, or is empty.
     survey : Survey
-        What the reports answer.
+        The survey that the reports answer.
     parts : iterable of arrays
         The reports.
     rows_per_file : int
-        A new file is begun after the part with which a file has at least this many reports.
+        A new file is begun as soon as a file has at least this many reports.
 
     Returns
     -------
     list of int
-        The reports in each file.
+        The number of reports in each file.
     """
     target = os.path.abspath(folder)
     if os.path.exists(target) and (not os.path.isdir(target) or os.listdir(target)):
-        raise ParameterError(f"the output must be a new folder, got {os.fspath(folder)!r}, which is there")
+        raise ParameterError(f"the output must be a new directory, got {os.fspath(folder)!r}, which exists")
     partial = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.{secrets.token_hex(4)}")
     rows: list[int] = []
     try:
@@ -60,9 +60,7 @@ def write_reports(
         os.replace(partial, target)
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
-        raise ParameterError(
-            f"the output must be a folder that can be written, got {os.fspath(folder)!r} ({reason})"
-        ) from None
+        raise ParameterError(f"the output must be a writable directory, got {os.fspath(folder)!r} ({reason})") from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return rows

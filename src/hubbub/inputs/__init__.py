@@ -1,1 +1,1 @@
-"""People's values from what is at hand: lines, CSV, JSON lines, Parquet, and columns of Python libraries."""
+"""Readers of people's values: lines, CSV, JSON lines, Parquet, and columns of Python libraries."""

@@ -1,4 +1,4 @@
-"""Columns of Arrow, which Parquet files are read as."""
+"""Columns of Arrow; Parquet files are read into these."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hubbub.numeric.packed import PackedNumbers, PackedTexts
 
 
 class ArrowTexts(PackedTexts):
-    """Texts of Arrow, whose library finds the different ones in loops of its own."""
+    """Texts of Arrow, whose library finds the distinct ones fast."""
 
     def distinct(self) -> tuple[list[str], NDArray[np.int64]]:
-        """The different texts, and for each text which of them it is."""
+        """The distinct texts, and for each text its index among them."""
         import pyarrow as pa
 
         buffers = [None, pa.py_buffer(np.ascontiguousarray(self.offsets)), pa.py_buffer(self.data)]
@@ -25,10 +25,10 @@ class ArrowTexts(PackedTexts):
 
 
 def packed_values(column: Any) -> tuple[PackedTexts | PackedNumbers, int] | None:
-    """The values that are not missing, as they lie in memory, and how many are missing; None for other types.
+    """The values that are not missing, without copying them into Python objects, and the number missing.
 
-    Texts, also those of a dictionary, whole numbers, and floats if all of them are whole. `column` is what pyarrow can
-    make an array of without Python objects: its own arrays, and columns of pandas and polars.
+    It takes texts (also dictionary-encoded), whole numbers, and floats if all are whole; None for other types.
+    `column` may be an Arrow array or a column of pandas or polars.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -56,7 +56,7 @@ def packed_values(column: Any) -> tuple[PackedTexts | PackedNumbers, int] | None
 
 
 def _array_of(column: Any) -> Any:
-    """A column of pandas or polars as Arrow has it; None where that would go through Python objects."""
+    """A column of pandas or polars as an Arrow array; None if the conversion would go through Python objects."""
     import pyarrow as pa
 
     library = type(column).__module__.partition(".")[0]
@@ -92,7 +92,7 @@ def arrow_values(column: Any) -> list[object]:
 
 
 def count_missing(column: Any) -> int:
-    """How many values are missing by the rules of `plain`; most types need no look at each value."""
+    """How many values are missing by the rules of `plain`. For most types Arrow counts them at once."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,4 +1,4 @@
-"""Which domain would hold people's values, where the one that was taken does not."""
+"""Suggests a domain that holds people's values, if the chosen one does not."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ TRIED: Final[dict[str, Callable[[], Domain]]] = {
 """Domains that need nothing but a name, as the command line spells it."""
 
 _MOST = 2048  # values of a sample
-_AS_GOOD = 0.01  # of the values; domains that differ by less hold about as many
+_AS_GOOD = 0.01  # share of the values; domains within this of the best count as equally good
 
 
 class Sample:
-    """Every k-th of the values that are seen, for the k that leaves at most 2,048 of them."""
+    """A sample of a stream of values: every k-th, with k chosen so that at most 2,048 are kept."""
 
     def __init__(self) -> None:
         self.values: list[Value] = []
         self._step, self._skip = 1, 0
 
     def add(self, values: Sequence[Value]) -> None:
-        """See some more values. Looks at those that are kept only."""
+        """Add some more values of the stream. Only those that are kept are read."""
         while len(self.values) + len(range(self._skip, len(values), self._step)) > _MOST:
             # The next one to be kept continues the sequence.
             self._skip += self._step * (len(self.values) % 2)
@@ -46,11 +46,11 @@ class Sample:
 
 
 def better_domain(values: list[Value], mark: Callable[[Domain, Sequence[Value]], Marked]) -> tuple[str, float] | None:
-    """The domain that holds most of some values, and the share that it holds; None if none holds any.
+    """The domain that holds most of some values, and the share that it holds; None if no domain holds any.
 
-    Of domains that hold about as many it is that of numbers or of addresses, or else the one in which the values have
-    the fewest bits: there they are seen from the fewest people. `mark` encodes values in a domain. Costs about 50 ms,
-    and the time to load three codes.
+    If several hold about as many, it is that of addresses or numbers, or else the one with the fewest bits per value,
+    in which values are found in the smallest crowds. `mark` encodes values in a domain. Takes about 50 ms, plus the
+    time to load three codes.
     """
     found = {}
     for name, make in TRIED.items():
@@ -63,9 +63,9 @@ def better_domain(values: list[Value], mark: Callable[[Domain, Sequence[Value]],
 
 
 def _held(domain: Domain, values: list[Value], marked: Marked) -> tuple[float, float]:
-    """The share of the values that a domain holds as they are, but for capitals, and the bits of one of them.
+    """The share of the values that a domain holds unchanged (except for capitals), and the mean bits of a value.
 
-    A host name that was taken out of an address is not held, since the rest of the address is lost; nor is 00501 as a
+    A host name taken out of a URL does not count as held, since the rest of the URL is lost; nor does 00501 as a
     number, since it may be a code.
     """
     kept = np.flatnonzero(~(marked.cut | marked.other)).tolist()

@@ -1,6 +1,6 @@
-"""People's values from a column of Python: a list, an iterator, an array, or a Series of pandas, polars or Arrow.
+"""People's values from a Python column: a list, an iterator, an array, or a column of pandas, polars or Arrow.
 
-None of these libraries is imported here: a column is recognised by its methods, or by the library of its type.
+These libraries are not imported here: a column is recognised by its methods, or by the module of its type.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from hubbub.numeric.packed import PackedNumbers
 
 
 class Column(NamedTuple):
-    """The values that are not missing, packed where their library has them so, and how many are missing."""
+    """The values that are not missing (packed, if their library stores them so), and how many are missing."""
 
     values: Sequence[Value]
     missing: int
 
 
 def read_column(values: Any) -> Column:
-    """One value of each person, by the rules of `plain`; InputError for what is not a column of values."""
+    """One value of each person, by the rules of `plain`; an InputError for anything but a column of values."""
     _check_column(values)
     if (packed := _packed(values)) is not None:
         return packed
@@ -34,13 +34,13 @@ def read_column(values: Any) -> Column:
 
 
 def read_rows(values: Any) -> list[Value | None]:
-    """Every row of a column, None where the value is missing."""
+    """The value of every row of a column; None if it is missing."""
     _check_column(values)
     return [plain(value) for value in _listed(values)]
 
 
 def _check_column(values: Any) -> None:
-    """Refuse what is not a column with one value of each person, with a hint what to pass instead."""
+    """Require a column with one value of each person; the error hints at what to pass instead."""
     shape = getattr(values, "shape", None)
     if isinstance(values, str | bytes | bytearray | memoryview):
         hint = "put the values in a list"
@@ -62,7 +62,7 @@ def _check_column(values: Any) -> None:
 
 
 def _packed(values: Any) -> Column | None:
-    """A column of numbers or texts without a Python object for each; None for any other."""
+    """A column of numbers or texts without a Python object for each; None for any other column."""
     if isinstance(values, np.ndarray):
         # A masked array, which has missing values of its own, is another type.
         return Column(PackedNumbers(values), 0) if type(values) is np.ndarray and values.dtype.kind in "iu" else None
@@ -76,14 +76,14 @@ def _packed(values: Any) -> Column | None:
 
 
 def _listed(values: Any) -> list[object]:
-    """The column as a list of Python's own values, where its library can make them."""
+    """The column as a list, of built-in Python values if its library can make them."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
-        return list(values)  # tolist() makes bare numbers of nanoseconds
+        return list(values)  # tolist() would turn times in nanoseconds into bare numbers
     if hasattr(values, "to_pylist"):
         from hubbub.inputs.arrow import arrow_values
 
         return arrow_values(values)
-    for method in ("tolist", "to_list"):  # of a Categorical of pandas the latter warns that it will go
+    for method in ("tolist", "to_list"):  # to_list of a pandas Categorical is deprecated, and warns
         if callable(convert := getattr(values, method, None)):
             return list(convert())
     return list(values)

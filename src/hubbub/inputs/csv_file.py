@@ -1,4 +1,4 @@
-"""CSV: columns named by the first row, separated by what the first rows agree on."""
+"""CSV: columns are named by the first row; the delimiter is guessed from the first rows unless given."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SAMPLE_CHARACTERS: Final = 1 << 18
 
 
 def parse_delimiter(text: str) -> str:
-    r"""A delimiter as people write it: one character, `tab` or `\t`."""
+    r"""A delimiter from what a user writes: one character, `tab` or `\t`."""
     delimiter = "\t" if text.lower() in ("tab", "\\t") else text
     if len(delimiter) != 1 or delimiter in '"\r\n\0':
         raise ParameterError(f"delimiter must be one character or tab, got delimiter={text!r}")
@@ -34,9 +34,9 @@ class CsvFile(PeopleFile):
     Attributes
     ----------
     given : str, optional
-        The delimiter; without it, it is guessed from the first rows.
+        The delimiter; by default it is guessed from the first rows.
     wanted : tuple of str
-        Names that were asked for: a delimiter under which the first row has them all is the right one.
+        Names of columns that the user asked for. A delimiter that gives the first row all of them is the right one.
     """
 
     given: str | None = None
@@ -46,7 +46,7 @@ class CsvFile(PeopleFile):
 
     @cached_property
     def delimiter(self) -> str:
-        """What separates the fields."""
+        """The character that separates the fields."""
         if self.given is not None:
             return self.given
         if self.name.lower().endswith((".tsv", ".tsv.gz")):
@@ -54,7 +54,7 @@ class CsvFile(PeopleFile):
         return sniff_delimiter(self._first_lines(), self.wanted)
 
     def _first_lines(self) -> list[str]:
-        """Enough lines to tell the delimiter by, however long they are."""
+        """Enough lines to guess the delimiter: at most 1,000 lines and about 262,144 characters."""
         some: list[str] = []
         characters = 0
         for line in islice(self.lines(), _SAMPLE_LINES):
@@ -65,7 +65,7 @@ class CsvFile(PeopleFile):
         return some
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines with their line ends as they are."""
+        """Yield the lines with their original line ends."""
         with self.unmarked() as raw, io.TextIOWrapper(raw, encoding="utf-8", errors="replace", newline="") as lines:
             yield from lines
 
@@ -73,7 +73,7 @@ class CsvFile(PeopleFile):
         """Yield the rows that are not blank, the header first."""
         try:
             yield from filter(None, csv.reader(self.lines(), delimiter=self.delimiter))
-        except csv.Error as error:  # its messages speak of limits and never quote the file
+        except csv.Error as error:  # its messages name limits and never quote the file
             raise InputError(f"the file must be CSV, got {self.name!r} ({error})") from None
 
     def columns(self) -> list[str]:
@@ -81,7 +81,7 @@ class CsvFile(PeopleFile):
         return next(self.rows(), [])
 
     def listed(self, names: list[str]) -> str:
-        """Name the columns if the first row looks like a header: otherwise it is somebody's, and not to be quoted."""
+        """Name the columns if the first row looks like a header. Otherwise it may be a person's, and is not quoted."""
         try:
             is_header = looks_like_header(islice(self.rows(), _SAMPLE_LINES))
         except InputError:
@@ -89,17 +89,17 @@ class CsvFile(PeopleFile):
         return super().listed(names) if is_header else unlisted(len(names), "name", "in its first row")
 
     def values(self, column: Key) -> Generator[Value | None, None, None]:
-        """Yield the field of each row, None where it is empty or the row is too short."""
+        """Yield the field of each row; None if it is empty or the row is too short."""
         assert isinstance(column, int)  # noqa: S101  # what `find` gave
         for row in islice(self.rows(), 1, None):
             yield (row[column] or None) if column < len(row) else None
 
 
 def sniff_delimiter(lines: list[str], wanted: tuple[str, ...] = ()) -> str:
-    """The delimiter of a CSV from its first lines.
+    """The delimiter of a CSV, from its first lines.
 
-    One that gives the first row all the wanted names, if any does; else one that cuts the first row into several fields
-    and the other rows into as many, the more the better; else a comma.
+    One that gives the first row all the wanted names, if there is one. Otherwise the one that gives all rows the same
+    number of fields, and the most of them, at least two. Otherwise a comma.
     """
     scores: dict[str, tuple[bool, bool, int]] = {}
     for delimiter in DELIMITERS:
@@ -108,7 +108,7 @@ def sniff_delimiter(lines: list[str], wanted: tuple[str, ...] = ()) -> str:
         except csv.Error:
             continue
         header, *others = rows or [[]]
-        # The last row may go on after the lines that are here.
+        # The last row may continue beyond the lines that were read.
         agreed = all(len(row) == len(header) for row in others[:-1])
         named = bool(wanted) and set(wanted) <= set(header)
         if named or len(header) > 1:
@@ -117,9 +117,9 @@ def sniff_delimiter(lines: list[str], wanted: tuple[str, ...] = ()) -> str:
 
 
 def looks_like_header(rows: Iterable[list[str]]) -> bool:
-    """Whether the first of these rows names columns: distinct short names, none of which its column holds again.
+    """Whether the first row names columns: distinct short names, none of which occurs again in its column.
 
-    Numbers, dates and mail addresses are no names. Without another row nothing can be told.
+    Numbers, dates and mail addresses are not names. False if there is no second row.
 
     >>> looks_like_header([["visitor", "country"], ["1", "de"]]), looks_like_header([["ann", "de"], ["bob", "de"]])
     (True, False)

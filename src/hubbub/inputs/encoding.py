@@ -1,4 +1,4 @@
-"""From values to items, with counts of what the domain could not keep and of what people really hold."""
+"""From values to items, with counts of values that the domain could not keep, and of what people really hold."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from hubbub.model.estimates import Intake
 from hubbub.model.mechanism import Items
 from hubbub.numeric.bulk_items import Marked, encode_marked
 
-_MANY_OTHER = 0.05  # of the people, from which another domain is sought
+_MANY_OTHER = 0.05  # if more of the people than this have a value outside the domain, a better domain is sought
 
 
 @dataclass(frozen=True)
 class Held:
-    """A value, how many people hold it, and what the domain made of it: "kept", "cut" or "other"."""
+    """A value, how many people hold it, and what the domain did with it: "kept", "cut" or "other"."""
 
     value: Value
     count: int
@@ -30,9 +30,9 @@ class Held:
 
 
 class Truth:
-    """How many people hold each value: their own, in the domain's spelling if it is in the domain.
+    """How many people hold each value, in the domain's spelling if it is in the domain.
 
-    Two texts that the domain cuts to one are two here. Memory grows with the different values.
+    Texts that the domain cuts to the same item are counted separately. Memory grows with the number of distinct values.
     """
 
     def __init__(self, domain: Domain) -> None:
@@ -49,14 +49,14 @@ class Truth:
             self._raw[fate].update(_spelled(values[place]) for place in np.flatnonzero(where).tolist())
 
     def count(self, value: Value) -> int:
-        """The people who hold a value that was found; for "(other)", those whose value is not in the domain."""
+        """How many people hold a found value; for "(other)", how many hold a value outside the domain."""
         marked = encode_marked(self._domain, [value])
         if marked.other[0] and value == OTHER:
             return self._raw["other"].total()
         return self._items[marked.items[0].tobytes()]
 
     def largest(self, many: int) -> list[Held]:
-        """The values that most people hold, most first."""
+        """The `many` values that most people hold, the most common first."""
         common = self._items.most_common(many)
         items = np.frombuffer(b"".join(item for item, _ in common), np.uint64).reshape(-1, self._domain.item_limbs)
         found = [
@@ -70,10 +70,10 @@ class Truth:
 
 
 class Encoder:
-    """Encodes everybody's values, some at a time, and counts what was cut or is not in the domain.
+    """Encodes everybody's values, some at a time, and counts those that were cut or are not in the domain.
 
-    With `with_truth` it also counts what people really hold, in memory that grows with the different values. `over` is
-    for whoever draws slots: the people with more values than those.
+    With `with_truth` it also counts what people really hold; memory then grows with the number of distinct values. The
+    caller that draws slots sets `over` to the number of people with more values than slots.
     """
 
     def __init__(self, domain: Domain, missing: int = 0, with_truth: bool = False) -> None:
@@ -96,7 +96,7 @@ class Encoder:
 
     @property
     def intake(self) -> Intake:
-        """What became of the values so far; if many are not in the domain, which domain would hold more of them."""
+        """The counts so far. If many values are not in the domain, also a domain that would hold more of them."""
         better = None
         if self._other > _MANY_OTHER * self._people:
             kept = 1 - self._other / self._people
@@ -108,7 +108,7 @@ class Encoder:
 def mark(domain: Domain, values: Sequence[Value]) -> Marked:
     """The items of some values, and which were cut or are not in the domain.
 
-    Whole numbers that were written as floats, such as 13.0, are numbers: tools write them so in columns with gaps.
+    Texts such as 13.0 count as whole numbers: many tools write numbers this way in columns with missing values.
     """
     marked = encode_marked(domain, values)
     if not isinstance(domain, Integers) or not marked.other.any():
@@ -130,10 +130,10 @@ def mark(domain: Domain, values: Sequence[Value]) -> Marked:
 
 
 def encode_column(domain: Domain, column: Iterable[object]) -> tuple[Items, Intake]:
-    """The items of everybody in a column, and what was missing, cut or not in the domain.
+    """The items of everybody in a column, and how many values were missing, cut or not in the domain.
 
-    Columns of numbers and texts of pandas, polars, Arrow and numpy are encoded as they lie in memory: a fraction of a
-    microsecond for each value. A missing value (None, NaN, NaT, NA, the empty text) is nobody's and has no item.
+    Columns of numbers and texts of pandas, polars, Arrow and numpy are encoded without Python objects, in a fraction of
+    a microsecond per value. Missing values (None, NaN, NaT, NA, the empty text) are skipped and have no item.
 
     >>> from hubbub import Integers
     >>> items, intake = encode_column(Integers(8), [7, None, 300])
@@ -155,5 +155,5 @@ def tidy_candidates(domain: Domain, candidates: Iterable[object]) -> list[Value]
 
 
 def _spelled(value: Value) -> Value:
-    """Text in normal form, so that it can be shown and that two spellings of it are one."""
+    """Text in normal form, so that it can be shown and that its spellings count as one value."""
     return normalize_text(value) if isinstance(value, str) else value

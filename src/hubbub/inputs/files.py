@@ -1,4 +1,4 @@
-"""A file of people's values: what all formats share, and the simplest format, lines."""
+"""Files of people's values: the base class of all formats, and the simplest format, lines."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ Key = int | str | None
 """How a format identifies one of its columns."""
 
 _PART = 1 << 16  # bytes read at once
-_HEAD, _PAIRS = 64, 8  # bytes that tell UTF-16, and the fewest that do without its mark
-_MARK = b"\xef\xbb\xbf"  # that some programs begin UTF-8 with
-_SHOWN, _LONGEST = 8, 40  # how many names a message lists, and how much of each
+_HEAD, _PAIRS = 64, 8  # bytes that are checked for UTF-16, and the fewest that suffice without its byte order mark
+_MARK = b"\xef\xbb\xbf"  # the byte order mark with which some programs begin UTF-8
+_SHOWN, _LONGEST = 8, 40  # the most names that a message lists, and the most characters of each
 _NAME = re.compile(r"(?=.*[^\W\d_])\w[\w .:/()#%-]{0,39}")
 
 
 @contextmanager
 def input_errors(name: str) -> Iterator[None]:
-    """Turn what the system says about a file into one sentence."""
+    """Turn an error of the system about a file into an InputError of one sentence."""
     try:
         yield
     except (gzip.BadGzipFile, EOFError, zlib.error):  # BadGzipFile quotes the first bytes
         raise InputError(f"the file must be gzip, got {name!r} (damaged or not gzipped)") from None
     except (OSError, UnicodeDecodeError) as error:  # the latter in the names of Parquet columns
-        # Without a file name it is the folder for temporary files that is missing.
+        # Without a file name, the directory for temporary files is missing.
         if isinstance(error, FileNotFoundError) and error.filename is not None:
             raise InputError(f"the file must exist, got {name!r}") from None
         reason = (getattr(error, "strerror", None) or type(error).__name__).lower()
@@ -49,23 +49,23 @@ def listed(names: list[str]) -> str:
 
 
 def unlisted(count: int, one: str, where: str) -> str:
-    """How many names there are, for a message: they may be somebody's values, so none is quoted."""
+    """How many names there are, for a message. None is quoted, since they may be a person's values."""
     return f"the only {one} {where}" if count == 1 else f"one of the {count} {one}s {where}"
 
 
 def are_names(texts: list[str]) -> bool:
-    """Whether these look like names of columns: distinct, short, each with a letter, and none a mail address."""
+    """Whether these texts look like names of columns: distinct, short, each with a letter, none a mail address."""
     return len(set(texts)) == len(texts) and all(_NAME.fullmatch(text) for text in texts)
 
 
 @dataclass(frozen=True)
 class PeopleFile(ABC):
-    """A file of people, read from its start as often as needed; each format knows its columns and their values."""
+    """A file of people's values, which can be read from the start several times. Each format is a subclass."""
 
     path: str
-    name: str  # what the user called it
+    name: str  # the path as the user gave it
     is_gzip: bool
-    stamp: int  # the time of its last change: a row chosen in one pass must be the same row in the next
+    stamp: int  # the time of its last change, in ns: rows chosen in one pass must be the same in the next
 
     kind: ClassVar[str]
 
@@ -75,7 +75,7 @@ class PeopleFile(ABC):
 
     @abstractmethod
     def values(self, column: Key) -> Generator[Value | None, None, None]:
-        """Yield the value of every row, None where it is missing."""
+        """Yield the value of every row; None if it is missing."""
 
     def count(self, column: Key) -> tuple[int, int]:
         """How many rows hold a value, and how many do not."""
@@ -86,11 +86,11 @@ class PeopleFile(ABC):
         return held, missing
 
     def listed(self, names: list[str]) -> str:
-        """Say in a message which columns there are."""
+        """The columns, for a message."""
         return listed(names)
 
     def find(self, name: str | None, what: str) -> Key:
-        """Return the key of a column, or of the only one."""
+        """Return the key of a column by its name; without a name, the key of the only column."""
         names = self.columns()
         if not names:
             raise InputError(f"the file must hold at least one person, got no columns in {self.name!r}")
@@ -104,12 +104,12 @@ class PeopleFile(ABC):
         return names.index(name)
 
     def changed(self) -> InputError:
-        """What to raise when the file is not what it was."""
-        return InputError(f"the file must not change while it is read, got another content in {self.name!r}")
+        """The error to raise if the file has changed between two passes."""
+        return InputError(f"the file {self.name!r} changed while it was read; run the command again")
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """Open the file at its start, unpacked; what goes wrong while reading is an InputError."""
+        """Open the file at its start, decompressed; errors while reading become an InputError."""
         with input_errors(self.name), open(self.path, "rb") as raw:
             if os.fstat(raw.fileno()).st_mtime_ns != self.stamp:
                 raise self.changed()
@@ -118,7 +118,7 @@ class PeopleFile(ABC):
 
     @contextmanager
     def unmarked(self) -> Iterator[BinaryIO]:
-        """Open a text file after its byte order mark, if it has one; UTF-16 is refused, with its mark or without."""
+        """Open a text file after its byte order mark, if it has one. UTF-16 is refused, with a mark or without."""
         with self.open() as raw:
             head = raw.read(_HEAD)
             _refuse_utf_16(head, self.name)
@@ -126,10 +126,10 @@ class PeopleFile(ABC):
             yield raw
 
     def blocks(self) -> Iterator[list[str]]:
-        """Yield the lines, some at a time, without their ends; a blank line is "".
+        """Yield lists of lines without their ends; a blank line is "".
 
-        Lines end at LF or CR LF alone: a value may hold CR, VT, NEL or U+2028. No character of UTF-8 holds an LF, so a
-        block is decoded as the whole file would be.
+        Lines end at LF or CR LF only: a value may contain CR, VT, NEL or U+2028. In UTF-8 the byte LF is never part of
+        another character, so blocks can be decoded separately.
         """
         with self.unmarked() as raw:
             parts: list[bytes] = []
@@ -143,7 +143,7 @@ class PeopleFile(ABC):
 
 
 def read_lines(path: str) -> Iterator[str]:
-    """Yield the lines of a public list, without their ends, as a file of people has them; it may come by a pipe.
+    """Yield the lines of a public list, without their ends, by the rules of `PeopleFile`. It may be a pipe.
 
     Raises
     ------
@@ -193,7 +193,7 @@ class Lines(PeopleFile):
             yield from filter(None, lines)
 
     def count(self, column: Key) -> tuple[int, int]:  # noqa: ARG002
-        """How many lines hold a value, and how many blank lines stand before the last of them."""
+        """How many lines hold a value, and how many blank lines come before the last of them."""
         held = missing = waiting = 0
         for lines in self.blocks():
             empty = lines.count("")

@@ -11,16 +11,16 @@ from hubbub.errors import InputError
 from hubbub.inputs.files import Key, PeopleFile, are_names, unlisted
 from hubbub.inputs.plain import Value, plain
 
-_NAMES_FROM = 1_000  # rows that a message takes its names from
+_NAMES_FROM = 1_000  # rows from which names of fields are collected
 
 
 class JsonLines(PeopleFile):
-    """Each line is a person. A null and a field that is not there are missing values. Blank lines are skipped."""
+    """Each line is a person. A null or absent field is a missing value. Blank lines are skipped."""
 
     kind = "file of JSON lines"
 
     def rows(self) -> Iterator[tuple[int, Any]]:
-        """Yield the number of each line that is not blank, and what it holds."""
+        """Yield the number and the parsed JSON of each line that is not blank."""
         number = 0
         for lines in self.blocks():
             for line in lines:
@@ -28,11 +28,11 @@ class JsonLines(PeopleFile):
                 if line and not line.isspace():
                     try:
                         yield number, json.loads(line)
-                    except (ValueError, RecursionError):  # its messages give places, and the text goes with them
+                    except (ValueError, RecursionError):  # the original error holds the text of the line
                         raise self._bad(f"line {number} is not JSON") from None
 
     def find(self, name: str | None, what: str) -> Key:
-        """Return the field's name, or None where each line is the value itself."""
+        """Return the field's name, or None if each line is the value itself."""
         first = next((row for _, row in self.rows()), None)
         if name is None and not isinstance(first, dict):
             return None
@@ -42,7 +42,7 @@ class JsonLines(PeopleFile):
         if name is None:
             return names[0]
         if not any(isinstance(row, dict) and name in row for _, row in self.rows()):
-            known = self.listed(names) if names else "a field of its objects, which it has none of"
+            known = self.listed(names) if names else "a field of the file's objects, but it has no objects"
             raise InputError(f"the {what} must be {known}, got {name!r}")
         return name
 
@@ -52,7 +52,7 @@ class JsonLines(PeopleFile):
         return list(dict.fromkeys(name for row in rows if isinstance(row, dict) for name in row))
 
     def listed(self, names: list[str]) -> str:
-        """Name the fields if they look like names: an object may have somebody's values for its keys."""
+        """Name the fields if they look like names. Otherwise the keys may be a person's values: they are not quoted."""
         return super().listed(names) if are_names(names) else unlisted(len(names), "field", "of its objects")
 
     def values(self, column: Key) -> Generator[Value | None, None, None]:

@@ -11,7 +11,7 @@ from hubbub.inputs.arrow import arrow_values, count_missing
 from hubbub.inputs.files import Key, PeopleFile
 from hubbub.inputs.plain import Value, plain
 
-_ROWS = 8_192  # read at once
+_ROWS = 8_192  # rows read at once
 
 
 class ParquetFile(PeopleFile):
@@ -21,13 +21,13 @@ class ParquetFile(PeopleFile):
 
     @contextmanager
     def parquet(self) -> Iterator[Any]:
-        """Open the file as pyarrow does."""
+        """Open the file with pyarrow."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         with self.open() as raw:
             try:
-                # So that a row group is read piece by piece, however large it is.
+                # With a buffer, a row group is read piece by piece, so its size does not matter.
                 parquet = pq.ParquetFile(raw, buffer_size=1 << 20, pre_buffer=False)
             except (pa.ArrowException, OSError) as error:
                 reason = str(error).partition(".")[0].partition("\n")[0][:80]
@@ -57,7 +57,7 @@ class ParquetFile(PeopleFile):
         return rows - missing, missing
 
     def values(self, column: Key) -> Generator[Value | None, None, None]:
-        """Yield the values as `plain` has them."""
+        """Yield the values, converted by `plain`."""
         for batch in self._batches(column):
             try:
                 values = arrow_values(batch)

@@ -1,16 +1,16 @@
-"""People's values from a file or standard input, streamed, and as often as needed.
+"""People's values from a file or standard input, streamed, as many times as needed.
 
 * Parquet     starts with "PAR1" or is named *.parquet
 * JSON lines  is named *.jsonl or *.ndjson, or a column is asked for and it starts with "{"
 * CSV         is named *.csv or *.tsv, or a column or a delimiter is asked for
 * lines       is everything else
 
-Text is UTF-8 (what is not becomes U+FFFD) and may be gzipped. Each row is one person. Rows without a value are counted
+Text is UTF-8 (invalid bytes become U+FFFD) and may be gzipped. Each row is one person. Rows without a value are counted
 and skipped. With a person column each person counts once: one of their rows with a value is chosen at random, because
-two reports of one person would cost twice the epsilon. Rows without a person are skipped and
-counted like those without a value: nobody can say whose they are.
+two reports of one person would cost twice the epsilon. Rows without a person are skipped and counted like rows without
+a value.
 
-No message holds a value: errors are raised ``from None`` where the original could quote one.
+No message contains a value: errors are raised ``from None`` if the original could quote one.
 """
 
 from __future__ import annotations
@@ -40,32 +40,32 @@ FORMATS: Final = ("lines", "csv", "jsonl", "parquet")
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """The values of at least one person, which can be read again and again.
+    """The values of at least one person, which can be read any number of times.
 
-    It is a context manager; when it is left, temporary files are removed.
+    It is a context manager, which removes temporary files at its end.
 
     Attributes
     ----------
     count : int
-        People who hold a value.
+        The number of people who hold a value.
     missing : int
-        Rows without a value.
+        The number of rows without a value.
     owners : Owners or None
-        Where everybody may have several values: whose each of them is. Then `count` has those without any, too.
+        If everybody may have several values: the owner of each. Then `count` includes people without any value.
     """
 
     count: int
     missing: int
     _file: PeopleFile = field(repr=False)
     _column: Key = field(repr=False)
-    _rows: array[int] | None = field(repr=False)  # the chosen ones in order; None takes every row that holds a value
+    _rows: array[int] | None = field(repr=False)  # the chosen rows, in order; None for every row that holds a value
     _resources: ExitStack = field(repr=False)
     owners: Owners | None = field(default=None, repr=False)
 
     def chunks(self, size: int = 65_536) -> Iterator[list[Value]]:
         """Yield the values in order, in lists of at most ``size``. Every call yields the same.
 
-        Each person once, or, where there are `owners`, every value of each.
+        One value for each person; with `owners`, all values of each.
         """
         given = 0
         wanted = self.count if self.owners is None else len(self.owners.of_row)
@@ -102,14 +102,14 @@ def open_people(
     Parameters
     ----------
     path : str
-        The file; "-" is standard input. What cannot be read twice is copied to a temporary file first.
+        The file; "-" is standard input. A source that cannot be read twice is copied to a temporary file first.
     column, person : str, optional
-        The column of the values, which need not be named if there is only one, and the column that names the person;
-        without it each row is a person of its own.
+        The column of the values, which need not be named if there is only one; and the column that names the person,
+        without which each row is a separate person.
     format : str, optional
-        One of `FORMATS`, where name and first bytes do not tell.
+        One of `FORMATS`; by default it is told from the name and the first bytes.
     delimiter : str, optional
-        What separates the fields of CSV, where the first rows do not tell.
+        The character that separates the fields of CSV; by default it is guessed from the first rows.
     stdin : BinaryIO, optional
         Read for "-" instead of the standard input of the process.
     seed : int, optional
@@ -187,7 +187,7 @@ def _open_file(
     delimiter: str | None,
     wanted: tuple[str, ...],
 ) -> PeopleFile:
-    """The file in its format. Standard input and pipes, which cannot be read twice, are copied to a temporary file."""
+    """The file, in its format. Standard input and pipes, which cannot be read twice, are copied to a temporary file."""
     place = path
     with input_errors(path):
         if path == "-":
@@ -203,7 +203,7 @@ def _open_file(
     if not head:
         raise InputError(f"the file must hold at least one person, got an empty file {path!r}")
     stem = path.lower().removesuffix(".gz")
-    # Standard input has no name to tell gzip by, and no UTF-8 starts with these two bytes.
+    # Standard input has no name that could end in .gz, and UTF-8 never starts with these two bytes.
     is_gzip = stem != path.lower() or head.startswith(b"\x1f\x8b")
     kind = format or _format(stem, head, delimiter, wanted)
     if kind == "parquet" and is_gzip:
@@ -222,7 +222,7 @@ def _open_file(
 
 
 def _format(stem: str, head: bytes, delimiter: str | None, wanted: tuple[str, ...]) -> str:
-    """The format by the first bytes, the name, and what is asked for."""
+    """The format, from the first bytes, the name, and the options given."""
     if head == b"PAR1" or stem.endswith(".parquet"):
         return "parquet"
     if stem.endswith((".csv", ".tsv")) or delimiter is not None:
@@ -233,10 +233,10 @@ def _format(stem: str, head: bytes, delimiter: str | None, wanted: tuple[str, ..
 
 
 def _spool(source: BinaryIO, resources: ExitStack) -> str:
-    """Copy a stream to a file in a folder that only this user can read; the path. It is removed with the resources."""
+    """Copy a stream to a file in a private temporary directory and return its path; `resources` removes it."""
     folder = resources.enter_context(tempfile.TemporaryDirectory(prefix="hubbub-"))
     with open(os.path.join(folder, "people"), "wb") as spool:
-        # One read at a time: a buffered read goes on waiting for more when Ctrl-C comes between two of its parts.
+        # read1, since a buffered read would keep waiting for more data after Ctrl-C.
         while part := source.read1(1 << 16):  # type: ignore[attr-defined]
             spool.write(part)
     return spool.name

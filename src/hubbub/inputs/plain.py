@@ -1,8 +1,8 @@
 """One person's value as text, as a whole number, or as missing: the rules that all formats share.
 
 * missing      None, NaN, NaT, NA and the empty text; the row is skipped
-* text         stays as it is; bytes are read as UTF-8, and what is not UTF-8 becomes U+FFFD
-* numbers      whole ones are int, and so are floats that are whole, 13.0; other floats are text, 2.5
+* text         is not changed; bytes are read as UTF-8, and invalid ones become U+FFFD
+* numbers      whole numbers are int, and so are whole floats such as 13.0; other floats, such as 2.5, are text
 * dates        and times are text in ISO form: 2024-02-29, 2024-02-29T12:00:00
 * True, False  are text, not numbers
 * the rest     (a list, a dict, an array) is an InputError, which names the type and never the value
@@ -26,7 +26,7 @@ from hubbub.errors import InputError
 
 Value = str | int
 
-_MISSING = {"NAType", "NaTType", "MaskedConstant"}  # of pandas and numpy, which need not be there
+_MISSING = {"NAType", "NaTType", "MaskedConstant"}  # names of types of pandas and numpy; pandas need not be installed
 _AS_WRITTEN = (Decimal, IPv4Address, IPv6Address, UUID, timedelta)
 _WHOLE = re.compile(r"([0-9]{1,155})\.0*", re.ASCII)
 _POWER = re.compile(r"[0-9](?:\.[0-9]{1,155})?[eE]\+?[0-9]{1,3}", re.ASCII)
@@ -43,7 +43,7 @@ def plain(value: object) -> Value | None:
 
 
 def present(values: Iterable[object]) -> list[Value]:
-    """The values that are not missing, in order. A column of text or whole numbers is only looked at, not converted."""
+    """The values that are not missing, in order. A column of text or whole numbers is not converted."""
     column: list[Any] = values if isinstance(values, list) else list(values)
     kinds = set(map(type, column))
     if kinds <= {str, int}:
@@ -54,7 +54,7 @@ def present(values: Iterable[object]) -> list[Value]:
 
 
 def whole_number(text: str) -> int | None:
-    """The whole number in a text that a float was written as, such as 13.0 or 1e+16; None for any other text.
+    """The whole number in a text that looks like a whole float, such as 13.0 or 1e+16; None for any other text.
 
     >>> [whole_number(text) for text in ("13.0", "1.5e+16", "13", "2.5", "13.0 kg")]
     [13, 15000000000000000, None, None, None]
@@ -76,7 +76,7 @@ def _real(value: float | np.floating) -> Value | None:
 
 
 def _converted(value: object) -> Value | None:
-    """A value of any type but the commonest, by the rules of this module."""
+    """A value of a less common type, by the rules of this module."""
     kind = type(value).__name__
     if kind in _MISSING:
         return None

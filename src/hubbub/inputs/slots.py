@@ -1,7 +1,7 @@
-"""Several values of one person: which of them she reports.
+"""Chooses which of several values a person reports.
 
-She has as many slots as she may have values. Each of her different values is in one of them, the others are empty, and
-one slot is drawn uniformly. If she has more values than slots, some of them, at random, are in the slots.
+Everybody has the same number of slots. Each distinct value of a person is in one slot, the other slots are empty, and
+one slot is drawn uniformly. If she has more values than slots, a random choice of them is in the slots.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from hubbub.numeric.randomness import RandomWordSource
 
 @dataclass(frozen=True)
 class Owners:
-    """Whose the values are.
+    """The owner of each value.
 
     Attributes
     ----------
     of_row : NDArray[np.int64]
         The person of each row that holds a value, numbered from 0.
     people : int
-        How many there are, those without any value included.
+        The number of people, including those without any value.
     missing : int
-        Rows without a value or without a person.
+        The number of rows without a value or without a person.
     rows : array
-        The places of the other rows.
+        The indices of the other rows.
     """
 
     of_row: NDArray[np.int64]
@@ -40,14 +40,14 @@ class Owners:
 
 
 def is_nobody(person: object) -> bool:
-    """Whether a row does not say whose it is."""
+    """Whether the person of a row is missing."""
     return person is None or person == ""
 
 
 def number_owners(rows: Iterable[tuple[object, object]]) -> Owners:
-    """Number the persons of (person, value) pairs. Rows without a person are missing, and so are values that are None.
+    """Number the people of (person, value) pairs. Rows without a person, or with None as value, count as missing.
 
-    Memory grows with the rows.
+    Memory grows with the number of rows.
     """
     numbers: dict[object, int] = {}
     of_row, kept = array("q"), array("q")
@@ -66,7 +66,7 @@ def number_owners(rows: Iterable[tuple[object, object]]) -> Owners:
 
 
 def first_of_each(items: Items, owners: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which rows hold a value that no row before them holds for the same person. Costs a sort."""
+    """Marks the first row of each distinct value of each person. Costs a sort."""
     keys = np.ascontiguousarray(np.column_stack([owners.astype(np.uint64), items]))
     _, first = np.unique(keys.view(f"V{8 * keys.shape[1]}").ravel(), return_index=True)
     marks = np.zeros(len(items), np.bool_)
@@ -82,20 +82,20 @@ def draw_slots(
     Parameters
     ----------
     items : Items
-        Of the rows that hold a value. What is not in the domain has the item `empty`, and fills no slot.
+        The items of the rows that hold a value. Values outside the domain have the item `empty`, and fill no slot.
     owners : Owners
-        Whose they are.
+        The owners of the items.
     empty : Items
-        What an empty slot reports, one row.
+        The item that an empty slot reports, one row.
     slots : int
-        Of each person.
+        The number of slots of each person.
     random_words : RandomWordSource
-        One random word for each person is drawn from it.
+        The source of one random word for each person.
     """
     kept = np.flatnonzero(first_of_each(items, owners.of_row) & (items != empty).any(axis=1))
     kept = kept[np.argsort(owners.of_row[kept], kind="stable")]
     held = np.bincount(owners.of_row[kept], minlength=owners.people)
-    # A slot among those of a person with few values; one of her values if she has more of them than slots.
+    # Draw one of the person's slots or, if she has more values than slots, one of her values.
     sizes = np.maximum(held, slots).astype(np.uint64)
     drawn = (random_words.draw(owners.people, 1)[:, 0] % sizes).astype(np.int64)
     filled = drawn < held

@@ -15,7 +15,7 @@ from hubbub.model.survey import Survey
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a mechanism derives its parameters from."""
+    """The author's choices, from which a mechanism derives its parameters."""
 
     domain: Domain
     epsilon: Decimal
@@ -31,13 +31,13 @@ class Entry:
     Attributes
     ----------
     about : About
-        What it is.
+        Its description for people.
     derive : function of a Request
-        The parameters, or a ParameterError naming the limit that is passed.
+        Returns the parameters, or raises a ParameterError that names the limit exceeded.
     build : function of a Survey
-        The mechanism of a survey that carries such parameters; they are untrusted input to it.
+        Returns the mechanism of a survey with these parameters, which it must treat as untrusted input.
     default_delta : function of the resolved options
-        The delta of a survey whose author did not choose one: 0 unless the mechanism needs more.
+        Returns the delta of a survey whose author did not choose one: 0 unless the mechanism needs more.
     """
 
     about: About

@@ -56,7 +56,7 @@ class Bucket(RowSketch):
         parameters = survey.parameters
         self.rows_per_trial = whole(parameters, "rows_per_trial", 1, 2**12)
         self.trials = whole(parameters, "trials", 1, 2**10)
-        # With more rows than 4·2^bits a trial without a zero row is hardly ever drawn, and drawing would not end.
+        # With more than 4·2^bits rows nearly every draw of a trial has a zero row, and redrawing would not end.
         if not survey.domain.bits < self.rows_per_trial <= 4 << survey.domain.bits:
             raise ParameterError(
                 f"parameters.rows_per_trial must be above the {survey.domain.bits} bits of an item and at most 4 times "
@@ -66,7 +66,7 @@ class Bucket(RowSketch):
         # Two values may differ in every bit, by 1.
         super().__init__(survey, rows, row_channel(survey, {"rows_per_trial", "trials"}, rows, step=1))
         self.soft = survey.options["decoder"] == "soft"
-        # A third wrong row costs a millisecond to mend in small universes and seconds in large ones.
+        # Correcting a third wrong row takes a millisecond in small universes and seconds in large ones.
         self.order = 3 if self.bits <= 64 else 2
 
     # The hash functions.
@@ -117,7 +117,7 @@ class Bucket(RowSketch):
         return 2.0
 
     def row_sums(self, tally: Tally) -> NDArray[np.float64]:
-        """Each row's n − 2u; for one bit, the cells times rows·C_ε, since each report speaks of one row."""
+        """Each row's n − 2u; for one bit, the cells times rows·C_ε, since each report is about one row."""
         cells = tally.cells.astype(np.float64)
         if self.channel.noise is None:
             return cells * self.channel.sum_factor(self.rows)
@@ -141,15 +141,15 @@ class Bucket(RowSketch):
 
     @property
     def _background(self) -> float:
-        """2^−L, which undoes a small bias: without the row 0, two values agree in a row a little less often than not.
+        """2^−L, which corrects a small bias: since no row is 0, two values agree in slightly under half of the rows.
 
-        Over all values the signs of a row r ≠ 0 add up to 0, so a background of μ people on every value leaves no
-        trace. Counts measured against it are (true − μ) with μ = (people − the counts measured)/2^L.
+        The signs of a row r ≠ 0 sum to 0 over all values, so a background of μ people on every value cannot be seen.
+        The measured counts are therefore (true − μ), with μ = (people − the measured counts)/2^L.
         """
         return 2.0**-self.bits
 
     def discover(self, tally: Tally, query: Query) -> Estimates:
-        """The soft decoder finds one value after another in what is left of the sums; the paper's vote finds one."""
+        """The soft decoder finds values one by one, subtracting each from the sums; the paper's vote finds one."""
         self.check_tally(tally)
         sums = self.row_sums(tally)
         found: list[NDArray[np.uint64]] = []
@@ -168,14 +168,14 @@ class Bucket(RowSketch):
                 if count <= passed:
                     break
             found.append(item)
-            # All counts together by least squares, so that no value's collisions stay in another's count.
+            # Fit all counts together by least squares, so that no value's collisions stay in another's count.
             design = self.signs(np.stack(found)).T
             raw = np.asarray(np.linalg.lstsq(design, sums, rcond=None)[0], np.float64)
             left = sums - design @ raw
             counts = raw + (tally.count - raw.sum()) * self._background
             if not self.soft or query.best_guess:
                 break
-        # What is left holds the noise and the collisions of everything not found, and so every standard error.
+        # The residual sums hold the noise and the collisions of all values not found: they give the standard error.
         stderr = float(self.stderr(left, np.zeros(1), tally.count)[0])
         limit = max(selection.found_z(self.size, query), self.decodable_z) * stderr
         order = np.argsort(-counts, kind="stable")
@@ -216,41 +216,41 @@ class Bucket(RowSketch):
         return bisect(lambda z: found(z / root) >= 0.95, 0.0, root * 10, 60)[1]
 
     def _soft_success(self, signal: float) -> float:
-        """How often soft decoding finds a value whose rows have this signal, in standard deviations of a row."""
+        """The chance that soft decoding finds a value whose signal in a row is this many standard deviations."""
         return ordered_statistics.success_chance(signal, self.rows, self.bits, self.order)
 
     def _vote_success(self, signal: float) -> float:
-        """At least one trial has all rows right: wrong trials hardly ever agree, and a tie goes to the larger."""
+        """The chance that some trial has all rows right; that is enough, since wrong trials hardly ever agree."""
         trial = (1.0 - float(normal_tail(signal))) ** self.rows_per_trial
         return 1.0 - (1.0 - trial) ** self.trials
 
     def found_chance(self, people: int, held: float, query: Query, bits: int | None = None) -> float:
-        """The chance that the decoder finds a value if nothing collides with it, and that its count then stands out."""
+        """The chance that the decoder finds a value that no other collides with, and that its count stands out."""
         signal = held / (self.noise_stderr(people) * math.sqrt(self.rows))
         decoded = self._soft_success(signal) if self.soft else self._vote_success(signal)
         return min(decoded, super().found_chance(people, held, query, bits))
 
     @property
     def decode_seconds(self) -> float:
-        """Elimination over all bits, for each of a few values."""
+        """Gaussian elimination over all bits, for a few values."""
         return 0.02 + 2e-9 * self.bits**3
 
     # How far off a count may be.
 
     @property
     def influence(self) -> tuple[float, float]:
-        """± what one report adds to a row's sum of signs, and the trace of it that goes to every value."""
+        """± the most that one report adds to a row's sum of signs, corrected for the background (see `estimate`)."""
         noise = self.channel.noise
         most = self.channel.gain if noise is None else 1.0 + self.part_scale * self.channel.largest
         spread = self._background
         return most * (1 - spread) + spread, -most * (1 - spread) + spread
 
     def collision_stderr(self, norm: float) -> float:
-        """Every other value agrees with this one in a row as often as not."""
+        """‖v‖₂/√rows: every other value agrees with this one in about half of the rows."""
         return norm / math.sqrt(self.rows)
 
     def heavy_hitter_condition(self, crowd: Histogram) -> Condition:
-        """Theorem 4.8: the count it asks of the heavy hitter, printed and corrected, beside the count it has."""
+        """Theorem 4.8: the count that the heavy hitter needs, as printed and corrected, and the count that it has."""
         count = int(crowd.counts.max())
         others = math.sqrt(max(crowd.norm**2 - float(count) ** 2, 0.0))
         noise = self.channel.noise
@@ -263,11 +263,11 @@ class Bucket(RowSketch):
         )
         return Condition(printed, corrected, count, count >= corrected)
 
-    # The simulation's: items·rows draws, however many people there are.
+    # For simulations: items·rows draws, however many people there are.
 
     @property
     def pools_singletons(self) -> bool:
-        """As fair coins on every row: exact for each row, approximate for all together."""
+        """True: pooled as fair coins on every row, which is exact for each row and approximate for all together."""
         return True
 
     def sample_sums(self, histogram: Histogram, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -281,7 +281,7 @@ class Bucket(RowSketch):
     def sample_bits(
         self, histogram: Histogram, rng: np.random.Generator
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """People thrown onto the rows, by the bit of their value there."""
+        """For each row, how many people report on it with true bit 0 and with true bit 1, drawn at random."""
         even = np.full(self.rows, 1.0 / self.rows)
         alone = rng.multinomial(histogram.singletons, even)
         ones = rng.binomial(alone, 0.5)
@@ -302,7 +302,7 @@ class Bucket(RowSketch):
 def needed_count(
     people: float, others_norm: float, rows_per_trial: float, scale: float, corrected: bool = True, beta: float = 0.25
 ) -> float:
-    """The count with which a heavy hitter wins each trial with chance 3/4 (Lemma 4.6, Theorem 4.8).
+    """The count, in people, from which a heavy hitter wins each trial with chance 3/4 (Lemma 4.6, Theorem 4.8).
 
     As printed, 8·√(2c·k₁) + b·√(6n)·ln(24 k₁). Corrected (E10–E14): Chebyshev's √(12 k₁ c) and twice the noise in
     its √ln form, √(12 k₁ c) + 2b·√(6n·ln(24 k₁)), valid where 6·ln(24 k₁) ≤ n.

@@ -1,4 +1,4 @@
-"""From what a survey states to the parameters of a channel, and from a survey's parameters back to the channel."""
+"""From a stated privacy loss to the parameters of a channel, and from a survey's parameters back to the channel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hubbub.numeric.sampling import MAX_DIGITS, DiscreteLaplace, bit_threshold
 
 
 def default_delta(options: Mapping[str, str]) -> Decimal:
-    """Pure for one bit, 10⁻⁶ for Laplace noise."""
+    """0 for one-bit reports, which are pure; 10⁻⁶ for Laplace noise."""
     return Decimal(0) if options["calibration"] == "onebit" else Decimal("1e-6")
 
 
@@ -26,9 +26,9 @@ def channel_of(
     one_bit: Callable[[int], Channel],
     laplace: Callable[[DiscreteLaplace], Channel],
 ) -> Channel:
-    """The channel of a survey whose parameters are these sizes and the channel's own; the survey is untrusted.
+    """The channel of a survey, which is untrusted: it must have exactly the parameters `sizes` and the channel's own.
 
-    `one_bit` makes the channel from the threshold of the truth, `laplace` from the noise.
+    `one_bit` makes the channel from the threshold for telling the truth, `laplace` makes it from the noise.
     """
     parameters = survey.parameters
     if survey.options["calibration"] == "onebit":
@@ -57,11 +57,11 @@ def calibrate_noise(
     groups: int | None = None,
     queries: int | None = None,
 ) -> DiscreteLaplace:
-    """The noise for a query: `paper` as Theorem 2.5 has it, `tight` the least that exact composition allows.
+    """The noise for a query: with `paper` that of Theorem 2.5, with `tight` the least that exact composition allows.
 
-    `queries` is how many parts the paper counts, `changed` unless given; the rest is as in `LaplaceChannel`. Either
-    noise is confirmed by exact composition for replacement neighbours before it is returned; the paper's is not always
-    (at ε = 8, δ = 10⁻³ it is refused).
+    `queries` is the number of parts that the paper counts, by default `changed`; the other arguments are those of
+    `LaplaceChannel`. Before it is returned, the noise is checked by exact composition for replacement neighbours. The
+    paper's noise does not always pass (at ε = 8, δ = 10⁻³ it is refused).
     """
     if not delta > 0:
         raise ParameterError(f"calibration={calibration} must have a delta above 0, got delta={delta}")
@@ -70,7 +70,7 @@ def calibrate_noise(
     else:
         first = DiscreteLaplace.with_rate(largest_each(float(epsilon), groups or changed, float(delta)) / step)
         cut = LaplaceChannel(1, changed, step=step, noise=first, groups=groups).guarantee(epsilon).delta - delta
-        # Twice what truncation costs (both digits and rate move a little), plus the rounding of the composition.
+        # Reserve twice the cost of truncation (digits and rate both change slightly), plus rounding in composition.
         spare = delta * (1 - Decimal("1e-8")) - 2 * max(cut, Decimal(0))
         if spare <= 0:
             raise ParameterError(f"delta must be above what 64-bit thresholds cost here, {cut:.2g}, got delta={delta}")
@@ -78,8 +78,8 @@ def calibrate_noise(
     executed = LaplaceChannel(1, changed, step=step, noise=noise, groups=groups).guarantee(epsilon).delta
     if executed > delta:
         raise PrivacyError(
-            f"calibration={calibration} must be confirmed by exact composition, "
-            f"got delta={executed:.3g} at epsilon={epsilon} where delta={delta} is stated"
+            f"calibration={calibration} must keep to the stated delta={delta} under exact composition, "
+            f"got delta={executed:.3g} at epsilon={epsilon}"
         )
     return noise
 
@@ -95,7 +95,7 @@ def noise_to_json(noise: DiscreteLaplace) -> dict[str, Any]:
 
 
 def noise_from_json(parameters: Mapping[str, Any]) -> DiscreteLaplace:
-    """The noise of a survey; a wrong one is a ParameterError, a weak one shows in the guarantee."""
+    """The noise that a survey carries. Malformed noise is a ParameterError; weak noise shows in the guarantee."""
     rate, thresholds = parameters.get("noise_rate"), parameters.get("digit_thresholds")
     if not isinstance(rate, str) or not isinstance(thresholds, list):
         raise ParameterError(f"parameters.noise_rate must be a string beside a list of thresholds, got {rate!r:.60}")

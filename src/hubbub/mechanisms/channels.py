@@ -1,7 +1,7 @@
 """The two ways a device responds: every coordinate with Laplace noise, or one bit by randomised response.
 
-A channel knows nothing of what items mean. It asks a linear query for its responses, makes a private report of them,
-adds reports up, and states what it guarantees, computed from the integers that run.
+A channel does not know what items mean. It asks a linear query for responses, makes a private report of them, adds
+reports up, and computes its privacy guarantee from the integer thresholds that are executed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Channel(ABC):
     Attributes
     ----------
     report_dtype : np.dtype
-        The layout of a report: its id, and what is told.
+        The layout of a report: its id, then the response.
     random_words_per_report : int
         Random words that one report uses.
     cells_shape : tuple of int
@@ -58,7 +58,7 @@ class Channel(ABC):
     noise : DiscreteLaplace or None
         The noise of each coordinate; None where a report is one bit, by randomised response.
     gain : float
-        What sums are multiplied with so that lies cancel on average; 1 where there are none.
+        The factor that makes sums unbiased under randomised response; 1 for Laplace noise.
     noise_draws : int
         How many times one person draws noise.
     largest : int
@@ -75,7 +75,7 @@ class Channel(ABC):
 
     @abstractmethod
     def guarantee(self, epsilon: Decimal) -> PrivacyGuarantee:
-        """What the integers that run guarantee, at a stated ε."""
+        """The guarantee that the executed integer thresholds give at a stated ε."""
 
     @abstractmethod
     def randomize(self, query: LinearQuery, items: Items, random_words: RandomWords) -> Reports:
@@ -87,29 +87,29 @@ class Channel(ABC):
 
     @abstractmethod
     def accumulate(self, cells: Cells, reports: Reports) -> None:
-        """Add reports up."""
+        """Add reports to the cells, in place."""
 
     @abstractmethod
     def sample_cells(self, query: LinearQuery, histogram: Histogram, rng: np.random.Generator) -> Cells:
         """Cells with the law of the sum of a crowd's reports."""
 
-    # What becomes of the noise in a count, which is the mean over `parts` rows (or slots) of ± what each of them says.
+    # The noise in a count. A count is the mean, over `parts` rows (or slots), of ± each row's sum.
 
     @abstractmethod
     def sum_factor(self, parts: int) -> float:
-        """What a cell is multiplied with to be an unbiased sum over people."""
+        """The factor that makes a cell an unbiased sum over people."""
 
     @abstractmethod
     def mean_factor(self, parts: int) -> float:
-        """What the sum over the parts is multiplied with to be an unbiased count."""
+        """The factor that makes the sum over the parts an unbiased count."""
 
     @abstractmethod
     def noise_stderr(self, people: int, parts: int, scale: float = 1.0) -> float:
-        """Standard error of a count from the noise; `scale` is what Laplace noise is multiplied with in a part."""
+        """The standard error of a count due to noise, in people; Laplace noise counts `scale` times in each part."""
 
     @abstractmethod
     def count_law(self, people: int, parts: int, scale: float = 1.0) -> CountLaw:
-        """The law of a count, but for collisions."""
+        """The law of a count, ignoring collisions."""
 
 
 class LaplaceChannel(Channel):
@@ -122,12 +122,12 @@ class LaplaceChannel(Channel):
     changed : int
         In how many coordinates the vectors of two values can differ.
     step : int
-        By how much, at most, in each.
+        The most that they can differ in each.
     noise : DiscreteLaplace
         The noise of each coordinate.
     groups : int, optional
-        How many groups the changed coordinates fall into, where `step` bounds the sum of the differences in a group
-        and not only each of them. Without it every coordinate is a group of its own.
+        The number of groups of changed coordinates, if `step` bounds the sum of the differences within a group rather
+        than each difference. Without it every coordinate is a group of its own.
     """
 
     def __init__(
@@ -146,26 +146,26 @@ class LaplaceChannel(Channel):
         self.cells_shape = (coordinates,)
 
     def guarantee(self, epsilon: Decimal) -> PrivacyGuarantee:
-        """(ε, δ) with the exact δ at this ε: exact composition, and (1 + e^ε) times what the truncation costs."""
+        """(ε, δ) with the exact δ at this ε: exact composition, plus (1 + e^ε) times the cost of truncation."""
         each = self.step * self.noise.rate
         with localcontext(Context(prec=40, rounding=ROUND_CEILING)):
             pure = self.groups * each <= epsilon
             # One ulp outwards on both sides, so that the floats bound the decimals.
             bounds = math.nextafter(float(epsilon), 0), math.nextafter(float(each), math.inf)
             composed = 0.0 if pure else composed_delta(*bounds, self.groups)
-            grown = epsilon.exp().next_plus()  # rounded to nearest whatever the context says
+            grown = epsilon.exp().next_plus()  # exp() rounds to nearest in any context, so go one step up
             cut = (1 + grown) * self.changed * self.noise.distance
             return PrivacyGuarantee(epsilon, min(Decimal(1), Decimal(composed) + cut))
 
     def randomize(self, query: LinearQuery, items: Items, random_words: RandomWords) -> Reports:
-        """Every response with noise of its own, drawn once per person (erratum E3)."""
+        """Each response plus its own noise, drawn once per person (erratum E3)."""
         reports = np.zeros(len(random_words), self.report_dtype)
         reports["id"] = random_words[:, :_ID_WORDS]
         self.noise.add_to(query.responses(items), random_words[:, _ID_WORDS:], reports["responses"])
         return reports
 
     def validate(self, reports: Reports) -> NDArray[np.bool_]:
-        """Within what the digits of the noise can reach."""
+        """Which reports have only responses that the noise can reach."""
         responses = reports["responses"]
         return np.asarray((responses.max(axis=1) <= self.largest) & (responses.min(axis=1) >= -self.largest))
 
@@ -184,15 +184,15 @@ class LaplaceChannel(Channel):
         return 1.0
 
     def mean_factor(self, parts: int) -> float:
-        """A mean over the parts."""
+        """1/parts: a count is the mean over the parts."""
         return 1.0 / parts
 
     def noise_stderr(self, people: int, parts: int, scale: float = 1.0) -> float:
-        """One draw per person and part, in a mean over parts."""
+        """From one draw per person and part, averaged over parts."""
         return scale * math.sqrt(people * self.noise.variance / parts)
 
     def count_law(self, people: int, parts: int, scale: float = 1.0) -> CountLaw:
-        """Everybody's noise, and nothing else."""
+        """The law of everybody's noise; nothing else is random."""
         return laplace_law(people, float(self.noise.rate), parts, scale / parts)
 
 
@@ -223,7 +223,7 @@ class OneBitChannel(Channel):
         self.gain = 2.0**64 / (2 * threshold - 2**64)
 
     def guarantee(self, epsilon: Decimal) -> PrivacyGuarantee:
-        """The pure ε of the threshold, whatever was stated."""
+        """The pure ε of the threshold; the stated ε is not used."""
         del epsilon
         return PrivacyGuarantee(self._epsilon, Decimal(0))
 
@@ -245,38 +245,38 @@ class OneBitChannel(Channel):
 
     def accumulate(self, cells: Cells, reports: Reports) -> None:
         """+1 for a bit 0 and −1 for a bit 1, in the cell of its row."""
-        # Not by bincount, which would cost O(rows) for each batch however small.
+        # Not bincount, which would cost O(rows) even for a small batch.
         np.add.at(cells, self.rows_of(reports["id"]), 1 - 2 * reports["bit"].astype(np.int64))
 
     def sample_cells(self, query: LinearQuery, histogram: Histogram, rng: np.random.Generator) -> Cells:
-        """How many tell the truth about each row, of those with either true bit."""
+        """Draw how many tell the truth about each row, separately for true bits 0 and 1, and sum their signs."""
         zeros, ones = query.sample_bits(histogram, rng)
         truth = self.threshold / 2.0**64
         plus = rng.binomial(zeros, truth) + ones - rng.binomial(ones, truth)
         return (2 * plus - zeros - ones).astype(np.int64)
 
     def sum_factor(self, parts: int) -> float:
-        """The lies undone, and times the parts, since each report speaks of one."""
+        """parts·gain: the gain corrects for false responses, and each report is about one part only."""
         return parts * self.gain
 
     def mean_factor(self, parts: int) -> float:
-        """The lies undone: a report speaks of one part, so the sum over parts is one over people."""
+        """The gain: each report is about one part, so the sum over parts already is a sum over people."""
         del parts
         return self.gain
 
     def noise_stderr(self, people: int, parts: int, scale: float = 1.0) -> float:
-        """Every report adds ± the gain."""
+        """gain·√people: every report adds ± the gain."""
         del parts, scale
         return self.gain * math.sqrt(people)
 
     def count_law(self, people: int, parts: int, scale: float = 1.0) -> CountLaw:
-        """A report of somebody else agrees with a value's sign as often as not."""
+        """Randomised response: a report of someone who does not hold the value matches its sign half of the time."""
         del parts, scale
         return response_law(people, 2, 1.0 / self.gain)
 
 
 class SlottedBitChannel(OneBitChannel):
-    """One bit about one cell, where cells come in slots of 2^bits each: a uniform slot, then a uniform cell of it.
+    """One bit about one cell. Cells come in slots of 2^bits each: the slot is uniform, then the cell within it.
 
     Parameters
     ----------

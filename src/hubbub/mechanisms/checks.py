@@ -1,4 +1,4 @@
-"""Checks of what comes from outside: a survey's parameters, items, random words, reports and sums."""
+"""Checks of untrusted input: a survey's parameters, items, random words, reports and sums."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def whole_text(name: str, value: object) -> int:
 
 
 def size_text(size: int) -> str:
-    """How many values there are, in few digits.
+    """A number of values, in few digits.
 
     >>> size_text(8192), size_text(2**64), size_text(10**30)
     ('8192', '2^64', 'about 2^99')
@@ -41,7 +41,7 @@ def size_text(size: int) -> str:
 
 
 def check_fields(parameters: Mapping[str, Any], names: set[str]) -> None:
-    """Exactly these parameters, no more and no fewer."""
+    """Require exactly these parameters."""
     if unknown := sorted(set(parameters) - names):
         raise ParameterError(f"parameters must not have other fields, got {shown(unknown[0])}")
     if missing := sorted(names - set(parameters)):
@@ -49,11 +49,11 @@ def check_fields(parameters: Mapping[str, Any], names: set[str]) -> None:
 
 
 def check_inputs(items: object, random_words: object, domain: Domain, needed: int) -> tuple[Items, RandomWords]:
-    """What `randomize` is called with, row after row in memory; copied only where it is not.
+    """The arguments of `randomize`, C-contiguous; copied only if they are not.
 
-    Random words of another type would not be compared with a 64-bit threshold as meant, and the noise would be lost. So
-    nothing is converted: another type, another shape or an item outside the domain is a ParameterError, which may
-    speak of types and shapes but of no value.
+    Random words of another type could compare wrongly with a 64-bit threshold, and the noise would be lost. So nothing
+    is converted: another type, another shape or an item outside the domain is a ParameterError. Its message may name
+    types and shapes, but never a value.
     """
     checked = check_items(items, domain)
     drawn = _check_uint64("random_words", random_words)
@@ -63,7 +63,7 @@ def check_inputs(items: object, random_words: object, domain: Domain, needed: in
 
 
 def check_items(items: object, domain: Domain) -> Items:
-    """Items of the domain, row after row in memory; a ParameterError that quotes none of them otherwise."""
+    """Items of the domain, C-contiguous. Anything else is a ParameterError that quotes no item."""
     checked = _check_uint64("items", items)
     if checked.ndim != 2 or checked.shape[1] != domain.item_limbs:
         raise ParameterError(f"items must have shape (n, {domain.item_limbs}), got {checked.shape}")
@@ -73,7 +73,7 @@ def check_items(items: object, domain: Domain) -> Items:
 
 
 def _check_uint64(name: str, array: object) -> NDArray[np.uint64]:
-    """An array of uint64, row after row in memory; a ParameterError for any other type."""
+    """A C-contiguous array of uint64; a ParameterError for any other type."""
     if not isinstance(array, np.ndarray):
         raise ParameterError(f"{name} must be an array of uint64, got {type(array).__name__}")
     if array.dtype != np.uint64:
@@ -82,7 +82,7 @@ def _check_uint64(name: str, array: object) -> NDArray[np.uint64]:
 
 
 def _any_beyond(items: Items, size: int) -> bool:
-    """Whether any item, as a number, is not below the size."""
+    """True if any item, as a number, is `size` or larger."""
     count = items.shape[1]
     if size >= 1 << 64 * count:
         return False
@@ -95,13 +95,13 @@ def _any_beyond(items: Items, size: int) -> bool:
 
 
 def check_reports(reports: Reports, dtype: np.dtype[np.void]) -> None:
-    """Reports of this mechanism's layout."""
+    """Require reports of this mechanism's layout."""
     if not isinstance(reports, np.ndarray) or reports.dtype != dtype or reports.ndim != 1:
         raise ParameterError("reports must be a vector of the mechanism's report_dtype, got another layout")
 
 
 def check_cells(cells: Cells, shape: tuple[int, ...]) -> None:
-    """Sums of this mechanism's shape, as whole numbers of 64 bits: others would overflow or round without a word."""
+    """Require writable int64 sums of this mechanism's shape: other types would silently overflow or round."""
     if not isinstance(cells, np.ndarray):
         raise ParameterError(f"cells must be int64 of shape {shape}, got {type(cells).__name__}")
     if cells.dtype != np.int64 or cells.shape != shape:

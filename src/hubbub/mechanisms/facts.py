@@ -1,6 +1,6 @@
-"""What each mechanism is, for people who choose one: `hubbub mechanisms` shows this page.
+"""A description of each mechanism, for people who choose one. `hubbub mechanisms` prints it.
 
-Nothing here needs numpy or a compiler, so that the list is shown at once.
+Nothing here imports numpy or numba, so that the list is shown at once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MAX_SPARSITY: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One thing a mechanism lets its user choose: one of a few words, a number in an open interval, or either."""
+    """An option of a mechanism. Its value is one of a few words, a number in an open interval, or either."""
 
     name: str
     default: str
@@ -49,7 +49,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a mechanism is, for the table of `hubbub mechanisms`."""
+    """The description of a mechanism, for the table of `hubbub mechanisms`."""
 
     name: str
     title: str
@@ -74,7 +74,7 @@ TREE: Final = About(
     limit="universe ≤ 2^512 values, ε ≤ 6",
     server_time="about a second at 64 bits, nine at 512",
     use_when="the universe is large and nothing is known of its values",
-    options=(Option("size", "auto", "of tally and beam", ("auto", "small", "standard")),),
+    options=(Option("size", "auto", "size of tally and beam", ("auto", "small", "standard")),),
 )
 
 SUBSET: Final = About(
@@ -107,7 +107,7 @@ BUCKET: Final = About(
     guarantee=_GUARANTEE,
     report=_REPORT,
     limit="universe ≤ 2^512 values",
-    server_time="log³ N, whatever the universe",
+    server_time="log³ N",
     use_when="the universe is huge and one value, or a few, are held by a large share",
     options=(
         _CALIBRATION,
@@ -122,7 +122,7 @@ GLPS: Final = About(
     guarantee=_GUARANTEE,
     report=_REPORT,
     limit="universe ≤ 2^512 values",
-    server_time="s·log³ N, whatever the universe",
+    server_time="s·log³ N, to find s values",
     use_when="you want to study the paper's compressed sensing",
     options=(
         _CALIBRATION,

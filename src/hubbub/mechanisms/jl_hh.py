@@ -42,7 +42,7 @@ from hubbub.numeric.hashing import HashKey, Purpose, derive_key, hash_uint64, un
 from hubbub.numeric.sampling import bit_threshold
 
 MAX_BITS = 24
-MAX_DENSE_SIGNS = 2**36  # signs a dense decoder may have to walk through: about a minute
+MAX_DENSE_SIGNS = 2**36  # the most signs that a dense decoder computes: about a minute
 _DISTORTION_SHARE = 4  # κ: the projection's distortion is at most 1/√κ of the noise
 _MIN_ROWS = 64
 
@@ -77,7 +77,7 @@ class JLHeavyHitters(RowSketch):
 
     @cached_property
     def characters(self) -> NDArray[np.int64]:
-        """The r of each hadamard row: all of GF(2)^L where there are as many rows, else independent and uniform."""
+        """The r of each hadamard row: all of GF(2)^L if there are 2^L rows, else independent and uniform."""
         if self._complete:
             return np.arange(self._padded, dtype=np.int64)
         key = derive_key(self.survey.public_seed, Purpose.PROJECTION_ROWS)
@@ -89,26 +89,26 @@ class JLHeavyHitters(RowSketch):
         return derive_key(self.survey.public_seed, Purpose.PROJECTION_SIGNS)
 
     def sign_bits(self, items: Items) -> NDArray[np.uint8]:
-        """Columns of A for the items."""
+        """The sign bits of the items' columns of A, shape (n, rows); 1 means −1."""
         if self.dense:
             return ((1 - projection.signs(self._sign_key, items[:, 0], self.rows)) >> 1).astype(np.uint8)
         return parity_bits(items[:, :1] & self.characters.astype(np.uint64))
 
     def sign_bits_at(self, items: Items, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Single entries of A."""
+        """The sign bit of one entry of A for each (item, row) pair; 1 means −1."""
         if self.dense:
             return projection.sign_bits_at(self._sign_key, items[:, 0], rows)
         characters = rows if self._complete else self.characters[rows]
         return parity_bits(items[:, 0] & characters.astype(np.uint64))
 
     def responses(self, items: Items) -> NDArray[np.int8]:
-        """±1."""
+        """The items' columns of A as ±1, shape (n, rows)."""
         return (1 - 2 * self.sign_bits(items).astype(np.int8)).astype(np.int8)
 
     # The analyst's role.
 
     def row_sums(self, tally: Tally) -> NDArray[np.float64]:
-        """The cells themselves; for one bit, times rows·C_ε, since each report speaks of one row."""
+        """The cells themselves; for one bit, times rows·C_ε, since each report is about one row."""
         return tally.cells.astype(np.float64) * self.channel.sum_factor(self.rows)
 
     def scores(self, tally: Tally, items: Items | None = None) -> NDArray[np.float64]:
@@ -125,10 +125,10 @@ class JLHeavyHitters(RowSketch):
         return everything if items is None else everything[items[:, 0].astype(np.int64)]
 
     def _stderrs(self, tally: Tally, counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Standard errors of counts: noise alone where nothing collides, else what the rows show."""
+        """Standard errors of counts, in people: noise alone if nothing collides, else the spread over rows."""
         if self._complete:  # nothing collides: only noise
             noise = self.noise_stderr(tally.count) ** 2
-            # A one-bit report agrees with its sender's own value more often than not, and so varies less.
+            # A one-bit report agrees with its sender's own value more than half of the time, so it varies less.
             own = np.clip(counts, 0, tally.count) if self.channel.noise is None else 0.0
             return np.sqrt(np.maximum(noise - own, 0.0) + np.zeros_like(counts))
         return self.stderr(self.row_sums(tally), counts, tally.count)
@@ -167,23 +167,23 @@ class JLHeavyHitters(RowSketch):
         return True
 
     def error_bound(self, people: int, norm: float, beta: float) -> float:
-        """Theorem 3.2 for the rows and the noise that run."""
+        """Theorem 3.2 for the rows and the noise that are executed."""
         noise = self.channel.noise
         if noise is None:
             return one_bit_error(people, self.size, norm, self.rows, self.channel.gain, beta, self.dense)
         scale = 1 / (float(noise.rate) * math.sqrt(self.rows))
         return laplace_error(people, self.size, norm, self.rows, scale, beta, not self.dense)
 
-    # The simulation's.
+    # For simulations.
 
     @property
     def samples_at_once(self) -> bool:
-        """In O(N log N) draws with hadamard rows; dense rows have no such way."""
+        """True for hadamard rows, which take O(N log N) draws; False for dense rows."""
         return not self.dense
 
     @property
     def label(self) -> str:
-        """Its name, and the projection that makes it slow to sample."""
+        """Its name, with the projection if that makes it slow to sample."""
         return "jl with projection=dense" if self.dense else "jl"
 
     @property
@@ -192,14 +192,14 @@ class JLHeavyHitters(RowSketch):
         return "projection=hadamard has no such limit"
 
     def sample_sums(self, histogram: Histogram, rng: np.random.Generator) -> NDArray[np.int64]:
-        """The transform of the counts, at the rows there are."""
+        """The transform of the counts, at the rows of this projection."""
         del rng
         return transform(self._counts(histogram))[self.characters].astype(np.int64)
 
     def sample_bits(
         self, histogram: Histogram, rng: np.random.Generator
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """People thrown onto the characters, by a transform whose steps are draws."""
+        """How many report on each character with true bit 0 and 1, by a transform whose steps are random draws."""
         return sample_characters(self._counts(histogram), rng)
 
     def _counts(self, histogram: Histogram) -> NDArray[np.int64]:
@@ -210,11 +210,11 @@ class JLHeavyHitters(RowSketch):
 
 
 def laplace_error(people: int, size: int, norm: float, rows: int, scale: float, beta: float, hadamard: bool) -> float:
-    """Theorem 3.2 with the constants and the rows that run: distortion plus noise, over all values at once.
+    """The error, in people, of all counts at once: Theorem 3.2 with the constants and rows that are executed.
 
     ‖v‖₂·√(2 ln(2N/β)/m) + 2b·√(n·ln(2N/β)), where b is the scale for entries ±1/√m (the noise term in its Gaussian
-    form). Hadamard rows have a Bernstein instead of a sub-Gaussian tail and add 2n·ln(2N/β)/(3m); all of them
-    together (m ≥ N) do not distort at all. It holds with a chance of 1 − β.
+    form). Hadamard rows have a Bernstein instead of a sub-Gaussian tail and add 2n·ln(2N/β)/(3m); with all of them
+    (m ≥ N) there is no distortion. It holds with a chance of 1 − β.
     """
     log = math.log(2 * size / beta)
     noise = 2 * scale * math.sqrt(people * log)
@@ -225,7 +225,7 @@ def laplace_error(people: int, size: int, norm: float, rows: int, scale: float, 
 
 
 def one_bit_error(people: int, size: int, norm: float, rows: int, gain: float, beta: float, dense: bool) -> float:
-    """One-bit JL-HH: C_ε·√(2n·ln(2N/β)) by Hoeffding's bound, plus the distortion of a dense projection."""
+    """The same for one-bit JL-HH: C_ε·√(2n·ln(2N/β)) by Hoeffding's bound, plus the distortion of dense rows."""
     log = math.log(2 * size / beta)
     return gain * math.sqrt(2 * people * log) + (norm * math.sqrt(2 * log / rows) if dense else 0.0)
 
@@ -259,7 +259,7 @@ def parity_bits(limbs: NDArray[np.uint64]) -> NDArray[np.uint8]:
 
 
 def limit_rows(wanted: float, request: Request) -> int:
-    """κ times the rows wanted; at most all of them for hadamard rows, and an error for dense rows that are too many."""
+    """κ times the wanted rows: at most 2^L for hadamard rows; for dense rows a ParameterError if they are too many."""
     rows = max(_MIN_ROWS, math.ceil(_DISTORTION_SHARE * wanted))
     if request.options["projection"] == "hadamard":
         return min(rows, 1 << request.domain.bits)

@@ -54,7 +54,7 @@ class NaiveLaplace(ChannelMechanism):
         return indicators
 
     def estimate(self, tally: Tally, items: Items) -> Estimates:
-        """The cells: unbiased, with noise and no collisions."""
+        """Unbiased counts: the cells themselves, with noise and no collisions."""
         self.check_tally(tally)
         items = self.check_items(items)
         counts = tally.cells[items[:, 0].astype(np.int64)].astype(np.float64)
@@ -78,12 +78,12 @@ class NaiveLaplace(ChannelMechanism):
         return True
 
     def error_bound(self, people: int, norm: float, beta: float) -> float:
-        """`largest_error` at the ε of the noise that runs; nothing collides."""
+        """`largest_error` at the ε of the executed noise; nothing collides."""
         del norm
         return largest_error(people, self.size, 2 * float(self.noise.rate), beta)
 
     def sample_sums(self, histogram: Histogram, rng: np.random.Generator) -> NDArray[np.int64]:
-        """The counts."""
+        """The true counts, without noise."""
         del rng
         counts = np.zeros(self.size, np.int64)
         np.add.at(counts, histogram.items[:, 0].astype(np.int64), histogram.counts)
@@ -91,18 +91,18 @@ class NaiveLaplace(ChannelMechanism):
 
 
 def largest_error(people: int, size: int, epsilon: float, beta: float) -> float:
-    """No count is off by more than (4/ε)·√(n·ln(2N/β)), for noise of scale 2/ε, with a chance of 1 − β."""
+    """(4/ε)·√(n·ln(2N/β)) people: for noise of scale 2/ε, no count is off by more, with a chance of 1 − β."""
     return 4 / epsilon * math.sqrt(people * math.log(2 * size / beta))
 
 
 def default_delta(options: Mapping[str, str]) -> Decimal:
-    """Above what 64-bit thresholds cost, and far below anything that matters."""
+    """10⁻¹⁵: above the cost of 64-bit thresholds, and far too small to matter."""
     del options
     return Decimal("1e-15")
 
 
 def derive(request: Request) -> dict[str, Any]:
-    """Scale 2/ε: ε/2 for each of the two entries that change."""
+    """Noise of scale 2/ε: a loss of ε/2 for each of the two entries that change."""
     if request.domain.size > MAX_SIZE:
         size = size_text(request.domain.size)
         raise ParameterError(f"naive-laplace must have a universe of at most 2^16 values, got {size}")

@@ -1,6 +1,6 @@
-"""The closed registry: names, and the way from a request to a Survey to a mechanism.
+"""The closed registry: the names of mechanisms, and the way from a request to a Survey to a mechanism.
 
-Closed on purpose: a mechanism that is not here has no guarantee that anybody checked.
+It is closed on purpose: nobody has checked the guarantee of a mechanism that is not here.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ REGISTRY: Final[Mapping[str, Entry]] = MappingProxyType(
 )
 
 DEFAULT_EXPECTED_REPORTS: Final = 100_000
-_SHORT: Final = 64  # values up to which `subset` costs no more than `tree`
-_WORTH_IT: Final = 0.99  # of the standard error of `tree`, below which `subset` is taken for a longer list
+_SHORT: Final = 64  # up to this many values `subset` costs no more than `tree`
+_WORTH_IT: Final = 0.99  # for a longer list, `subset` must have at most this part of the standard error of `tree`
 
 
 def create_survey(
@@ -48,12 +48,12 @@ def create_survey(
     *,
     public_seed: bytes | None = None,
 ) -> Survey:
-    """Derive everything two sides must share, once, and check what it guarantees.
+    """Derive everything that both sides must share, once, and check the privacy it guarantees.
 
     Parameters
     ----------
     name : str
-        For people.
+        A name for people to read.
     domain : Domain
         The values that can be held.
     epsilon : number
@@ -67,7 +67,7 @@ def create_survey(
     expected_reports : int
         The crowd to derive parameters for.
     opens, closes : datetime or str, optional
-        The period.
+        The first and last moment at which reports are taken, with a time zone.
     public_seed : bytes, optional
         32 bytes; drawn from the operating system unless a rehearsal must be repeatable.
 
@@ -102,7 +102,7 @@ def create_survey(
         opens=opens,  # type: ignore[arg-type]  # Survey parses strings
         closes=closes,  # type: ignore[arg-type]
     )
-    mechanism_for(survey)  # or a PrivacyError
+    mechanism_for(survey)  # raises a PrivacyError if the guarantee is too weak
     return survey
 
 
@@ -130,7 +130,7 @@ def load_survey(document: bytes | str) -> Survey:
     ParameterError
         It is not a survey: a field unknown, missing, of the wrong type or out of range.
     PrivacyError
-        The loss its thresholds execute is above what it states.
+        The privacy loss of its thresholds is above what it states.
     """
     survey = Survey.from_json(document)
     mechanism_for(survey)
@@ -138,7 +138,7 @@ def load_survey(document: bytes | str) -> Survey:
 
 
 def mechanism_for(survey: Survey) -> SurveyMechanism:
-    """The mechanism of a survey, once its executed privacy loss is seen to be within what it states."""
+    """The mechanism of a survey; a PrivacyError if its executed privacy loss is above what the survey states."""
     entry = find_entry(survey.mechanism)
     if resolve_options(entry, survey.options) != dict(survey.options):
         raise ParameterError("a survey must carry every option of its mechanism, got some missing or misspelled")
@@ -156,7 +156,7 @@ def find_entry(name: object) -> Entry:
 
 
 def resolve_options(entry: Entry, options: Mapping[str, object]) -> dict[str, str]:
-    """All options of the mechanism, as a survey spells them."""
+    """All options of the mechanism, with defaults filled in, as a survey spells them."""
     known = {option.name: option for option in entry.about.options}
     if unknown := sorted(set(options) - set(known)):
         names = ", ".join(known) or "no options"

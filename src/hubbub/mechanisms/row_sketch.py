@@ -1,4 +1,4 @@
-"""What mechanisms with a channel share, and what JL-HH and the Bucket mechanism do: rows of signs, averaged back.
+"""Base classes: of mechanisms with a channel, and of the row sketches JL-HH and Bucket, which average rows of signs.
 
 In a row sketch, a value has a sign in every row. The sum over people of their signs, row by row, is measured
 privately; the count of a value is the mean over rows of (its sign)·(the row's sum).
@@ -50,7 +50,7 @@ class ChannelMechanism(SurveyMechanism):
         """How many of a crowd report on each row with true bit 0, and how many with true bit 1."""
         raise NotImplementedError("this mechanism has no one-bit form")
 
-    # What the channel knows.
+    # Answered by the channel.
 
     @property
     def report_dtype(self) -> np.dtype[np.void]:
@@ -59,22 +59,22 @@ class ChannelMechanism(SurveyMechanism):
 
     @property
     def random_words_per_report(self) -> int:
-        """Two random words for the id, and what the channel needs."""
+        """Two random words for the id, plus those that the channel needs."""
         return self.channel.random_words_per_report
 
     @property
     def guarantee(self) -> PrivacyGuarantee:
-        """Computed from the thresholds of the survey."""
+        """The guarantee computed from the thresholds of the survey."""
         return self.channel.guarantee(self.survey.epsilon)
 
     @property
     def noise_draws(self) -> int:
-        """One, or one for each coordinate."""
+        """1 for one-bit reports; one for each coordinate with Laplace noise."""
         return self.channel.noise_draws
 
     @property
     def cells_shape(self) -> tuple[int, ...]:
-        """As the channel has them."""
+        """The shape of the channel's sums."""
         return self.channel.cells_shape
 
     def randomize(self, items: Items, random_words: RandomWords) -> Reports:
@@ -98,11 +98,11 @@ class ChannelMechanism(SurveyMechanism):
     @property
     @abstractmethod
     def parts(self) -> int:
-        """A count is the mean over this many rows or slots of what they say."""
+        """The number of rows or slots; a count is the mean of their estimates."""
 
     @property
     def part_scale(self) -> float:
-        """By what the Laplace noise of a cell is multiplied in what a part says."""
+        """The factor on a cell's Laplace noise in the estimate of one part."""
         return 1.0
 
     def noise_stderr(self, people: int) -> float:
@@ -111,34 +111,34 @@ class ChannelMechanism(SurveyMechanism):
 
     @property
     def influence(self) -> tuple[float, float]:
-        """± the largest response that is valid, times the gain: a count is a mean over parts of ± responses."""
+        """± the largest valid response times the gain, in people: a count is a mean over parts of ± responses."""
         most = self.channel.largest * self.channel.gain
         return most, -most
 
     def count_law(self, people: int) -> CountLaw:
-        """The law of an estimated count, but for collisions."""
+        """The law of an estimated count, ignoring collisions."""
         return self.channel.count_law(people, self.parts, self.part_scale)
 
     def absent_threshold(self, people: int, stderr: float, query: Query) -> float:
-        """What a value nobody holds passes with a chance of level/2 among all values, given its standard error."""
+        """The count that any absent value exceeds with a chance of level/2 at most, given its standard error."""
         law = self.count_law(people)
         extra = float(law.collisions(np.zeros(1), np.array([stderr]))[0])
         return law.threshold(math.log(query.level / 2) - math.log(self.size), extra)
 
-    # The simulation's.
+    # For simulations.
 
     @property
     def samples_at_once(self) -> bool:
-        """The channel draws the sums of everybody's noise."""
+        """True: the channel draws the sum of everybody's noise at once."""
         return True
 
     @property
     def pools_singletons(self) -> bool:
-        """Whether people who are alone with their value need not be listed to be sampled."""
+        """Whether a crowd can be sampled without listing the people whose value nobody else holds."""
         return False
 
     def sample_tally(self, histogram: Histogram, rng: np.random.Generator) -> Tally:
-        """The law of the per-person path, at a cost that does not grow with the people."""
+        """A tally with the same law as real reports; the cost does not grow with the number of people."""
         if not self.samples_at_once:
             return super().sample_tally(histogram, rng)
         if not self.pools_singletons:
@@ -168,7 +168,7 @@ class RowSketch(ChannelMechanism):
         """Unbiased sums over people of their signs, for each row."""
 
     def stderr(self, sums: NDArray[np.float64], counts: NDArray[np.float64], people: int) -> NDArray[np.float64]:
-        """Noise and collisions together: a count is a mean over rows, so its spread shows in the rows.
+        """Standard errors from noise and collisions together, in people, estimated from the spread over rows.
 
         The squares of sign·sum do not depend on the sign, so one pass over the rows serves every item.
         """

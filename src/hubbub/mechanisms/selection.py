@@ -15,12 +15,12 @@ FOUND_95 = 1.6448536269514722
 
 
 def threshold_z(size: int, query: Query) -> float:
-    """How many standard errors an absent value exceeds with a chance of level/2 among all `size` values."""
+    """Standard errors that any of `size` absent values exceeds with a chance of level/2 at most."""
     return normal_quantile_log(math.log(query.level / 2) - math.log(size))
 
 
 def found_z(size: int, query: Query) -> float:
-    """How many standard errors of a count pass that threshold with a chance of 95 %."""
+    """Standard errors that a count must have to pass `threshold_z` with a chance of 95 %."""
     return threshold_z(size, query) + FOUND_95
 
 

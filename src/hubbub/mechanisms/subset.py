@@ -1,12 +1,13 @@
 """Subset selection with public coins: the best known local mechanism for a short list of values.
 
-A report's id arranges, as public coins, the d values in a circle at random. A window is k places in a row; there are d
-of them, and a value is in k. The device names a window: with some chance one of the k with its value, else any of the
-d. A report *matches* every value in the window that it names, and a value's count comes from its matches.
+A report's id gives public coins, which arrange the d values in a circle at random. A window is k neighbouring places;
+there are d windows, and each value is in k of them. The device names a window: with some chance one of the k with its
+value, otherwise any of the d. A report *matches* every value in the window that it names, and a value's count comes
+from its matches.
 
-Over ids, what is in a window is a random set of k values. So this is subset selection (Ye and Barg 2018; Wang et al.
-2016), whose variance is the least known for a local mechanism. There, a device sends the whole subset. Here the id
-stands for it, and a report has 17 bytes. With k = 1 it is randomised response over the values, with d = 2 Warner's.
+Over random ids, the values in a window are a random set of k. So this is subset selection (Ye and Barg 2018; Wang et
+al. 2016), whose variance is the least known for a local mechanism. There, a device sends the whole subset. Here the id
+determines it, and a report has 17 bytes. With k = 1 it is randomised response over the values; with d = 2, Warner's.
 
 ======== ===========================================================================
 symbol   meaning
@@ -70,7 +71,7 @@ class Subset(SurveyMechanism):
         self.threshold = whole_text("keep_threshold", parameters["keep_threshold"])
         self._epsilon = response_epsilon(self.threshold, self.size, self.window)
         self.held, self.absent = match_chances(self.size, self.window, (2**64 - self.threshold) / 2.0**64)
-        # held − absent; rounding would leave nothing of it where the threshold is tiny.
+        # held − absent, computed directly, since the subtraction would round to 0 for a tiny threshold.
         self.gap = self.threshold / 2.0**64 * (self.size - self.window) / (self.size - 1)
         self._key = derive_key(survey.public_seed, Purpose.SUBSET_PLACES)
 
@@ -83,7 +84,7 @@ class Subset(SurveyMechanism):
 
     @property
     def guarantee(self) -> PrivacyGuarantee:
-        """The pure ε of the threshold: given the public coins, two values' chances of a window differ by e^ε."""
+        """The pure ε of the threshold: for the same coins, two values' chances of a window differ by e^ε at most."""
         return PrivacyGuarantee(self._epsilon, Decimal(0))
 
     @property
@@ -111,7 +112,7 @@ class Subset(SurveyMechanism):
         return (self.size,)
 
     def validate(self, reports: Reports) -> NDArray[np.bool_]:
-        """There are d windows."""
+        """Which reports name one of the d windows."""
         check_reports(reports, self.report_dtype)
         return np.asarray(reports["start"] < self.size)
 
@@ -140,10 +141,10 @@ class Subset(SurveyMechanism):
         return math.sqrt(people * self.absent * (1 - self.absent)) / self.gap
 
     def estimate(self, tally: Tally, items: Items) -> Estimates:
-        """Counts of any items. Costs nothing to speak of.
+        """Counts of any items. The cost is negligible.
 
         Guarantees (tests/mechanisms/test_conformance.py): unbiased over randomness and public seed; the standard error
-        holds the noise of the value's own people too. The counts of all values add up to the number of reports.
+        includes the noise of the value's own holders. The counts of all values add up to the number of reports.
         """
         self.check_tally(tally)
         items = self.check_items(items)
@@ -155,7 +156,7 @@ class Subset(SurveyMechanism):
         return counts, np.sqrt(self.count_law(tally.count).variance(np.clip(counts, 0.0, tally.count)))
 
     def gap_variance(self, tally: Tally, first: Estimates, second: Estimates) -> NDArray[np.float64]:
-        """The variance of the difference of two counts: windows that hold one of the two values and not the other."""
+        """The variance (people²) of the difference of two counts: from windows with exactly one of the two values."""
         size, window, held, gap = self.size, self.window, self.held, self.gap
         own = (held * (size - window) + (1 - held) * window) / (size - 1) - gap**2
         pairs = max((size - 1) * (size - 2), 1)  # with two values everybody holds one of them
@@ -165,7 +166,7 @@ class Subset(SurveyMechanism):
         return np.asarray((holders * own + (tally.count - holders) * rest) / gap**2)
 
     def discover(self, tally: Tally, query: Query) -> Estimates:
-        """Every value is counted; those above what noise reaches are returned."""
+        """Count every value, and return those that stand out from the noise."""
         self.check_tally(tally)
         counts, stderrs = self._count(tally, np.arange(self.size))
         law = self.count_law(tally.count)
@@ -177,11 +178,11 @@ class Subset(SurveyMechanism):
 
     @property
     def samples_at_once(self) -> bool:
-        """The cost of `sample_tally` does not grow with the people."""
+        """True: the cost of `sample_tally` does not grow with the number of people."""
         return True
 
     def sample_tally(self, histogram: Histogram, rng: np.random.Generator) -> Tally:
-        """A tally with the law of the per-person path. Costs about 3·d·k draws for any crowd."""
+        """A tally with the same law as real reports. Costs about 3·d·k draws for any crowd."""
         items = self.check_items(histogram.items)
         counts = np.bincount(items[:, 0].astype(np.int64), histogram.counts, self.size).astype(np.int64)
         counts += rng.multinomial(histogram.singletons, np.full(self.size, 1 / self.size))
@@ -195,16 +196,17 @@ class Subset(SurveyMechanism):
 
 
 def match_chances(size: int, window: int, untrue: float) -> tuple[float, float]:
-    """The chances that a report matches its sender's value, and another one, if it names any window with this chance.
+    """The chances that a report matches its sender's value, and that it matches another value.
 
-    They come from the small chance, so that neither is rounded to 1 or 0 where ε is large.
+    `untrue` is the chance that the device names any of the d windows at random. Computing from this small chance keeps
+    the results from being rounded to 1 or 0 where ε is large.
     """
     missed = untrue * (size - window) / size
     return 1 - missed, ((1 - missed) * (window - 1) + missed * window) / (size - 1)
 
 
 def noise_of(size: int, window: int, epsilon: float) -> float:
-    """The variance of a count that each report adds, as a mean over all values of the list."""
+    """The variance (people²) that each report adds to a count: the mean over all values of the list."""
     gain = window * math.expm1(min(epsilon, 200.0))
     gap = gain / (gain + size) * (size - window) / (size - 1)
     return mean_variance(size, *match_chances(size, window, size / (gain + size)), gap)
@@ -216,13 +218,13 @@ def best_window(size: int, epsilon: float) -> int:
 
 
 def check_size(size: int) -> None:
-    """A list that is short enough."""
+    """Require a list that is short enough."""
     if size > MAX_VALUES:
         raise ParameterError(f"subset must have a universe of at most {MAX_VALUES} values, got {size_text(size)}")
 
 
 def derive(request: Request) -> dict[str, Any]:
-    """The size of windows with the least noise, and the threshold, as integers."""
+    """The window size with the least noise, and the threshold, as integers."""
     check_size(request.domain.size)
     window = best_window(request.domain.size, float(request.epsilon))
     return {"window": window, "keep_threshold": str(response_threshold(request.epsilon, request.domain.size, window))}

@@ -1,7 +1,7 @@
-"""The base class of the mechanisms: the three roles, and the facts about itself that only a mechanism knows.
+"""The base class of the mechanisms: the three roles, and facts about itself that only a mechanism knows.
 
-Whoever answers, rehearses, simulates or plots asks a mechanism for such a fact, and never what kind of mechanism it is.
-Most facts have a default that holds for any mechanism; one that knows better overrides it.
+Code that answers, rehearses, simulates or plots asks a mechanism for these facts, and never checks its type. Most facts
+have a default that is safe for any mechanism; a mechanism that knows better overrides it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _POOLED = "people alone on a value are pooled as fair coins on every row"
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a theorem asks of a crowd before it promises that the heavy hitter is found.
+    """The condition under which a theorem promises that the heavy hitter is found.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Condition:
     heavy_hitter_count : int
         The count that it has.
     holds : bool
-        Whether that is enough, by the corrected constants.
+        Whether this count meets the corrected condition.
     """
 
     needed_as_printed: float
@@ -54,14 +54,14 @@ class Condition:
 
 @dataclass(frozen=True)
 class Sample:
-    """What a decoder can say of a crowd that was drawn, as the mechanism says it of a tally.
+    """The decoder of one simulated crowd.
 
     Attributes
     ----------
     discover, estimate, counts_of_all
-        As those of a mechanism, of this crowd.
+        Like the mechanism's methods of the same names, but for this crowd instead of a tally.
     approximation : str
-        In what its law is only near that of the per-person path; empty where it is exact.
+        How the crowd's law differs from that of real reports; empty if it is exact.
     """
 
     discover: Callable[[Query], Estimates]
@@ -93,26 +93,26 @@ class SurveyMechanism(ABC):
     @property
     @abstractmethod
     def random_words_per_report(self) -> int:
-        """How many random words of 64 bits one report uses, whatever the item is."""
+        """How many random words of 64 bits one report uses, the same for every item."""
 
     @property
     @abstractmethod
     def guarantee(self) -> PrivacyGuarantee:
-        """Computed from the integer thresholds of the survey."""
+        """The guarantee computed from the integer thresholds of the survey."""
 
     @property
     def noise_draws(self) -> int:
-        """How many times one person draws noise: the cost of a report."""
+        """How many times a device draws noise for one report; the cost of a report is proportional to it."""
         return 1
 
     @property
     def lie_chance(self) -> float | None:
-        """The chance that a report does not fit its sender's value; None where it is not simply true or untrue."""
+        """The chance that a report does not match its sender's value; None if reports are not simply true or false."""
         return None
 
     @abstractmethod
     def randomize(self, items: Items, random_words: RandomWords) -> Reports:
-        """One report per row: a pure function of items and random words."""
+        """One report per item: a pure function of items and random words."""
 
     # The collector's role.
 
@@ -141,18 +141,18 @@ class SurveyMechanism(ABC):
 
     @property
     def most_subtracted(self) -> int:
-        """How many known values `estimate_beside` can take out of the sums; 0 where it takes none."""
+        """The most known values that `estimate_beside` can subtract from the sums; 0 if it subtracts none."""
         return 0
 
     def estimate_beside(self, tally: Tally, items: Items, found: Items) -> Estimates:
-        """Counts of the items in what is left when the values already found are taken away: here nothing is."""
+        """Counts of the items after the values already found are subtracted; by default nothing is subtracted."""
         del found
         return self.estimate(tally, items)
 
     def limits_for(self, tally: Tally, items: Items, query: Query, usual: float) -> NDArray[np.float64]:
         """How many must hold each item for `discover` to find it with a chance of about 95 %.
 
-        `usual` is the limit that `discover` stated. Here it is that of every value.
+        `usual` is the limit that `discover` stated; by default it applies to every value.
         """
         del tally, query
         return np.full(len(items), usual)
@@ -162,7 +162,7 @@ class SurveyMechanism(ABC):
         return count_all(partial(self.estimate, tally), self.size)
 
     def gap_variance(self, tally: Tally, first: Estimates, second: Estimates) -> NDArray[np.float64]:
-        """The variance of the difference of two counts of one tally, pair by pair; here the largest that it can be."""
+        """The variance of the difference of two counts of a tally, pair by pair; by default the largest possible."""
         del tally
         return np.asarray((first.stderrs + second.stderrs) ** 2)
 
@@ -171,13 +171,13 @@ class SurveyMechanism(ABC):
         check_tally(tally, self.survey_id, self.cells_shape)
 
     def check_items(self, items: object) -> Items:
-        """Items of the survey's domain, row after row in memory."""
+        """Items of the survey's domain, C-contiguous; anything else is a ParameterError."""
         return check_items(items, self.survey.domain)
 
     # How far off a count may be.
 
     def count_law(self, people: int) -> CountLaw:
-        """The law of a count, but for the collisions that its standard error holds as well: here Gaussian."""
+        """The law of a count without collisions (its standard error includes them); by default Gaussian."""
         return gaussian_law(people)
 
     @property
@@ -187,70 +187,74 @@ class SurveyMechanism(ABC):
 
     @abstractmethod
     def noise_stderr(self, people: int) -> float:
-        """Standard error of a count from the privacy noise of this many people alone."""
+        """The standard error, in people, that the privacy noise of this many people alone gives a count."""
 
     def collision_stderr(self, norm: float) -> float:
-        """Standard error of a count from other values in the same buckets, if their counts have this norm ‖v‖₂.
+        """The standard error, in people, from other values in the same buckets, if their counts have the norm ‖v‖₂.
 
-        0 where nothing collides, or where the standard error is known from a tally only.
+        0 if nothing collides, or if this part of the standard error can only be known from a tally.
         """
         del norm
         return 0.0
 
     @property
     def bounds_every_count(self) -> bool:
-        """Whether every value is scored, and `error_bound` is about all of their counts at once."""
+        """True if every value is scored and `error_bound` holds for all their counts at once."""
         return False
 
     def error_bound(self, people: int, norm: float, beta: float) -> float:
-        """What the error of a count exceeds with a chance of at most β: of one value fixed beforehand, in people.
+        """A bound, in people, that the error of one value's count exceeds with a chance of at most β.
 
-        Here a Gaussian bound for noise and collisions. Where `bounds_every_count`, it is the bound of a theorem for
-        the largest error of all counts. `norm` is ‖v‖₂ of the counts that can collide with the value's.
+        The value must be fixed beforehand. By default it is a Gaussian bound for noise and collisions. If
+        `bounds_every_count`, it is a theorem's bound for the largest error of all counts. `norm` is ‖v‖₂ of the counts
+        that can collide with the value's.
         """
         return normal_error(math.hypot(self.noise_stderr(people), self.collision_stderr(norm)), beta)
 
     def largest_error_bound(self, crowd: Histogram, beta: float) -> float:
-        """What the largest error of all counts exceeds with a chance of at most β: here a union over the values."""
+        """A bound, in people, that the largest error of all counts exceeds with a chance of at most β.
+
+        By default a union bound over all values.
+        """
         each = beta if self.bounds_every_count else beta / self.size
         return self.error_bound(crowd.people, crowd.norm, each)
 
     def heavy_hitter_condition(self, crowd: Histogram) -> Condition | None:
-        """What the mechanism's theorem asks of the crowd; None if it has no such theorem."""
+        """The condition of the mechanism's theorem, for this crowd; None if there is no such theorem."""
         del crowd
         return None
 
-    # What can be expected before anybody has answered.
+    # What can be expected of a survey before anybody has answered it.
 
     @property
     def stated_bits(self) -> tuple[int, int | None]:
-        """Bits of a usual value and of a long one, for which chances are stated; None where no value is long."""
+        """Code bits of a usual value and of a long one, for which chances are stated; None if no value is long."""
         return self.bits, None
 
     def found_chance(self, people: int, held: float, query: Query, bits: int | None = None) -> float:
         """The chance that `discover` finds a value that `held` of this many people hold.
 
-        `bits` is the length of its code; without it, that of a usual value. Here every value is scored, and it is
-        found if its count passes what values that nobody holds hardly reach.
+        `bits` is the length of its code, by default that of a usual value. By default every value is scored, and a
+        value is found if its count passes the threshold that absent values hardly reach.
         """
         del bits
         return self.passing_chance(people, held, math.log(query.level / 2) - math.log(self.size))
 
     def passing_chance(self, people: int, held: float, log_chance: float) -> float:
-        """The chance that a value's count passes the edge that one nobody holds passes with a chance of e^log_chance.
+        """The chance that the count of a value that `held` people hold passes a threshold.
 
-        By the law of the counts, without collisions.
+        An absent value passes that threshold with a chance of e^log_chance. By the law of counts without collisions.
         """
         law = self.count_law(people)
         extra = float(law.collisions(np.zeros(1), np.array([self.noise_stderr(people)]))[0])
         return -math.expm1(float(law.log_below(law.threshold(log_chance, extra), held, extra)))
 
     def named_chance(self, people: int, held: float, log_chance: float) -> float:
-        """The chance that a candidate is seen, where one that nobody holds is seen with a chance of e^log_chance."""
+        """The chance that a candidate stands out, if one that nobody holds does so with a chance of e^log_chance."""
         return self.passing_chance(people, held, log_chance)
 
     def predicted_stderr(self, people: int, held: float) -> float:
-        """The standard error of the count of a value that `held` of this many people hold, in people; no collisions."""
+        """The standard error, in people, of the count of a value that `held` people hold, without collisions."""
         law = self.count_law(people)
         extra = float(law.collisions(np.zeros(1), np.array([self.noise_stderr(people)]))[0])
         return math.sqrt(float(law.variance(np.array([held]))[0]) + extra)
@@ -267,19 +271,19 @@ class SurveyMechanism(ABC):
 
     @property
     def is_compiled(self) -> bool:
-        """Whether `discover` has been compiled on this machine, or needs no compiling."""
+        """True if `discover` has been compiled on this machine, or needs no compiling."""
         return True
 
     @property
     def decode_seconds(self) -> float:
-        """About how long `discover` takes on one core, to within a factor of three: here N log N for N values."""
+        """Seconds that `discover` takes on one core, within a factor of three; by default N log N for N values."""
         return 1e-3 + 1e-9 * self.size * self.bits
 
-    # The simulation's.
+    # For simulations.
 
     @property
     def samples_at_once(self) -> bool:
-        """Whether `sample_tally` costs the same however many people there are."""
+        """True if the cost of `sample_tally` does not grow with the number of people."""
         return False
 
     @property
@@ -289,16 +293,16 @@ class SurveyMechanism(ABC):
 
     @property
     def instead_of_sampling(self) -> str:
-        """What to do where a crowd is too large to be sampled person by person, for the end of a sentence."""
-        return "simulate so many, and expect errors that grow with the square root of the people"
+        """What to do if a crowd is too large to be sampled person by person: the end of an error message."""
+        return "simulate that many, and expect errors that grow with the square root of the people"
 
     @property
     def samples_any_crowd(self) -> bool:
-        """Whether `sample` costs the same however many people there are."""
+        """True if the cost of `sample` does not grow with the number of people."""
         return self.samples_at_once
 
     def sample(self, histogram: Histogram, rng: np.random.Generator) -> Sample:
-        """What the decoder sees of a crowd: here its sampled tally. Approximate if people alone are pooled."""
+        """The decoder of a simulated crowd; by default that of its sampled tally. Approximate with singletons."""
         tally = self.sample_tally(histogram, rng)
         return Sample(
             partial(self.discover, tally),
@@ -308,7 +312,7 @@ class SurveyMechanism(ABC):
         )
 
     def sample_tally(self, histogram: Histogram, rng: np.random.Generator) -> Tally:
-        """The tally of a crowd: here everybody makes a report, at the cost of `noise_draws` for each."""
+        """The tally of a simulated crowd; by default everybody makes a report, at a cost of `noise_draws` each."""
         check_listed(histogram, self.label)
         self.check_items(histogram.items)
         counted = zip(histogram.items, histogram.counts, strict=True)
@@ -318,7 +322,7 @@ class SurveyMechanism(ABC):
 
 
 def count_all(estimate: Callable[[Items], Estimates], size: int) -> NDArray[np.float64]:
-    """The counts of the values 0 to size − 1, some thousands at a time."""
+    """The counts of the values 0 to size − 1, estimated a few thousand at a time."""
     counts = np.empty(size)
     for start in range(0, size, _ITEMS_AT_ONCE):
         items = np.arange(start, min(start + _ITEMS_AT_ONCE, size), dtype=np.uint64)[:, np.newaxis]
@@ -327,7 +331,7 @@ def count_all(estimate: Callable[[Items], Estimates], size: int) -> NDArray[np.f
 
 
 def make_reports(randomizer: Randomizer, people: Iterable[Items], random_words: RandomWordSource) -> Iterator[Reports]:
-    """Everybody's reports, in parts. A part takes a few megabytes, so memory does not grow with the people."""
+    """Everybody's reports, in parts of a few megabytes, so memory does not grow with the number of people."""
     needed = randomizer.random_words_per_report
     at_once = max(1, _WORDS_AT_ONCE // needed)
     for items in people:
@@ -337,7 +341,7 @@ def make_reports(randomizer: Randomizer, people: Iterable[Items], random_words: 
 
 
 def check_tally(tally: Tally, survey_id: bytes, cells_shape: tuple[int, ...]) -> None:
-    """A tally of this survey and shape, or an error."""
+    """Require a tally of this survey and shape."""
     if tally.survey_id != survey_id:
         raise SurveyMismatch(f"a tally must be of survey {survey_id.hex()[:8]}, got one of {tally.survey_id.hex()[:8]}")
     if tally.cells.shape != cells_shape:
@@ -345,6 +349,6 @@ def check_tally(tally: Tally, survey_id: bytes, cells_shape: tuple[int, ...]) ->
 
 
 def check_listed(histogram: Histogram, name: str) -> None:
-    """All items of the crowd are listed, or an error."""
+    """Require a crowd without singletons: all its items are listed."""
     if histogram.singletons:
-        raise ParameterError(f"{name} samples crowds whose items are all listed, got {histogram.singletons} singletons")
+        raise ParameterError(f"a crowd for {name} must list all its items, got {histogram.singletons} singletons")

@@ -18,7 +18,7 @@ from hubbub.codes.text_code import TextCode
 from hubbub.errors import ParameterError, shown
 from hubbub.model.domain_base import MAX_BITS, OTHER, Domain, as_text, check_bits, normalize_text
 
-# What String.prototype.trim of a browser takes away; Python's strip() knows other characters.
+# The characters that a browser's String.prototype.trim removes; Python's strip() removes others.
 _SPACES: Final = (
     "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f"
     "\u205f\u3000\ufeff"
@@ -40,15 +40,15 @@ def _lower(value: str) -> str:
 
 
 def words_v1(value: str) -> str:
-    """A word: white space at both ends goes, then the rules of text, then white space at a cut goes too."""
+    """A word: strip white space at both ends, apply the rules of text, then strip white space left by a cut."""
     return text_v1(normalize_text(value).strip(_SPACES)).strip(_SPACES)
 
 
 def hostnames_v1(value: str) -> str | None:
-    """The host of a URL, or a bare host; None if there is none in it or if it has more than 64 bytes.
+    """The host of a URL, or a bare host; None if there is no host or if it has more than 64 bytes.
 
-    Without scheme, user, port, path, dots at the end, and "www." at the front as long as a dot remains; lower case
-    of A to Z only. Punycode is neither made nor undone: browsers and Python differ there.
+    Scheme, user, port, path and trailing dots are removed, and so is "www." at the front as long as a dot remains. Only
+    A to Z are put into lower case. Punycode is neither made nor undone, since browsers and Python differ there.
     """
     text = normalize_text(value).strip(_SPACES)
     text = text[scheme.end() :] if (scheme := _SCHEME.match(text)) else text
@@ -68,14 +68,14 @@ NORMALIZATIONS: Final[dict[str, Callable[[str], str | None]]] = {
     "hostnames-1": hostnames_v1,
     "words-1": words_v1,
 }
-"""Rules by their name in the JSON. A rule never changes: another one gets another number."""
+"""Rules by their name in the JSON. A rule never changes: a new version gets a new number."""
 
 WIDTHS: Final = {"text-1": 352, "hostnames-1": 136, "words-1": 160}
 """The usual width for each rule: nearly all real values fit, see docs/text-codes.md."""
 
 
 class _Kind(NamedTuple):
-    """How values are called that a rule makes, and a long one of them."""
+    """The words for the values that a rule makes, and an example of a long one."""
 
     plural: str
     single: str
@@ -93,9 +93,9 @@ _KINDS: Final = {
 class CodedText(Domain):
     """Text as the bits of a code, in items of `width` bits.
 
-    Bit i of the code, its first being bit 0, is bit (width − 1 − i) of the item as a number: the code is at the top,
-    zeros are below it. All ones means "(other)": a value that is not text, that the rules refuse, or whose code is
-    longer than `width` bits or happens to be `width` ones.
+    Bit i of the code, counted from 0, is bit (width − 1 − i) of the item as a number: the code is at the top, followed
+    by zeros. All ones means "(other)": a value that is not text, that the rules refuse, or whose code is longer than
+    `width` bits or happens to be all ones.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class CodedText(Domain):
         return f"{type(self).__name__}({self.normalization}, {self.width} bits)"
 
     def __eq__(self, other: object) -> bool:
-        # A Survey that was read back holds a CodedText where Hostnames() was given: the same domain.
+        # A Survey made with Hostnames() and read back holds a CodedText: it must count as the same domain.
         return isinstance(other, CodedText) and self._key == other._key
 
     def __hash__(self) -> int:
@@ -143,7 +143,7 @@ class CodedText(Domain):
 
     @property
     def size(self) -> int:
-        """2^width; items that are no padded code encode no value."""
+        """2^width; an item that is not a padded code encodes no value."""
         return 1 << self.width
 
     @property
@@ -167,7 +167,7 @@ class CodedText(Domain):
         return {"kind": "coded_text", "code": code, "normalization": self.normalization, "width": self.width}
 
     def normal_bytes(self, value: object) -> bytes | None:
-        """The bytes that the code encodes; None for a value that is "(other)" at any width. Total, as encode is."""
+        """The bytes that the code encodes; None for a value that is "(other)" at any width. Never raises."""
         try:
             normal = self._normal(as_text(value))
         except Exception:  # a foreign object may do anything
@@ -175,17 +175,17 @@ class CodedText(Domain):
         return None if normal is None else normal.encode("utf-8")
 
     def code_length(self, value: object) -> int | None:
-        """Bits of the code of a value, however wide the items are; None for a value that is "(other)" at any width."""
+        """Bits of a value's code, even if longer than `width`; None for a value that is "(other)" at any width."""
         normal = self.normal_bytes(value)
         return None if normal is None else self.code.length(normal)
 
     @property
     def cut_after(self) -> int | None:
-        """The bytes that text and words are cut after; a host that is too long is "(other)"."""
+        """64 bytes for text and words; None for hosts, since one that is too long is "(other)"."""
         return None if self.normalization == "hostnames-1" else MAX_BYTES
 
     def cuts(self, value: object) -> bool:
-        """Whether the text, in normal form, has more bytes than that."""
+        """Whether the text, in normal form, has more than `cut_after` bytes."""
         try:
             text = as_text(value)
             text = text.strip(_SPACES) if self.normalization == "words-1" else text
@@ -199,7 +199,7 @@ class CodedText(Domain):
 
     def _normal(self, text: str) -> str | None:
         normal = NORMALIZATIONS[self.normalization](text)
-        return None if normal == OTHER else normal  # or two items would be shown alike
+        return None if normal == OTHER else normal  # otherwise two items would be shown as "(other)"
 
     def _index(self, value: object) -> int:
         normal = self.normal_bytes(value)
@@ -245,12 +245,12 @@ class Hostnames(CodedText):
 
 
 class Words(CodedText):
-    """Words in a shipped code: of one language, or of several, which costs each of them a few bits.
+    """Words in a shipped code, for one language or for ten, which costs a few more bits per word.
 
     Parameters
     ----------
     language : str, optional
-        de, en, es, fr, it, nl, pl, pt, sv or tr. Without one, the code is for all of them.
+        de, en, es, fr, it, nl, pl, pt, sv or tr. By default the code is for all of them.
     width : int
         Bits of an item.
 

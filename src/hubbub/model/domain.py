@@ -1,4 +1,4 @@
-"""The domains: numbers, addresses, names everybody knows, raw text; coded text is in `coded_domain`."""
+"""The domains: numbers, addresses, lists of names, raw text. Coded text is in `coded_domain`."""
 
 from __future__ import annotations
 
@@ -135,10 +135,10 @@ class IPv4(Domain):
 
 @dataclass(frozen=True, slots=True)
 class Categories(Domain):
-    """A list of names everybody knows, and "(other)" for the rest.
+    """A public list of names, and "(other)" for the rest.
 
-    A closed list (`other=False`) has no "(other)": yes or no. A value that is not on it becomes one of its names,
-    always the same one, chosen by the CRC-32 of its text. So only ask what everybody can answer.
+    A closed list (`other=False`), such as yes and no, has no "(other)". A value that is not on it becomes one of its
+    names, always the same one, chosen by the CRC-32 of its text. So use it only if every value is on the list.
 
     >>> Categories(["red", "green"]).decode(Categories(["red", "green"]).encode(["green", "mauve"]))
     ['green', '(other)']
@@ -183,12 +183,12 @@ class Categories(Domain):
 
     @property
     def is_list(self) -> bool:
-        """Up to 1,024 values."""
+        """True for up to 1,024 values."""
         return self.size <= _LONGEST_LIST
 
     @property
     def has_other(self) -> bool:
-        """Not in a closed list."""
+        """False for a closed list."""
         return self.other
 
     @property
@@ -214,7 +214,7 @@ class Categories(Domain):
         return len(self.names) if self.other else self._stand_in("")
 
     def _stand_in(self, text: str) -> int:
-        """The name that a closed list takes for a text that is not on it."""
+        """The index of the name that a closed list uses for a text that is not on it."""
         return zlib.crc32(text.encode("utf-8")) * len(self.names) >> 32
 
     def lacks(self, value: object) -> bool:
@@ -242,7 +242,7 @@ class Bytes(Domain):
     Upper and lower case are two values. `Text()` finds most texts in smaller crowds.
 
     Normalisation, version 1: lone surrogates become U+FFFD, then NFC, then a cut at a character boundary, then
-    trailing NULs go. What is not text (None, a list) is the empty text.
+    trailing NULs are dropped. A value that is not text (None, a list) becomes the empty text.
 
     >>> Bytes(4).decode(Bytes(4).encode(["naïve", "e\u0301", "\ud800"]))
     ['naï', 'é', '�']
@@ -278,11 +278,11 @@ class Bytes(Domain):
 
     @property
     def cut_after(self) -> int:
-        """The bytes there is room for."""
+        """`max_bytes`."""
         return self.max_bytes
 
     def cuts(self, value: object) -> bool:
-        """Whether the text, in normal form, has more bytes."""
+        """Whether the text, in normal form, has more than `max_bytes` bytes."""
         try:
             return len(as_text(value).encode("utf-8")) > self.max_bytes
         except Exception:  # a foreign object may do anything
@@ -314,7 +314,7 @@ _FIELDS = {
 
 
 def domain_from_json(data: Mapping[str, Any]) -> Domain:
-    """The domain that `to_json` described; anything else is a ParameterError."""
+    """The domain from the plain data of `to_json`; anything else is a ParameterError."""
     if not isinstance(data, Mapping):
         raise ParameterError(f"domain must be an object, got domain={shown(data)}")
     kind = data.get("kind")

@@ -1,7 +1,7 @@
-"""What every domain is: a total map from values to items (a fixed number of bits), and back.
+"""The base class of domains: a total map from values to items (a fixed number of bits), and back.
 
-A domain never raises on a private value: an error would tell the world something about it. What does not fit
-becomes the reserved item "(other)", or, for text, is normalised and cut.
+A domain never raises on a private value, since an error would reveal something about it. A value that does not fit
+becomes the reserved item "(other)"; text is normalised and cut.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hubbub.errors import ParameterError, shown
 
 OTHER: Final = "(other)"
-"""How the reserved item is shown."""
+"""The text that is shown for the reserved item."""
 
 MAX_BITS: Final = 512
 
@@ -42,18 +42,18 @@ class Domain(ABC):
 
     @property
     def is_list(self) -> bool:
-        """Whether people can be shown a count for every value: a short list of names."""
+        """True for a short list of names, of which an answer can show every value."""
         return False
 
     @property
     def has_other(self) -> bool:
-        """Whether what is not in the domain has an item of its own, "(other)" or the empty text."""
+        """Whether values outside the domain have an item of their own: "(other)" or the empty text."""
         return True
 
     @property
     @abstractmethod
     def described(self) -> str:
-        """What people are asked for, in words: "host names"."""
+        """The kind of values, in words: "host names"."""
 
     @property
     @abstractmethod
@@ -62,7 +62,7 @@ class Domain(ABC):
 
     @property
     def long_example(self) -> str | None:
-        """A value with about as many bits as those that `Answer.long_limit` speaks of; None where all are alike."""
+        """A value about as long as those that `Answer.long_limit` is for; None if all values have the same length."""
         return None
 
     @abstractmethod
@@ -71,7 +71,7 @@ class Domain(ABC):
 
     @abstractmethod
     def _index(self, value: object) -> int:
-        """The item as a number; may raise, the caller takes that for `_fallback`."""
+        """The item as a number. It may raise; the caller then uses `_fallback`."""
 
     @property
     @abstractmethod
@@ -80,28 +80,28 @@ class Domain(ABC):
 
     @abstractmethod
     def _value(self, index: int) -> int | str | None:
-        """The value of an item below `size`, or None where the item encodes no value."""
+        """The value of an item below `size`, or None if the item encodes no value."""
 
     @property
     def cut_after(self) -> int | None:
-        """Bytes of UTF-8 after which text is cut; None where nothing is."""
+        """Bytes of UTF-8 after which text is cut; None if nothing is cut."""
         return None
 
     def cuts(self, value: object) -> bool:  # noqa: ARG002
-        """Whether the item of a value stands for its beginning alone, because the value is too long. Total."""
+        """Whether a value is too long, so that its item stands for its beginning only. Never raises."""
         return False
 
     def lacks(self, value: object) -> bool:
-        """Whether a value is not in the domain, so that its item stands for another one or for "(other)". Total."""
+        """Whether a value is not in the domain, so that its item is another value's or "(other)". Never raises."""
         item = self._encode_one(value)
         return item == self._fallback and self._value(item) == OTHER
 
     def encode(self, values: Iterable[object]) -> NDArray[np.uint64]:
         """Items of the values, shape (n, item_limbs). Total: never raises on a value.
 
-        Costs one pass; a string seen before in the same call is looked up, not encoded again. A missing value has the
-        item of what is not in the domain; `encode_column` leaves it out, and takes columns of libraries as they are. An
-        array of raw bytes, whose type says that it holds neither texts nor numbers, is a ParameterError.
+        Costs one pass; a string that occurs again in the same call is looked up, not encoded again. A missing value
+        gets the item of values outside the domain; `encode_column` skips it instead, and takes columns of pandas,
+        Arrow and other libraries directly. A numpy array of raw bytes (dtype kind "V") is a ParameterError.
         """
         if isinstance(values, np.ndarray) and values.dtype.kind == "V":
             raise ParameterError(f"values must be texts or numbers, got an array of type {values.dtype}")
@@ -120,7 +120,7 @@ class Domain(ABC):
         return np.frombuffer(b"".join(encoded), "<u8").astype(np.uint64).reshape(-1, self.item_limbs)
 
     def _encode_one(self, value: object) -> int:
-        # Whatever a foreign object does when it is looked at, the person's value is "(other)", not an exception.
+        # An unknown object may raise anything. Then the person's value is "(other)", never an exception.
         try:
             return self._index(value)
         except Exception:
@@ -134,22 +134,22 @@ class Domain(ABC):
 
 
 def check_bits(name: str, value: object, low: int, high: int) -> None:
-    """Refuse what is not a whole number in a range."""
+    """Require a whole number from `low` to `high`."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise ParameterError(f"{name} must be a whole number from {low} to {high}, got {name}={shown(value)}")
 
 
 def normalize_text(text: str) -> str:
-    """Version 1 of our normal form: surrogate pairs joined, lone surrogates to U+FFFD, then NFC."""
+    """Version 1 of the normal form: surrogate pairs joined, lone surrogates replaced by U+FFFD, then NFC."""
     if text.isascii():
         return text
-    # Through UTF-16, as a browser would see it; errors="replace" on UTF-8 would give "?" instead of U+FFFD.
+    # Through UTF-16, as in a browser; errors="replace" on UTF-8 would give "?" instead of U+FFFD.
     joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return unicodedata.normalize("NFC", joined)
 
 
 def as_text(value: object) -> str:
-    """Text of a string, of UTF-8 bytes or of a number, in normal form; a TypeError for anything else."""
+    """The text of a string, of UTF-8 bytes or of a number, in normal form; a TypeError for anything else."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     elif isinstance(value, int | float | np.number):

@@ -1,4 +1,4 @@
-"""A search of a tally, and what it finds: first as estimates of items, then as hitters."""
+"""A search of a tally and its results: estimates of items, which then become hitters."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Query:
         The chance, at most, that anything in the whole answer is wrong: half for values that nobody holds, half
         for intervals that miss. From 10⁻¹⁰⁰ to below 1. Both halves come from the law of the reports, which is exact
         for any number of people.
-        Three things are not exact. Collisions in hashed rows are taken for Gaussian, with the variance that the sums
-        show. Counts that are fitted together (`bucket`, `glps`, and `tree` above 20 bits) are taken to have the law of
-        single ones. And that the search of `tree` takes no neighbour for a real value is measured, not proved.
+        Three things are not exact. Collisions in hashed rows are assumed to be Gaussian, with the variance that the
+        sums show. Counts that are fitted together (`bucket`, `glps`, and `tree` above 20 bits) are assumed to have the
+        law of single counts. That the search of `tree` mistakes no neighbour for a real value is measured, not proved.
     best_guess : bool
-        Answer with the largest estimates even where they do not stand out from the noise. This is what the
-        paper's algorithms do (they always return an argmax); it voids the promise of `level`.
+        Return the largest estimates even if they do not stand out from the noise. This is what the paper's algorithms
+        do (they always return an argmax); `level` then promises nothing.
     """
 
     top: int = 20
@@ -48,7 +48,7 @@ class Query:
             raise ParameterError(f"level must be at least {MIN_LEVEL:g}, got level={shown(self.level)}")
 
     def split(self, parts: int) -> Query:
-        """The same question with a part of the level, which may be below the smallest that can be asked for."""
+        """The same query with level/parts, which may be below `MIN_LEVEL`."""
         part = replace(self)
         object.__setattr__(part, "level", self.level / parts)
         return part
@@ -65,27 +65,26 @@ class Estimates:
     counts : NDArray[np.float64]
         Unbiased: a negative estimate stays negative.
     stderrs : NDArray[np.float64]
-        One standard error of each, noise and sketch collisions together.
+        The standard error of each count, from noise and sketch collisions together.
     threshold : float
-        The count above which `discover` takes an item for real; -inf where nothing was selected.
+        The count above which `discover` accepts an item; -inf if nothing was selected by count.
     detection_limit : float
         The count that `discover` finds with a chance of about 95 %; nan for `estimate`.
     log_priors : NDArray[np.float64], optional
-        The logarithm of each item's share of the level, where values are not all alike (a text code gives short
-        codes more); without it every value of the universe has the same.
+        The logarithm of each item's share of the level, if shares differ (a text code gives short codes more). Without
+        it all values of the universe have the same share.
     doubts : NDArray[np.float64], optional
-        The chance that the search gives to each item being a mistake of its own, such as a neighbour of the real
-        value; it is beside the chance that noise alone made the count.
+        For each item, the chance that the search is mistaken about it, for example because a neighbour is the real
+        value. It does not include the chance that noise alone made the count.
     sharing_tails : NDArray[np.float64], optional
-        The chance that a value nobody holds gets such a count by sharing buckets with others.
+        The chance that a value nobody holds gets this count by sharing buckets with others.
     long_limit : float, optional
-        The same as `detection_limit` for a long value, where long ones are harder to find.
+        The same as `detection_limit` for a long value, if long values are harder to find.
     uneven : NDArray[np.bool_], optional
-        Items of which parts of the reports say different things: another value shares their sums, or reports are
-        forged.
+        Items on which parts of the reports disagree: another value shares their sums, or reports are forged.
     influences : NDArray[np.float64], optional
-        The most that one report, honest or not, adds to each of these counts, in people; without it, the same for all:
-        the mechanism's `influence`.
+        The most that one report, honest or not, adds to each of these counts, in people. Without it the mechanism's
+        `influence` holds for all.
     """
 
     items: NDArray[np.uint64]
@@ -119,25 +118,26 @@ class Hitter:
     share : float
         The count divided by the number of reports.
     stderr : float
-        One standard error of the count.
+        The standard error of the count, in people.
     low, high : float
-        An interval for the number of people who hold it, from 0 to all reports; all intervals of one answer hold
-        together. Its two sides may differ in width, and around a negative count it starts at 0, above the count.
+        An interval for the number of people who hold it, from 0 to all reports. All intervals of one answer hold
+        together. Its two sides may differ in width. If the count is negative, the interval starts at 0, above it.
     confidence : float
-        At least this sure that somebody holds the value: 1 less the chance that noise alone lifts any of the values
-        it stood among so high, less the search's own doubt where it states one.
+        A lower bound on the chance that somebody holds the value: 1 less the chance that noise alone lifts any of the
+        values searched this high, less the search's own doubt if it states one.
     listed : bool
         It was a candidate, named in advance.
     uneven : bool
-        Parts of the reports disagree about the value: another value shares its sums, or reports are forged. What is
-        far above the rest was left out of the count.
+        Parts of the reports disagree about the value: another value shares its sums, or reports are forged. Parts far
+        above the rest were left out of the count.
     stands_out : bool
-        Surely somebody holds it. Rows without this mark are in an answer only if all values of a list, or all
-        candidates, were asked for.
+        Somebody holds it, at the level of the answer. Rows without this mark are in an answer only if all values of a
+        list, or all candidates, were asked for.
     ahead_of : int or None
-        In the answer to a whole list, how many of the other values are surely held by fewer people; None elsewhere.
+        In the answer to a whole list, how many other values are held by fewer people, at the level of the answer; None
+        elsewhere.
     fake_reports : int
-        So few crafted reports could have put the value where it is, if nobody held it and noise did nothing: the
+        How few crafted reports could have given the value its count, if nobody held it and there were no noise: the
         count, divided by the most that one report adds to it, rounded up. 0 for a count that is not above 0.
     """
 
@@ -157,22 +157,23 @@ class Hitter:
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """What became of the values that a rehearsal was given. Only a rehearsal knows: it has the values at hand.
+    """How many values were missing, cut or outside the domain. Only a rehearsal has it, since it sees the values.
 
     Attributes
     ----------
     missing : int
         Rows without a value; they were skipped, and no report was made for them.
     cut : int
-        People whose text is longer than the domain: their report is that of its beginning.
+        People whose text is too long for the domain: they reported its beginning.
     other : int
-        People whose value is not in the domain: their report is that of "(other)", or of a name of a closed list.
+        People whose value is not in the domain: they reported "(other)", or a name of a closed list.
     over : int
-        Where people have several values: those with more of them than slots. Some of theirs, at random, have a slot.
+        If people have several values: people with more values than slots, of whose values a random choice got a slot.
     better_domain : str or None
-        If those are more than 5 %: a domain that would hold more of the values, as the command line spells it.
+        If `cut` and `other` are more than 5 %: a domain that would hold more of the values, as the command line spells
+        it.
     better_share : float or None
-        The share of a sample of the values that it holds as they are.
+        The share of a sample of the values that this domain holds without change.
     """
 
     missing: int = 0

@@ -30,16 +30,16 @@ Reports: TypeAlias = NDArray[np.void]
 
 
 def run_protocol(mechanism: Mechanism, items: Items, random_words: RandomWords, survey_id: bytes) -> Tally:
-    """The tally of everybody's reports: client, wire and collector on one screen, where every reader starts."""
+    """The tally of everybody's reports: client, wire and collector on one screen. A good place to start reading."""
     sent = mechanism.randomize(items, random_words).tobytes()  # on each device; nothing else leaves it
     received = np.frombuffer(sent, mechanism.report_dtype)
     return add_up(mechanism, survey_id, [received])
 
 
 def add_up(accumulator: Accumulator, survey_id: bytes, parts: Iterable[Reports]) -> Tally:
-    """The tally of all valid reports in the parts; the others are left out.
+    """The tally of all valid reports in the parts; invalid reports are left out.
 
-    Costs one array of cells, however many parts there are; a part is not kept once it is added.
+    Takes the memory of one array of cells and of one part, however many parts there are.
     """
     cells = np.zeros(accumulator.cells_shape, np.int64)
     count = 0
@@ -60,14 +60,14 @@ class Randomizer(Protocol):
 
     @property
     def random_words_per_report(self) -> int:
-        """How many random 64-bit words one report uses, whatever the item is."""
+        """How many random 64-bit words one report uses, the same for every item."""
 
     @property
     def guarantee(self) -> PrivacyGuarantee:
-        """What the integer thresholds that run guarantee, never more than the survey states."""
+        """The privacy loss of the executed integer thresholds, never more than the survey states."""
 
     def randomize(self, items: Items, random_words: RandomWords) -> Reports:
-        """One report per row: a pure function of the two arguments."""
+        """One report per item: a pure function of the two arguments."""
 
 
 class Accumulator(Protocol):
@@ -131,7 +131,7 @@ class Histogram:
 
     @property
     def people(self) -> int:
-        """Everyone."""
+        """The number of people."""
         return int(self.counts.sum()) + self.singletons
 
     def dense_counts(self, size: int) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Numbers that people give, checked: privacy losses and sizes of crowds."""
+"""Checks of numbers that users give: privacy losses and numbers of people."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def parse_people(name: str, value: object) -> int:
 
 
 def parse_decimal(name: str, value: object) -> Decimal:
-    """A finite Decimal of at most 60 digits, 0 or from 10⁻¹⁰⁰ to 10¹⁰⁰ in size, safe to calculate with."""
+    """A finite Decimal of at most 60 digits, 0 or from 10⁻¹⁰⁰ to 10¹⁰⁰ in absolute value."""
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
         raise ParameterError(f"{name} must be a number, got {name}={value!r:.60}")
     try:
@@ -52,7 +52,7 @@ def parse_decimal(name: str, value: object) -> Decimal:
         raise ParameterError(f"{name} must have at most 60 digits, got {len(number.as_tuple().digits)}")
     if number and abs(number.adjusted()) > 100:
         raise ParameterError(f"{name} must be 0 or from 1e-100 to 1e100 in size, got {name}={_shown(value)}")
-    return number if number else Decimal(0)  # there is one zero; an addition would round to 28 digits
+    return number if number else Decimal(0)  # one spelling of zero; adding 0 would round to 28 digits
 
 
 def _shown(value: object) -> str:

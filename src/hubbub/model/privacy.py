@@ -1,4 +1,4 @@
-"""What is promised to each person."""
+"""The privacy guarantee that is promised to each person."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ class PrivacyGuarantee:
     """(epsilon, delta)-differential privacy of one report under *replacement*: any value against any other.
 
     Definition 2.2 of the paper compares databases at L1 distance 1, but two values of one person are at distance
-    2; taken literally it would promise nothing in the local model. Every guarantee here compares all pairs.
+    2. Taken literally it would promise nothing in the local model. Every guarantee here compares all pairs of values.
 
     Attributes
     ----------
     epsilon : Decimal
         Upper bound on the log-ratio of the chances of any report.
     delta : Decimal
-        Upper bound on the chance by which that may be exceeded; 0 for pure privacy.
+        Upper bound on the chance that this bound fails; 0 for pure privacy.
     """
 
     epsilon: Decimal

@@ -1,4 +1,4 @@
-"""What an analyst asks of a tally."""
+"""The question that an analyst asks of a tally."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ MAX_SLOTS: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Which values do many people hold? How many to name, how sure to be, and which values to look at by name.
+    """Which values do many people hold? It says how many to name, how sure to be, and which values to check by name.
 
-    A question checks itself when it is made: what cannot be asked is a ParameterError before any work is done.
+    A question checks itself when it is made: an invalid one is a ParameterError before any work is done.
 
     Attributes
     ----------
@@ -26,16 +26,16 @@ class Question:
     level : float
         The chance, at most, that anything in the whole answer is wrong (see `Query`).
     candidates : tuple of values, or None
-        Values named before anybody looks at the tally. They are seen from a smaller count on, all others from a
-        slightly larger one. Any iterable is taken; it is kept as a tuple.
+        Values named before anybody looks at the tally. They are found from a smaller count on, all others from a
+        slightly larger one. Any iterable is accepted; it is stored as a tuple.
     all_candidates : bool
         Answer with a row for every candidate, whether it stands out or not.
     hitters_only : bool
-        Answer with the values that stand out, also where the domain is a list. Without it, and without candidates, the
+        Return only the values that stand out, even if the domain is a list. Without it, and without candidates, the
         answer to a list has a row for each of its values.
     values_per_person : int
-        The slots of each person, one of which she reported, from 1 to 1,000. Where there are several, the answer counts
-        the people who have a value among theirs.
+        The number of slots of each person, from 1 to 1,000; each person reported one slot. With several slots, the
+        answer counts the people who have a value in any of their slots.
     """
 
     top: int = 20
@@ -66,5 +66,5 @@ class Question:
 
     @property
     def query(self) -> Query:
-        """The search alone, as a decoder takes it."""
+        """The part of the question that a decoder takes."""
         return Query(self.top, self.level)

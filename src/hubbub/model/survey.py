@@ -1,7 +1,7 @@
 """The Survey: every public fact both sides share, as frozen data with one canonical form.
 
-`hubbub.create_survey` makes one and `hubbub.load_survey` reads one; both check that the privacy loss its
-thresholds execute is within what it states. This module only knows the shape of the data.
+`hubbub.create_survey` makes one and `hubbub.load_survey` reads one. Both check that the privacy loss of its thresholds
+is at most what it states. This module only knows the shape of the data.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ class Survey:
     Attributes
     ----------
     name : str
-        For people; part of the identity all the same.
+        A name for people to read. It is part of the survey's identity.
     domain : Domain
         The values that can be held.
     epsilon, delta : Decimal
-        What is stated to every person. The executed loss is never above it.
+        The privacy loss stated to every person. The executed loss is never above it.
     mechanism : str
         A name in the closed registry.
     options : Mapping[str, str]
-        The mechanism's options, all of them, resolved.
+        All options of the mechanism, with defaults filled in.
     parameters : Mapping[str, Any]
-        What was derived from the above once and for all, so that no two sides compute floats.
+        Integers and strings derived from the above once, so that client and collector compute no floats.
     public_seed : bytes
         32 bytes that key every public hash of the survey.
     expected_reports : int
-        The crowd the parameters were derived for; any number may come.
+        The number of reports that the parameters were derived for; any number may come.
     opens, closes : datetime or None
-        The period, in UTC.
+        The first and last moment at which reports are taken, in UTC.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Survey:
 
     @property
     def stated(self) -> PrivacyGuarantee:
-        """What is stated to every person."""
+        """The privacy guarantee that is stated to every person."""
         return PrivacyGuarantee(self.epsilon, self.delta)
 
     @property
@@ -117,7 +117,7 @@ class Survey:
             "opens": _time_text(self.opens),
             "closes": _time_text(self.closes),
         }
-        # All our keys are ASCII, for which Python's order of code points is RFC 8785's order of UTF-16 units.
+        # All keys are ASCII, for which Python's order of code points is RFC 8785's order of UTF-16 units.
         text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         return text.encode("utf-8")
 
@@ -151,7 +151,7 @@ class Survey:
         except UnicodeEncodeError:
             raise ParameterError("a survey must be valid Unicode, got a lone surrogate") from None
         if survey.to_json() != canonical:
-            # Two spellings of one fact would give one question two ids.
+            # Two spellings of the same survey would give it two ids.
             raise ParameterError("a survey must be spelled in its canonical form, got another spelling of a field")
         return survey
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hubbub.errors import ParameterError, SurveyMismatch
 
 Cells: TypeAlias = NDArray[np.int64]
-"""The collector's whole memory of the reports: sums."""
+"""Sums of reports. A collector keeps nothing else of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +42,7 @@ class Tally:
             )
         with np.errstate(over="ignore"):
             cells = self.cells + other.cells
-        # Both terms of a sum that does not fit have the sign that the sum has not.
+        # If a sum overflows, both terms have one sign and the wrapped sum has the other.
         if self.count + other.count >= 1 << 63 or np.any(((self.cells ^ cells) & (other.cells ^ cells)) < 0):
             raise ParameterError("the sums of tallies must fit in 64 bits, got some that do not")
         return Tally(self.survey_id, self.count + other.count, cells)

@@ -1,8 +1,8 @@
 """Random arrangements of a few values in a circle: the public coins of the `subset` mechanism.
 
-A seed of 64 bits gives an arrangement. Value after value draws one of the places that are left. A *window* is some
-places in a row: over seeds, it holds any set of this many values with the same chance. Draws are made by a mixer of
-32-bit words, so that a browser gets the same ones.
+A seed of 64 bits gives an arrangement: each value in turn draws one of the places that are left. A *window* is a number
+of neighbouring places; over random seeds, every set of as many values is equally likely to be in it. Draws use a mixer
+of 32-bit words, so that a browser computes the same ones.
 
 The mixer is `lowbias32` of C. Wellons' search for integer hash functions with little bias.
 """
@@ -27,7 +27,7 @@ def _mix(word):  # type: ignore[no-untyped-def]
 
 
 class _Room(NamedTuple):
-    """Memory for one arrangement: what every value draws, the places that are left, and the place of every value."""
+    """Buffers for one arrangement: the draw of every value, the places that are left, and the place of every value."""
 
     draws: Any
     pool: Any
@@ -41,7 +41,7 @@ def _room(values):  # type: ignore[no-untyped-def]
 
 @inlined
 def _draw(seed, room):  # type: ignore[no-untyped-def]
-    """What every value draws, as the position of a place among those that will be left."""
+    """Write the draw of every value: the index of its place among the places that will be left then."""
     values = room.draws.shape[0]
     low, high = np.uint32(seed & np.uint64(0xFFFFFFFF)), np.uint32(seed >> np.uint64(32))
     for v in range(values):
@@ -52,9 +52,9 @@ def _draw(seed, room):  # type: ignore[no-untyped-def]
 
 @inlined
 def _arrange(seeds, i, one, two):  # type: ignore[no-untyped-def]
-    """The place of every value, for seed i in room `one` and for seed i + 1 in room `two`; the last seed twice.
+    """Write the place of every value, for seed i into `one` and for seed i + 1 into `two`; the last seed goes twice.
 
-    Two at a time, since the processor works on one while the other waits for its memory.
+    Two at a time, since the processor works on one while the other waits for memory.
 
     Twin: tests/reference/subset.py::arrangement.
     """
@@ -71,7 +71,7 @@ def _arrange(seeds, i, one, two):  # type: ignore[no-untyped-def]
 
 @kernel
 def places_of(seeds, items, values, out):  # type: ignore[no-untyped-def]
-    """The place of each item in the arrangement of its own seed. All values are arranged, whichever is asked for."""
+    """Write the place of each item in the arrangement of its seed. All values are arranged, not only the item."""
     one, two = _room(values), _room(values)
     for i in range(0, seeds.shape[0], 2):
         _arrange(seeds, i, one, two)
@@ -82,18 +82,18 @@ def places_of(seeds, items, values, out):  # type: ignore[no-untyped-def]
 
 @inlined
 def _below(word, bound):  # type: ignore[no-untyped-def]
-    """As `hashing.uniform_below`."""
+    """Like `hashing.uniform_below`, for one word."""
     low, high = word & np.uint64(0xFFFFFFFF), word >> np.uint64(32)
     return np.int64((high * np.uint64(bound) + (low * np.uint64(bound) >> np.uint64(32))) >> np.uint64(32))
 
 
 @kernel
 def name_windows(places, random_words, threshold, size, values, out):  # type: ignore[no-untyped-def]
-    """The first place of the window that each report names.
+    """Write the first place of the window that each report names.
 
-    Where the third word is below the threshold, it is one of the `size` windows with the place of the sender's value,
-    else any. The fourth word says which. Both are computed for everyone, and chosen without a branch: the time does
-    not depend on the value.
+    If the third random word is below the threshold, it is one of the `size` windows that contain the sender's value,
+    otherwise any window. The fourth word says which. Both are computed and one is chosen without a branch, so the time
+    does not depend on the value.
     """
     for i in range(places.shape[0]):
         own = places[i] - _below(random_words[i, 3], size)
@@ -107,13 +107,13 @@ def _add_window(places, start, size, matches):  # type: ignore[no-untyped-def]
     """Add 1 for every value in a window."""
     begin, values = np.uint16(start), np.uint16(matches.shape[0])
     for v in range(matches.shape[0]):
-        ahead = np.uint16(places[v] - begin)  # above 2^15 where the place is before the start
+        ahead = np.uint16(places[v] - begin)  # above 2^15 if the place is before the start
         matches[v] += np.int64(min(ahead, np.uint16(ahead + values)) < np.uint16(size))
 
 
 @kernel
 def add_matches(seeds, starts, size, matches):  # type: ignore[no-untyped-def]
-    """Count for every value the windows it is in, of `size` places from each start on.
+    """Add to `matches`, for every value, the number of windows it is in; a window is `size` places from a start on.
 
     Twin: tests/reference/subset.py::subset_tally.
     """
@@ -143,8 +143,8 @@ def sample_matches(
 
     Notes
     -----
-    Values are gone through in order, and people are told apart only by how many more values their window takes. Costs
-    about 3·values·size draws, whatever the number of people.
+    It goes through the values in order, and keeps for each number of values still missing from a window how many
+    people have such a window. Costs about 3·values·size draws for any number of people.
     """
     values, room = len(counts), np.arange(size + 1)
     anywhere, before, after = (np.zeros(size + 1, np.int64) for _ in range(3))
@@ -154,7 +154,7 @@ def sample_matches(
     for v in range(values):
         own = rng.multivariate_hypergeometric(before, int(truthful[v]), method="marginals")
         before -= own
-        # Of the values that are still to come, a window takes each with the same chance.
+        # A window contains each of the values still to come with the same chance.
         for state, left in ((anywhere, values - v), (before, values - 1 - v), (after, values - v)):
             taken = rng.binomial(state, np.minimum(room / max(left, 1), 1.0))
             state -= taken

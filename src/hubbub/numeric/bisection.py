@@ -1,4 +1,4 @@
-"""Bisection: where a condition that fails below and holds above begins to hold."""
+"""Bisection: find where a condition begins to hold that fails below and holds above."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def bisect(
     Parameters
     ----------
     holds : function of a number
-        False up to some number and true from there on. It is asked once in each step, and never about the two ends.
+        False up to some number and true from there on. It is called once per step, and never for the two ends.
     low, high : float
-        The condition is taken to fail at `low` and to hold at `high`.
+        The condition is assumed to fail at `low` and to hold at `high`.
     steps : int
-        How often the interval is halved at most. It also ends when no float is left between the two.
+        The most halvings of the interval. The search also ends when no float is left between the two.
     close : function of both numbers, optional
-        Ends the search earlier, where it is true of the interval that is left.
+        Ends the search as soon as it is true for the remaining interval.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def bisect(
 
 
 def bisect_each(holds: Callable[[Floats], NDArray[np.bool_]], low: Floats, high: Floats, steps: int) -> Floats:
-    """The middle of what is left of many intervals, all halved `steps` times; `holds` is asked about all at once."""
+    """The middles of many intervals after `steps` halvings; `holds` is called for all of them at once."""
     for _ in range(steps):
         middle = (low + high) / 2
         there = holds(middle)

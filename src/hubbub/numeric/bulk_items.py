@@ -1,4 +1,4 @@
-"""Items of many values at once: what `Domain.encode` gives, from loops over bytes where the values are plain text."""
+"""Items of many values at once: the same as `Domain.encode`, but with fast loops over bytes for plain text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STRIPPED = byte_set("\t\n\v\f\r \x1c\x1d\x1e\x1f")  # by str.strip, which takes
 def encode_items(domain: Domain, values: Iterable[object]) -> Items:
     """The items of the values, bit for bit those of `domain.encode`. Total: never raises on a value.
 
-    Costs a fraction of a microsecond for a string of ASCII; other values take their way through Python.
+    Costs a fraction of a microsecond for an ASCII string; other values are encoded in Python, which is slower.
     """
     if isinstance(values, PackedTexts | PackedNumbers):
         return encode_marked(domain, values).items
@@ -34,7 +34,7 @@ def encode_items(domain: Domain, values: Iterable[object]) -> Items:
 
 
 class Marked(NamedTuple):
-    """Items, and which of them do not stand for all of their value."""
+    """Items, with marks on those that do not represent their value exactly."""
 
     items: Items
     cut: NDArray[np.bool_]  # text that was too long: the item is that of its beginning
@@ -42,10 +42,10 @@ class Marked(NamedTuple):
 
 
 def encode_marked(domain: Domain, values: Iterable[object]) -> Marked:
-    """The items of the values, as `encode_items` gives them, with marks at what the domain could not keep.
+    """The items of `encode_items`, with marks on values that were cut or are not in the domain.
 
-    Costs little more for a string of ASCII; a string that is too long, or not ASCII, is looked at in Python, once.
-    Values that are packed stay so: only those that are not ASCII, or the different ones, become Python objects.
+    Costs little more than `encode_items` for ASCII strings; each distinct string that is too long or not ASCII is
+    checked once in Python. Packed values stay packed: only non-ASCII or distinct ones become Python objects.
     """
     if isinstance(values, PackedNumbers) and isinstance(domain, Integers) and domain.bits <= 64:
         return _take_numbers(domain, values)
@@ -59,7 +59,7 @@ def encode_marked(domain: Domain, values: Iterable[object]) -> Marked:
     other = np.zeros(len(items), np.bool_)
     if domain.decode(fallback) == [OTHER]:
         other = (items == fallback).all(axis=1)
-    elif isinstance(domain, Categories):  # a closed list, which takes one of its names for what is not on it
+    elif isinstance(domain, Categories):  # a closed list, which maps other values to one of its names
         _mark(other, range(len(items)), strings.values, domain.lacks)
     cut = np.zeros(len(items), np.bool_)
     if domain.cut_after is not None:
@@ -70,7 +70,7 @@ def encode_marked(domain: Domain, values: Iterable[object]) -> Marked:
 def _mark(
     marks: NDArray[np.bool_], places: Iterable[int], values: Sequence[object], is_marked: Callable[[object], bool]
 ) -> None:
-    """Set the marks at some places by a look at their values, one for each different string."""
+    """Set the marks at some places; `is_marked` is called once for each distinct string."""
     seen: dict[object, bool] = {}
     for place in places:
         value = values[place]
@@ -93,7 +93,7 @@ def _encode_strings(domain: Domain, strings: _Strings) -> Items:
 
 
 class _Strings:
-    """Values of which those that are ASCII lie side by side as bytes; the others are empty there."""
+    """Values, with the ASCII strings among them concatenated as bytes; the others count as empty there."""
 
     def __init__(self, values: Iterable[object]) -> None:
         self.values: Sequence[object]
@@ -111,7 +111,7 @@ class _Strings:
         self.ends = np.cumsum(np.fromiter(map(len, plain), np.int64, len(plain)))  # type: ignore[arg-type]
 
     def _unpack(self, texts: PackedTexts) -> None:
-        """Take bytes as they are; those of texts that are not ASCII are left out."""
+        """Use the packed bytes directly, without those of texts that are not ASCII."""
         first, last = int(texts.offsets[0]), int(texts.offsets[-1])
         self.values, self.odd = texts, []
         self.data, self.ends = texts.data[first:last], texts.offsets[1:] - first
@@ -124,19 +124,19 @@ class _Strings:
             self.ends = np.cumsum(np.where(is_odd, 0, sizes))
 
     def longer_than(self, most: int) -> list[int]:
-        """Where a value may have more bytes: the strings of ASCII that do, and all the others."""
+        """The places of values that may have more than `most` bytes: long ASCII strings, and all other values."""
         sizes = np.diff(self.ends, prepend=0)
         return sorted([*np.flatnonzero(sizes > most).tolist(), *self.odd])
 
     def mend(self, domain: Domain, items: Items) -> Items:
-        """The items with those of the others put in."""
+        """The items, with those of non-ASCII values filled in."""
         if self.odd:
             items[self.odd] = domain.encode([self.values[place] for place in self.odd])
         return items
 
 
 def _take_numbers(domain: Integers, values: PackedNumbers) -> Marked:
-    """Numbers that are there as such: those outside the domain are "(other)"."""
+    """Items of packed numbers; those outside the domain are "(other)"."""
     numbers = values.numbers
     inside = (numbers >= 0) & (numbers.astype(np.uint64) < np.uint64(domain.size - 1))
     items = np.where(inside, numbers.astype(np.uint64), np.uint64(domain.size - 1))
@@ -185,7 +185,7 @@ def _cut_rows(data, ends, most, rows):  # type: ignore[no-untyped-def]
 def _parse_numbers(data, ends, bits, longest, limbs):  # type: ignore[no-untyped-def]
     """Write decimal numbers as 32-bit limbs, lowest first, into rows of zeros. Twin: Integers.encode.
 
-    A string that is no number of at most `bits` bits and `longest` digits gets all `bits` ones.
+    A string that is not a number of at most `bits` bits and `longest` digits gets all ones.
     """
     first = np.int64(0)
     used = (bits + 31) >> 5

@@ -1,7 +1,7 @@
 """Exact composition of pure mechanisms (Kairouz, Oh, Viswanath: The Composition Theorem for Differential Privacy).
 
 The paper's Theorem 2.5 is a special case of the bound of Dwork, Rothblum and Vadhan. It is loose, and false for
-delta above 0.996 or so; what runs here is the exact curve, which no composition of the same pure mechanisms can exceed.
+delta above 0.996 or so. This module uses the exact curve, which no composition of the same pure mechanisms can exceed.
 """
 
 from __future__ import annotations
@@ -16,22 +16,23 @@ from hubbub.errors import ParameterError
 from hubbub.numeric.bisection import bisect
 
 _ROUNDING = 2.0**-53  # the relative error of one operation on floats
-_LEAST = 1e-300  # chances below this are not told apart
-_WINDOW = 12  # standard deviations; what lies further out is bounded, not summed
+_LEAST = 1e-300  # smaller chances are not distinguished
+_WINDOW = 12  # standard deviations; terms further out are bounded, not summed
 
 
 def composed_delta(epsilon: float, each: float, times: int) -> float:
     """The least delta for which `times` uses of an `each`-private mechanism are (epsilon, delta)-private.
 
-    Any ε₀-private mechanism is a post-processing of randomised response, for which the sum is explicit. Never below
-    the true value; above it by at most 10⁻⁹ of it and 10⁻¹². Cost: O(√times).
+    Any ε₀-private mechanism is a post-processing of randomised response, for which the sum is explicit. The result is
+    never below the true value, and exceeds it by at most 10⁻⁹ of it plus 10⁻¹². Cost: O(√times).
 
-    The chances of j true responses are taken relative to the likeliest j, each from the one beside it, and divided by
-    their own sum. Every step rounds five times, so the error grows with the steps and is added for the widest.
+    The chance of j true responses is computed from that of its neighbour, starting at the likeliest j, and all are
+    divided by their sum. Every step rounds five times, so the error grows with the number of steps; the error of the
+    longest chain is added to the result.
     """
     if each <= 0 or Fraction(each) * times <= Fraction(epsilon):
         return 0.0
-    # j responses of `times` are true: the loss is (2j - times)·each; only those above epsilon count, from about here.
+    # If j of `times` responses are true, the loss is (2j - times)·each. Only losses above epsilon count: j ≥ first.
     first = min(times, math.floor((epsilon / each + times) / 2))
     lie = math.exp(-each)  # the odds
     mean = times / (1 + lie)
@@ -56,7 +57,7 @@ def composed_delta(epsilon: float, each: float, times: int) -> float:
 
 
 def _geometric(last: float, ratio: float) -> float:
-    """An upper bound on what follows the last of a sequence whose ratios are at most this."""
+    """An upper bound on the sum of all terms after `last`, if each is at most `ratio` times the one before."""
     return last * ratio / (1 - ratio) if ratio < 1 else math.inf
 
 
@@ -77,7 +78,7 @@ def largest_each(epsilon: float, times: int, delta: float) -> float:
 
 
 def theorem_each(epsilon: float, times: int, delta: float) -> float:
-    """Theorem 2.5 of the paper: ε / √(8·T·ln(1/δ)), to be confirmed by `composed_delta` before use."""
+    """Theorem 2.5 of the paper: ε / √(8·T·ln(1/δ)). Check it with `composed_delta` before use."""
     return epsilon / math.sqrt(8 * times * math.log(1 / delta))
 
 

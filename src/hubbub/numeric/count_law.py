@@ -1,9 +1,9 @@
-"""The law of an estimated count, given how many people hold the value: tails far out, and their inversion.
+"""The law of an estimated count, given how many people hold the value: tail probabilities and their inversion.
 
 An estimate is a sum of independent parts, one for each report: those of the people who hold the value have one law,
-all others another. So its cumulant generating function is K_v(t) = v·own(t) + (n − v)·other(t), and what collides in
-hashed rows adds a Gaussian part, extra·t²/2. Tails come from K_v by the saddlepoint formula of Barndorff-Nielsen,
-Q(r*), with the correction for lattices. It costs the same for ten people and for a billion.
+all others another. So its cumulant generating function is K_v(t) = v·own(t) + (n − v)·other(t). Collisions in hashed
+rows add a Gaussian part, extra·t²/2. Tails come from K_v by the saddlepoint formula of Barndorff-Nielsen, Q(r*), with
+the correction for lattices. The cost does not depend on the number of people.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ Cumulants: TypeAlias = Callable[[Floats], Triple]
 """The cumulant generating function of one report at each t, and its first two derivatives."""
 
 UNDERSTATED = 1.1
-"""A tail is at most this many times what is computed, for ten people and more (tests/numeric/test_count_law.py)."""
+"""A true tail is at most this many times the computed one, for ten people or more (tests/numeric/test_count_law.py)."""
 
 _HALVINGS = 46  # of an interval for t
-_REACH = 90.0  # lattice steps times t: e^90 is beyond any crowd
+_REACH = 90.0  # the largest t, times the lattice step: e^90 is beyond any crowd
 _GAUSSIAN_REACH = 1e5  # standard errors
-_FLAT = 0.02  # |w| below which the correction of r* is left out: nobody asks for tails near one half
-_PART = 1e-3  # of a person
-_RESOLUTION = 1e-11  # of a standard error, times the root of the people: what the halvings leave of t, and more
-_NODES = 1024  # counts for which limits are computed; those of other counts lie between
+_FLAT = 0.02  # for smaller |w| the correction of r* is left out; it matters only for tails near one half
+_PART = 1e-3  # people; a limit closer than this to 0 or to everybody is rounded to it
+_RESOLUTION = 1e-11  # standard errors, times √people: an upper bound on the error that the halvings leave
+_NODES = 1024  # counts for which limits are computed; limits of other counts are interpolated
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,16 @@ class CountLaw:
     people : int
         n, everybody who reported.
     own, other : Cumulants
-        Of the part of a report whose sender holds the value, with mean 1, and of any other, with mean 0.
+        The cumulants of a report's part: `own` if its sender holds the value (mean 1), `other` if not (mean 0).
     step : float
-        The estimates are whole multiples of it apart; 0 if they are not on a lattice.
+        Estimates differ by whole multiples of it; 0 if they are not on a lattice.
     reach : float
         The cumulants are finite for |t| below this.
     tail_chance : float
-        Where a report of somebody else adds one step with some chance and nothing otherwise: that chance. The
-        threshold of an absent value is then exactly binomial. 0 elsewhere.
+        If a report of a person who does not hold the value adds either one step or nothing: the chance of a step. The
+        threshold of an absent value is then exactly binomial. Otherwise 0.
     slots : int
-        Values that one person may have. She reports one of her slots, and each of her values is in one slot.
+        The most values that one person may have. Each of her values is in a slot, and she reports one slot.
     """
 
     people: int
@@ -68,10 +68,10 @@ class CountLaw:
     slots: int = 1
 
     def with_slots(self, slots: int) -> CountLaw:
-        """The law of `slots` times the estimate, where whoever has the value reports it with a chance of 1/slots.
+        """The law of `slots` times the estimate, if everybody who has the value reports it with a chance of 1/slots.
 
-        Exact, as this law is: the report of somebody who has the value is that of a holder with this chance, and else
-        that of anybody.
+        It is as exact as this law: with that chance the report of somebody who has the value is a holder's report, and
+        otherwise it is like any other.
         """
         if slots == 1:
             return self
@@ -95,30 +95,30 @@ class CountLaw:
         )
 
     def variance(self, held: Floats) -> Floats:
-        """Of the estimate of a value that `held` people hold, without collisions."""
+        """The variance of the estimate of a value that `held` people hold, without collisions."""
         zero = np.zeros(1)
         return np.asarray(held * self.own(zero)[2][0] + (self.people - held) * self.other(zero)[2][0])
 
     def collisions(self, counts: Floats, stderrs: Floats) -> Floats:
-        """The variance that standard errors hold beyond that of the reports: collisions."""
+        """The variance due to collisions: the squared standard errors less the variance of the reports, at least 0."""
         return np.maximum(stderrs**2 - self.variance(np.clip(counts, 0.0, self.people)), 0.0)
 
     # Tails.
 
     def log_above(self, edge: Floats | float, held: Floats | float, extra: Floats | float = 0.0) -> Floats:
-        """The logarithm of P[estimate > edge] of a value that `held` people hold; edges are off the lattice."""
+        """The logarithm of P[estimate > edge] for a value that `held` people hold; no edge may be a lattice point."""
         return normal_tail_log(self._deviation(edge, held, extra))
 
     def log_below(self, edge: Floats | float, held: Floats | float, extra: Floats | float = 0.0) -> Floats:
-        """The logarithm of P[estimate < edge] of a value that `held` people hold."""
+        """The logarithm of P[estimate < edge] for a value that `held` people hold."""
         return normal_tail_log(-self._deviation(edge, held, extra))
 
     def log_tail(self, counts: Floats, extra: Floats) -> Floats:
-        """The logarithm of P[estimate >= count] of a value that nobody holds."""
+        """The logarithm of P[estimate >= count] for a value that nobody holds."""
         return _interpolated(lambda some, more: self.log_above(some - self.step / 2, 0.0, more), counts, extra)
 
     def threshold(self, log_chance: float, extra: float = 0.0) -> float:
-        """The least edge that a value nobody holds passes with at most this chance, half a step above the lattice."""
+        """The least edge that an absent value passes with a chance of e^log_chance at most, between lattice points."""
         exact = -math.inf
         if self.tail_chance > 0:
             matches = binomial_threshold(self.people, self.tail_chance, log_chance)
@@ -138,17 +138,17 @@ class CountLaw:
     # Limits.
 
     def lower(self, counts: Floats, extra: Floats, width: float) -> Floats:
-        """The fewest holders with whom an estimate reaches the count with a chance of Q(width)."""
+        """The fewest holders for which an estimate reaches the count with a chance of Q(width)."""
         return _interpolated(lambda some, more: self._limit(some - self.step / 2, more, width, 1.0), counts, extra)
 
     def upper(self, counts: Floats, extra: Floats, width: float) -> Floats:
-        """The most holders with whom an estimate stays at the count or below with a chance of Q(width)."""
+        """The most holders for which an estimate stays at or below the count with a chance of Q(width)."""
         return _interpolated(lambda some, more: self._limit(some + self.step / 2, more, width, -1.0), counts, extra)
 
     def seen_from(self, edge: float, extra: float, width: float) -> float:
-        """How many must hold a value for its estimate to pass the edge but with a chance of Q(width).
+        """How many must hold a value for its estimate to pass the edge with a chance of 1 − Q(width).
 
-        More than everybody, if even that is not enough.
+        More than `people` if even everybody is not enough.
         """
         if float(self.log_below(edge, self.people, extra)) > float(normal_tail_log(width)):
             return max(self.people + 1.0, edge + width * math.sqrt(float(self.variance(np.zeros(1))[0]) + extra))
@@ -160,10 +160,10 @@ class CountLaw:
         """r* with P[estimate > edge] = Q(r*)."""
         y, v, more = np.broadcast_arrays(*(np.asarray(each, np.float64) for each in (edge, held, extra)))
         most = self._most(v, more)
-        halvings = _HALVINGS + max(0, self.people.bit_length() - 40)  # the more people, the smaller is t
+        halvings = _HALVINGS + max(0, self.people.bit_length() - 40)  # t is smaller for more people
         t = bisect_each(lambda at: ~(self._total(at, v, more)[1] < y), -most, most, halvings)
         value, slope, bend = self._total(t, v, more)
-        impossible = np.abs(slope - y) > 1e-6 * (1.0 + np.abs(y))  # no t leads there: beyond what can happen
+        impossible = np.abs(slope - y) > 1e-6 * (1.0 + np.abs(y))  # no t solves it: the edge cannot be reached
         return np.where(impossible, np.sign(t) * np.inf, self._signed_root(t, y, value, bend))
 
     def _limit(self, edge: Floats, extra: Floats, width: float, side: float) -> Floats:
@@ -177,13 +177,13 @@ class CountLaw:
             held, own, other = self._held(t, edge, extra)
             value, _, bend = _mixed(np.clip(held, 0.0, self.people), self.people, own, other)
             near = side * self._signed_root(t, edge, value + extra * t * t / 2, bend + extra) < width
-            # Holders are fewer the further t is to the right.
+            # The solution `held` falls as t grows.
             return ~np.where(held > self.people, side > 0, np.where(held < 0, side < 0, near))
 
         zeros = np.zeros_like(edge)
         held = self._held(side * bisect_each(is_far, zeros, self._most(zeros, extra), _HALVINGS), edge, extra)[0]
-        # Nobody and everybody exactly, where only rounding keeps from them. Where a standard error is that of millions,
-        # rounding is worth people: then the interval is the wider one.
+        # Round limits very close to 0 or to everybody to exactly that. With standard errors of millions of people the
+        # rounding error can be whole people; then the limit is rounded so that the interval gets wider.
         spread = np.sqrt(self.variance(zeros) + extra)
         part = np.maximum(_PART, _RESOLUTION * math.sqrt(self.people) * spread)
         low, high = (part, _PART) if side > 0 else (_PART, part)
@@ -213,28 +213,28 @@ class CountLaw:
         return np.asarray(w + np.log(ratio) / safe)
 
     def _most(self, held: Floats, extra: Floats) -> Floats:
-        """How large t may get."""
+        """The largest |t| that is searched."""
         if math.isfinite(self.reach):
             return np.full(held.shape, self.reach)
         return _GAUSSIAN_REACH / np.sqrt(np.maximum(self.variance(held) + extra, 1e-300))
 
 
 def response_law(people: int, symbols: int, keep: float) -> CountLaw:
-    """Randomised response: who keeps the truth matches his value, and everybody else with chance 1/symbols."""
+    """Randomised response: with chance `keep` a report matches its sender's value, otherwise with chance 1/symbols."""
     return match_law(people, keep + (1 - keep) / symbols, 1.0 / symbols, keep * (1 - 1.0 / symbols))
 
 
 def match_law(people: int, held: float, absent: float, gap: float) -> CountLaw:
-    """A report matches a value with one chance if its sender holds it, and with a smaller one if not.
+    """A report matches a value with chance `held` if its sender holds it, and with chance `absent` if not.
 
-    The estimate is (matches − people·absent)/gap, where the gap is held − absent. It is given, since rounding may leave
-    nothing of the difference where ε is tiny.
+    The estimate is (matches − people·absent)/gap, where the gap is held − absent. The gap is an argument of its own,
+    since the difference may round to 0 for a tiny ε.
     """
     step = 1.0 / gap
 
     def cumulants(chance: float, mean: float) -> Cumulants:
         def at(t: Floats) -> Triple:
-            # Written with differences from t = 0, or rounding would move the mean where a step is many people.
+            # Written as differences from t = 0; otherwise rounding would move the mean if a step is many people.
             grown = np.expm1(step * t)
             total = 1 + chance * grown
             spread = chance * (1 - chance) / total
@@ -248,17 +248,17 @@ def match_law(people: int, held: float, absent: float, gap: float) -> CountLaw:
 
 
 def mean_variance(size: int, held: float, absent: float, gap: float) -> float:
-    """The variance of a count that each report adds, as a mean over all values of a list; the same for every crowd.
+    """The variance (people²) that each report adds to a count: the mean over all values of a list.
 
-    A report matches the value of its sender with chance `held` and each of the others with chance `absent`; the gap is
-    held − absent.
+    It is the same for every crowd. A report matches its sender's value with chance `held` and any other value with
+    chance `absent`; the gap is held − absent.
     """
     total = held * (1 - held) + (size - 1) * absent * (1 - absent)
     return total / (size * gap**2)
 
 
 def laplace_law(people: int, rate: float, draws: int = 1, scale: float = 1.0) -> CountLaw:
-    """Everybody adds the sum of `draws` discrete Laplace variables, times `scale`; holders add 1 as well."""
+    """Everybody adds `scale` times the sum of `draws` discrete Laplace variables; holders also add 1."""
     ratio = math.exp(-rate)
 
     def other(t: Floats) -> Triple:
@@ -276,7 +276,7 @@ def laplace_law(people: int, rate: float, draws: int = 1, scale: float = 1.0) ->
 
 
 def gaussian_law(people: int) -> CountLaw:
-    """No law of the reports: all of the standard errors is `extra`."""
+    """A law whose reports have no variance: all of a standard error is `extra`, and thus Gaussian."""
 
     def own(t: Floats) -> Triple:
         return t, np.ones_like(t), np.zeros_like(t)
@@ -294,14 +294,17 @@ def _mixed(held: Floats, people: int, own: Triple, other: Triple) -> Triple:
 
 
 def _interpolated(function: Callable[[Floats, Floats], Floats], counts: Floats, extra: Floats) -> Floats:
-    """The function of each (count, extra); where there are many and `extra` follows the count, of some only."""
+    """The function of each (count, extra). For many counts it is computed at some and interpolated between them.
+
+    It is computed separately where `extra` differs from that of the neighbouring counts.
+    """
     counts, extra = (np.asarray(each, np.float64) for each in np.broadcast_arrays(counts, extra))
     if len(counts) <= 4 * _NODES:
         return function(counts, extra)
     order = np.argsort(counts, kind="stable")
     ends = np.linspace(counts[order[0]], counts[order[-1]], _NODES)
     ranks = np.union1d(np.linspace(0, len(order) - 1, _NODES).round(), np.searchsorted(counts[order], ends))
-    # Of neighbours the one with the least extra: what shares buckets has more than others with its count.
+    # Among neighbours take the one with the least extra: values that share buckets have more than is usual.
     near = order[(ranks[1:-1, np.newaxis].astype(np.int64) + np.arange(-2, 3)).clip(0, len(order) - 1)]
     places = near[np.arange(len(near)), np.argmin(extra[near], axis=1)]
     places = np.concatenate([order[:1], places, order[-1:]])
@@ -310,7 +313,7 @@ def _interpolated(function: Callable[[Floats, Floats], Floats], counts: Floats, 
     nodes = function(knots, extra[places])
     found = np.interp(counts, knots, nodes)
     alone = np.abs(np.interp(counts, knots, extra[places]) - extra) > 1e-3 * np.maximum(extra, 1e-9)
-    # Where limits leave nobody or reach everybody they bend: there, too, each is computed.
+    # Limits bend where they leave 0 or reach everybody: there, too, each is computed separately.
     flat = nodes[1:] == nodes[:-1]
     bends = np.flatnonzero(flat[1:] != flat[:-1])
     segments = np.searchsorted(knots, counts, side="right") - 1

@@ -1,7 +1,7 @@
-"""Records of bytes by their ids: spread over partitions, and each id kept once.
+"""Records of bytes, spread over partitions by their ids, and deduplicated by id.
 
-A record starts with an id of 16 bytes; the rest is its payload. Ids come from strangers, so places are chosen by a hash
-under a key that nobody outside of the run knows: ids cannot be made up that all fall into one place.
+A record starts with an id of 16 bytes; the rest is its payload. Ids are untrusted, so partitions and places in hash
+tables come from a hash under a secret key: nobody can craft ids that all fall into one place.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from hubbub.jit import inlined, kernel
 ID_BYTES: Final = 16
 
 Records = NDArray[np.uint8]
-"""Shape (n, size): whole records, row after row in memory."""
+"""Shape (n, size), C-contiguous: one record in each row."""
 
 
 def draw_key() -> NDArray[np.uint64]:
-    """Four secret words, which both functions below take."""
+    """Four secret random words, the key of the two functions below."""
     return np.array([secrets.randbits(64) for _ in range(4)], np.uint64)
 
 
@@ -31,9 +31,9 @@ def partition(records: Records, key: NDArray[np.uint64], bits: int) -> tuple[Rec
     Returns
     -------
     Records
-        The same records, those of partition 0 first; within a partition in their order. A copy.
+        A copy of the records, those of partition 0 first; within a partition they keep their order.
     int64 array
-        Where each partition starts, and where the last ends: 2^bits + 1 numbers.
+        The start of each partition, and the end of the last: 2^bits + 1 numbers.
     """
     sorted_records = np.empty_like(records)
     ends = np.zeros((1 << bits) + 1, np.int64)
@@ -46,7 +46,7 @@ def keep_smallest(
 ) -> tuple[Records, NDArray[np.bool_]]:
     """One record of each id: the one with the smallest payload, compared byte by byte.
 
-    Costs about 70 ns a record, and 8 to 16 bytes of memory beside two copies. Twin:
+    Costs about 70 ns per record; takes the memory of two copies plus 8 to 16 bytes per record. Twin:
     tests/reference/naive.py::keep_smallest.
 
     Parameters
@@ -54,16 +54,16 @@ def keep_smallest(
     records : Records
         Fewer than 2^31.
     conflicts : bool array
-        For each record, whether its id is known to have come with different payloads.
+        For each record, whether its id has already been seen with different payloads.
     key : uint64 array
         From `draw_key`.
 
     Returns
     -------
     Records
-        The records that are kept, in their order.
+        The records that are kept, in their original order.
     bool array
-        For each of them, whether its id came with different payloads, now or before.
+        For each kept record, whether its id came with different payloads, now or before.
     """
     if not len(records):
         return records, conflicts
@@ -76,9 +76,9 @@ def keep_smallest(
 
 
 def copy_ids(reports: NDArray[np.void]) -> NDArray[np.uint64]:
-    """The first 16 bytes of each report as a pair of words, in memory of their own; costs about 3 ns a report.
+    """A copy of the first 16 bytes of each report, as pairs of 64-bit words; costs about 3 ns per report.
 
-    They are copied as one piece each: numpy takes five times as long to copy pairs of words.
+    Each id is copied as one piece of 16 bytes: numpy takes five times as long to copy pairs of words.
     """
     pieces = [("id", f"V{ID_BYTES}"), ("payload", f"V{reports.dtype.itemsize - ID_BYTES}")]
     ids = np.empty(len(reports), f"V{ID_BYTES}")
@@ -123,7 +123,7 @@ def _partition(records, ids, key, bits, sorted_records, ends):  # type: ignore[n
 
 @kernel
 def _keep_smallest(ids, payloads, key, table, keep, conflicts):  # type: ignore[no-untyped-def]
-    """A hash table of the kept records; each new one is compared with the one of its id."""
+    """Keeps a hash table of the kept records, and compares each record with the kept one of the same id."""
     mask = np.uint64(table.shape[0] - 1)
     for i in range(ids.shape[0]):
         slot = _hash(ids[i, 0], ids[i, 1], key[2], key[3]) & mask

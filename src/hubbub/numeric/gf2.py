@@ -197,7 +197,7 @@ def parities(matrix: NDArray[np.uint64], vectors: NDArray[np.uint64]) -> NDArray
 
     Notes
     -----
-    Costs n · r · limbs steps, several of them in one instruction, and the n · r octets of the answer.
+    Costs n · r · limbs steps, several per instruction, and n · r bytes for the result.
     """
     if matrix.shape[1] != vectors.shape[1]:
         raise ParameterError(f"vectors must have the {matrix.shape[1]} limbs of the rows, got {vectors.shape[1]} limbs")
@@ -236,7 +236,7 @@ def _limbs(columns: int) -> int:
 
 
 def _check_words(matrix: NDArray[np.uint64], columns: int) -> None:
-    """A packed matrix that is wide enough for its columns, or a ParameterError."""
+    """Require a packed matrix with as many limbs as its columns need."""
     if matrix.shape[1] != _limbs(columns):
         raise ParameterError(
             f"a matrix of {columns} columns must have {_limbs(columns)} limbs a row, got {matrix.shape[1]}"
@@ -277,7 +277,7 @@ def _independent_rows(matrix: NDArray[np.uint64], most: int) -> NDArray[np.int64
 
 @kernel  # type: ignore[untyped-decorator]
 def _invert(work: NDArray[np.uint64], inverted: NDArray[np.uint64]) -> bool:
-    """Reduce `work` to the identity, doing the same to `inverted`; whether it could be done."""
+    """Reduce `work` to the identity, applying the same steps to `inverted`. Returns False if `work` is singular."""
     size, limbs = work.shape
     for column in range(size):
         limb = column // LIMB
@@ -301,7 +301,7 @@ def _invert(work: NDArray[np.uint64], inverted: NDArray[np.uint64]) -> bool:
 
 @kernel  # type: ignore[untyped-decorator]
 def _parities(columns: NDArray[np.uint64], vectors: NDArray[np.uint64], out: NDArray[np.uint8]) -> None:
-    """The parity of every row with every vector, into `out`."""
+    """Write the parity of every row with every vector to `out`."""
     limbs, rows = columns.shape
     common = np.empty(rows, dtype=np.uint64)
     for vector in range(vectors.shape[0]):

@@ -1,4 +1,4 @@
-"""The Walsh–Hadamard transform, and its random twin for one-bit reports."""
+"""The Walsh–Hadamard transform, and its random counterpart for one-bit reports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hubbub.jit import kernel
 def transform(values: NDArray[np.int64]) -> NDArray[np.int64] | NDArray[np.float64]:
     """Σ_r values[r]·(−1)^⟨r,x⟩ for every x, in O(N log N) for a length N that is a power of two.
 
-    Exact, unless a sum could pass 2^62; then in floating point.
+    Exact in integers, unless a sum could exceed 2^62; then in floating point.
     """
     rounded = values.astype(np.float64)
     if float(np.abs(rounded).sum()) < 2.0**62:
@@ -38,10 +38,10 @@ def sample_characters(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Each person draws a uniform row r; returns, for every row, how many have (−1)^⟨r,x⟩ = +1 and how many −1.
 
-    `counts[x]` people hold x. Drawn exactly, in O(N log N) binomials however many people there are, by a random
-    butterfly: the people of a block decide the next bit of their row by fair coins. For those with a 0 that bit of
-    their item no longer matters, so the two halves are added; for those with a 1 it decides a sign, so the second
-    half is added with the signs exchanged.
+    `counts[x]` people hold x. The result has the exact law, and takes O(N log N) binomial draws for any number of
+    people. It is a random butterfly: in each step, the people of a block draw the next bit of their row by fair coins.
+    For those with a 0, that bit of their item no longer matters, so the two halves are added. For those with a 1 it
+    decides a sign, so the second half is added with the signs exchanged.
     """
     people = np.asarray(counts, np.int64)[np.newaxis]
     plus, minus = sample_signed_characters(people, np.zeros_like(people), rng)
@@ -51,7 +51,7 @@ def sample_characters(
 def sample_signed_characters(
     plus: NDArray[np.int64], minus: NDArray[np.int64], rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The same for many crowds at once, one in each row of the arrays, of people who start with a sign of their own."""
+    """Like `sample_characters`, for many crowds at once (one per row), whose people start with a sign of their own."""
     crowds, size = plus.shape
     half = size // 2
     while half:

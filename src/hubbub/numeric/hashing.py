@@ -19,7 +19,7 @@ from hubbub.jit import inlined, inner, kernel
 
 
 class Purpose(IntEnum):
-    """What a key is for: keys of different purposes are unrelated. Numbers are never reused."""
+    """The purpose of a key. Keys of different purposes are unrelated. Numbers are never reused."""
 
     REPORT_ROW = 1
     PROJECTION_SIGNS = 2
@@ -44,7 +44,7 @@ class HashKey(NamedTuple):
 
 
 def derive_key(seed: bytes, purpose: int) -> HashKey:
-    """The key for a purpose: the first 8 bytes of the seed hash the purpose and the other 24 bytes."""
+    """The key for a purpose: the hash of the purpose and the last 24 bytes of the seed, keyed by its first 8 bytes."""
     if len(seed) != 32:
         raise ParameterError(f"a public seed must have 32 bytes, got {len(seed)}")
     words = np.frombuffer(seed, "<u4")
@@ -54,7 +54,7 @@ def derive_key(seed: bytes, purpose: int) -> HashKey:
 
 
 def hash_words(key: HashKey, messages: NDArray[np.uint32]) -> NDArray[np.uint64]:
-    """The 64-bit hash of each row of 32-bit words, shape (n, k) with k < 64. Costs about 7 ns for 4 words of many."""
+    """The 64-bit hash of each row of 32-bit words, shape (n, k) with k < 64. Costs about 7 ns per row of 4 words."""
     hashes = np.empty(len(messages), np.uint64)
     _hash_rows(np.uint32(key.low), np.uint32(key.high), np.ascontiguousarray(messages, np.uint32), hashes)
     return hashes
@@ -67,7 +67,7 @@ def hash_uint64(key: HashKey, messages: NDArray[np.uint64]) -> NDArray[np.uint64
 
 
 def check_bound(bound: int) -> None:
-    """A bound that every client can multiply by exactly, or shift by."""
+    """Require a bound that every client can multiply by exactly, or shift by."""
     if not 1 <= bound <= 2**21 and not (bound <= 2**24 and bound.bit_count() == 1):
         raise ParameterError(f"a bound must be from 1 to 2^21, or a power of two up to 2^24, got {bound}")
 
@@ -75,7 +75,7 @@ def check_bound(bound: int) -> None:
 def uniform_below(hashes: NDArray[np.uint64], bound: int) -> NDArray[np.int64]:
     """⌊hash · bound / 2^64⌋, from two products below 2^53 so that a browser gets the same number.
 
-    For a bound that is a power of two this is the top bits of the hash, and may be larger.
+    If the bound is a power of two, the result is the top bits of the hash, and the bound may be up to 2^24.
     """
     check_bound(bound)
     low, high = hashes & np.uint64(0xFFFFFFFF), hashes >> np.uint64(32)
@@ -83,7 +83,7 @@ def uniform_below(hashes: NDArray[np.uint64], bound: int) -> NDArray[np.int64]:
     return ((high * factor + (low * factor >> np.uint64(32))) >> np.uint64(32)).astype(np.int64)
 
 
-# numba widens sums and XORs to 64 bits: the casts keep them in 32, or no loop would become vector instructions.
+# numba widens sums and XORs to 64 bits. The casts keep them in 32; otherwise the loops would not be vectorised.
 
 
 @inlined
@@ -144,15 +144,15 @@ def finish(v0, v1, v2, v3, length):  # type: ignore[no-untyped-def]
     return np.uint64(low) | (np.uint64(np.uint32(v1 ^ v3)) << np.uint64(32))
 
 
-# The same for a block of messages at a time, word by word: the loops become vector instructions. A state is a vector
-# of 4·BLOCK words, all first words first: distances known to the compiler are what tells it that nothing overlaps.
+# The same for a block of messages at a time, word by word, so that the loops are vectorised. A state is a vector of
+# 4·BLOCK words, all first words first: from the constant distances the compiler knows that nothing overlaps.
 
 BLOCK = 512
 
 
 @inner
 def fill_block(state, v0, v1, v2, v3, count):  # type: ignore[no-untyped-def]
-    """One state for all messages, of which there are at most BLOCK."""
+    """Give all `count` messages (at most BLOCK) the same state."""
     for i in range(count):
         state[i] = v0
         state[BLOCK + i] = v1
@@ -162,7 +162,7 @@ def fill_block(state, v0, v1, v2, v3, count):  # type: ignore[no-untyped-def]
 
 @inner
 def absorb_block(state, words, count):  # type: ignore[no-untyped-def]
-    """One more word of every message."""
+    """Absorb one more word of every message into the state."""
     for i in range(count):
         v0, v1, v2, v3 = absorb(state[i], state[BLOCK + i], state[2 * BLOCK + i], state[3 * BLOCK + i], words[i])
         state[i] = v0
@@ -173,7 +173,7 @@ def absorb_block(state, words, count):  # type: ignore[no-untyped-def]
 
 @inner
 def finish_block(state, length, hashes, count):  # type: ignore[no-untyped-def]
-    """The hashes of all messages, which have `length` words each; the state stays as it is."""
+    """Write the hashes of all messages, which have `length` words each. The state does not change."""
     for i in range(count):
         hashes[i] = finish(state[i], state[BLOCK + i], state[2 * BLOCK + i], state[3 * BLOCK + i], length)
 

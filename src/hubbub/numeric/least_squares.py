@@ -12,14 +12,14 @@ _MOST_STEPS = 500
 def least_squares(
     cells: NDArray[np.int64], signs: NDArray[np.int8], measured: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The coefficients of some columns that explain the measurements best, and what is left of the measurements.
+    """The least-squares coefficients of some columns, and the residual measurements.
 
-    Column k has signs[k] in the rows cells[k], and zeros elsewhere; all columns have as many signs.
+    Column k has signs[k] in the rows cells[k], and zeros elsewhere; all columns have the same number of signs.
 
-    The columns are taken to be nearly orthogonal, so that conjugate gradients need a dozen steps, each as long as
-    there are signs. Where columns depend on others, they still reach a solution, the smallest one.
+    The columns are assumed to be nearly orthogonal, so that conjugate gradients need about a dozen steps, each linear
+    in the number of signs. If columns are linearly dependent, the result is the smallest solution.
     """
-    from scipy import sparse  # it takes longer to load than most searches that do not need it
+    from scipy import sparse  # imported here: it takes longer to load than most searches that do not need it
     from scipy.sparse import linalg
 
     starts = np.arange(len(cells) + 1) * cells.shape[1]

@@ -53,9 +53,9 @@ def decode(
 
     Notes
     -----
-    Costs about K · L steps at order 0 and 1, K · L² at order 2 and K · L³ / 6 at order 3, and 16 · K · L octets
-    from order 2 on. Among equal scores the first wins: fewer flips, then flips of more reliable decisions.
-    Multiplying `soft` by a positive number multiplies the score and leaves x as it is.
+    Costs about K · L steps at order 0 and 1, K · L² at order 2 and K · L³ / 6 at order 3, and 16 · K · L bytes
+    from order 2 on. Among equal scores the one with fewer flips wins, then the one that flips more reliable decisions.
+    Multiplying `soft` by a positive number multiplies the score and does not change x.
     """
     if order not in (0, 1, 2, 3):
         raise ParameterError(f"order must be 0, 1, 2 or 3, got order={order}")
@@ -84,11 +84,11 @@ def decode(
     return x, float(agreement.sum())
 
 
-@lru_cache(maxsize=4096)  # surveys that differ in their seed alone ask the same
+@lru_cache(maxsize=4096)  # surveys that differ only in their seed ask for the same values
 def success_chance(signal: float, rows: int, columns: int, order: int) -> float:
-    """About how often decoding succeeds where every soft value is ±signal plus a standard normal variable.
+    """The approximate chance that decoding succeeds if every soft value is ±signal plus a standard normal variable.
 
-    It does if at most `order` of the most reliable rows, as many as there are columns, have the wrong sign.
+    It succeeds if at most `order` of the most reliable `columns` rows have the wrong sign.
     """
     share = columns / rows
 

@@ -1,7 +1,6 @@
-"""Columns of people's values that are not Python objects: texts as bytes side by side, numbers as an array.
+"""Columns of people's values that are not Python objects: texts as concatenated bytes, numbers as an array.
 
-They are sequences, so that whoever needs one value gets it as a Python object; whoever needs all of them takes the
-arrays.
+They are sequences: indexing gives one value as a Python object. Code that needs all values uses the arrays.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ class PackedTexts(Sequence[str]):
     data : NDArray[np.uint8]
         The bytes of all texts, one after the other.
     offsets : NDArray[np.int64]
-        Where each text begins, and where the last one ends: one more than there are texts.
+        The start of each text, and the end of the last: one more number than there are texts.
     """
 
     def __init__(self, data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> None:
@@ -36,17 +35,17 @@ class PackedTexts(Sequence[str]):
     @overload
     def __getitem__(self, place: slice) -> PackedTexts: ...
     def __getitem__(self, place: int | slice) -> str | PackedTexts:
-        """One text as a string, or some in a row; these share the bytes."""
+        """One text as a string, or a slice of texts, which shares the bytes."""
         if isinstance(place, slice):
             first, last, step = place.indices(len(self))
             if step != 1:
-                raise ValueError("packed texts must be taken in a row, got a slice with a step")
+                raise ValueError("a slice of packed texts must have step 1, got another step")
             return type(self)(self.data, self.offsets[first : max(first, last) + 1])
         first, last = self.offsets[place], self.offsets[place + 1]
         return self.data[first:last].tobytes().decode("utf-8", "replace")
 
     def distinct(self) -> tuple[list[str], NDArray[np.int64]]:
-        """The different texts, and for each text which of them it is. Costs a lookup of each."""
+        """The distinct texts, and for each text its index among them. Costs one lookup per text."""
         raw = self.data[self.offsets[0] : self.offsets[-1]].tobytes()
         ends = (self.offsets - self.offsets[0]).tolist()
         numbers: dict[bytes, int] = {}
@@ -68,12 +67,12 @@ class PackedNumbers(Sequence[int]):
     @overload
     def __getitem__(self, place: slice) -> PackedNumbers: ...
     def __getitem__(self, place: int | slice) -> int | PackedNumbers:
-        """One number, or some of them; these share the array."""
+        """One number, or a slice of numbers, which shares the array."""
         if isinstance(place, slice):
             return PackedNumbers(self.numbers[place])
         return int(self.numbers[place])
 
     def distinct(self) -> tuple[list[int], NDArray[np.int64]]:
-        """The different numbers, and for each number which of them it is. Costs a sort."""
+        """The distinct numbers, and for each number its index among them. Costs a sort."""
         different, where = np.unique(self.numbers, return_inverse=True)
         return different.tolist(), where.astype(np.int64)

@@ -16,7 +16,7 @@ def sign_bits_at(key: HashKey, items: NDArray[np.uint64], rows: NDArray[np.int64
 
 
 def signs(key: HashKey, items: NDArray[np.uint64], rows: int) -> NDArray[np.int8]:
-    """The columns of the items as ±1, shape (n, rows). For a few items at a time."""
+    """The columns of the items as ±1, shape (n, rows). Meant for a few items: whole columns are held in memory."""
     limbs = -(-rows // 64)
     blocks = np.tile(np.arange(limbs, dtype=np.uint32), len(items))
     hashes = hash_words(key, _messages(np.repeat(items, limbs), blocks)).astype("<u8")

@@ -1,6 +1,6 @@
-"""Where random words come from. A report is a pure function of random words, so this is the only place with randomness.
+"""Sources of random words. A report is a pure function of its random words, so all its randomness comes from here.
 
-A device uses `OSRandomWords` and nothing else; no source that a device may use has a seed.
+A device uses `OSRandomWords` only: no source on a device may have a seed.
 """
 
 from __future__ import annotations
@@ -53,22 +53,23 @@ if hasattr(os, "register_at_fork"):
 
 
 def _process() -> tuple[int, int]:
-    """What tells this process from every other that shares its past.
+    """A pair that differs between this process and every process that it was forked from.
 
-    The number of forks tells it from one that had the same id; the id, from a parent that C code has forked.
+    The number of forks differs even if a process id is reused; the id differs even after a fork by C code, which does
+    not count.
     """
     return os.getpid(), _forks
 
 
 class StreamCipher(Protocol):
-    """What turns zeros into a keystream, going on where it was."""
+    """A stream cipher: given zeros, it returns the next bytes of its keystream."""
 
     def update_into(self, data: bytes, buf: memoryview, /) -> object:
-        """Write the next bytes of the stream, added to the data, into the buffer."""
+        """Write the next bytes of the keystream, XORed with the data, into the buffer."""
 
 
 class Keystream:
-    """The keystream of a cipher, which belongs to one process; threads may share it."""
+    """The keystream of a cipher. It belongs to one process; threads may share it."""
 
     _ZEROS = bytes(1 << 20)
 
@@ -78,7 +79,7 @@ class Keystream:
         self._cipher = cipher
 
     def fill(self, buffer: memoryview) -> None:
-        """The next bytes, for one thread at a time."""
+        """Fill the buffer with the next bytes; one thread at a time."""
         with self._lock:
             for start in range(0, len(buffer), len(self._ZEROS)):
                 part = buffer[start : start + len(self._ZEROS)]
@@ -93,11 +94,11 @@ def _new_keystream() -> Keystream:
 class BulkRandomWords:
     """An AES-256-CTR keystream under a key from the operating system: for many reports at once.
 
-    As hard to predict as the cipher, and some twenty times faster than asking the system for each byte.
+    As hard to predict as the cipher, and about twenty times faster than asking the system for each byte.
 
-    No two reports get the same random words. Threads may share a source: each draw gets its own, in an order that
-    nobody promises. A process that was forked draws a key of its own before its first draw, whoever forked it. A copy,
-    and what comes out of a pickle, is a source with a key of its own.
+    No two reports get the same random words. Threads may share a source: each draw gets its own words, in no
+    particular order. A forked process takes a new key before its first draw. A copy, and an unpickled source, have a
+    new key, too.
     """
 
     def __init__(self) -> None:
@@ -112,18 +113,19 @@ class BulkRandomWords:
         random_words = np.empty((reports, random_words_per_report), "<u8")
         keystream = self._keystream
         if keystream.process != _process():
-            # The old lock may be held by a thread that is not here. Two threads may both come by: each has a key then.
+            # The old lock may be held by a thread that does not exist in this process, so it is not used. If two
+            # threads get here at once, each makes a new key, which does no harm.
             keystream = self._keystream = _new_keystream()
         keystream.fill(random_words.reshape(-1).data.cast("B"))
         return random_words.astype(np.uint64, copy=False)
 
 
 class KeyedRandomWords:
-    """An AES-256-CTR keystream under a given key: the same random words again for the same key and stream.
+    """An AES-256-CTR keystream under a given key: the same key and stream give the same random words again.
 
-    For work that may be done twice, such as a task of Spark: done again, it makes the same reports. Whoever has the key
-    can undo the noise, so it is drawn from the operating system, kept by those who see the values anyway, and used for
-    one job.
+    For work that may be done twice, such as a Spark task: when it is repeated, it makes the same reports. Anyone with
+    the key can undo the noise. So the key is drawn from the operating system, stays with those who see the values
+    anyway, and is used for one job.
 
     Parameters
     ----------
@@ -149,7 +151,7 @@ class KeyedRandomWords:
 
 
 class SeededRandomWords:
-    """Reproducible random words for simulations and rehearsals only: whoever knows the seed can undo the noise."""
+    """Reproducible random words, for simulations and rehearsals only: anyone who knows the seed can undo the noise."""
 
     def __init__(self, seed: int | np.random.SeedSequence) -> None:
         if not isinstance(seed, np.random.SeedSequence) and not (isinstance(seed, int | np.integer) and seed >= 0):
@@ -167,7 +169,7 @@ class ReplayedRandomWords:
 
     def __init__(self, random_words: NDArray[np.uint64]) -> None:
         if not isinstance(random_words, np.ndarray) or random_words.dtype != np.uint64:
-            # Another type would be cut or rounded, and with it the noise.
+            # Conversion from another type would cut or round the random words, and so weaken the noise.
             got = random_words.dtype if isinstance(random_words, np.ndarray) else type(random_words).__name__
             raise ParameterError(f"a replay must be an array of uint64, got {got}")
         self._random_words = np.ascontiguousarray(random_words).reshape(-1)
@@ -179,7 +181,7 @@ class ReplayedRandomWords:
         end = self._next + reports * random_words_per_report
         if end > len(self._random_words):
             raise ParameterError(
-                f"a replay must hold all random words asked for, got {len(self._random_words)} of {end}"
+                f"a replay must have all the random words that are drawn, got {len(self._random_words)} of {end}"
             )
         drawn = self._random_words[self._next : end].reshape(reports, random_words_per_report)
         self._next = end

@@ -1,8 +1,9 @@
 """Exact samplers: pure functions of random words against integer thresholds computed in high precision.
 
 Randomised response rounds its threshold towards privacy, so the stated epsilon bounds the executed one. Discrete
-Laplace noise is built from the independent binary digits of geometric variables: a fixed number of random words, no
-loop that ends at random, integers only. What its truncation and rounding cost is bounded and goes into delta.
+Laplace noise is built from the independent binary digits of geometric variables: it takes a fixed number of random
+words, integers only, and no loop of random length. The cost of its truncation and rounding is bounded and goes into
+delta.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ from hubbub.jit import kernel
 _PRECISION: Final = 80
 _TWO64: Final = Decimal(2**64)
 MAX_DIGITS: Final = 30  # noise then fits an int32
-_RATES: Final = (Decimal("1e-100"), Decimal("1e100"))  # far beyond what is of use, and safe to calculate with
-_TAIL: Final = 50.0  # digits reach 50 scales: what is cut off has a chance below e^-50
+_RATES: Final = (Decimal("1e-100"), Decimal("1e100"))  # far beyond useful rates, and safe to calculate with
+_TAIL: Final = 50.0  # the digits reach 50 times the scale: larger noise has a chance below e^-50
 _RATE_DIGITS: Final = 20
 
 
 def bit_threshold(epsilon: Decimal) -> int:
-    """Largest t such that telling the truth about a bit with chance t / 2^64, and else lying, is ε-private."""
+    """The largest t such that telling the truth about a bit with chance t / 2^64, and otherwise lying, is ε-private."""
     return (response_threshold(epsilon, 2) + 2**64) // 2
 
 
 def bit_epsilon(threshold: int) -> Decimal:
-    """The privacy loss such a threshold executes, rounded up: ln(t / (2^64 − t))."""
+    """The privacy loss of a bit threshold, rounded up: ln(t / (2^64 − t))."""
     if not 2**63 < threshold < 2**64:
         raise ParameterError(f"a bit threshold must be from 2^63 + 1 to 2^64 - 1, got {threshold}")
     with localcontext(Context(prec=_PRECISION, rounding=ROUND_CEILING)):
@@ -41,16 +42,16 @@ def bit_epsilon(threshold: int) -> Decimal:
 
 
 def response_threshold(epsilon: Decimal, symbols: int = 2, own: int = 1) -> int:
-    """Largest t such that telling the truth with chance t / 2^64, and else responding uniformly, is ε-private.
+    """The largest t such that telling the truth with chance t / 2^64, else responding uniformly, is ε-private.
 
-    The truth is one of `own` symbols, each as likely; a uniform response is any of all `symbols`.
+    The truth is one of `own` symbols, all equally likely; a uniform response is any of all `symbols`.
     """
     with localcontext(Context(prec=_PRECISION, rounding=ROUND_FLOOR)):
         grown = min(epsilon, Decimal(200)).exp()  # from 200 on the threshold is 2^64 - 1, whose loss is below 50
         gain = own * (grown - 1)
         threshold = min(int(gain / (gain + symbols) * _TWO64), 2**64 - 1)
-        # Decimal's exp is within one unit of its last digit, 60 digits below what we keep. Symbols have words that
-        # differ by one in number, which may cost a few steps more.
+        # Decimal's exp is within one unit of its last digit, 60 digits below those kept. The numbers of random words
+        # per symbol may differ by one, which may take a few more steps.
         while threshold > 0 and response_epsilon(threshold, symbols, own) > epsilon:
             threshold -= 1
     if threshold == 0:
@@ -59,10 +60,10 @@ def response_threshold(epsilon: Decimal, symbols: int = 2, own: int = 1) -> int:
 
 
 def response_epsilon(threshold: int, symbols: int = 2, own: int = 1) -> Decimal:
-    """The privacy loss a threshold executes, rounded up: ln(1 + t·⌈2^64/own⌉ / ((2^64 − t)·⌊2^64/symbols⌋)).
+    """The privacy loss of a threshold, rounded up: ln(1 + t·⌈2^64/own⌉ / ((2^64 − t)·⌊2^64/symbols⌋)).
 
-    A uniform symbol is ⌊word·symbols / 2^64⌋, so that each comes from ⌊2^64/symbols⌋ random words at least; and each
-    of a value's own symbols from ⌈2^64/own⌉ random words at most.
+    A uniform symbol is ⌊word·symbols / 2^64⌋, so at least ⌊2^64/symbols⌋ random words give each symbol, and at most
+    ⌈2^64/own⌉ random words give each of a value's own symbols.
     """
     if not 0 < threshold < 2**64:
         raise ParameterError(f"a threshold must be from 1 to 2^64 - 1, got {threshold}")
@@ -88,7 +89,7 @@ def randomized_response(
     threshold: int,
     bits: int,
 ) -> NDArray[np.uint64]:
-    """Each symbol of `bits` bits where its first word is below the threshold, else a uniform symbol."""
+    """Each symbol of `bits` bits if its first random word is below the threshold, else a uniform symbol."""
     return np.where(bernoulli(keep_random_words, threshold), symbols, uniform_bits(other_random_words, bits))
 
 
@@ -97,8 +98,8 @@ class DiscreteLaplace:
     """Noise k with chance proportional to e^(−rate·|k|), from the binary digits of two geometric variables.
 
     A geometric variable with ratio a = e^−rate has independent binary digits: digit j is 1 with chance
-    a^(2^j) / (1 + a^(2^j)). With J digits it is exact given that it is below 2^J. The noise is the difference of
-    two of them.
+    a^(2^j) / (1 + a^(2^j)). With J digits its law is exact, conditional on being below 2^J. The noise is the difference
+    of two of these variables.
 
     Attributes
     ----------
@@ -147,7 +148,7 @@ class DiscreteLaplace:
 
     @property
     def bound(self) -> int:
-        """No draw is larger than this in size."""
+        """The largest absolute value of a draw."""
         return (1 << self.digits) - 1
 
     @cached_property

@@ -1,18 +1,18 @@
-"""Shuffled reports: how private sums are to somebody who cannot tell whose report is whose.
+"""Shuffled reports: how private sums are to an observer who cannot tell whose report is whose.
 
 The bound is that of Feldman, McMillan and Talwar, "Hiding among the clones" (FOCS 2021), Theorem 3.2 of the full
-version, arXiv 2012.12803. Of n reports of any ε₀-private randomiser, each of the n − 1 others is, with a chance of
-e^−ε₀, a *clone*: it looks as if it came from the one value or the other of the person who is attacked, as a fair coin
-says. With C ~ Bin(n − 1, e^−ε₀) clones, A ~ Bin(C, 1/2) of which look like the first value, what an observer sees tells
-no more than the pair of numbers
+version, arXiv 2012.12803. An attacker wants to know which of two values one person holds. With a chance of e^−ε₀, each
+of the other n − 1 reports of an ε₀-private randomiser is a *clone*: it looks like a report of the first value or of the
+second, by a fair coin. With C ~ Bin(n − 1, e^−ε₀) clones, A ~ Bin(C, 1/2) of which look like the first value, an
+observer learns no more than from the pair of numbers
 
     P: (A + 1, C − A) with chance e^ε₀/(e^ε₀ + 1), else (A, C − A + 1)     Q: the same with the two chances exchanged.
 
 So δ(ε) is at most the mean over C of the divergence δ_C(ε) of the two, which has a closed form (`_clone_delta`). The
-later paper of the same authors (SODA 2023) sharpens the bound for larger ε₀; the one here needs nothing of the
-randomiser but its ε₀.
+later paper of the same authors (SODA 2023) sharpens the bound for larger ε₀; the one here needs only the ε₀ of the
+randomiser.
 
-Everything is rounded upwards: what is returned is never below the bound.
+Everything is rounded upwards: results are never below the bound.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from hubbub.errors import ParameterError
 from hubbub.numeric.bisection import bisect
 
 MOST_PEOPLE: Final = 10**9
-"""A larger crowd is counted as one of this size, which is not less private: the others' reports may be known."""
+"""A larger crowd is treated as one of this size. The bound still holds, as if all further reports were known."""
 
 _ROUNDING = 2.0**-53
 _SLACK = 1e-9  # more than the relative error of a binomial chance or tail (tests/numeric/test_shuffling.py)
-_WINDOW = 12  # standard deviations of the number of clones; what lies further out is bounded, not summed
+_WINDOW = 12  # standard deviations of the number of clones; terms further out are bounded, not summed
 _BLOCKS = 1024
-_LARGEST = 700.0  # ε whose exponential is a number; to take a smaller one only makes δ larger
-_SERIES = 12  # terms; of those left out the first is below 0.2^26
+_LARGEST = 700.0  # the largest ε whose exponential is a float; a smaller ε only makes δ larger
+_SERIES = 12  # terms of the series; the first one left out is below 0.2^26
 
 
 def shuffled_delta(epsilon: float, local: float, people: int) -> float:
@@ -69,7 +69,7 @@ def shuffled_epsilon(delta: float, local: float, people: int) -> float:
     _check(local, people)
     if not 0 < delta < 1:
         raise ParameterError(f"delta must be between 0 and 1, got delta={delta}")
-    if shuffled_delta(0.0, local, people) <= delta:  # no ε above 0 is left to be searched for
+    if shuffled_delta(0.0, local, people) <= delta:  # ε = 0 is enough
         return 0.0
     return bisect(lambda epsilon: shuffled_delta(epsilon, local, people) <= delta, 0.0, local, close=_near)[1]
 
@@ -81,8 +81,8 @@ def _near(low: float, high: float) -> bool:
 class _Clones(NamedTuple):
     """The law of the number of clones: numbers, an upper bound on the chance of each, and on that of fewer clones.
 
-    A clone more is noise more, added by nobody who knows the value. So δ falls with every clone, and a number stands
-    here for itself and all numbers up to the next.
+    Each further clone adds noise that does not depend on the value, so δ falls with every clone. Therefore a number
+    here stands for itself and for all numbers up to the next.
     """
 
     numbers: NDArray[np.float64]
@@ -90,14 +90,14 @@ class _Clones(NamedTuple):
     too_few: float
 
 
-@lru_cache(maxsize=8)  # a search for ε asks some forty times
+@lru_cache(maxsize=8)  # a search for ε asks about forty times
 def _clones(local: float, people: int) -> _Clones:
     others = people - 1
     clone = math.exp(-local) * (1 - 8 * _ROUNDING)  # fewer clones hide less
     most = min(others, math.floor((others + 1) * clone))
     reach = math.ceil(_WINDOW * math.sqrt(others * clone * (1 - clone))) + 60
     low, high = max(0, most - reach), min(others, most + reach)
-    # The chance of each number, relative to the likeliest, each from the one beside it.
+    # The chance of each number relative to that of the likeliest, each computed from its neighbour.
     up, down = np.arange(most, high, dtype=np.float64), np.arange(most, low, -1, dtype=np.float64)
     odds = clone / (1 - clone)
     rising = np.cumprod((others - up) / (up + 1) * odds)
@@ -123,12 +123,12 @@ def _check(local: float, people: int) -> None:
 def _clone_delta(epsilon: float, local: float, clones: NDArray[np.float64]) -> NDArray[np.float64]:
     """An upper bound on the divergence of P and Q at ε for each number of clones.
 
-    P(k)/Q(k) rises with the first number k, so the worst event is {k ≥ k*}, with k* the first at which that ratio is
-    above e^ε. With b = P[Bin(c, 1/2) = k* − 1] and t = P[Bin(c, 1/2) ≥ k*] its excess is
+    P(k)/Q(k) rises with the first number k, so the worst event is {k ≥ k*}, where k* is the first k at which the ratio
+    is above e^ε. With b = P[Bin(c, 1/2) = k* − 1] and t = P[Bin(c, 1/2) ≥ k*] its excess is
     b·(e^ε₀ − e^ε)/(e^ε₀ + 1) − t·(e^ε − 1).
     """
     share = (1 - math.exp(-epsilon - local)) / (-math.expm1(-local) * (1 + math.exp(-epsilon)))
-    # k* − 1. It is at most the clones: all alike, and the ratio is e^ε₀ > e^ε, which rounding may hide for a large ε₀.
+    # k* − 1. It is at most the number of clones: if all look alike the ratio is e^ε₀ > e^ε, which rounding may hide.
     at = np.minimum(np.floor(share * (clones + 1)), clones)
     gained = _half_chance(at, clones) * (-math.expm1(epsilon - local) / (1 + math.exp(-local)))
     beyond = np.where(at < clones, betainc(at + 1, np.maximum(clones - at, 1.0), 0.5), 0.0)
@@ -137,10 +137,10 @@ def _clone_delta(epsilon: float, local: float, clones: NDArray[np.float64]) -> N
 
 
 def _half_chance(k: NDArray[np.float64], n: NDArray[np.float64]) -> NDArray[np.float64]:
-    """P[Bin(n, 1/2) = k], without the loss of digits that logarithms of factorials have.
+    """P[Bin(n, 1/2) = k], without the loss of digits of a difference of log-factorials.
 
-    Stirling's formula with its remainders, and a divergence that is a series of squares (after Loader, "Fast and
-    accurate computation of binomial probabilities", 2000).
+    By Stirling's formula with its remainders, and a series for the divergence (after Loader, "Fast and accurate
+    computation of binomial probabilities", 2000).
     """
     edge = (k <= 0) | (k >= n)
     inner, size = np.where(edge, 1.0, k), np.where(edge, 2.0, n)
@@ -157,7 +157,7 @@ def _half_chance(k: NDArray[np.float64], n: NDArray[np.float64]) -> NDArray[np.f
 
 
 def _stirling_rest(n: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The logarithm of n! less Stirling's formula for it."""
+    """The logarithm of n! minus that of Stirling's formula."""
     few = np.minimum(n, 16.0)
     exact = gammaln(few + 1) - ((few + 0.5) * np.log(few) - few + 0.5 * math.log(2 * math.pi))
     inverse = 1 / (n * n)
@@ -166,5 +166,5 @@ def _stirling_rest(n: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _geometric(last: float, ratio: float) -> float:
-    """An upper bound on what follows the last of a sequence whose ratios are at most this."""
+    """An upper bound on the sum of all terms after `last`, if each is at most `ratio` times the one before."""
     return last * ratio / (1 - ratio) if ratio < 1 else math.inf

@@ -1,4 +1,4 @@
-"""Tails and quantiles, far out: a universe of 2^512 values needs a level of 10^-156."""
+"""Tail probabilities and quantiles, also for tiny chances: a universe of 2^512 values needs a level of 10^-156."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def normal_tail_log(z: NDArray[np.float64] | float) -> NDArray[np.float64]:
 
 
 def normal_error(stderr: float, beta: float) -> float:
-    """What a Gaussian error exceeds in size with a chance of at most β: √(2·ln(2/β)) standard errors."""
+    """√(2·ln(2/β)) standard errors: the size that a Gaussian error exceeds with a chance of at most β."""
     return math.sqrt(2 * math.log(2 / beta)) * stderr
 
 
@@ -44,7 +44,7 @@ def binomial_threshold(trials: int, chance: float, log_level: float) -> int:
 
     def is_rare(successes: int) -> bool:
         tail = binomial_tail(successes, trials, chance)
-        # Below what a float holds, Chernoff's bound is sharp enough.
+        # For tails too small for a float, Chernoff's bound is sharp enough.
         log_tail = math.log(tail) if tail > 1e-290 else -trials * _divergence(successes / trials, chance)
         return bool(log_tail <= log_level)
 

@@ -1,9 +1,10 @@
 """The paper as an experiment: Hsu, Khanna, Roth, "Distributed Private Heavy Hitters", measured.
 
-Every claim that can be measured is a figure, and a figure is a study of many cells, each a point that runs by itself.
+Every claim that can be measured has a figure. A figure is a study of many cells; a cell is one point and runs
+independently of the others.
 
-- `study` says what a cell, a study and its numbers are, and which mechanisms are compared.
+- `study` defines cells, studies and their numbers, and which mechanisms are compared.
 - `separation`, `largest_error`, `smallest_crowd` and `bucket_success` are the studies.
-- `theorems` and `lower_bound` are what their numbers are compared with, beside the bounds that mechanisms state.
-- `run` runs the cells; `figures`, `sections` and `report` show what they measured.
+- `theorems` and `lower_bound` have the numbers to compare with, in addition to the bounds that mechanisms state.
+- `run` runs the cells; `figures`, `sections` and `report` show the results.
 """

@@ -1,8 +1,8 @@
 """Figure 3: how often the Bucket mechanism finds the heavy hitter, where its theorem applies and where it does not.
 
-The theorem applies where everybody else is alone with her value. Zipf crowds are said to satisfy its condition at the
-end of section 4.2; they meet its rough form, and the condition itself only if they are very steep (E15). For Zipf 1.2
-among 2^64 values the paper's vote fails in most runs without any noise; for 1.5 and 2 it finds the value.
+The theorem applies if everybody else holds a value of her own. The end of section 4.2 says that Zipf crowds satisfy its
+condition; they meet its rough form, but the condition itself only if they are very steep (E15). For Zipf 1.2 among 2^64
+values the paper's vote fails in most runs even without noise; for 1.5 and 2 it finds the value.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Successes:
 
 @dataclass(frozen=True)
 class Setting:
-    """What is known without running: the crowds, and how many people the theorem asks for."""
+    """The constants of the figure: the crowds, and how many people the theorem requires."""
 
     epsilon: float
     delta: float
@@ -82,9 +82,9 @@ class BucketSuccess:
 
 
 def theorem_people(corrected: bool) -> float:
-    """The crowd that Theorem 4.8 asks for: half of the people hold one value, everybody else is alone.
+    """The people that Theorem 4.8 requires if half of them hold one value and everybody else a value of her own.
 
-    As printed, rows and trials are not whole numbers; corrected, they are those that run.
+    As printed, rows and trials are not whole numbers; corrected, they are those that are executed.
     """
     rows, trials = math.log2(12 * 2**BITS), 8 * math.log(1 / BETA)
     if corrected:
@@ -107,7 +107,7 @@ def _cells(quick: bool) -> list[BucketSuccess]:
 
 
 def _setting() -> Setting:
-    """What is known without running."""
+    """The constants of the figure."""
     return Setting(
         EPSILON,
         DELTA,

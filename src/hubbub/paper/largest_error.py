@@ -1,7 +1,7 @@
 """Figures 1 and 4: the largest error of any count, against the people and against the universe.
 
-Each mechanism estimates the count of every value of the universe; the error is the largest of all. GLPS-HH does it as
-in the paper: what it recovers has an estimate, and all other values have 0. Beside the error stand the lower bound of
+Each mechanism estimates the count of every value of the universe; the error is the largest of all. GLPS-HH works as in
+the paper: recovered values have an estimate, and all other values have 0. The error is shown with the lower bound of
 Theorem 3.3 and the upper bound of the mechanism's own theorem.
 """
 
@@ -33,7 +33,7 @@ from hubbub.paper.study import (
 from hubbub.simulation import exponential, population
 
 ZIPF = 1.1
-VALUES = 1000  # that are held
+VALUES = 1000  # the number of values that are held
 BITS = 14
 PEOPLE = 10**6
 _MOST_VALUES_SCORED_ONE_BY_ONE = 2**16
@@ -41,7 +41,7 @@ _MOST_VALUES_SCORED_ONE_BY_ONE = 2**16
 
 @dataclass(frozen=True)
 class Errors:
-    """The largest errors of the runs, the largest bound on them, and how many runs kept within their bound."""
+    """The largest errors of the runs, the largest bound on them, and how many runs stayed within their bound."""
 
     mechanism: str
     label: str
@@ -69,7 +69,7 @@ class Regret:
 
 @dataclass(frozen=True)
 class Setting(CrowdSetting):
-    """What is known without running; the lower bound is over √n, panels are pairs of label and calibration."""
+    """The constants of the figure. The lower bound is divided by √n; panels are pairs of label and calibration."""
 
     lower_bound: float
     panels: tuple[tuple[str, str], ...]
@@ -77,7 +77,7 @@ class Setting(CrowdSetting):
 
 @dataclass(frozen=True)
 class UniverseSetting(Setting):
-    """The same, with as many people in every universe."""
+    """The same for the figure against the universe, with the number of people in every universe."""
 
     people: int
 
@@ -125,7 +125,7 @@ def _people_cells(quick: bool) -> list[LargestError]:
 
 
 def _people_setting() -> Setting:
-    """What is known without running."""
+    """The constants of the figure."""
     return Setting(
         EPSILON,
         DELTA,
@@ -154,7 +154,7 @@ class CentralRegret:
         return f"central {self.people} people {self.bits} bits"
 
     def run(self, rng: np.random.Generator) -> Regret:
-        """It sees every value."""
+        """Run the centralised mechanism on its worst crowd."""
         crowd = exponential.worst_crowd(self.people, 2**self.bits, EPSILON, BETA)
         chosen = [exponential.heavy_hitter(crowd, 2**self.bits, EPSILON, rng) for _ in range(self.runs)]
         held = np.array([0 if best is None else int(crowd.counts[best]) for best in chosen])
@@ -183,7 +183,7 @@ def _universe_cells(quick: bool) -> list[LargestError | CentralRegret]:
 
 
 def _universe_setting() -> UniverseSetting:
-    """The setting against the people, with one crowd."""
+    """The constants of the figure against people, plus the number of people."""
     return UniverseSetting(**vars(_people_setting()), people=PEOPLE)
 
 

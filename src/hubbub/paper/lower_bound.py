@@ -1,9 +1,9 @@
-"""The lower bound as an experiment (Theorem 3.3): two values, fair bits, and the best that anybody can do with them.
+"""The lower bound as an experiment (Theorem 3.3): two values, fair bits, and the best possible estimate of them.
 
 Every person holds a fair bit. Any (ε, δ) randomiser of one bit is a post-processing of "with chance δ tell the bit,
 else tell the truth with chance e^ε/(1+e^ε)" (E25; Kairouz, Oh, Viswanath, "The composition theorem for differential
-privacy", 2015), so no local mechanism knows more than these reports say. Given the
-reports the bits are still independent, which leaves √n of doubt about their sum however the reports are read.
+privacy", 2015), so no local mechanism learns more than from these reports. Given the reports the bits are still
+independent, so any estimate of their sum is uncertain by a multiple of √n.
 
     paper    here                 meaning
     n₁       ones                 people who hold value 1
@@ -25,20 +25,20 @@ Estimate = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Rounds:
-    """What happened in independent rounds of the experiment: one entry of each array per round.
+    """Independent rounds of the experiment: each array has one entry per round.
 
     Attributes
     ----------
     people : int
         People in each round.
     truth : float
-        The chance with which a report that reveals nothing is true.
+        The chance that a randomised report is true.
     ones : Counts
         People who hold 1.
     revealed_ones, revealed_zeros : Counts
-        People whose bit was told openly.
+        People whose bit was revealed (with chance δ).
     said_ones, said_zeros : Counts
-        Reports of all others.
+        Randomised reports of all others.
     """
 
     people: int
@@ -61,16 +61,16 @@ class Rounds:
         return np.asarray(self.revealed_ones + others_ones, np.float64)
 
     def regrets(self, rng: np.random.Generator) -> Counts:
-        """By how many people the best choice misses the heavy hitter: the likelier value, a coin where both are."""
+        """By how many people the best choice misses the heavy hitter; it is the likelier value, or a coin if equal."""
         lead = 2 * self.posterior_means() - self.people
-        # Far below the least step of the mean, and far above its rounding.
+        # The tolerance is far below the smallest step of the mean, and far above its rounding error.
         even = np.abs(lead) < 1e-9 * self.people
         chosen = np.where(even, rng.integers(0, 2, len(lead)), lead > 0)
         return regrets(self.people, self.ones, chosen.astype(np.int64))
 
 
 def play(people: int, epsilon: float, delta: float, runs: int, rng: np.random.Generator) -> Rounds:
-    """Independent rounds: fair bits, reports by the randomiser that every other one is made from. Exact, any size."""
+    """Independent rounds: fair bits, with reports by the most informative (ε, δ) randomiser. Exact for any crowd."""
     truth = math.exp(epsilon) / (1 + math.exp(epsilon))
     ones = rng.binomial(people, 0.5, runs)
     zeros = people - ones
@@ -83,7 +83,7 @@ def play(people: int, epsilon: float, delta: float, runs: int, rng: np.random.Ge
 
 
 def regrets(people: int, ones: Counts, chosen: Counts) -> Counts:
-    """α of Definition 2.1 for two values: the larger count less that of the chosen value."""
+    """α of Definition 2.1 for two values: the larger count minus that of the chosen value."""
     held = np.where(chosen == 1, ones, people - ones)
     return np.asarray(np.maximum(ones, people - ones) - held, np.int64)
 

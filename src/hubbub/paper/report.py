@@ -19,14 +19,14 @@ from hubbub.paper.study import Measured
 
 @dataclass(frozen=True)
 class Report:
-    """Everything the report says."""
+    """The content of the report."""
 
     run: Run
     sections: list[Section]
 
     @property
     def opening(self) -> tuple[str, ...]:
-        """What this is, and how far to trust it."""
+        """The opening paragraphs: what the report is, and its limits."""
         size = (
             "This is the quick version: few runs, coarse grids. Run it without --quick before you quote a number."
             if self.run.quick
@@ -34,12 +34,12 @@ class Report:
         )
         return (
             "Hsu, Khanna and Roth, Distributed Private Heavy Hitters (ICALP 2012, arXiv 1202.4910), run as an "
-            "experiment. Every number below was measured in this run, with the mechanisms of hubbub as they ship, on "
-            "crowds that do not exist. The tally of a crowd is drawn from its law, so that a billion people cost no "
-            "more than a thousand; people who are alone with their value are pooled as fair coins, which is exact for "
-            "each row of a sketch and approximate for all together. What the decoder of tree reads is drawn bucket by "
-            "bucket, which is exact for each and for pairs of them.",
-            f"{size} ε = 1, and δ = 10⁻⁶ where there is Laplace noise. Three calibrations are compared: the paper's "
+            "experiment. Every number below was measured in this run, with the mechanisms that hubbub ships, on "
+            "simulated crowds. The tally of a crowd is drawn from its law, so that a billion people cost no more than "
+            "a thousand. People whose value nobody else holds are pooled as fair coins, which is exact for each row of "
+            "a sketch and approximate for all together. The row counts of tree are drawn bucket by bucket, which is "
+            "exact for each bucket and for pairs.",
+            f"{size} ε = 1, and δ = 10⁻⁶ for Laplace noise. Three calibrations are compared: the paper's "
             "noise, the least noise that the exact composition of privacy losses allows (tight), and one randomised "
             "bit per person (one bit, δ = 0).",
         )
@@ -58,7 +58,7 @@ class Report:
 
 
 def write_report(measured: Sequence[Measured[Any, Any]], run: Run, folder: Path) -> list[str]:
-    """Write report.html and report.md beside the figures that are in the folder already; the names of the files."""
+    """Write report.html and report.md next to the figures in the directory; return the names of the files."""
     report = Report(run, [SECTIONS[each.figure](each) for each in measured])
     (folder / "report.html").write_text(_to_html(report, folder), encoding="utf-8")
     (folder / "report.md").write_text(_to_markdown(report), encoding="utf-8")
@@ -69,7 +69,7 @@ def write_report(measured: Sequence[Measured[Any, Any]], run: Run, folder: Path)
 
 
 def _to_markdown(report: Report) -> str:
-    """The report as Markdown, which refers to the figures beside it."""
+    """The report as Markdown, which links to the figure files."""
     parts = [f"# {_TITLE}", *report.opening]
     for section in report.sections:
         parts += [f"## {section.title}", *section.paragraphs, f"![{section.title}]({section.figure}.svg)"]
@@ -84,7 +84,7 @@ def _markdown_table(table: Table) -> str:
 
 
 def _to_html(report: Report, folder: Path) -> str:
-    """The report as one web page that holds its figures."""
+    """The report as one web page with embedded figures."""
     body = [f"<h1>{_TITLE}</h1>", *map(_paragraph, report.opening)]
     for section in report.sections:
         picture = base64.b64encode((folder / f"{section.figure}.svg").read_bytes()).decode("ascii")

@@ -1,4 +1,4 @@
-"""Run studies: all cells of all of them, in processes."""
+"""Runs all cells of some studies, in several processes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class FigureCost:
 
 @dataclass(frozen=True)
 class Run:
-    """A run of `hubbub paper`: what it was asked, what it took, and the files it wrote. `run.json` holds it."""
+    """A run of `hubbub paper`: its settings, its cost, and the files it wrote; stored as `run.json`."""
 
     made_by: str
     quick: bool
@@ -60,7 +60,7 @@ class Run:
 
 
 def find_studies(names: Sequence[str]) -> list[AnyStudy]:
-    """The studies of these names, in the order of the report; all of them for no name."""
+    """The studies with these names, in the order of the report; all studies if no name is given."""
     if unknown := [name for name in names if name not in STUDIES]:
         raise ParameterError(f"a figure must be one of {', '.join(STUDIES)}, got {unknown[0]!r}")
     return [study for name, study in STUDIES.items() if not names or name in names]
@@ -77,7 +77,7 @@ def run_studies(
     cells = [(study.name, index, cell) for study in studies for index, cell in enumerate(study.cells(quick))]
     done: dict[tuple[str, int], tuple[Any, float]] = {}
     with _processes(jobs) as pool:
-        with interrupts_held():  # which processes that start now inherit
+        with interrupts_held():  # processes that start now inherit the signal mask
             submitted = [pool.submit(_run_cell, (seed, *each)) for each in cells]
         for finished in as_completed(submitted):
             name, index, row, seconds = finished.result()
@@ -92,7 +92,7 @@ def run_studies(
 
 
 def costs(measured: Sequence[AnyMeasured]) -> tuple[FigureCost, ...]:
-    """What each figure took."""
+    """The cost of each figure."""
     return tuple(FigureCost(each.figure, len(each.rows), round(each.cpu_seconds, 3)) for each in measured)
 
 
@@ -107,7 +107,7 @@ def usable_cores() -> int:
 
 
 def environment() -> dict[str, str]:
-    """What the numbers were computed with; nothing that names a machine or a person."""
+    """The versions that the numbers were computed with; nothing that identifies a machine or a person."""
     return {
         "python": platform.python_version(),
         **{package: version(package) for package in _PACKAGES},
@@ -120,7 +120,7 @@ Result = tuple[str, int, object, float]
 
 
 def _run_cell(job: Job) -> Result:
-    """Run one cell, in any process; its study and place, its row, and seconds of processor time."""
+    """Run one cell, in any process; return its study, its index, its row, and seconds of processor time."""
     seed, study, index, cell = job
     started = time.process_time()
     row = cell.run(cell_generator(seed, study, cell))
@@ -129,11 +129,11 @@ def _run_cell(job: Job) -> Result:
 
 @contextmanager
 def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes of one thread each, which are gone when the context ends, however it ends.
+    """A pool of single-threaded processes, which end with the context, even after an error.
 
-    Even one process is a new one: threads of the linear algebra would spend most of their time waiting for each other
-    over matrices as small as these, and their number is read when a process starts. A fork would copy threads and
-    compilers in the middle of something, so processes start afresh.
+    Even a single job runs in a new process: with matrices this small, several threads of the linear algebra library
+    would mostly wait for each other, and their number is fixed when a process starts. Processes are spawned, since a
+    fork would copy threads and compilers in the middle of their work.
     """
     kept = dict(os.environ)
     os.environ.update(dict.fromkeys(_THREADS, "1"))
@@ -141,7 +141,7 @@ def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
     try:
         yield pool
     except BaseException:
-        for process in list((pool._processes or {}).values()):  # a cell may take seconds, and Ctrl-C none
+        for process in list((pool._processes or {}).values()):  # a cell may take seconds, but Ctrl-C must act at once
             process.terminate()
         raise
     finally:
@@ -151,5 +151,5 @@ def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _ignore_interrupts() -> None:
-    """Ctrl-C reaches every process of a terminal; the one that was asked answers for all."""
+    """Ignore Ctrl-C in a worker: a terminal sends it to every process, and the parent handles it for all."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,6 +1,6 @@
-"""What each figure of `hubbub paper` shows: the paper's claim, what was measured, and a table of the numbers.
+"""The sections of the report of `hubbub paper`: for each figure the paper's claim, the results, and a table.
 
-Every number in the text is computed from the rows, so that the text cannot say what the run did not show.
+Every number in the text is computed from the rows, so that the text cannot contradict the run.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report: its figure, what to see in it, and its numbers."""
+    """A part of the report: its figure, an explanation, and a table of its numbers."""
 
     title: str
     figure: str
@@ -43,7 +43,7 @@ def _slope(x: Sequence[float], y: Sequence[float]) -> float:
 
 
 def _always_from(rows: Sequence[Successes]) -> str:
-    """The least crowd from which on every run succeeded, in words."""
+    """The least number of people from which every run succeeded, in words."""
     least = "no number of"
     for row in sorted(rows, key=lambda row: -int(row.people)):
         if row.successes < row.runs:
@@ -53,7 +53,7 @@ def _always_from(rows: Sequence[Successes]) -> str:
 
 
 def _separation(measured: Measured[separation.Setting, Misses | Failures]) -> Section:
-    """The lower bound, who attains it, and the centralised mechanism."""
+    """The lower bound, the mechanisms that attain it, and the centralised mechanism."""
     setting, rows = measured.setting, measured.rows
     errors = of_type(rows, Misses)
     table, largest = [], max(row.people for row in errors)
@@ -79,19 +79,19 @@ def _separation(measured: Measured[separation.Setting, Misses | Failures]) -> Se
         "The lower bound, and what trust buys (Theorem 3.3)",
         "separation",
         (
-            "Every person holds one of two values, by a fair coin. Whatever a local mechanism sends, most of the doubt "
-            f"about each person stays, and adds up: no estimate of the count has a root mean square error below "
+            "Every person holds one of two values, by a fair coin. After any local report, most of the uncertainty "
+            f"about each person remains, and adds up: no estimate of the count has a root mean square error below "
             f"{setting.rmse_bound:.4f}·√n, and every way to choose the larger value misses it by more than "
             f"{setting.regret_bound:.2f}·√n with a chance of at least {setting.beta:.0%}. Randomised response, "
             "read by its posterior mean, attains the bound: the black points lie on the dashed line.",
-            "The mechanism subset is randomised response where there are two values. Its counts are unbiased for every "
+            "With two values, the mechanism subset is randomised response. Its counts are unbiased for every "
             f"crowd, which costs: their error is {min(counted):.3f}·√n to {max(counted):.3f}·√n, where the formula "
             f"e^(ε/2)/(e^ε − 1) says {theorems.randomized_response_rmse(setting.epsilon):.3f}. Read by the posterior "
             f"mean, which knows that bits are fair, its error is {min(read):.4f}·√n to {max(read):.4f}·√n: on the "
             "bound.",
             f"The chance of missing by more than c·√n follows the formula: the largest difference between formula and "
             f"experiment, over {sum(len(row.c) for row in failures)} points, is {worst:.4f}.",
-            f"A trusted centre errs by a few people whatever n is: {central[0].regret:g} of "
+            f"A trusted centre errs by a few people for any n: {central[0].regret:g} of "
             f"{central[0].people:,} and {central[-1].regret:g} of {central[-1].people:,}, on the crowd that "
             f"is worst for it (bound: {setting.central_bound:.1f}).",
         ),
@@ -148,16 +148,15 @@ def _error_against_universe(measured: Measured[largest_error.UniverseSetting, Er
         "error-against-universe",
         (
             f"The largest error of any count, over √n, with {setting.people:,} people. It grows with √log N: the "
-            "largest of N noises is not much larger than one of them. subset stands where it can be chosen, up to "
-            "4,096 values.",
+            "largest of N noises is not much larger than one of them. subset is shown up to 4,096 values, its limit.",
             "GLPS-HH recovers at most one value in 64, and a single one in universes of up to 2^6 values; all others "
-            "count as 0. So in small universes its error is no noise but the largest count that it leaves out. Where "
-            "it finds the most frequent value that is the second, a smaller share the more values there are; where it "
-            "finds another one it is the most frequent, and the error jumps.",
+            "count as 0. So in small universes its error is not noise but the largest count that it leaves out. If it "
+            "recovers the most frequent value, that is the count of the second one, which is smaller in larger "
+            "universes; if it recovers another value, it is the count of the most frequent one, and the error jumps.",
             f"The centralised exponential mechanism misses the heavy hitter by at most (2/ε)·ln(N/β): measured "
             f"{central[0].regret:g} people for 2^{central[0].bits} values and {central[-1].regret:g} for "
             f"2^{central[-1].bits}, on the crowd that is worst for it (bounds: {central[0].bound:.1f} and "
-            f"{central[-1].bound:.1f}). No number of people is in that formula.",
+            f"{central[-1].bound:.1f}). This bound does not depend on the number of people.",
         ),
         Table(("mechanism", "calibration", "error / √n, least universe", "largest universe"), table),
     )
@@ -188,22 +187,22 @@ def _smallest_crowd(measured: Measured[smallest_crowd.Setting, Crowd]) -> Sectio
         "The smallest crowd that shows a heavy hitter",
         "smallest-crowd",
         (
-            "One value is held by a share f of the people, and everybody else is alone with another (for JL-HH, whose "
-            f"universe is too small for that, the others share a thousand values). A crowd is large enough if at least "
+            "One value is held by a share f of the people, and everybody else holds a value of her own (for JL-HH, "
+            f"whose universe is too small, the others share a thousand values). A crowd is large enough if at least "
             f"{setting.wanted:.0%} of {rows[0].runs} runs name the value; crowds are tried on a grid of "
             "steps of 2^(1/4), so the numbers are good to about a third. Theory says 1/f²; the fitted "
             f"exponents of f are between {min(slopes):.2f} and {max(slopes):.2f}.",
             "How many times fewer people one bit needs than the paper's noise, on average over the shares: "
             + "; ".join(gains)
             + ". The universes differ: JL-HH scores every value of a small one, the others search a large one. "
-            "tree has no choice of noise and stands beside one bit, for its privacy is pure as well.",
+            "tree has no choice of noise and is shown with one bit, since its privacy is pure as well.",
         ),
         Table(("mechanism", "calibration", *(f"share {share:.0%}" for share in shares)), table),
     )
 
 
 def _bucket_success(measured: Measured[bucket_success.Setting, Successes]) -> Section:
-    """Where the Bucket theorem reaches, and where it does not."""
+    """Where the Bucket theorem applies, and where it does not."""
     setting, rows = measured.setting, measured.rows
     table = []
     for exponent in dict.fromkeys(row.zipf for row in rows):
@@ -217,7 +216,7 @@ def _bucket_success(measured: Measured[bucket_success.Setting, Successes]) -> Se
     largest = max(row.people for row in flat)
     hard, soft = (select(flat, people=largest, decoder=decoder)[0] for decoder in ("hard", "soft"))
     return Section(
-        "The Bucket mechanism: its theorem, and where it does not reach (Theorem 4.8)",
+        "The Bucket mechanism: its theorem, and where it does not apply (Theorem 4.8)",
         "bucket-success",
         (
             f"Where half of the people hold one value and all others differ, the theorem asks for "
@@ -230,8 +229,8 @@ def _bucket_success(measured: Measured[bucket_success.Setting, Successes]) -> Se
             "rough form is, from exponent 0.87 on; the condition itself only from about 6, for any number of people, "
             "since the collisions grow as fast as the count. With Zipf 1.2 and "
             f"{largest:,} people the vote found the value in {hard.successes} of {hard.runs} runs, and more "
-            f"people do not help, because it is the collisions that fail it; the soft decoder found it in "
-            f"{soft.successes} of {soft.runs}. For steeper laws the vote works, although its theorem is silent.",
+            f"people do not help, because it fails due to collisions; the soft decoder found it in "
+            f"{soft.successes} of {soft.runs}. For steeper laws the vote works, although the theorem does not apply.",
         ),
         Table(("crowd", "people", "the paper's vote", "soft decoding"), table),
     )

@@ -1,4 +1,4 @@
-"""Figure 5: the lower bound, who attains it, and what trust would buy (Theorem 3.3).
+"""Figure 5: the lower bound, the mechanisms that attain it, and what trusting a server would gain (Theorem 3.3).
 
 Two values and fair bits. Local mechanisms are off by a multiple of √n; the centralised exponential mechanism is off by
 a number of people that does not depend on n.
@@ -35,13 +35,13 @@ from hubbub.simulation import exponential
 _TWO = np.array([[0], [1]], np.uint64)
 FAILURE_EPSILONS = (0.5, 1.0, 2.0)
 FAILURE_PEOPLE = 10**6
-ONE_BY_ONE = 10**5  # people of the largest crowd of tree
+ONE_BY_ONE = 10**5  # people in the largest crowd for tree, whose reports are made one by one
 REGRETS = (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0)
 
 
 @dataclass(frozen=True)
 class Misses:
-    """How far off a way to count, and to choose the larger of two values, is; all in people.
+    """The errors of one way to count and to choose the larger of two values, all in people.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Misses:
     regret : float
         By how much the larger count exceeds that of the chosen value: the 1 − β quantile over the runs.
     mean_regret : float
-        Its mean.
+        The mean of the same over the runs.
     """
 
     kind: str = field(default="error", init=False)
@@ -87,7 +87,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Setting(CrowdSetting):
-    """What is known without running; bounds on errors and regrets are over √n, the central one is in people."""
+    """The constants of the figure. Bounds on errors and regrets are divided by √n; the central one is in people."""
 
     rmse_bound: float
     guess_regret: float
@@ -98,7 +98,7 @@ class Setting(CrowdSetting):
 
 @dataclass(frozen=True)
 class BestLocal:
-    """The best that anybody can do with (ε, δ) reports of fair bits."""
+    """The best possible estimate and choice from (ε, δ) reports of fair bits."""
 
     people: int
     runs: int
@@ -149,9 +149,9 @@ class OfTwo:
 
 
 def posterior_means(counts: NDArray[np.float64], people: int, stderr: float) -> NDArray[np.float64]:
-    """The expected counts given unbiased ones of fair bits: pulled towards n/2, the more the larger their noise is.
+    """The expected counts of fair bits, given unbiased estimates: these are pulled towards n/2, more if noise is large.
 
-    Exact for randomised response, where a count says all that the reports say; `stderr` is the noise for a crowd.
+    Exact for randomised response, where a count holds all information of the reports. `stderr` is the noise of a count.
     """
     pull = 1 / (1 + stderr**2 / (people / 4))  # people / 4 is the variance of the sum of fair bits
     return people / 2 + pull * (counts - people / 2)
@@ -170,7 +170,7 @@ class Central:
         return f"central {self.people} people"
 
     def run(self, rng: np.random.Generator) -> Misses:
-        """It sees every bit."""
+        """Run the centralised mechanism on its worst crowd."""
         crowd = exponential.worst_crowd(self.people, 2, EPSILON, BETA)
         chosen = np.array([exponential.heavy_hitter(crowd, 2, EPSILON, rng) for _ in range(self.runs)], np.int64)
         errors = rng.laplace(0.0, 1 / EPSILON, self.runs)
@@ -181,7 +181,7 @@ class Central:
 def _misses(
     label: str, people: int, errors: NDArray[np.float64], regrets: NDArray[np.int64], local: bool = True
 ) -> Misses:
-    """The row of errors and regrets of many runs."""
+    """The row for the errors and regrets of many runs."""
     return Misses(
         label,
         local,
@@ -220,7 +220,7 @@ class Failure:
 
 
 def _cells(quick: bool) -> list[BestLocal | OfTwo | Central | Failure]:
-    """Everybody who estimates or chooses, for crowds of a hundred to a billion, and the chances of failure."""
+    """All estimators, for crowds of a hundred to a billion, and the chances of failure."""
     grid = decades(2, 9, 1)[1 if quick else 0 :: 2 if quick else 1]
     cells: list[BestLocal | OfTwo | Central | Failure] = []
     cells += [BestLocal(people, 10_000 if quick else 200_000) for people in grid]
@@ -236,7 +236,7 @@ def _cells(quick: bool) -> list[BestLocal | OfTwo | Central | Failure]:
 
 
 def _setting() -> Setting:
-    """What is known without running."""
+    """The constants of the figure."""
     fine = tuple(k / 20 for k in range(51))
     return Setting(
         EPSILON,

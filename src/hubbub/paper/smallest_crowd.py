@@ -1,6 +1,6 @@
 """Figure 2: the smallest crowd in which a value held by a share of the people is found.
 
-Everybody else is alone with her value, as in the Bucket theorem's crowd; for JL-HH, whose universe is too small for
+Everybody else holds a value of her own, as in the Bucket theorem's crowd; for JL-HH, whose universe is too small for
 that, the others hold a thousand values equally.
 """
 
@@ -30,13 +30,13 @@ from hubbub.simulation import population
 JL_TAIL = 1000
 WANTED = 0.9
 JL_BITS, BITS = 16, 32
-_STEPS = 4  # of the grid of crowds, in each doubling
-_LAST = 4 * 25  # 3.4·10^9 people: with more, 2^32 values would not be enough for everybody to be alone
+_STEPS = 4  # steps of the grid of crowds per doubling
+_LAST = 4 * 25  # 3.4·10^9 people: with more, 2^32 values would not be enough for distinct values
 
 
 @dataclass(frozen=True)
 class Crowd:
-    """The smallest crowd that was enough (None if none was), and those tried: people, successes, runs."""
+    """The smallest crowd that was enough (None if none was), and all tried ones as (people, successes, runs)."""
 
     mechanism: str
     label: str
@@ -50,7 +50,7 @@ class Crowd:
 
 @dataclass(frozen=True)
 class Setting:
-    """What is known without running; `wanted` is the share of runs that must succeed."""
+    """The constants of the figure; `wanted` is the share of runs that must succeed."""
 
     epsilon: float
     delta: float
@@ -74,7 +74,7 @@ class SmallestCrowd:
         return f"{self.contender.label} {options} {self.bits} bits share {self.share}"
 
     def run(self, rng: np.random.Generator) -> Crowd:
-        """From a small crowd, four times as many until it is found, then by halving. More people never harm."""
+        """Start with a small crowd and quadruple it until the value is found; then bisect. More people never harm."""
         tried: dict[int, tuple[int, int]] = {}
 
         def found(step: int) -> bool:
@@ -98,7 +98,7 @@ class SmallestCrowd:
         )
 
     def _try(self, people: int, rng: np.random.Generator) -> tuple[int, int]:
-        """Successes and runs; it stops when too many have failed already."""
+        """The number of successes and runs; it stops early when too many runs have failed."""
         may_fail = self.runs - int(np.ceil(WANTED * self.runs))
         successes = 0
         for done, mechanism in enumerate(self.contender.mechanisms(people, self.bits, rng), 1):
@@ -113,7 +113,7 @@ class SmallestCrowd:
 
 
 def listed(crowd: Histogram, bits: int, rng: np.random.Generator) -> Histogram:
-    """The same crowd with a random value for everybody who is alone with hers; only of values of up to 63 bits."""
+    """The same crowd, with a random value for each singleton; only for values of up to 63 bits."""
     alone = np.setdiff1d(rng.integers(0, 1 << bits, 2 * crowd.singletons + 10), crowd.items[:, 0].astype(np.int64))
     others = rng.permutation(alone)[: crowd.singletons].astype(np.uint64)[:, np.newaxis]
     counts = np.concatenate([crowd.counts, np.ones(len(others), np.int64)])
@@ -135,7 +135,7 @@ def _cells(quick: bool) -> list[SmallestCrowd]:
 
 
 def _setting() -> Setting:
-    """What is known without running."""
+    """The constants of the figure."""
     crowd = f"one value held by the share, all others different; JL-HH: the rest over {JL_TAIL} values"
     return Setting(EPSILON, DELTA, WANTED, crowd)
 

@@ -1,7 +1,7 @@
-"""What the studies share: who is compared, how a crowd is asked, what a cell and a study are.
+"""Shared by the studies: the mechanisms that are compared, and the definitions of cells and studies.
 
-A study is one figure. Its cells do not know of each other, and each draws from the seed and its own name, so that the
-numbers do not depend on how many processes there are or on which figures are asked for.
+A study is one figure. Its cells are independent, and the randomness of each follows from the seed and the cell's name.
+So the numbers do not depend on the number of processes or on which figures are asked for.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hubbub.model.survey import SEED_BYTES
 
 EPSILON = 1.0
 DELTA = 1e-6
-"""Of the calibrations with Laplace noise; one bit has none."""
+"""The δ of the calibrations with Laplace noise; one bit has δ = 0."""
 
 BETA = 0.05
 """Bounds hold and quantiles are taken with a chance of 1 − BETA."""
@@ -37,7 +37,7 @@ class Cell(Protocol[Row_co]):
 
     @property
     def name(self) -> str:
-        """Unique in its study: the randomness follows from it."""
+        """The cell's name, unique in its study: its randomness follows from it."""
 
     def run(self, rng: np.random.Generator) -> Row_co:
         """Measure the point. The row is a frozen dataclass of plain data."""
@@ -45,9 +45,9 @@ class Cell(Protocol[Row_co]):
 
 @dataclass(frozen=True)
 class Study(Generic[Setting, Row]):
-    """One figure: its name (of its files, too), its cells, and what is known about all of it without running.
+    """One figure: its name (also that of its files), its cells, and its constants.
 
-    `cells` is a function of whether the run is a quick one; the setting is the same for both.
+    `cells` takes whether the run is a quick one; the setting is the same for both.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Measured(Generic[Setting, Row]):
     cpu_seconds: float
 
     def to_json(self) -> dict[str, Any]:
-        """What the figure's JSON file holds."""
+        """The content of the figure's JSON file."""
         return asdict(self)
 
 
@@ -88,7 +88,7 @@ def select(rows: Iterable[Row], **wanted: object) -> list[Row]:
 
 
 def of_type(rows: Iterable[object], kind: type[Row]) -> list[Row]:
-    """The rows of one kind, where a figure has several."""
+    """The rows of one kind, for a figure with several kinds."""
     return [row for row in rows if isinstance(row, kind)]
 
 
@@ -98,14 +98,14 @@ def cell_generator(seed: int, study: str, cell: Cell[object]) -> np.random.Gener
 
 
 def finds_first(mechanism: SurveyMechanism, crowd: Histogram, rng: np.random.Generator) -> bool:
-    """Whether the answer, as the paper has it (always one value), is the crowd's first value."""
+    """Whether the paper's answer (always one value) is the crowd's first value."""
     best = mechanism.sample(crowd, rng).discover(Query(top=1, best_guess=True))
     return bool(len(best)) and np.array_equal(best.items[0], crowd.items[0])
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A mechanism as it is compared: a name for people and what creates it."""
+    """A mechanism to compare: its label, its name and its options."""
 
     label: str
     mechanism: str
@@ -113,11 +113,11 @@ class Contender:
 
     @property
     def calibration(self) -> str:
-        """paper, tight or onebit; nothing where there is no choice."""
+        """The calibration: paper, tight or onebit; empty if the mechanism has none."""
         return self.options.get("calibration", "")
 
     def mechanisms(self, people: int, bits: int, rng: np.random.Generator) -> Iterator[SurveyMechanism]:
-        """One after another, each of a survey with a public seed of its own; parameters are derived once."""
+        """Yield mechanisms without end, each of a survey with a new public seed; parameters are derived once."""
         survey = create_survey(
             "paper",
             Integers(bits),

@@ -1,7 +1,7 @@
 """The paper's theorems as numbers, with their constants corrected; docs/glossary.md has the symbols.
 
-What a theorem says about one mechanism is beside that mechanism, as its `error_bound` and the functions that it calls.
-Here is the rest. Every bound is for replacement neighbours and holds with chance 1 − beta, unless its docstring says
+A theorem about one mechanism is in that mechanism's module, as its `error_bound` and the functions that it calls. The
+rest is here. Every bound is for replacement neighbours and holds with chance 1 − beta, unless its docstring says
 otherwise.
 """
 
@@ -18,7 +18,7 @@ from hubbub.numeric.tails import normal_tail
 
 
 def jl_paper_rows(people: int, size: int, beta: float) -> float:
-    """Rows of Algorithm 1 as printed, m = ln(N+1)·ln(2/β)·n⁴: why practical rows are chosen otherwise (E4)."""
+    """Rows of Algorithm 1 as printed, m = ln(N+1)·ln(2/β)·n⁴: far too many, so hubbub uses fewer (E4)."""
     return math.log(size + 1) * math.log(2 / beta) * float(people) ** 4
 
 
@@ -28,7 +28,7 @@ def laplace_scale(epsilon: float, delta: float, times: float = 1) -> float:
 
 
 def bucket_needed_people(share: float, rows_per_trial: float, scale: float, corrected: bool = True) -> float:
-    """The n of Theorem 4.8: the least crowd in which a share of people is count enough, if all others are alone.
+    """The n of Theorem 4.8: the least crowd in which this share is enough, if all others hold values of their own.
 
     Both sides of the condition n·share ≥ needed(n) grow, the right one like √n, so they cross once.
     """
@@ -43,7 +43,7 @@ def bucket_needed_people(share: float, rows_per_trial: float, scale: float, corr
 def bucket_operations(people: int, bits: int, trials: int) -> int:
     """Steps of the Bucket mechanism: k₁·log N bits for each person, and k₁·log² N to solve a trial (Theorem 4.4, E20).
 
-    In all (n·log² N + log³ N)·log(1/β), up to a constant.
+    In total (n·log² N + log³ N)·log(1/β), up to a constant.
     """
     rows = bits + 4  # ⌈log₂ 12N⌉
     return trials * (people * rows * bits + rows * bits**2)
@@ -52,8 +52,8 @@ def bucket_operations(people: int, bits: int, trials: int) -> int:
 def glps_paper_error(people: int, size: int, epsilon: float, delta: float, beta: float) -> tuple[float, float]:
     """α of Theorem 4.2 without its constants, and the chance with which it may fail.
 
-    n^(5/6)·ln^(1/3)(1/β)·ln^(1/6) N·ln^(1/6)(1/δ)/ε^(1/3), which is n/√s for the sparsity s of its proof. A run keeps
-    within it with a chance of 3/4 − β, so it may fail with 1/4 + β (E21).
+    n^(5/6)·ln^(1/3)(1/β)·ln^(1/6) N·ln^(1/6)(1/δ)/ε^(1/3), which is n/√s for the sparsity s of its proof. A run stays
+    within it with a chance of 3/4 − β, so it may fail with a chance of 1/4 + β (E21).
     """
     logs = math.log(1 / beta) ** (1 / 3) * (math.log(size) * math.log(1 / delta)) ** (1 / 6)
     return people ** (5 / 6) * logs / epsilon ** (1 / 3), 0.25 + beta
@@ -75,13 +75,13 @@ def rank_deficiency_chance(rows: int, columns: int) -> float:
 def lower_bound_rmse(epsilon: float, delta: float = 0.0) -> float:
     """Theorem 3.3, directly: no local estimator of a count has RMSE below this times √n (N = 2, uniform bits).
 
-    √((1−δ)·e^ε)/(1+e^ε): what is left of the variance of each bit after seeing its report.
+    It is √((1−δ)·e^ε)/(1+e^ε): the root of the variance that each bit still has after its report is seen.
     """
     return math.sqrt((1 - delta) * math.exp(epsilon)) / (1 + math.exp(epsilon))
 
 
 def randomized_response_rmse(epsilon: float) -> float:
-    """The unbiased estimate from randomised response, over √n; its posterior mean attains the lower bound."""
+    """The RMSE of the unbiased estimate from randomised response, over √n; the posterior mean attains the bound."""
     return math.exp(epsilon / 2) / math.expm1(epsilon)
 
 

@@ -1,1 +1,1 @@
-"""Crowds that do not exist: what one would see with n people at some epsilon."""
+"""Simulated crowds: what a survey would find with n people at some epsilon."""

@@ -1,4 +1,4 @@
-"""Mechanisms and ε side by side on the same people: what is found, how far counts are off, what it costs."""
+"""Compares mechanisms and ε on the same people: what is found, how far counts are off, and what it costs."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ class Compared:
     Attributes
     ----------
     mechanism : str
-        Its name; with its default options. Of another library, its name and that of its method.
+        Its name; it has its default options. For another library, the names of the library and of its method.
     epsilon, delta : float
-        What was promised to each person.
+        The privacy loss promised to each person.
     recall, precision, f1 : float
-        Of the k values that most people hold, the share that was found; of what was found, the share that is among
-        those, 1 where nothing was; and their harmonic mean, 2·hits/(found + k).
+        Recall is the share of the k most common values that was found. Precision is the share of the found values that
+        is among these, 1 if nothing was found. F1 is their harmonic mean, 2·hits/(found + k).
     count_error : float or None
-        The mean error of the counts that were found, in people; None where nothing was.
+        The mean error of the counts that were found, in people; None if nothing was found.
     detection_limit : float or None
-        The people that a value needs to be found with a chance of about 95 %; None where nobody is enough, or where
-        none is stated.
+        How many people must hold a value for it to be found with a chance of about 95 %; None if all people are not
+        enough, or if the mechanism states no limit.
     report_bytes, tally_bytes : int
-        Of one report on the wire, and of the sums in memory.
+        The bytes of one report on the wire, and of the sums in memory.
     encode_ns, tally_ns : float
         CPU time for each person and for each report.
     decode_seconds : float
@@ -74,17 +74,17 @@ class Comparison:
     Attributes
     ----------
     people, distinct : int
-        How many there are, and how many different values they hold.
+        How many people there are, and how many distinct values they hold.
     k : int
-        As many of the values that most people hold are to be found.
+        The number of most common values that should be found.
     runs : int
-        Repetitions of each, with other noise and another public seed.
+        Repetitions of each case, with new noise and a new public seed.
     seed : int
-        From which all of them follow.
+        The seed of all runs.
     rows : tuple of Compared
         By mechanism, then by ε.
     left_out : dict
-        Mechanisms that cannot be run on these values, with the ε where others can be, and why.
+        The reason for each case that could not be run. A case is a mechanism, with its ε if others could be run.
     """
 
     people: int
@@ -97,16 +97,16 @@ class Comparison:
 
     @property
     def recommended(self) -> str | None:
-        """The mechanism with the best mean F1 over all ε; of those within 0.01 of it, the one with the least errors.
+        """The mechanism with the best mean F1 over all ε; among those within 0.01 of it, the one with the least errors.
 
-        None if nothing could be run, or nothing that is to be found was found.
+        None if nothing could be run, or if none of the k most common values was found.
         """
         near = self._near
         return min(near, key=lambda name: self._mean_error(name, near), default=None)
 
     @property
     def reason(self) -> str:
-        """Why that one, in a sentence."""
+        """The reason for the recommendation, in a sentence."""
         if all(row.mechanism.startswith(PEER) for row in self.rows):
             return "No mechanism can be run on these values."
         if (name := self.recommended) is None:
@@ -118,12 +118,12 @@ class Comparison:
             second, near = max(dict.fromkeys(others), key=self._mean_f1), self._near
             said += f", that of {second} {self._mean_f1(second):.2f}"
             if second in near and math.isfinite(self._mean_error(name, near)):
-                said += "; of those that are as good its counts have the smallest errors"
+                said += "; among equally good ones its counts have the smallest errors"
         return f"{said}."
 
     @property
     def _near(self) -> list[str]:
-        """The mechanisms of our own whose mean F1 is within 0.01 of the best, which is above 0."""
+        """The mechanisms of hubbub whose mean F1 is within 0.01 of the best; empty if the best is 0."""
         names = [row.mechanism for row in self.rows if not row.mechanism.startswith(PEER)]
         scores = {name: self._mean_f1(name) for name in names}
         best = max(scores.values(), default=0.0)
@@ -134,7 +134,7 @@ class Comparison:
         return float(np.mean([row.f1 for row in self.rows if row.mechanism == name]))
 
     def _mean_error(self, name: str, rivals: Sequence[str]) -> float:
-        """The mean error of counts over the ε at which all rivals have some; infinite where there is no such ε."""
+        """The mean error of counts over the ε at which all rivals have counts; infinite if there is no such ε."""
         errors = {(row.mechanism, row.epsilon): row.count_error for row in self.rows}
         shared = [
             error
@@ -176,19 +176,19 @@ def compare(
     domain : Domain
         The values that can be held.
     crowd : Histogram
-        Who holds what, all listed.
+        The people, without singletons.
     mechanisms : names, optional
-        Without it, all that are registered. What cannot be run is left out, with the reason.
+        By default all registered ones. Cases that cannot be run are left out, with the reason.
     epsilons : numbers
-        Each is run with every mechanism.
+        Every mechanism is run with each of them.
     k : int
-        As many of the values that most people hold are to be found.
+        The number of most common values that should be found.
     runs, seed : int
-        Repetitions, all from one seed.
+        The number of repetitions, and the seed of all.
     progress : function
         Called after every run.
     peers : str, optional
-        The folder of a virtual environment with pure-ldp, which is then run on the same people.
+        The directory of a virtual environment with pure-ldp, which is then run on the same people.
     """
     python = None if peers is None else python_of(peers)
     if not epsilons or k < 1 or runs < 1:
@@ -211,7 +211,7 @@ def compare(
                     )
                     built = mechanism_for(survey)
                     check_draws(built, crowd.people)
-                    if name not in warm:  # what is compiled or loaded is not part of the time
+                    if name not in warm:  # compiling and loading must not be part of the measured time
                         warm.add(name)
                         _measure(built, Histogram(crowd.items[:1], np.array([64])), 1, seed)
                     measured.append(_measure(built, crowd, k, int(rng.integers(2**63))))
@@ -231,7 +231,7 @@ def compare(
 
 
 def _left_out(name: str, why: dict[float, str], epsilons: int) -> dict[str, str]:
-    """A mechanism that cannot be run: once, if it cannot at any ε and for one reason."""
+    """The cases of a mechanism that could not be run; one case if it failed at all ε for the same reason."""
     if len(why) == epsilons and len(set(why.values())) == 1:
         return {name: next(iter(why.values()))}
     return {f"{name}, ε = {epsilon:g}": reason for epsilon, reason in why.items()}
@@ -295,7 +295,7 @@ def _peer_row(answer: dict[str, Any], epsilon: float, truth: dict[int, int], k: 
 
 
 def _scores(held: NDArray[np.int64], least: int, k: int) -> dict[str, float]:
-    """Recall, precision and F1 of values that so many hold, if the k most common are held by at least `least`."""
+    """Recall, precision and F1 of found values with true counts `held`; the k-th most common value has `least`."""
     hits = int(np.count_nonzero(held >= least))
     return {
         "recall": min(hits, k) / k,
@@ -313,7 +313,7 @@ def _everybody(crowd: Histogram) -> Iterator[Items]:
 
 
 def _averaged(measured: Sequence[Compared]) -> Compared:
-    """The mean over runs; of what some runs lack, over the others."""
+    """The mean over runs; a field that is None in some runs is averaged over the others."""
     fields = {name: _mean(getattr(each, name) for each in measured) for name in _AVERAGED}
     first = measured[0]
     return Compared(

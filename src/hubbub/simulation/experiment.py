@@ -1,4 +1,4 @@
-"""Run a mechanism on a crowd that does not exist, many times, and compare with the truth and the theorem."""
+"""Runs a mechanism on a simulated crowd, many times, and compares with the truth and the theorem."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from hubbub.simulation import exponential, population
 from hubbub.simulation.rehearsal import MAX_DRAWS
 
 BOUND_BETA = 0.05
-"""The theorems' bounds are stated for this chance of failure."""
+"""The failure probability β for which the theorems' bounds are stated."""
 
 EXPONENTIAL = "exponential"
-"""The centralised baseline: simulated beside the mechanisms, never one of them."""
+"""The name of the centralised baseline. It can be simulated, but it is not one of the mechanisms."""
 
 Crowd = Callable[[np.random.Generator], Histogram]
 
@@ -49,22 +49,22 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was seen in one run.
+    """The outcome of one run.
 
     Attributes
     ----------
     found : bool
-        Whether a value was named that none is held more often than.
+        Whether the most common value was found (or one of several).
     mean_error, max_error : float or None
-        In people: over every value where all are scored, else of the value that was found; None where none was.
+        In people: over all values if all are scored, else of the found value; None if none was found.
     bound : float
-        What the error exceeds with a chance of at most `BOUND_BETA`.
+        The bound that the error exceeds with a chance of at most `BOUND_BETA`, in people.
     of_every_value : bool
-        Whether errors and bound are about every value.
+        Whether errors and bound are about all values.
     approximation : str
-        In what the crowd's law is only approximate; empty where it is exact.
+        How the crowd's law is approximate; empty if it is exact.
     condition : Condition or None
-        What the mechanism's theorem asks of this crowd.
+        The condition of the mechanism's theorem, for this crowd.
     """
 
     found: bool
@@ -78,7 +78,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Simulated:
-    """All runs of an experiment together: the settings that were used, and what was seen."""
+    """All runs of an experiment together: the settings and the results."""
 
     mechanism: str
     local: bool
@@ -103,7 +103,7 @@ class Simulated:
     approximation: str
 
     def to_json(self) -> dict[str, Any]:
-        """The object that `hubbub simulate --json` prints; without `theorem` where the mechanism has no condition."""
+        """The object that `hubbub simulate --json` prints; without `theorem` if the mechanism has no condition."""
         fields = asdict(self)
         del fields["of_every_value"], fields["approximation"]
         if self.theorem is None:
@@ -166,7 +166,7 @@ def simulate(experiment: Experiment, progress: Callable[[], None] = lambda: None
 
 
 def _run(experiment: Experiment, mechanism: SurveyMechanism, rng: np.random.Generator) -> Outcome:
-    """One run: a crowd, its tally, what is found in it, and how far off that is."""
+    """One run: draw a crowd and its tally, search it, and compare with the truth."""
     if not mechanism.samples_any_crowd:
         _check_people(experiment, mechanism)
     crowd = experiment.crowd(rng)
@@ -189,7 +189,7 @@ def _run(experiment: Experiment, mechanism: SurveyMechanism, rng: np.random.Gene
 
 
 def _check_people(experiment: Experiment, mechanism: SurveyMechanism) -> None:
-    """Refuse a crowd whose sums would be drawn person by person for longer than anyone wants to wait."""
+    """Refuse a crowd that is too large to be simulated person by person."""
     most = MAX_DRAWS // mechanism.noise_draws
     if experiment.people > most:
         raise ParameterError(

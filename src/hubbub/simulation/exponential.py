@@ -1,7 +1,7 @@
 """The centralised exponential mechanism: a baseline that is *not* local.
 
-It sees everybody's value. It is here to show what trust would buy: an error of (2/ε)·ln(N/β) that does not grow
-with the people, where no local mechanism gets below a constant times √n (Theorem 3.3).
+It sees everybody's value. It is here to show what trusting a server would gain: an error of (2/ε)·ln(N/β), which does
+not grow with the number of people, while no local mechanism gets below a constant times √n (Theorem 3.3).
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ def heavy_hitter(histogram: Histogram, size: int, epsilon: float, rng: np.random
 
 
 def error_bound(size: int, epsilon: float, beta: float) -> float:
-    """By how many people the chosen value may miss the heavy hitter, but with a chance of β: (2/ε)·ln(N/β)."""
+    """(2/ε)·ln(N/β): the chosen value has at most this many fewer people than the heavy hitter, with chance 1 − β."""
     return 2 / epsilon * math.log(size / beta)
 
 
 def worst_crowd(people: int, size: int, epsilon: float, beta: float) -> Histogram:
-    """About this many people on whom the mechanism errs most with chance β: one value leads, all others are even.
+    """A crowd of about this many people on whom the mechanism errs most: one value leads, all others are even.
 
     A lead of g people is overlooked with chance (N−1)/(N−1 + e^(εg/2)). The lead is the largest whole number for which
     that is above β: nearly (2/ε)·ln(N/β), so the theorem is nearly sharp, and n does not appear in it.

@@ -1,4 +1,4 @@
-"""Another library on the same people: pure-ldp, in a virtual environment of its own."""
+"""Runs another library, pure-ldp, on the same people, in its own virtual environment."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from hubbub.simulation import pure_ldp_script
 
 PEER: Final = "pure-ldp"
 
-_LIST: Final = 4096  # values that are counted one by one
+_LIST: Final = 4096  # up to this many values, each is counted; above, pure-ldp searches
 _MOST_BITS: Final = 64
-_STEP: Final = 8  # bits of a prefix more, for those who report the next one
+_STEP: Final = 8  # bits by which each group's prefix is longer than that of the group before
 
 
 def python_of(folder: str) -> Path:
-    """The Python of a virtual environment, or an error that says what a folder must hold."""
+    """The Python of a virtual environment; a ParameterError if there is none."""
     places = [Path(folder) / "bin" / "python", Path(folder) / "Scripts" / "python.exe"]
     if (found := next((place for place in places if place.exists()), None)) is None:
-        raise ParameterError(f"the folder of --peers must be a virtual environment with {PEER} in it, got {folder!r}")
+        raise ParameterError(f"--peers must be the directory of a virtual environment with {PEER}, got {folder!r}")
     return found
 
 
 def job_for(domain: Domain, crowd: Histogram, epsilon: float, top: int, seed: int) -> dict[str, Any]:
-    """What the script is asked to do with these people; an error where pure-ldp cannot."""
+    """The script's job for these people; a ParameterError if pure-ldp cannot do it."""
     if domain.bits > _MOST_BITS:
         raise ParameterError(f"{PEER} must have values of at most {_MOST_BITS} bits, got {domain.bits}")
     job = {"epsilon": epsilon, "top": top, "seed": seed}
@@ -43,14 +43,14 @@ def job_for(domain: Domain, crowd: Histogram, epsilon: float, top: int, seed: in
 
 
 def ask(python: Path, jobs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What pure-ldp answers to some jobs; an error with the last line of what went wrong."""
+    """The results of pure-ldp for some jobs; on failure a ParameterError with the last line of its error output."""
     command = [str(python), pure_ldp_script.__file__]
     try:
-        # The program is the Python of a folder that the user named, and the script is ours.
+        # The program is the Python of a directory that the user named, and the script is hubbub's.
         done = subprocess.run(command, input=json.dumps(jobs), capture_output=True, text=True, check=False)  # noqa: S603
     except OSError as error:
         raise ParameterError(f"{python} must be a Python that can be run, got {error.strerror}") from None
     if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["nothing was said"])[-1]
-        raise ParameterError(f"{PEER} must run in {python}, got {last:.200}")
+        last = (done.stderr.strip().splitlines() or ["no error message"])[-1]
+        raise ParameterError(f"{PEER} failed in {python} ({last:.200})")
     return list(json.loads(done.stdout))

@@ -52,7 +52,7 @@ def heavy(people: int, share: float, tail: int | None, bits: int, rng: np.random
 
 
 def listed(crowd: Histogram, bits: int, rng: np.random.Generator) -> Histogram:
-    """The same crowd with everybody listed: those who are alone get values that nobody else holds."""
+    """The same crowd with everybody listed: singletons get random values that nobody else holds."""
     if not crowd.singletons:
         return crowd
     held = {item.tobytes() for item in crowd.items}
@@ -63,7 +63,7 @@ def listed(crowd: Histogram, bits: int, rng: np.random.Generator) -> Histogram:
 
 
 def _check_values(values: int) -> None:
-    """Refuse more different values than can be listed in memory."""
+    """Refuse more distinct values than can be listed in memory."""
     if values > MAX_LISTED:
         raise ParameterError(f"a crowd must hold at most {MAX_LISTED} different values, got {values}")
 

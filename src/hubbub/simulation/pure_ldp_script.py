@@ -1,6 +1,6 @@
 """Run by the Python of an environment that has pure-ldp, as a script: reads a JSON list of jobs, prints their answers.
 
-It imports nothing of hubbub, which need not be installed there: pure-ldp takes old versions of what it needs.
+It imports nothing of hubbub, which need not be installed there, since pure-ldp needs old versions of other packages.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ HASHES, WIDTH = 64, 1024  # of its sketch
 
 
 def answer(job: dict[str, Any]) -> dict[str, Any]:
-    """What pure-ldp finds among the values of everybody: over a list, or by a search in 2^bits values."""
+    """What pure-ldp finds among everybody's values: by counting a list, or by a search in 2^bits values."""
     random.seed(job["seed"])
     np.random.seed(job["seed"] % 2**32)  # noqa: NPY002  # pure-ldp draws from the global generator
     values, epsilon, top = job["values"], job["epsilon"], job["top"]
@@ -29,7 +29,7 @@ def answer(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def count_list(values: list[int], epsilon: float, top: int, size: int) -> dict[str, Any]:
-    """Its optimised unary encoding over a list of so many values, and the largest counts."""
+    """The largest counts by its optimised unary encoding, over a list of `size` values."""
     from pure_ldp.frequency_oracles.unary_encoding import UEClient, UEServer
 
     client, server = (kind(epsilon, size, True, lambda index: index) for kind in (UEClient, UEServer))
@@ -41,13 +41,13 @@ def count_list(values: list[int], epsilon: float, top: int, size: int) -> dict[s
 
 
 def search(values: list[int], epsilon: float, top: int, bits: int, step: int) -> dict[str, Any]:
-    """Its PEM over a count mean sketch: its local hashing goes through all 2^bits values for every report."""
+    """Its PEM over a count mean sketch, since its local hashing goes through all 2^bits values for every report."""
     from pure_ldp.frequency_oracles.apple_cms import CMSClient, CMSServer
     from pure_ldp.heavy_hitters.prefix_extending import PEMClient, PEMServer
 
     oracle = CMSServer(epsilon, HASHES, WIDTH)
     server = PEMServer(epsilon, step, bits, step, fo_server=oracle)
-    for each in server.oracles:  # they draw hashes of their own, which no client would know
+    for each in server.oracles:  # otherwise they draw their own hashes, which no client knows
         each.hash_funcs = oracle.hash_funcs
     client = PEMClient(epsilon, step, bits, step, fo_client=CMSClient(epsilon, oracle.hash_funcs, WIDTH))
     times = _everybody(client.privatise, server.aggregate, (format(value, f"0{bits}b") for value in values))
@@ -60,7 +60,7 @@ def search(values: list[int], epsilon: float, top: int, bits: int, step: int) ->
 def _everybody(
     privatise: Callable[[Any], Any], aggregate: Callable[[Any], None], values: Iterable[Any]
 ) -> tuple[float, float]:
-    """Make and add up everybody's report; the CPU seconds of one of each."""
+    """Make and add up everybody's report; return the CPU seconds per report for each of the two steps."""
     encode = tally = 0.0
     people = 0
     for value in values:

@@ -20,7 +20,7 @@ MAX_DRAWS = 200_000_000
 def rehearse(mechanism: Mechanism, survey_id: bytes, items: Iterable[Items], random_words: RandomWordSource) -> Tally:
     """The tally of everybody's reports: made from items, sent as bytes, parsed, checked and added up.
 
-    Memory does not grow with the people: their reports are made from a few megabytes of random words at a time.
+    Memory does not grow with the number of people: reports are made from a few megabytes of random words at a time.
     """
     sent = (encode_batch(survey_id, reports) for reports in make_reports(mechanism, items, random_words))
     return add_up(mechanism, survey_id, (parse_batch(batch, survey_id, mechanism.report_dtype) for batch in sent))
@@ -32,7 +32,7 @@ def seeded_public_seed(seed: int) -> bytes:
 
 
 def check_draws(mechanism: SurveyMechanism, people: int) -> None:
-    """Refuse a job that would take longer than anyone wants to wait, and say what to do instead."""
+    """Refuse a job that would take too long, and say what to do instead."""
     draws = people * mechanism.noise_draws
     if draws <= MAX_DRAWS:
         return
@@ -40,5 +40,5 @@ def check_draws(mechanism: SurveyMechanism, people: int) -> None:
     if not mechanism.samples_any_crowd:
         instead = f"take a random sample of at most {MAX_DRAWS // mechanism.noise_draws:,} people"
     raise ParameterError(
-        f"person by person a job must have at most {MAX_DRAWS:.0e} draws of noise, got {draws:.1e}; {instead}"
+        f"a job that makes every report must have at most {MAX_DRAWS:.0e} draws of noise, got {draws:.1e}; {instead}"
     )

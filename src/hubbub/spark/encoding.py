@@ -1,4 +1,4 @@
-"""Reports of a column of values, on Spark."""
+"""Makes reports of a column of values, on Spark."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hubbub.numeric.randomness import KeyedRandomWords
 
 @dataclass(frozen=True)
 class _Encode:
-    """The task that makes reports; done again, on the same rows, it makes the same ones."""
+    """The task that makes reports. Run again on the same rows, it makes the same reports."""
 
     survey: Survey
     key: bytes
@@ -44,19 +44,19 @@ class _Encode:
 def encode(df: DataFrame, survey: Survey, column: str) -> DataFrame:
     """A DataFrame of reports, one for each row that has a value: the columns `id` and `payload`, both binary.
 
-    For rehearsals, and where the cluster is trusted with all values. The noise comes from a key that is drawn here from
-    the operating system. A task that Spark runs again on the same rows makes the same reports, so nobody is counted
-    twice. Write the result to a table before you use it: if the rows themselves may come in another order when they are
-    computed again, two reports of one person could be seen otherwise.
+    For rehearsals, and for clusters that are trusted with all values. The noise comes from a key that is drawn here
+    from the operating system. A task that Spark runs again on the same rows makes the same reports, so nobody is
+    counted twice. Write the result to a table before you use it: if Spark computes the rows again in another order,
+    people get new reports, and two reports of one person could be seen.
 
     Parameters
     ----------
     df : DataFrame
         One row for each person.
     survey : Survey
-        What the reports answer.
+        The survey that the reports answer.
     column : str
-        The column of the values, by the rules of `hubbub.find`.
+        The column of the values; they are read by the rules of `hubbub.find`.
     """
     if column not in df.columns:
         raise InputError(f"the column must be one of {', '.join(df.columns)[:200]}, got {column!r}")

@@ -1,4 +1,4 @@
-"""A session of Spark for the command line: the master as it is named, and Java as it is found."""
+"""A Spark session for the command line."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _SECONDS: Final = 10.0
 
 @contextmanager
 def open_session(master: str) -> Iterator[SparkSession]:
-    """A session that is stopped at the end; if this process has one already, that one, which is left as it is.
+    """A new session, which is stopped at the end; or the session of this process, if it has one, which is not stopped.
 
     Parameters
     ----------
     master : str
-        As Spark names it: local[4], spark://HOST:7077, yarn, k8s://…, or sc://HOST for Spark Connect. Other settings
-        are those of the machine (`spark-defaults.conf`, `SPARK_CONF_DIR`).
+        Spark's name of the master: local[4], spark://HOST:7077, yarn, k8s://…, or sc://HOST for Spark Connect. Other
+        settings are those of the machine (`spark-defaults.conf`, `SPARK_CONF_DIR`).
     """
     if (active := SparkSession.getActiveSession()) is not None:
         with _told():
@@ -39,11 +39,11 @@ def open_session(master: str) -> Iterator[SparkSession]:
     else:
         if not os.environ.get("JAVA_HOME") and shutil.which("java") is None:
             raise MissingExtra("Spark needs Java 17 or newer, got none: install it, or set JAVA_HOME")
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # what a local master runs its tasks with
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # a local master runs its tasks with this Python
         builder = SparkSession.builder.master(master).config("spark.ui.showConsoleProgress", "false")
     try:
         session = builder.appName("hubbub").getOrCreate()
-    except Exception as error:  # the words of Spark and Java are many; the first line says it
+    except Exception as error:  # messages of Spark and Java are long; the first line is enough
         reason = (str(error).splitlines() or [""])[0][:200]
         raise ParameterError(f"spark must be a master that can be reached, got {master!r} ({reason})") from None
     try:
@@ -54,7 +54,7 @@ def open_session(master: str) -> Iterator[SparkSession]:
 
 
 def _reach(master: str) -> None:
-    """See that somebody listens there: Spark itself would try for ten minutes."""
+    """Check that a server listens there: Spark itself would try for ten minutes."""
     try:
         address = urlsplit(master)
         socket.create_connection((address.hostname or "", address.port or _CONNECT_PORT), _SECONDS).close()
@@ -64,7 +64,7 @@ def _reach(master: str) -> None:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """Turn what fails in a task into one sentence."""
+    """Turn an error of a task into one sentence."""
     try:
         yield
     except HubbubError:

@@ -1,4 +1,4 @@
-"""Structured Streaming: the tally of each batch is merged into a collector's, once."""
+"""Structured Streaming: merges the tally of each batch into a collector's tally, once."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _QUERY: Final = "sql.streaming.queryId"
 
 
 def merge_into(url: str, survey: Survey, token: str, *, query: str | None = None) -> Callable[[DataFrame, int], None]:
-    """What `foreachBatch` is given: it counts a batch of reports, each id once, and merges the tally on a collector.
+    """A function for `foreachBatch`: it counts a batch of reports, each id once, and merges the tally on a collector.
 
     The idempotency key is the id of the query with the number of the batch, both of which are in the query's
-    checkpoint. So a batch that Spark does again after a failure counts once, also if it comes out differently then, as
-    it may where one id has several payloads: the first tally stays. Ids are compared within a batch; where a report may
-    come again in a later batch, drop duplicates in the stream before (see docs/scaling.md).
+    checkpoint. So a batch that Spark repeats after a failure counts once. If its tally comes out differently the second
+    time, as it may if an id has several payloads, the first tally stays. Ids are compared within a batch; if a report
+    may come again in a later batch, drop duplicates in the stream before (see docs/scaling.md).
 
     Parameters
     ----------
@@ -50,17 +50,17 @@ def merge_into(url: str, survey: Survey, token: str, *, query: str | None = None
         """Count one batch and merge it."""
         name = query or batch.sparkSession.sparkContext.getLocalProperty(_QUERY)
         if not name:
-            raise ParameterError("query must be named where Spark does not say which one this is, got none")
+            raise ParameterError("query must be given if Spark does not state the id of the query, got none")
         _send(url, token, f"{name}-{number}", encode_tally(tally(batch, survey)), may_differ=query is None)
 
     return merge
 
 
 def _send(url: str, token: str, key: str, body: bytes, may_differ: bool) -> None:
-    """Send a tally. If it fails, the query fails, and does the batch again when it is started again.
+    """Send a tally. If this fails, the query fails, and repeats the batch when it is restarted.
 
-    With `may_differ`, the key stands for these reports and no others: if another tally was merged under it, they have
-    been counted, and nothing is left to do.
+    With `may_differ`, the key stands for exactly these reports: if another tally was merged under it, they have been
+    counted, and nothing is left to do.
     """
     headers = {
         "Authorization": f"Bearer {token}",

@@ -23,33 +23,34 @@ from hubbub.model.tally import Tally
 from hubbub.numeric.distinct import draw_key
 from hubbub.spark.tasks import PARTIAL, SPREAD, Count, CountPlaces, Merge, ReadRows, ReadUnits, Spread, sum_partials
 
-_FAN_IN: Final = 4  # partials that one task of a merge adds up, about
+_FAN_IN: Final = 4  # about how many partials one task of a merge adds up
 _MOST_CORES: Final = 1 << 14
-_FRAME_BITS: Final = 12  # partitions of ids, where it is not known how many reports will come, are 2^12
+_FRAME_BITS: Final = 12  # there are 2^12 partitions of ids if the number of reports is not known in advance
 _MOST_BITS: Final = 16
 
 
 def tally(df: DataFrame, survey: Survey, *, assume_unique: bool = False, tasks: int | None = None) -> Tally:
-    """The tally of a DataFrame of reports: `count` without the counts."""
+    """The tally of a DataFrame of reports, as by `count`, without the counts."""
     return count(df, survey, assume_unique=assume_unique, tasks=tasks).tally
 
 
 def count(df: DataFrame, survey: Survey, *, assume_unique: bool = False, tasks: int | None = None) -> Tallied:
-    """The tally of a DataFrame of reports, and the counts of what is not in it.
+    """The tally of a DataFrame of reports, and counts of what was left out.
 
-    The same as in one process, bit for bit: each id counts once, of different payloads the smallest, and what is no
-    valid report is counted and left out. No report comes to the driver; a task holds one tally and a few megabytes.
+    It is the same as in one process, bit for bit: each id counts once, of different payloads the smallest, and invalid
+    reports are counted and left out. No report reaches the driver; a task takes the memory of one tally and a few
+    megabytes.
 
     Parameters
     ----------
     df : DataFrame
         With the columns `id` and `payload`, both binary.
     survey : Survey
-        What the reports answer.
+        The survey that the reports answer.
     assume_unique : bool
         Do not compare ids: they are known to differ. It saves a shuffle of all reports.
     tasks : int, optional
-        Tasks that count, and so partial tallies; by default as many as the session has cores.
+        The number of tasks that count, and thus of partial tallies; by default the number of cores of the session.
     """
     _check(df, survey)
     wide = tasks or _cores(df.sparkSession)
@@ -68,7 +69,7 @@ def tally_files(
     skip_bad: bool = False,
     tasks: int | None = None,
 ) -> Tallied:
-    """The tally of Parquet files of reports, and the counts of what is not in it.
+    """The tally of Parquet files of reports, and counts of what was left out.
 
     Tasks read row groups themselves, which is faster than a DataFrame. The driver and all executors must find the files
     under the same paths. The parameters are those of `hubbub.tally_files`.
@@ -116,9 +117,9 @@ def _count_distinct(rows: DataFrame, source: ReadRows | ReadUnits, wide: int, bi
 
 
 def _cores(spark: SparkSession) -> int:
-    """How many tasks run at once, as far as the session says.
+    """How many tasks the session runs at once.
 
-    A session of Spark Connect has no context; there a range tells, which has a partition for each core.
+    A Spark Connect session has no context; there it is the number of partitions of a range, one for each core.
     """
     try:
         return int(spark.sparkContext.defaultParallelism)

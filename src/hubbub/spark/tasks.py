@@ -1,4 +1,4 @@
-"""What runs in the tasks of Spark: from batches of Arrow to one partial tally, in memory that does not grow.
+"""The tasks of Spark: from Arrow batches to one partial tally, in memory that does not grow with the reports.
 
 A partial is one row: the bytes of a tally, with their checksum, and the counts. A task that is retried or run twice
 makes the same row again, and Spark takes one of them.
@@ -30,12 +30,12 @@ from hubbub.numeric.distinct import Records, partition
 from hubbub.wire.tally_file import encode_tally, parse_tally
 
 SPREAD: Final = "place long, records binary"
-"""The schema of what `Spread` makes."""
+"""The schema of the rows that `Spread` makes."""
 
 PARTIAL: Final = ", ".join(["tally binary", *(f"{name} long" for name in Counts.names())])
 """The schema of partials, as Spark writes it."""
 
-_ROW_BYTES: Final = 1 << 10  # of reports in a row of a shuffle, about
+_ROW_BYTES: Final = 1 << 10  # about how many bytes of reports a row of a shuffle has
 
 
 def make_partial(tally: Tally, counts: Counts) -> Any:
@@ -98,7 +98,7 @@ class ReadUnits:
 
     @property
     def survey(self) -> Survey:
-        """What the reports answer."""
+        """The survey that the reports answer."""
         return self.reading.survey
 
     @property
@@ -131,7 +131,7 @@ class Count:
 class Spread:
     """The task that sorts reports by partition. A row is a partition and some of its reports, one after the other.
 
-    So Spark shuffles rows of about a kilobyte, not of a report each. What was counted is in a row of partition −1.
+    So Spark shuffles rows of about a kilobyte, not of one report each. The counts are in a row of partition −1.
     """
 
     source: ReadRows | ReadUnits
@@ -143,7 +143,7 @@ class Spread:
         counts = [Counts()]
         for block in blocks(self.source.read(batches, counts), _ROW_BYTES << self.bits):
             records, ends = partition(block, self.key, self.bits)
-            # No row is much longer than the others: who repeats an id fills a partition, but no row.
+            # Long rows are cut: a sender who repeats an id can fill a partition, but not a row.
             most = 16 * _ROW_BYTES // records.shape[1]
             cuts = np.unique(np.concatenate([ends, np.arange(0, len(records), most)]))
             yield _rows(np.searchsorted(ends, cuts[:-1], side="right") - 1, cuts * records.shape[1], records)
@@ -179,7 +179,7 @@ class CountPlaces:
         last = -1
         for place, rows in groupby(_pairs(batches), key=itemgetter(0)):
             if place < last:
-                raise HubbubError("Spark must hand on reports sorted by their partitions, got them in another order")
+                raise HubbubError("Spark did not sort the reports by their partitions")
             last = place
             if place < 0:
                 counts[0] = sum((Counts(*np.frombuffer(note, "<i8").tolist()) for _, note in rows), start=counts[0])

@@ -1,4 +1,4 @@
-"""Reports by day: how many were folded on which day. It is all that the store knows of time."""
+"""The number of reports folded on each day. The store keeps no other times of reports."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def reports_by_day(engine: Engine, survey: int) -> dict[int, int]:
 
 
 def all_by_day(engine: Engine, chosen: Sequence[int], first_day: int) -> dict[int, dict[int, int]]:
-    """Return the same for several surveys at once, from a day on: by survey, then by day. Costs one read."""
+    """Like `reports_by_day`, for several surveys at once, from a day on: by survey, then by day. Costs one read."""
     query = select(daily).where(daily.c.survey.in_(chosen), daily.c.day >= first_day)
     found: dict[int, dict[int, int]] = {}
     with reading(engine) as connection:

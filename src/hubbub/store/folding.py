@@ -33,7 +33,7 @@ from hubbub.wire.tally_file import encode_tally, parse_tally
 
 _ROWS_AT_ONCE: Final = 500
 STEP_BYTES: Final = 32 << 20
-"""About how many bytes one transaction of folding, purging or shrinking changes, beside the tally."""
+"""About how many bytes one transaction of folding, purging or shrinking changes, not counting the tally."""
 
 _CONFLICTS: Final = 100
 _CHECKPOINT_MILLISECONDS: Final = 100
@@ -156,7 +156,7 @@ def remove_erased(engine: Engine) -> bool:
 
 
 def shrink(engine: Engine, deadline: float, step_bytes: int = STEP_BYTES) -> None:
-    """Give pages of SQLite's file that are not used back to the disk, until a time of the monotonic clock."""
+    """Return unused pages of SQLite's file to the disk, until `deadline` (seconds of the monotonic clock)."""
     if not is_sqlite(engine):
         return
     pages = max(1, min(_MOST_PAGES, step_bytes // PAGE_BYTES))

@@ -27,17 +27,17 @@ class Receipt(Protocol):
         """Return whether it has an outcome, or nobody waits for one."""
 
     def set_result(self, result: Any, /) -> None:
-        """Say which reports are new."""
+        """Set which reports are new."""
 
     def set_exception(self, exception: Any, /) -> None:
-        """Say why nothing was taken."""
+        """Set why no report was taken."""
 
 
 Waiting = tuple[Upload, Receipt]
 
 
 def _at_once(work: Callable[[], None]) -> None:
-    """Do something in the thread that asks for it."""
+    """Run `work` in the calling thread."""
     work()
 
 
@@ -72,7 +72,7 @@ class GroupCommit:
         Parameters
         ----------
         upload : Upload
-            What is written.
+            The upload to write.
         receipt : Receipt
             When all reports are durable, it says which of them are new. It gets StoreUnavailable if the commit failed,
             UnknownSurvey or SurveyClosed if the survey takes no reports. It is always filled in. If it is done before
@@ -119,7 +119,7 @@ class GroupCommit:
         """Write a group of uploads in one transaction, and fill in their receipts."""
         try:
             outcomes = self._append([upload for upload, _ in group])
-        except Exception as error:  # whatever it is, everybody must be told
+        except Exception as error:  # every receipt must be filled in, for any error
             if isinstance(error, StoreError):
                 log.warning("a commit failed: %s", error)
             else:  # log where it happened, but not the message, which could hold reports

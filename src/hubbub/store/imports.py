@@ -1,7 +1,7 @@
-"""Tallies that the owner merges into a survey's: each once, however often it is sent.
+"""Merges tallies from the owner into a survey's tally: each once, however often it is sent.
 
-A merge is named by a key that the sender chooses. The key and the SHA-256 of the body are written in the transaction
-that replaces the tally, so a key is there if and only if its tally was added.
+The sender names a merge by a key of its choice. The key and the SHA-256 of the body are written in the transaction that
+replaces the tally, so a key is stored if and only if its tally was added.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CONFLICTS: Final = 100
 
 
 def merge_tally(store: Store, survey_id: bytes, key: str, digest: bytes, more: Tally) -> bool:
-    """Add a tally to that of a survey, once for each key; costs reading and writing the survey's tally.
+    """Add a tally to a survey's tally, once for each key. Costs reading and writing the survey's tally.
 
     Parameters
     ----------
@@ -30,11 +30,11 @@ def merge_tally(store: Store, survey_id: bytes, key: str, digest: bytes, more: T
     survey_id : bytes
         The survey, open or closed.
     key : str
-        Names this merge among all of the survey.
+        The name of this merge, unique within the survey.
     digest : bytes
         SHA-256 of the body that held the tally.
     more : Tally
-        What is added.
+        The tally to add.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def merge_tally(store: Store, survey_id: bytes, key: str, digest: bytes, more: T
             known = connection.scalar(select(imports.c.digest).where(*mine))
             if known is not None:
                 if bytes(known) != digest:
-                    raise KeyReused(f"an idempotency key must be used for one body, got {key!r} with another one")
+                    raise KeyReused(f"an idempotency key must be used for one body, got {key!r} with another body")
                 return False
             row = connection.execute(select(tallies).where(tallies.c.survey == stored.key)).one_or_none()
             if row is None:

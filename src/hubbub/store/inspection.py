@@ -1,4 +1,4 @@
-"""Looking at a store from outside without changing it: its file, its disk, its version, its damage."""
+"""Inspects a store from outside, without changing it: its file, disk, version and damage."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Verdict = Literal["ok", "look", "wrong"]
 
 
 class Finding(NamedTuple):
-    """What was found about one thing: how it is, and what to do if it is not well."""
+    """One finding: a verdict, its subject, and a sentence that says what was found and what to do."""
 
     verdict: Verdict
     about: str
@@ -28,7 +28,7 @@ class Finding(NamedTuple):
 
 
 def inspect_store(database: str) -> Iterator[Finding]:
-    """Yield what can be seen of a database. Nothing is written. Reads every page of a SQLite file once."""
+    """Yield findings about a database. Nothing is written. Reads every page of a SQLite file once."""
     try:
         engine = open_engine(database, create=False)
     except StoreError as error:
@@ -46,7 +46,7 @@ def inspect_store(database: str) -> Iterator[Finding]:
 
 
 def _look_at_files(file: Path) -> Iterator[Finding]:
-    """Yield what the file system says."""
+    """Yield findings about the files: permissions, free disk space, and the size of the log."""
     mode = stat.S_IMODE(file.stat().st_mode)
     if mode & 0o077:
         yield Finding("look", "permissions", f"others may read {file.name} ({mode:04o}): chmod 600 it and its -wal")
@@ -69,7 +69,7 @@ def _look_at_files(file: Path) -> Iterator[Finding]:
 
 
 def _look_inside(engine: Engine) -> Iterator[Finding]:
-    """Yield what the database says."""
+    """Yield findings about the tables: version, damaged pages, damaged surveys, and pending uploads."""
     with reading(engine) as connection:
         if not inspect(connection).has_table(meta.name):
             yield Finding("wrong", "database", "it has no tables: is it the right one?")

@@ -1,4 +1,4 @@
-"""The scripts that pages load by their hash. A page that names one of an older version still gets it."""
+"""The scripts that web pages load by their hash. A page that names a script of an older version still gets it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hubbub.store.schema import reading, scripts, writing
 
 
 def keep_scripts(engine: Engine, bodies: Mapping[str, bytes]) -> None:
-    """Store scripts by their names, each once and for ever. A few kilobytes for each version of the package."""
+    """Store scripts by their names, each once and forever. Takes a few kilobytes for each version of the package."""
     with reading(engine) as connection:
         known = set(connection.scalars(select(scripts.c.name).where(scripts.c.name.in_(list(bodies)))))
     new = [{"name": name, "body": body} for name, body in bodies.items() if name not in known]

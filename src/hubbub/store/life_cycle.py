@@ -3,8 +3,8 @@
 The states in the database are open → closing → closed, and deleting from any of them. `purge` takes a survey from
 closing to closed, and removes one that is in deleting. Several collectors may do so at the same time.
 
-A survey whose time is over takes no reports, but stays in the state open: clocks can be wrong. Only after a week of
-grace `end_by_the_clock` closes it for good, and then its ids go.
+A survey whose time is over takes no reports, but stays in the state open, since clocks can be wrong. Only after a week
+of grace does `end_by_the_clock` close it for good; then its report ids are deleted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ IDS_AT_ONCE = 20_000
 """Report ids that one transaction of `purge` deletes; other writers wait for it."""
 
 _SHRINK_SECONDS: Final = 1.0
-_BYTES_OF_AN_ID: Final = 64  # that a transaction changes, at most, when it is deleted
+_BYTES_OF_AN_ID: Final = 64  # the most bytes that a transaction changes to delete an id
 
 
 def close_survey(store: Store, survey_id: bytes) -> Tally:
@@ -46,7 +46,7 @@ def close_survey(store: Store, survey_id: bytes) -> Tally:
 
 
 def end_by_the_clock(store: Store, now: int, trusted: bool) -> None:
-    """Note which surveys are over, and close for good those that have been so for the time of grace.
+    """Note which surveys are over, and close for good those whose time of grace is over, too.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def end_by_the_clock(store: Store, now: int, trusted: bool) -> None:
         rows = connection.execute(select(*columns).where(surveys.c.state == "open", ended)).all()
 
     def look(key: int, survey_id: bytes, closes: int, since: int | None) -> None:
-        """Bring one survey up to date."""
+        """Update one survey."""
         over = closes <= now
         if not over or since is None or since > now:
             if not over:
@@ -78,7 +78,7 @@ def end_by_the_clock(store: Store, now: int, trusted: bool) -> None:
 
 
 def _note_over(store: Store, key: int, since: int | None) -> None:
-    """Write down since when a survey is over."""
+    """Store since when a survey is over."""
     with writing(store.engine) as connection:
         connection.execute(update(surveys).where(surveys.c.key == key).values(over_since=since))
 

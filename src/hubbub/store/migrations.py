@@ -1,13 +1,13 @@
 """Making the tables of a new database, and bringing those of an older version up to date.
 
-The version of a database is one more than the number of steps that it has taken. A new one is made from the tables of
-`schema` and has taken all of them. An older one takes the steps that it lacks when it is opened, all in one
-transaction; a database of SQLite is copied beside itself before. A newer one is refused.
+The version of a database is one more than the number of steps applied to it. A new database is made from the tables of
+`schema`, and counts as having all steps. When an older one is opened, the missing steps are applied in one transaction;
+before that, a SQLite database is copied to a file in the same directory. A newer one is refused.
 
-To change a table: change it in `schema`, and append a step to `STEPS` that does the same to a database that is in
-use. A step is never changed once it is released, and it uses plain SQL instead of the tables of `schema`, which go on
-changing. tests/store/test_migrations.py takes all steps from the first version on, and compares the result with a new
-database.
+To change a table, change it in `schema`, and append a step to `STEPS` that makes the same change in an existing
+database. A step is never changed once it is released, and it uses plain SQL instead of the tables of `schema`, which
+may change later. tests/store/test_migrations.py applies all steps to the first version, and compares the result with a
+new database.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SUMMARY: Final = ("name", "mechanism", "epsilon", "delta", "opens", "closes", "
 
 
 def _lists_without_documents(connection: Connection) -> None:
-    """Step to version 2: what a list of surveys shows, what closing by the clock needs, and damage of a survey."""
+    """Step to version 2: columns for lists of surveys, for closing by the clock, and for damage of a survey."""
     for column in (
         "hubbub_surveys ADD COLUMN summary TEXT NOT NULL DEFAULT '{}'",
         "hubbub_surveys ADD COLUMN created BIGINT",
@@ -47,7 +47,7 @@ def _lists_without_documents(connection: Connection) -> None:
         try:
             facts = json.loads(bytes(document))
             values = {"summary": summary_of(facts), "closes": seconds_of(facts["closes"])}
-        except (ValueError, KeyError, TypeError):  # damaged, and it stays so
+        except (ValueError, KeyError, TypeError):  # it was damaged before, and stays damaged
             values = {"summary": "{}", "closes": None}
         change = text("UPDATE hubbub_surveys SET summary = :summary, closes = :closes WHERE key = :key")
         connection.execute(change, {**values, "key": key})
@@ -91,12 +91,12 @@ SCHEMA_VERSION: Final = 1 + len(STEPS)
 
 
 def summary_of(facts: dict[str, object]) -> str:
-    """Return what a list shows of a survey's document, as JSON."""
+    """Return the fields of a survey's document that a list shows, as JSON."""
     return json.dumps({name: facts[name] for name in _SUMMARY})
 
 
 def seconds_of(time: object) -> int | None:
-    """Return the seconds since 1970 of a time as a survey spells it, or None for null."""
+    """Return the seconds since 1970 of a time in a survey's document; None for None."""
     return None if time is None else int(datetime.fromisoformat(str(time)).timestamp())
 
 
@@ -128,17 +128,17 @@ def prepare_schema(engine: Engine, create: bool = True) -> None:
 
 
 def _upgrade(engine: Engine, version: int) -> None:
-    """Copy a database of SQLite beside itself, take all steps that are missing, and let the file shrink."""
+    """Copy a SQLite database, apply all missing steps, and shrink the file."""
     file = database_file(engine)
-    kept = "" if file is None else f"; the database as it was is in {_keep_copy(engine, file, version)}"
+    kept = "" if file is None else f"; a copy of the old one is in {_keep_copy(engine, file, version)}"
     with writing(engine) as connection:
         _lock(connection)
         stored = connection.scalar(select(meta.c.value).where(meta.c.name == "schema_version"))
-        for step in STEPS[int(stored or version) - 1 :]:  # none, if another collector was quicker
+        for step in STEPS[int(stored or version) - 1 :]:  # none if another collector has just done it
             step(connection)
         change = update(meta).where(meta.c.name == "schema_version").values(value=str(SCHEMA_VERSION))
         connection.execute(change)
-    log.warning("the database was brought from schema version %d to %d%s", version, SCHEMA_VERSION, kept)
+    log.warning("the database was upgraded from schema version %d to %d%s", version, SCHEMA_VERSION, kept)
     if file is not None:
         file.chmod(0o600)
         with available():
@@ -151,7 +151,7 @@ def _upgrade(engine: Engine, version: int) -> None:
 
 
 def _keep_copy(engine: Engine, file: Path, version: int) -> Path:
-    """Copy a file of SQLite to a new file beside it; return its path."""
+    """Copy a SQLite file to a new file in the same directory; return its path."""
     target = file.with_name(f"{file.name}.version-{version}")
     number = 1
     while target.exists():

@@ -1,4 +1,4 @@
-"""All surveys at a glance: what a list shows, without reading any document or tally."""
+"""The list of all surveys, without reading any document or tally."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class ListedSurvey:
     name, mechanism, epsilon, delta : str
         As in the document; empty if it could not be read when the survey was stored.
     opens, closes, created : datetime or None
-        In UTC. Of a survey from before version 2 of the tables it is not known when it was created.
+        In UTC. `created` is None for a survey from before version 2 of the tables.
     expected_reports, reports, pending : int
-        How many were expected, how many came, and how many of these are not yet folded.
+        How many reports were expected, how many came, and how many of these are not yet folded.
     origins : tuple of str
         Web origins whose pages may report; "*" is any.
     closed : bool
@@ -58,7 +58,7 @@ class ListedSurvey:
 
 
 def list_surveys(engine: Engine, survey_id: bytes | None = None) -> list[ListedSurvey]:
-    """Return all surveys, the oldest first, or the one of an id. Costs three queries and some µs for each survey."""
+    """Return all surveys, the oldest first, or the one with an id. Costs three queries and a few µs per survey."""
     shown = select(
         surveys.c.key,
         surveys.c.survey_id,
@@ -105,5 +105,5 @@ _FOLDED = select(tallies.c.survey, tallies.c.report_count)
 
 
 def _time(text: str | None) -> datetime | None:
-    """Return a time as a summary spells it."""
+    """Parse a time of a summary."""
     return None if text is None else datetime.fromisoformat(text)

@@ -1,8 +1,8 @@
-"""Remembering where a store is, so that one that is lost is not silently replaced by a new one.
+"""Remembers where a store is, so that a lost store is not silently replaced by a new one.
 
-A store that is made new is noted in two places: in a file beside the database (`<database>-made`), and in the state
-directory of whoever runs the collector. If the database is missing or empty and one of the notes is there, something
-went wrong: a disk that is not mounted, a file that was deleted, a wrong name.
+When a store is created, this is noted in two places: in a file next to the database (`<database>-made`), and in the
+state directory of the user who runs the collector. If the database is missing or empty but a note exists, something
+went wrong: a disk is not mounted, a file was deleted, or a name is wrong.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def state_directory() -> Path:
 
 
 def check_not_lost(database: str, new: bool) -> None:
-    """Raise StoreError if a store was here and is not, unless a new one is asked for; and if `new` and one is here."""
+    """Raise StoreError if a noted store is missing and `new` is False, or if a store exists and `new` is True."""
     sqlite = "://" not in database or database.startswith("sqlite:")
     notes = _notes(database)
     if sqlite:
@@ -45,7 +45,7 @@ def check_not_lost(database: str, new: bool) -> None:
         there = _has_tables(database)
         trace, shown = "", shown_database(database)
     if there and new:
-        raise StoreError(f"--new must name a place where no store is, got {shown!r}, where one is")
+        raise StoreError(f"--new must name a place without a store, got {shown!r}, where there is one")
     known = any(map(os.path.exists, notes))
     if not there and not new and (trace or known):
         reason = trace or "it is missing, but there was one"
@@ -53,7 +53,7 @@ def check_not_lost(database: str, new: bool) -> None:
 
 
 def note_address(engine: Engine, address: str) -> None:
-    """Note in a store at which URL its collector listens. Of several collectors, the last one that started counts."""
+    """Store the URL at which a collector listens. If there are several, the last one that started counts."""
     with writing(engine) as connection:
         connection.execute(delete(meta).where(_ADDRESS))
         connection.execute(insert(meta).values(name="address", value=address))
@@ -66,7 +66,7 @@ def noted_address(engine: Engine) -> str | None:
 
 
 def remember(database: str) -> None:
-    """Note that there is a store. A place that cannot be written is left out."""
+    """Note that there is a store. A note that cannot be written is skipped."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     sentence = f"A hubbub store has been here since {now}: {shown_database(database)}\n"
     for note in _notes(database):
@@ -79,24 +79,24 @@ def remember(database: str) -> None:
 
 
 def _notes(database: str) -> list[Path]:
-    """Return where it is noted that there is a store."""
+    """Return the paths of the notes about a store."""
     sqlite = "://" not in database or database.startswith("sqlite:")
     beside = [_file(database).with_name(_file(database).name + "-made")] if sqlite else []
     name = hashlib.sha256(shown_database(database).encode()).hexdigest()[:32]
-    with suppress(RuntimeError):  # nobody's home
+    with suppress(RuntimeError):  # the user has no home directory
         return [*beside, state_directory() / name]
     return beside
 
 
 def shown_database(database: str) -> str:
-    """Return what names a database: the real path of its file, or its URL without user and password."""
+    """Return a name for a database: the real path of its file, or its URL without user and password."""
     if "://" not in database or database.startswith("sqlite:"):
         return str(_file(database))
     return database.rpartition("@")[2].partition("?")[0]
 
 
 def _file(database: str) -> Path:
-    """Return the file of a SQLite database, as it is found from everywhere."""
+    """Return the real, absolute path of a SQLite database."""
     return Path(os.path.realpath(database.removeprefix("sqlite:///")))
 
 

@@ -20,19 +20,19 @@ from hubbub.store.schema import expect_pages, is_sqlite, pending, report_ids, su
 ID_BYTES: Final = 16
 _TRIES: Final = 5
 _LOOKED_UP_AT_ONCE: Final = 500
-# What every commit does goes to SQLite's driver as it is: SQLAlchemy would take longer than SQLite.
+# The statements of every commit go straight to SQLite's driver: SQLAlchemy would take longer than SQLite.
 _STATE: Final = f"SELECT state FROM {surveys.name} WHERE key = ?"  # noqa: S608  # our own name
 _INSERT_PENDING: Final = (
     f"INSERT INTO {pending.name} (survey, reports, report_count) VALUES (:survey, :reports, :report_count)"  # noqa: S608
 )
-# All ids in one statement, cut from one parameter: SQLite works through it without asking for Python's lock.
+# Inserts all ids with one statement, cut from one parameter: SQLite runs it without Python's global lock.
 _INSERT_IDS: Final = (
     f"INSERT OR IGNORE INTO {report_ids.name} (survey, id) "  # noqa: S608  # our own name
     "WITH RECURSIVE part (start) AS (SELECT 1 UNION ALL SELECT start + 16 FROM part WHERE start + 16 < length(?2)) "
     "SELECT ?1, substr(?2, start, 16) FROM part"
 )
 _MANY: Final = 256
-# The same for many, in a third of the time. `executemany` would ask for the lock at each id.
+# The same for 256 ids, in a third of the time. `executemany` would take the lock for each id.
 _INSERT_MANY: Final = (
     f"INSERT OR IGNORE INTO {report_ids.name} (survey, id) VALUES "  # noqa: S608  # our own name
     + ", ".join(f"(?1, ?{place})" for place in range(2, _MANY + 2))
@@ -49,7 +49,7 @@ class Upload:
 
 
 class _SomeAreKnown(Exception):
-    """An id that was taken for new is in the store already. The transaction is rolled back and starts over."""
+    """An id that was assumed to be new is in the store already. The transaction is rolled back and starts over."""
 
 
 Outcome: TypeAlias = NDArray[np.bool_] | StoreError
@@ -100,7 +100,7 @@ def _append(connection: Connection, uploads: Sequence[Upload], look_up: bool) ->
 
 
 def _states(connection: Connection, keys: list[int]) -> dict[int, str]:
-    """Return the states of surveys. They stay as they are until the transaction ends: SQLite has one writer anyway."""
+    """Return the states of surveys. They cannot change before the transaction ends (SQLite has only one writer)."""
     if is_sqlite(connection):
         rows = {key: _driver(connection).execute(_STATE, (key,)).fetchone() for key in keys}
         return {key: row[0] for key, row in rows.items() if row is not None}

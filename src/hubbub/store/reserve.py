@@ -1,9 +1,9 @@
-"""Room that is kept free on the disk of a SQLite database, by a file of zeros beside it.
+"""Reserves space on the disk of a SQLite database, with a file of zeros next to it.
 
-On a full disk nothing can be written, and so nothing can be folded, closed or deleted to make room. Then half of the
-file is given up, and the room is there for these, while uploads are refused. An upload that was under way can take that
-half as well; the other half is kept for emptying the write-ahead log, which gives back what it took. When the file can
-be made whole again, and there is room beside it, uploads are taken.
+On a full disk nothing can be written, so nothing can be folded, closed or deleted to free space. Then half of the file
+is released for this work, and uploads are refused. An upload in progress may still use up that half; the other half is
+kept for emptying the write-ahead log, which frees its space again. When the file can be restored to its full size, and
+enough space is free besides, uploads are accepted again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hubbub.store.schema import wal_limit
 
 
 class Reserve:
-    """The room beside one database. Several processes may share it.
+    """The reserved space of one database. Several processes may share it.
 
     Parameters
     ----------
@@ -28,19 +28,19 @@ class Reserve:
     def __init__(self, database: Path) -> None:
         self.path = database.with_name(database.name + "-reserve")
         self.total = shutil.disk_usage(database.parent).total
-        self.size = 2 * wal_limit(database)  # one half is for emptying the log, whose pages may all be new to the file
+        self.size = 2 * wal_limit(database)  # half is for emptying the log, which may add all its pages to the file
         self._beside = 0
 
     def demand_more(self) -> None:
-        """Ask for twice as much room beside the file, up to half of the disk: what there was did not last."""
+        """Require twice as much free space besides the file, up to half of the disk, since less was not enough."""
         self._beside = min(max(2 * self._beside, self.size // 4), self.total // 2)
 
     def demand_least(self) -> None:
-        """Ask for no room beside the file, as in the beginning."""
+        """Require no free space besides the file, as at the start."""
         self._beside = 0
 
     def fill(self) -> bool:
-        """Make the file if it is not there. Returns False if there is no room for it, or not enough beside it."""
+        """Create the file if it is missing. Returns False if there is no space for it, or too little besides."""
         if not self._make():
             return False
         if self._beside and shutil.disk_usage(self.path.parent).free < self._beside:
@@ -49,7 +49,7 @@ class Reserve:
         return True
 
     def _make(self) -> bool:
-        """Make the file whole, or at least half of it. Returns False if there is no room for all of it."""
+        """Extend the file to its full size, or at least to half of it. Returns False if it is not at full size."""
         try:
             handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError:
@@ -68,18 +68,18 @@ class Reserve:
         return True
 
     def release(self) -> None:
-        """Give up half of the file, so that what makes room has some."""
+        """Release half of the file, for work that frees space."""
         with suppress(OSError):
             if self.path.stat().st_size > self.size // 2:
                 os.truncate(self.path, self.size // 2)
 
     def release_all(self) -> None:
-        """Give up all of the file, so that the log can be emptied."""
+        """Release all of the file, so that the log can be emptied."""
         self.path.unlink(missing_ok=True)
 
 
 def _allocate(handle: int, size: int) -> None:
-    """Take room on the disk for an open file, and not only a length."""
+    """Allocate real disk space for an open file, not only a length."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(handle, 0, size)
         return

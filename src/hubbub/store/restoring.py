@@ -1,4 +1,4 @@
-"""Bringing back what was lost or damaged, from a copy that `upkeep.backup` made."""
+"""Restores what was lost or damaged, from a copy that `upkeep.backup` made."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _ROWS_AT_ONCE = 5_000
 
 
 def restore(copy: Path, database: str, build: Build = mechanism_for) -> int:
-    """Make a store from a copy, where no store is; return the number of its surveys.
+    """Restore a store from a copy, at a place without a store; return the number of its surveys.
 
     Parameters
     ----------
     copy : Path
         A file that `hubbub store backup` made. It is checked first, and not changed.
     database : str
-        The database as for `Store`: a file that is not there or empty, or an empty database of PostgreSQL.
+        The database, as for `Store`: a file that does not exist or is empty, or an empty PostgreSQL database.
     build : callable
         Makes the mechanism of a survey.
 
@@ -50,25 +50,25 @@ def restore(copy: Path, database: str, build: Build = mechanism_for) -> int:
         raise ParameterError(f"a copy must be a file that exists, got {str(copy)!r}")
     file = file_of(database)
     with tempfile.TemporaryDirectory(prefix=".hubbub-restore-", dir=None if file is None else file.parent) as folder:
-        own = Path(folder) / "copy.db"  # opening a store may bring it up to date, and the copy is not ours to change
+        own = Path(folder) / "copy.db"  # opening a store may upgrade it, and the given copy must not change
         shutil.copyfile(copy, own)
         with Store(str(own), build, create=False) as source:
             found = check(source)
             if found.problems:
-                raise StoreError(f"a copy must be whole, got one that is damaged: {found.problems[0]}")
+                raise StoreError(f"the copy is damaged: {found.problems[0]}")
             if file is None:
                 _copy_into(source, database, build)
                 return found.surveys
-        # With the last connection SQLite has moved everything from the log into the file.
+        # When its last connection closed, SQLite moved everything from the log into the file.
         _put_in_place(own, file)
     return found.surveys
 
 
 def _put_in_place(own: Path, file: Path) -> None:
-    """Move a file to where a database is to be, unless there is one."""
+    """Move a file to the place of the database, unless there is one."""
     if file.exists() and file.stat().st_size:
         raise StoreError(f"restore needs a path where no store exists, got {str(file)!r}; move that file away first")
-    for suffix in ("-wal", "-shm"):  # of the file that was lost; they would damage this one
+    for suffix in ("-wal", "-shm"):  # left by the lost database; they would damage this one
         file.with_name(file.name + suffix).unlink(missing_ok=True)
     own.chmod(0o600)
     with open(own, "rb") as opened:
@@ -98,10 +98,10 @@ def _copy_table(source: Connection, target: Connection, table: Table) -> None:
 
 
 def restore_survey(store: Store, copy: Path, survey_id: bytes) -> int:
-    """Put the sums and the ids of one survey back to those of a copy; return the number of reports in the sums.
+    """Restore the sums and the ids of one survey from a copy; return the number of reports in the sums.
 
-    Reports that came after the copy was made, and were added up, are missing from then on. Reports that are still
-    pending are kept. Collectors may run meanwhile.
+    Reports that were folded after the copy was made are lost. Reports that are still pending are kept. Collectors may
+    run meanwhile.
     """
     with tempfile.TemporaryDirectory(prefix="hubbub-restore-") as folder:
         own = Path(folder) / "copy.db"
@@ -132,7 +132,7 @@ def restore_survey(store: Store, copy: Path, survey_id: bytes) -> int:
 
 
 def _restore_ids(source: Connection, target: Connection, old: int, key: int, size: int) -> None:
-    """Replace the ids of a survey by those of a copy and of its pending reports, so that each is there once."""
+    """Replace the ids of a survey by those of a copy and of its pending reports, each once."""
     kept: set[bytes] = set()
     for reports in target.scalars(select(pending.c.reports).where(pending.c.survey == key)):
         if len(reports) % size:

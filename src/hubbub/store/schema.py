@@ -1,6 +1,6 @@
 """The tables, and the connections to the database: SQLite by default, PostgreSQL by URL.
 
-Whoever changes a table adds a step to `migrations`, too.
+If you change a table, add a step to `migrations`, too.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ BUSY_MILLISECONDS: Final = 10_000
 PAGE_BYTES: Final = 4096
 _MOST_WAL_BYTES: Final = 64 << 20
 _WAL_SHARE: Final = 16  # the write-ahead log takes at most this part of a small disk
-_CHECKPOINT_PAGES: Final = 2048  # then the log is begun anew; until it is that long, commits wait for its file to grow
-_COMMITS_BETWEEN: Final = 16  # large commits, at least, before their pages are copied from the log to the file
+_CHECKPOINT_PAGES: Final = 2048  # the log restarts at this length; until its file has grown to it, commits take longer
+_COMMITS_BETWEEN: Final = 16  # the fewest large commits before their pages are copied from the log to the file
 _WRITES: Final = {"hubbub_writes": True}
 
 metadata = MetaData()
@@ -96,9 +96,9 @@ imports = Table(
     "hubbub_imports",
     metadata,
     Column("survey", BigInteger, primary_key=True, autoincrement=False),
-    Column("key", Text, primary_key=True),  # chosen by whoever merged a tally
+    Column("key", Text, primary_key=True),  # chosen by the sender of the tally
     Column("digest", LargeBinary, nullable=False),  # SHA-256 of the tally's bytes
-    Column("reports", BigInteger, nullable=False),  # in it; their ids are not in report_ids
+    Column("reports", BigInteger, nullable=False),  # the reports in the tally; their ids are not in report_ids
 )
 
 daily = Table(
@@ -106,7 +106,7 @@ daily = Table(
     metadata,
     Column("survey", BigInteger, primary_key=True, autoincrement=False),
     Column("day", Integer, primary_key=True, autoincrement=False),  # days since 1970, in UTC
-    Column("reports", BigInteger, nullable=False),  # that were folded on this day; no time of a single one is kept
+    Column("reports", BigInteger, nullable=False),  # folded on this day; the time of a single report is not kept
 )
 
 scripts = Table(
@@ -131,8 +131,7 @@ def open_engine(database: str, create: bool = True) -> Engine:
     Raises
     ------
     StoreError
-        The database is neither SQLite nor PostgreSQL; or it is a file that is not there or empty, and `create` is
-        false.
+        The database is neither SQLite nor PostgreSQL; or the file does not exist or is empty, and `create` is false.
     """
     url = _parse_database(database)
     if url.get_backend_name() == "sqlite":
@@ -144,13 +143,13 @@ def open_engine(database: str, create: bool = True) -> Engine:
 
 
 def _open_sqlite(url: URL, path: Path, create: bool) -> Engine:
-    """Return the engine for a file of SQLite. A new file can be read by its owner only, as what it holds is hers."""
+    """Return the engine for a SQLite file. Only the owner may read a new file."""
     there = os.path.exists(path)  # unlike Path.exists, it never raises
     if not create and (not there or path.stat().st_size == 0):
         found = "an empty file" if there else "no file"
         raise StoreError(f"db must be a store that exists, got {found} at {str(path)!r}")
     _check_file(path, create)
-    # The connection that was used last is used again: its cache is warm, and the others stay small.
+    # Reuse the connection that was used last: its cache is warm, and the caches of the others stay small.
     engine = create_engine(url, hide_parameters=True, pool_use_lifo=True)
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
@@ -160,13 +159,13 @@ def _open_sqlite(url: URL, path: Path, create: bool) -> Engine:
 
 
 def _check_file(path: Path, create: bool) -> None:
-    """Make the file if it is not there. SQLite gives its other files the mode of this one.
+    """Create the file if it does not exist. SQLite gives its other files the same mode.
 
     Raises
     ------
     StoreUnavailable
-        The file cannot be opened, with its name and the reason: SQLite says neither. One that can only be read is left
-        to SQLite, unless it is to be written.
+        The file cannot be opened. The message has its name and the reason, which SQLite's errors do not. A read-only
+        file is left to SQLite if `create` is false.
     """
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -184,7 +183,7 @@ def _check_file(path: Path, create: bool) -> None:
 def _watch_file(engine: Engine, path: Path) -> None:
     """Refuse to write when the file at this path is no longer the one that was opened.
 
-    SQLite would go on to write to a file that was deleted or replaced, and all of it would be lost with the process.
+    SQLite would continue to write to a deleted or replaced file, and everything would be lost when the process ends.
     """
     opened = _identity(path)
 
@@ -202,13 +201,13 @@ def _watch_file(engine: Engine, path: Path) -> None:
 
 
 def _identity(path: Path) -> tuple[int, int]:
-    """Return what tells a file from every other: its device and its inode."""
+    """Return the identity of a file: its device and inode."""
     found = path.stat()
     return found.st_dev, found.st_ino
 
 
 def file_of(database: str) -> Path | None:
-    """Return the file that a database is in, as `open_engine` takes it; None for PostgreSQL. Opens nothing."""
+    """Return the file of a database, given as for `open_engine`; None for PostgreSQL. Opens nothing."""
     url = _parse_database(database)
     return Path(str(url.database)).absolute() if url.get_backend_name() == "sqlite" else None
 
@@ -219,13 +218,13 @@ def database_file(engine: Engine) -> Path | None:
 
 
 def wal_limit(path: Path) -> int:
-    """Return how many bytes the write-ahead log should have at most: 64 MiB, or a sixteenth of a small disk."""
+    """Return the most bytes that the write-ahead log should have: 64 MiB, or a sixteenth of a small disk."""
     disk = os.statvfs(path.parent)
     return min(_MOST_WAL_BYTES, disk.f_frsize * disk.f_blocks // _WAL_SHARE)
 
 
 def _parse_database(database: str) -> URL:
-    """Return the URL of a database; refuse what is neither SQLite nor PostgreSQL. Errors never show a password."""
+    """Return the URL of a SQLite or PostgreSQL database; refuse others. Errors never show a password."""
     try:
         url = make_url(database) if "://" in database else URL.create("sqlite", database=str(Path(database)))
     except (ArgumentError, ValueError):
@@ -264,10 +263,10 @@ def _prepare_sqlite(connection: Any, record: Any) -> None:
 
 
 def expect_pages(connection: Connection, pages: int) -> None:
-    """Say how many pages this transaction of SQLite may change, so that the log has room for several like it.
+    """Tell SQLite how many pages this transaction may change, so that the log can hold several such transactions.
 
-    A page that many commits change is copied to the file once, when the log is begun anew. Commits of single reports
-    want a short log, whose file need not grow; those of thousands want a long one. Costs two microseconds.
+    A page that many commits change is copied to the file once, when the log restarts. Commits of single reports are
+    fastest with a short log, whose file need not grow; commits of thousands, with a long one. Costs two microseconds.
     """
     most: int = connection.info["most_wal_pages"]
     pages = min(max(_CHECKPOINT_PAGES, _COMMITS_BETWEEN * pages), most)
@@ -297,7 +296,7 @@ def writing(engine: Engine) -> Iterator[Connection]:
 
 
 def _said(reason: str) -> str:
-    """Say what a database says: whether to wait, or to bring a copy back."""
+    """Turn a database's error message into a sentence: restore a copy if it is damaged, else try again later."""
     if "malformed" in reason or "not a database" in reason:
         return f"the database is damaged or not hubbub's ({reason[:200]}); `hubbub store restore` restores a copy"
     return f"the database cannot be used now: {reason[:200]}"

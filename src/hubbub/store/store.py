@@ -58,7 +58,7 @@ State: TypeAlias = Literal["not yet open", "open", "closed", "damaged"]
 
 @dataclass(frozen=True, slots=True)
 class StoredSurvey:
-    """A survey as the store has it. Its id is computed once, when it is read from the database.
+    """A stored survey. Its id is computed once, when it is read from the database.
 
     Attributes
     ----------
@@ -75,8 +75,8 @@ class StoredSurvey:
     origins : tuple of str
         Web origins whose pages may report; "*" is any.
     closed : bool
-        Whether it was closed for good, by its owner or long after its time was over. The clock can close it, too, and
-        open it again if it was wrong.
+        Whether it was closed for good, by its owner or long after its time was over. A survey can also be closed by
+        the clock alone, and is open again if the clock turns out to be wrong.
     damage : str
         What is wrong with its tally; empty if nothing is known to be.
     """
@@ -96,7 +96,7 @@ class StoredSurvey:
 
 
 def state_at(now: datetime, opens: datetime | None, closes: datetime | None, closed: bool, damage: str) -> State:
-    """Return the state of a survey at a time, from when it opens and closes, and from what the store says of it."""
+    """Return the state of a survey at a time, from its period and from the stored marks `closed` and `damage`."""
     if damage:
         return "damaged"
     if closed or (closes is not None and closes <= now):
@@ -105,7 +105,7 @@ def state_at(now: datetime, opens: datetime | None, closes: datetime | None, clo
 
 
 class Store:
-    """What a collector keeps, in SQLite or PostgreSQL.
+    """Everything that a collector keeps, in SQLite or PostgreSQL.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class Store:
     build : callable
         Makes the mechanism of a survey.
     create : bool
-        Whether a file and tables that are not there are made. Otherwise StoreError is raised.
+        Whether to create the file and the tables if they are missing. Otherwise StoreError is raised.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class Store:
     has_erased_rows : bool
         Whether the database may still hold copies of rows that were deleted; the next `fold_all` removes them.
     step_bytes : int
-        About how many bytes one transaction of folding, purging or shrinking changes. Less on a disk that is full.
+        About how many bytes one transaction of folding, purging or shrinking changes. Less on a full disk.
     """
 
     def __init__(self, database: str, build: Build = mechanism_for, create: bool = True) -> None:
@@ -155,7 +155,7 @@ class Store:
     # Surveys.
 
     def add_survey(self, survey: Survey, origins: Iterable[str] = ("*",)) -> StoredSurvey:
-        """Add a survey with an empty tally, and return it as it is stored.
+        """Add a survey with an empty tally, and return the stored survey.
 
         Raises
         ------
@@ -240,7 +240,7 @@ class Store:
         return survey, self.build(survey)
 
     def forget_state(self, survey_id: bytes) -> None:
-        """Read the survey from the database when it is next asked for."""
+        """Forget the cached survey, so that it is read from the database next time."""
         with self._remembering:
             self._forgotten += 1
             self._remembered.pop(survey_id, None)
@@ -267,7 +267,7 @@ class Store:
         return tally
 
     def _mark_damaged(self, key: int, survey_id: bytes, known: str, damage: str) -> None:
-        """Write down what is wrong with a survey, unless it is known, so that nobody takes reports for it."""
+        """Store what is wrong with a survey, unless that is known already, so that no collector takes its reports."""
         if not known:
             log.error("survey %s is damaged and takes no reports: %s", survey_id.hex()[:8], damage)
             with suppress(StoreUnavailable), writing(self.engine) as connection:
@@ -303,9 +303,9 @@ class Store:
                     self.has_erased_rows = True
 
     def heartbeat(self, size: int = 0) -> None:
-        """Commit a row of `size` bytes, 4 KiB at least. Raises StoreUnavailable when nothing can be made durable now.
+        """Commit a row of `size` bytes, at least 4 KiB. Raises StoreUnavailable if nothing can be made durable now.
 
-        It does what an upload does: on a full disk, a write that is rolled back, or a smaller one, could succeed.
+        It writes as an upload does: on a full disk, a smaller write, or one that is rolled back, could succeed.
         """
         with writing(self.engine) as connection:
             connection.execute(_HEARTBEAT, {"value": secrets.token_hex(max(size, _HEARTBEAT_BYTES) // 2)})

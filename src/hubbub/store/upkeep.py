@@ -31,14 +31,14 @@ _ROWS_AT_ONCE = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What a check found.
+    """The result of a check.
 
     Attributes
     ----------
     surveys, reports, pending, ids : int
         Numbers of surveys, of reports in their tallies, of reports to be folded, and of report ids.
     problems : tuple of str
-        What is wrong, one sentence for each; empty if the store is not damaged.
+        One sentence for each problem; empty if the store is not damaged.
     """
 
     surveys: int
@@ -56,7 +56,7 @@ def check(store: Store) -> Findings:
     """
     problems: list[str] = []
     totals = (0, 0, 0)
-    with reading(store.engine) as connection:  # one snapshot, so that what collectors change meanwhile does not matter
+    with reading(store.engine) as connection:  # one snapshot, so that changes by collectors do not matter
         if is_sqlite(connection):
             found = [row[0] for row in connection.exec_driver_sql("PRAGMA integrity_check(10)")]
             problems += [f"SQLite says: {line}" for line in found if line != "ok"]
@@ -97,7 +97,7 @@ def _check_survey(
 
 
 def backup(store: Store, target: Path) -> int:
-    """Copy the store to a new SQLite file, which can be served as it is. Returns its size in bytes."""
+    """Copy the store to a new SQLite file, which can be served directly. Returns its size in bytes."""
     if target.exists():
         raise ParameterError(f"a backup must be a new file, got {str(target)!r}, which exists")
     store.fold_all()  # so that the copy holds sums instead of reports

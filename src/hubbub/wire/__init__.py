@@ -1,1 +1,1 @@
-"""Bytes: version first, little-endian, fixed sizes, nothing left over."""
+"""Binary formats: version byte first, little-endian, fixed sizes, no trailing bytes."""

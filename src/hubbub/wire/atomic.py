@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Writes files completely or not at all."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ PathLike = str | os.PathLike[str]
 
 
 def write_whole(path: PathLike, data: bytes) -> None:
-    """Write a file so that whoever looks sees the old content or all of the new, also after a crash."""
+    """Write a file so that readers see either the old content or all of the new, even after a crash."""
     place_whole(path, lambda temporary: Path(temporary).write_bytes(data))
 
 
 def place_whole(path: PathLike, write: Callable[[str], object]) -> None:
-    """Do the same with a file that `write` makes at the path it is given, which is beside the final one.
+    """Like `write_whole`, for a file that `write` creates at a temporary path in the same directory.
 
     Raises
     ------
     ParameterError
-        The file cannot be written; then nothing is left behind.
+        The file cannot be written. Then no temporary file is left behind.
     """
     target = Path(path)
     temporary = str(target.with_name(f".{target.name}.{secrets.token_hex(4)}"))
@@ -44,7 +44,7 @@ def place_whole(path: PathLike, write: Callable[[str], object]) -> None:
 
 
 def identity(path: PathLike) -> object:
-    """What two paths have in common if they lead to the same file, by whatever links."""
+    """The identity of a file: equal for two paths that lead to the same file, through any links."""
     try:
         status = os.stat(path)
     except OSError:
@@ -53,37 +53,37 @@ def identity(path: PathLike) -> object:
 
 
 def check_outputs(outputs: Iterable[PathLike | None], inputs: Iterable[PathLike | None]) -> None:
-    """See before a long job that its outputs can be files here, and that they replace no input and no other output.
+    """Check before a long job that its outputs can be created, and that they replace no input and no other output.
 
-    A name that is None stands for a file that was not asked for.
+    A path that is None is skipped.
 
     Raises
     ------
     ParameterError
-        If not.
+        One of these conditions does not hold.
     """
     written = [os.fspath(path) for path in outputs if path is not None]
     for path in written:
         if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
-            raise ParameterError(f"the output must be in a folder that is there, got {path!r}")
+            raise ParameterError(f"the output must be in a directory that exists, got {path!r}")
         if os.path.isdir(path):
-            raise ParameterError(f"the output must be a file, got {path!r}, which is a folder")
+            raise ParameterError(f"the output must be a file, got {path!r}, which is a directory")
     check_distinct(written, inputs)
 
 
 def check_distinct(outputs: Iterable[PathLike | None], inputs: Iterable[PathLike | None]) -> None:
-    """Refuse an output that is one of the inputs, or another output, by whatever path. Reads nothing.
+    """Refuse an output that is the same file as an input or another output, even by another path. Reads nothing.
 
     Raises
     ------
     ParameterError
-        If there is one.
+        Two of the paths lead to the same file.
     """
     read = {identity(path) for path in inputs if path is not None}
     seen: dict[object, str] = {}
     for path in (os.fspath(each) for each in outputs if each is not None):
         if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
-            continue  # a terminal or a pipe takes several things one after the other
+            continue  # a terminal or a pipe can take several outputs one after the other
         mark = identity(path)
         if mark in read and os.path.exists(path):
             raise ParameterError(f"the output must be none of the inputs, got {path!r}")

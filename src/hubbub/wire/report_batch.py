@@ -15,17 +15,17 @@ HEADER_BYTES: Final = 1 + _ID_BYTES
 
 
 def encode_batch(survey_id: bytes, reports: Reports) -> bytes:
-    """The bytes of some reports to one survey."""
+    """The bytes of a batch of reports of one survey."""
     return bytes([BATCH_VERSION]) + survey_id + reports.tobytes()
 
 
 def parse_batch(data: bytes, survey_id: bytes, report_dtype: np.dtype[np.void]) -> Reports:
-    """The reports of a batch to this survey; whether each is valid is for the mechanism to say.
+    """The reports of a batch of this survey. Their content is not checked: use the mechanism's `validate`.
 
     Raises
     ------
     BadLength, BadVersion, SurveyMismatch, LeftOverBytes
-        Then nothing of the batch is used.
+        The batch is malformed; none of it may be used.
     """
     if not data:
         raise BadLength(f"a batch must have a header of {HEADER_BYTES} bytes, got 0 bytes")

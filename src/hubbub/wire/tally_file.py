@@ -31,7 +31,7 @@ TALLY_VERSION: Final = 1
 _HEADER_BYTES: Final = 2 + 32 + 8
 _CHECKSUM_BYTES: Final = 32
 LARGEST_OVERHEAD: Final = _HEADER_BYTES + _CHECKSUM_BYTES
-"""Bytes of a tally beside its cells, of which each has 8 bytes at most."""
+"""Bytes of a tally in addition to its cells, which have at most 8 bytes each."""
 _WIDTHS: Final = (1, 2, 4, 8)
 
 
@@ -50,7 +50,7 @@ def parse_tally(data: bytes, survey_id: bytes, cells_shape: tuple[int, ...]) -> 
     Raises
     ------
     BadLength, BadVersion, WireError, SurveyMismatch, LeftOverBytes
-        Then nothing of it can be trusted.
+        The tally is malformed or damaged; none of it may be used.
     """
     if data and data[0] != TALLY_VERSION:
         raise BadVersion(f"a tally must be of version {TALLY_VERSION}, got version {data[0]}")
@@ -79,9 +79,9 @@ def read_tally(path: PathLike, survey: Survey | None = None) -> Tally:
     Parameters
     ----------
     path : path
-        What `write_tally`, `hubbub tally` or a collector wrote.
+        A file written by `write_tally`, `hubbub tally` or a collector.
     survey : Survey, optional
-        The survey that it must be of. Without it the cells come in one row, as they are in the file.
+        The survey that the tally must belong to. Without it the cells are returned as one row.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def read_tally(path: PathLike, survey: Survey | None = None) -> Tally:
 
 
 def parse_named_tally(data: bytes, name: str, survey: Survey | None = None) -> Tally:
-    """The tally in the bytes of a file, as `read_tally` has it; `name` is what messages call the file."""
+    """Like `read_tally`, for the bytes of a file; `name` is the file's name in messages."""
     try:
         if survey is not None:
             return parse_tally(data, survey.survey_id, mechanism_for(survey).cells_shape)
@@ -117,14 +117,14 @@ def write_tally(path: PathLike, tally: Tally) -> None:
 
 
 def check_tally_output(path: PathLike, inputs: Iterable[PathLike]) -> None:
-    """See before a long job that a tally can be written here, over none of the inputs, and over nothing but a tally.
+    """Check before a long job that the output can be written, is not an input, and replaces nothing but a tally.
 
-    Of a file that is there, the first bytes and the size are looked at.
+    An existing file counts as a tally if its first bytes and its size fit.
 
     Raises
     ------
     ParameterError
-        If not.
+        One of these conditions does not hold.
     """
     check_outputs([path], inputs)
     if os.path.exists(path) and not _may_be_tally(path):

@@ -60,7 +60,7 @@ class GLPSHeavyHitters(ChannelMechanism):
 
     @cached_property
     def operator(self) -> Operator:
-        """Φ. A collector never draws it."""
+        """Φ, drawn when first used. A collector never needs it."""
         return Operator(self.bits, self.layout, self.survey.public_seed)
 
     # The client's role.
@@ -96,7 +96,7 @@ class GLPSHeavyHitters(ChannelMechanism):
         return norm * (math.sqrt(float(np.sum(0.5**self.layout.slot_bits))) / self.layout.slots)
 
     def largest_error_bound(self, crowd: Histogram, beta: float) -> float:
-        """The guarantee of sparse recovery, with constants that were measured and not proved; β is not in it."""
+        """The guarantee of sparse recovery, in people. Its constants are measured, not proved; β plays no part."""
         del beta
         rest = float(np.linalg.norm(np.sort(crowd.counts)[: -self.layout.sparsity].astype(np.float64)))
         # A count is a mean over slots, so the noise of one measurement is √slots times as large.
@@ -104,7 +104,7 @@ class GLPSHeavyHitters(ChannelMechanism):
         return recovery.error_bound(rest, noise, self.size, self.layout.sparsity)
 
     def counts_of_all(self, tally: Tally) -> NDArray[np.float64]:
-        """v̂ as the paper has it: what is recovered has a count, and all other values have 0."""
+        """v̂ as in the paper: the counts of the recovered values, and 0 for all others."""
         items, values = self.recover(tally)
         counts = np.zeros(self.size)
         counts[items[:, 0].astype(np.int64)] = values
@@ -113,9 +113,9 @@ class GLPSHeavyHitters(ChannelMechanism):
     def estimate(self, tally: Tally, items: Items) -> Estimates:
         """Unbiased counts of any items: the mean over all slots of sign·(the row of the item's bucket).
 
-        Guarantees (tests/mechanisms/test_conformance.py): unbiased over randomness and public seed (but for what the
-        rank of a code costs, less than 2⁻⁹ of what collides); the standard error covers noise and collisions. Cost:
-        len(items)·slots.
+        Guarantees (tests/mechanisms/test_conformance.py): unbiased over randomness and public seed (except for a bias
+        below 2⁻⁹ of the colliding counts, since codes are drawn with full rank); the standard error covers noise and
+        collisions. Cost: len(items)·slots.
         """
         self.check_tally(tally)
         items = self.check_items(items)
@@ -130,7 +130,7 @@ class GLPSHeavyHitters(ChannelMechanism):
         return Estimates(items, counts, np.maximum(stderrs, self.noise_stderr(tally.count)))
 
     def recover(self, tally: Tally) -> tuple[Items, NDArray[np.float64]]:
-        """v̂ as Algorithm 2 has it: the values recovered, largest first, and their counts; all others have 0."""
+        """v̂ as in Algorithm 2: the recovered values, largest first, and their counts; all others have 0."""
         self.check_tally(tally)
         return recovery.recover(self.operator, self.measurements(tally), self.decoder, self.size)
 
@@ -160,7 +160,7 @@ class GLPSHeavyHitters(ChannelMechanism):
         return Estimates(items[order], counts[order], np.full(len(order), stderr), threshold, limit)
 
     def _absent_stderr(self, left: NDArray[np.float64], people: int) -> float:
-        """Root mean square of the count of a random absent value in what is left: noise and collisions together."""
+        """Root mean square, in people, of a random absent value's count in the residual: noise and collisions."""
         squares = sum(float(np.sum(block.table(left * left)) / 2**block.bucket_bits) for block in self.operator.blocks)
         return max(math.sqrt(squares) / self.operator.slots, self.noise_stderr(people))
 
@@ -176,12 +176,12 @@ class GLPSHeavyHitters(ChannelMechanism):
         for stage in layout.stages:
             columns = self.bits - stage.bucket_bits + 1
             once = ordered_statistics.success_chance(signal, stage.code_rows, columns, recovery.ORDER)
-            # Its codeword must also agree better with the rows than the best of all others does by chance.
+            # Its codeword must also agree with the rows better than any other does by chance.
             best_other = normal_quantile_log(-columns * math.log(2))
             once *= float(normal_tail(best_other - signal * math.sqrt(stage.code_rows)))
             found = 1.0 - (1.0 - once) ** layout.repeats
             if self.decoder == "faithful" and layout.estimates:
-                # The median of its rows must beat those of what the other buckets say.
+                # The median of its rows must be above the medians of the values in other buckets.
                 spread = math.sqrt(math.pi / 2 / layout.estimates)
                 others = math.sqrt(2 * math.log(layout.repeats << stage.bucket_bits))
                 found *= 1.0 - float(normal_tail(signal / spread - others))
@@ -189,19 +189,22 @@ class GLPSHeavyHitters(ChannelMechanism):
         return 1.0 - missed
 
     def found_chance(self, people: int, held: float, query: Query, bits: int | None = None) -> float:
-        """The chance that a stage identifies a value if nothing collides with it, and that its count stands out."""
+        """The chance that a stage identifies a value that no other collides with, and that its count stands out."""
         found = self._found_chance(held / self.noise_stderr(people))
         return min(found, super().found_chance(people, held, query, bits))
 
-    # The simulation's: items·slots + rows·log(rows) draws, however many people there are.
+    # For simulations: items·slots + rows·log(rows) draws, however many people there are.
 
     @property
     def pools_singletons(self) -> bool:
-        """With a uniform bucket and a fair sign in every slot: exact for each row, approximate for all together."""
+        """True: pooled with a uniform bucket and a fair sign in every slot.
+
+        This is exact for each row and approximate for all together.
+        """
         return True
 
     def sample_sums(self, histogram: Histogram, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Φv of the values listed, and a signed multinomial in every slot for the others."""
+        """Φv of the listed values, plus a signed multinomial draw in every slot for the singletons."""
         sums = np.concatenate(
             [
                 2 * rng.binomial(alone, 0.5) - alone
@@ -217,7 +220,7 @@ class GLPSHeavyHitters(ChannelMechanism):
     def sample_bits(
         self, histogram: Histogram, rng: np.random.Generator
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """People thrown onto slots, and in each slot onto the coefficients over its buckets."""
+        """How many report on each coefficient of each slot, with true bit 0 and with true bit 1, drawn at random."""
         slots, cells = self.operator.slots, self.operator.cells
         plus, minus = np.zeros(cells, np.int64), np.zeros(cells, np.int64)
         for part in self._parts(len(histogram.items)):
@@ -226,7 +229,7 @@ class GLPSHeavyHitters(ChannelMechanism):
             np.add.at(plus, where[signs > 0], speaking[signs > 0])
             np.add.at(minus, where[signs < 0], speaking[signs < 0])
         zeros, ones = [], []
-        for block in self.operator.blocks:  # who speaks of which coefficient of the slot
+        for block in self.operator.blocks:  # who reports on which coefficient of the slot
             shape = block.slots, 1 << block.bucket_bits
             mixed = sample_signed_characters(plus[block.cells].reshape(shape), minus[block.cells].reshape(shape), rng)
             zeros.append(mixed[0].ravel())

@@ -4,13 +4,13 @@ The construction is hubbub's own. It has the shape of the matrix of Gilbert, Li,
 recovery: optimizing time and measurements" (STOC 2010): geometric stages, each with blocks that identify coordinates
 and blocks that estimate them, in O(s·log(N/s)) rows.
 
-A *block* throws all coordinates into buckets by a linear map over GF(2). A *slot* of a block gives each coordinate a
+A *block* maps all coordinates into buckets by a linear map over GF(2). A *slot* of a block gives each coordinate a
 sign, again a parity of its bits, and has one row for each bucket: the signed sum of the coordinates in it. So a column
-has exactly one entry ±1 in every slot, and one entry is two parities.
+has exactly one entry ±1 in every slot: its place and its sign are parities of the coordinate's bits.
 
-- An **identification** block has an invertible matrix M. Of y = Mx the lowest bits are the bucket and the others the
-  message, whose codeword in a random linear code is the signs of the block's slots. Whoever finds message and bucket
-  has x = M⁻¹y. The bucket's bits need no code, which is where log(N/s) comes from.
+- An **identification** block has an invertible matrix M. The lowest bits of y = Mx are the bucket; the others are the
+  message. The signs of the block's slots are the message's codeword in a random linear code. Message and bucket
+  together give x = M⁻¹y. The bucket's bits need no code, which is where log(N/s) comes from.
 - An **estimation** block has one slot, many buckets and one random sign.
 """
 
@@ -31,7 +31,7 @@ _CODE_EXTRA = 8  # … and a constant number of slots more
 _SHRINK = Fraction(7, 10)  # each stage has this share of the buckets of the stage before it
 _STAGED_BUCKETS, _STAGED_REPEATS = 4, 2
 _LEAN_BUCKETS, _LEAN_REPEATS = 8, 2
-_ESTIMATE_BUCKETS, _ESTIMATE_REPEATS = 16, 7  # a large coordinate is in 1 of 16 rows, and so in few medians of 7
+_ESTIMATE_BUCKETS, _ESTIMATE_REPEATS = 16, 7  # a large coordinate is in 1 of 16 rows, so it spoils few medians of 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Layout:
         return np.repeat(np.array(bits, np.int64), slots)
 
     def _blocks(self) -> list[tuple[int, int]]:
-        """Slots and bits of all blocks of a stage and kind, in their order."""
+        """For each stage and kind of block, in order: the number of slots, and log₂ of the buckets of a slot."""
         identify = [(self.repeats * stage.code_rows, stage.bucket_bits) for stage in self.stages]
         estimate = [(self.estimates, stage.estimate_bits) for stage in self.stages]
         return [block for both in zip(identify, estimate, strict=True) for block in both]
@@ -142,7 +142,7 @@ class Block:
 
     @property
     def cells(self) -> slice:
-        """Where its cells are."""
+        """The range of its cells."""
         return slice(self.first_cell, self.first_cell + (self.slots << self.bucket_bits))
 
     def table(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -239,9 +239,7 @@ class Operator:
         """Φv for the v that has these values at these coordinates. Costs n·slots steps."""
         cells, signs = self.columns(items)
         entries = (signs * values[:, np.newaxis]).ravel()
-        return np.bincount(cells.ravel(), entries, self.cells).astype(
-            np.float64
-        )  # floats even where there are no items
+        return np.bincount(cells.ravel(), entries, self.cells).astype(np.float64)  # floats even if there are no items
 
     def characters(self, cells: NDArray[np.int64]) -> NDArray[np.uint64]:
         """For cell k of a slot, the a with (−1)^⟨a, x⟩ = sign(x)·(−1)^⟨k, bucket(x)⟩.
@@ -254,7 +252,7 @@ class Operator:
 
     @cached_property
     def _first_mixtures(self) -> NDArray[np.int64]:
-        """For each block, where its mixtures begin."""
+        """For each block, the index of its first mixture."""
         sizes = [1 << block.bucket_bits for block in self.blocks]
         return np.concatenate([[0], np.cumsum(sizes)])[:-1]
 

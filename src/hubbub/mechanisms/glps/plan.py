@@ -16,9 +16,9 @@ from hubbub.mechanisms.glps import operator
 from hubbub.mechanisms.glps.operator import Layout, Stage
 
 MAX_BITS = 512
-MAX_CELLS = 2**21  # more than any survey of ours has; what others write is untrusted
+MAX_CELLS = 2**21  # more than hubbub derives for any survey; a survey from elsewhere is untrusted
 _BETA = 0.1  # of Theorem 4.2, for the paper's s
-_ONE_BIT_DELTA = 1e-6  # Theorem 4.2 has no s for δ = 0; the one-bit form takes that of the Laplace forms' default
+_ONE_BIT_DELTA = 1e-6  # Theorem 4.2 has no s for δ = 0; the one-bit form uses the default δ of the Laplace forms
 _VALUES_PER_SPARSITY = 64  # in smaller universes the buckets would outnumber the values
 
 
@@ -91,7 +91,7 @@ def derive(request: Request) -> dict[str, Any]:
 
 
 def _choose_layout(request: Request) -> Layout:
-    """The sizes of the operator, for the sparsity that was chosen or the paper's."""
+    """The sizes of the operator, for the chosen sparsity or that of the paper."""
     option = request.options["sparsity"]
     if option == "paper":
         delta = float(request.delta) or _ONE_BIT_DELTA

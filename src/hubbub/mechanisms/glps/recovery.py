@@ -18,7 +18,7 @@ from hubbub.numeric import gf2, ordered_statistics
 from hubbub.numeric.least_squares import least_squares
 
 ORDER = 2
-"""How many of the most reliable signs of a bucket may be wrong."""
+"""The decoder corrects up to this many errors among the most reliable signs of a bucket."""
 
 Recovered = tuple[NDArray[np.uint64], NDArray[np.float64]]
 """Coordinates, shape (k, limbs), and their values."""
@@ -40,7 +40,7 @@ def recover(
         `refit`: after each stage all values are fitted again by least squares on all rows, and at most 2s are kept.
         It is more accurate, but its stages are no longer independent of one another, so that no proof covers it.
     size : int, optional
-        Coordinates from this number on are nobody's and are left out; 2^L unless given.
+        Coordinates from this number on cannot occur and are left out; by default 2^L.
 
     Notes
     -----
@@ -59,8 +59,8 @@ def recover(
 def error_bound(rest_norm: float, noise_norm: float, size: int, sparsity: int) -> float:
     """The guarantee of sparse recovery behind Theorem 4.2: C₁·‖v − v_s‖₂ + C₂·‖z‖₂/√log₂(N/s), for every count at once.
 
-    With C₁ = 1.3 and C₂ = 0.5, which are not the paper's: hubbub's operator is measured to keep within them
-    (tests/mechanisms/test_glps_recovery.py), nobody has proved it.
+    The constants C₁ = 1.3 and C₂ = 0.5 are not the paper's. Measurements of hubbub's operator stay within them
+    (tests/mechanisms/test_glps_recovery.py); there is no proof.
     """
     return 1.3 * rest_norm + 0.5 * noise_norm / math.sqrt(math.log2(size / sparsity))
 
@@ -77,7 +77,7 @@ def _recover_faithful(operator: Operator, measured: NDArray[np.float64], size: i
         keep = 1 if sparsity == 1 else 2 * -(-sparsity >> stage)
         kept = np.argsort(-np.abs(estimates), kind="stable")[:keep]
         left = left - operator.measure(items[kept], estimates[kept])
-        # A coordinate that comes again is corrected: its values add up.
+        # If a coordinate is found again, its values add up.
         found, places = np.unique(np.concatenate([found, items[kept]]), axis=0, return_inverse=True)
         values = np.bincount(places.ravel(), np.concatenate([values, estimates[kept]]), len(found)).astype(np.float64)
     return found, values
@@ -98,7 +98,7 @@ def _recover_refit(operator: Operator, measured: NDArray[np.float64], size: int)
 
 
 def identify(operator: Operator, stage: int, left: NDArray[np.float64], size: int) -> NDArray[np.uint64]:
-    """The coordinate that each bucket of the stage's identification blocks speaks of, each once."""
+    """The coordinates decoded from the buckets of the stage's identification blocks, without duplicates."""
     blocks = [block for block in operator.blocks if block.stage == stage and block.code is not None]
     items = np.unique(np.concatenate([_identify_in(operator.bits, block, left) for block in blocks]), axis=0)
     if size < 1 << operator.bits:
@@ -107,12 +107,12 @@ def identify(operator: Operator, stage: int, left: NDArray[np.float64], size: in
 
 
 def _identify_in(bits: int, block: Block, left: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """The coordinate that each bucket of one block speaks of, by decoding the signs of its slots."""
+    """The coordinate of each non-empty bucket of one block, decoded from the signs of its slots."""
     assert block.code is not None  # noqa: S101  # for the type checker
     assert block.inverse is not None  # noqa: S101
     message_bits = bits - block.bucket_bits
     table = block.table(left).T
-    full = np.flatnonzero(table.any(axis=1))  # where nothing was measured nothing is said
+    full = np.flatnonzero(table.any(axis=1))  # buckets with a measurement
     images = np.zeros((len(full), bits), np.uint8)
     for number, bucket in enumerate(full):
         word, _ = ordered_statistics.decode(block.code, message_bits + 1, table[bucket], ORDER)
@@ -124,7 +124,7 @@ def _identify_in(bits: int, block: Block, left: NDArray[np.float64]) -> NDArray[
 def _stage_estimates(
     operator: Operator, stage: int, left: NDArray[np.float64], items: NDArray[np.uint64]
 ) -> NDArray[np.float64]:
-    """The median over the stage's estimation blocks, or over its identification blocks where it has no others."""
+    """The median over the stage's estimation blocks, or over its identification blocks if it has no others."""
     cells, signs = operator.columns(items)
     seen = signs * left[cells]
     blocks = [block for block in operator.blocks if block.stage == stage]
@@ -136,5 +136,5 @@ def _stage_estimates(
 def fit(
     operator: Operator, items: NDArray[np.uint64], measured: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The values at these coordinates that explain the measurements best, by least squares, and what is left."""
+    """The least-squares values at these coordinates, and the residual measurements."""
     return least_squares(*operator.columns(items), measured)

@@ -9,11 +9,12 @@ It answers in practice the question the paper ends on: whether an efficient loca
 JL-HH, which scores every value of the universe.
 
 Read on in this order: `plan` and `parameters` (the shape of a tree), `paths` with `fingerprint` (items as paths),
-`geometry` (where paths lie, and what a count means), `row_counts` and `fit` (what a tally says, and what it says
-of values together), `search` with `walk`, `beam`, `text_beam` and `lists` (down the tree), `accept` (what is real),
-`limits` with `draws` (what can be found), `beside` (candidates next to what was found). The inner loops are in
-`kernels`, `kernels_beam`, `kernels_paths` and `kernels_reports`, and only these need numba. `sampling` draws what a
-decoder reads of a whole crowd. No module imports this one.
+`geometry` (the bucket of each path, and how likely a count is by chance), `row_counts` (the estimate of every bucket)
+and `fit` (counts of several values at once), `search` with `walk`, `beam`, `text_beam` and `lists` (the search down the
+tree), `accept` (which found values are real), `limits` with `draws` (which counts can be found), `beside` (counts of
+candidates next to found values). The inner loops are in `kernels`, `kernels_beam`, `kernels_paths` and
+`kernels_reports`; only these need numba. `sampling` draws the row counts of a whole simulated crowd at once. No module
+of the package imports this one.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Tree(TreeGeometry, SurveyMechanism):
 
     @property
     def guarantee(self) -> PrivacyGuarantee:
-        """The pure ε of the threshold: given the public coins, two values' chances of a symbol differ by e^ε."""
+        """The pure ε of the threshold: for the same coins, two values' chances of a symbol differ by e^ε at most."""
         return PrivacyGuarantee(self._epsilon, Decimal(0))
 
     @property
@@ -95,7 +96,7 @@ class Tree(TreeGeometry, SurveyMechanism):
         check_cells(cells, self.cells_shape)
         check_reports(reports, self.report_dtype)
         split = self.rows << self.plan.bucket_bits
-        # Copies, since kernels would be compiled once more for arrays with gaps, and for those that cannot be written.
+        # Copies: for strided or read-only arrays numba would compile the kernel a second time.
         ids, symbols = copy_ids(reports), np.array(reports["symbol"])
         kernels_reports.accumulate(self.kernel_coins, ids, symbols, cells[:split], cells[split:])
 
@@ -105,22 +106,25 @@ class Tree(TreeGeometry, SurveyMechanism):
     def influence(self) -> tuple[float, float]:
         """The most and the least that one report, honest or not, adds to the count of a value, in people.
 
-        That is (1 − absent)/(true − absent) if its symbol is the value's, and −absent/(true − absent) if it is not; a
-        trace more where buckets are hashed, since what an even spread would put there is taken off. It holds for
-        `estimate`, which sums over rows. In `discover` a value that shares no bucket with another is moved by at most
-        that times the `inflation` of its `Fit`; `influences` in `fit` has the same for values that share buckets, as
-        long as the rows that are used stay the same.
+        A report whose symbol is the value's adds (1 − absent)/(true − absent); any other adds −absent/(true − absent).
+        Where buckets are hashed both are slightly larger in size, because the count expected from an even spread is
+        subtracted. This holds for `estimate`, which sums over rows. In `discover` a value that shares no bucket with
+        another moves by at most this times the `inflation` of its `Fit`. For values that share buckets,
+        `fit.influences` gives the bound, as long as the set of trusted rows stays the same.
         """
         spread = 1 / (1 << self.plan.bucket_bits) if self.rows > 1 else 0.0
         most, least = (1 - self.absent) * self.per_match, -self.absent * self.per_match
         return (most - spread) / (1 - spread), (least - spread) / (1 - spread)
 
     def noise_stderr(self, people: int) -> float:
-        """Standard error of a count from the privacy noise alone, where nobody holds the value."""
+        """The standard error, in people, that privacy noise alone gives the count of a value nobody holds."""
         return math.sqrt(self.noise * people)
 
     def row_counts(self, tally: Tally) -> RowCounts:
-        """For every row and bucket, an unbiased estimate of its reporters beyond an even spread over the buckets."""
+        """For every row and bucket, an unbiased estimate of its reporters in excess of an even spread over buckets.
+
+        In people; costs one Walsh–Hadamard transform per row.
+        """
         split = self.rows << self.plan.bucket_bits
         people = tally.cells[split:].astype(np.float64)
         buckets = 1 << self.plan.bucket_bits
@@ -134,7 +138,7 @@ class Tree(TreeGeometry, SurveyMechanism):
         return RowCounts(estimates, people, self.noise)
 
     def _stderrs(self, row_counts: RowCounts, counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Noise of everybody's reports, and for each row the collisions that its buckets show beyond noise."""
+        """Standard errors, in people: the noise of all reports, and the collisions that show in the rows' buckets."""
         people = float(row_counts.people.sum())
         held = np.clip(counts, 0.0, people)
         variance = self.noise * (people - held) + self.own_noise * held
@@ -160,10 +164,11 @@ class Tree(TreeGeometry, SurveyMechanism):
         return Estimates(items, counts, self._stderrs(row_counts, counts))
 
     def gap_variance(self, tally: Tally, first: Estimates, second: Estimates) -> NDArray[np.float64]:
-        """The variance of the difference of two counts: reports that match one of the two values and not the other.
+        """The variance of the difference of two counts, in people².
 
-        In a tree with one row it is exact for the reports of those who hold one of them; for the others it is a bound,
-        a few per cent too large, since how often three values have one symbol depends on the values.
+        Only reports that match exactly one of the two values contribute. In a tree with one row the variance is exact
+        for reports of people who hold one of the two. For the other reports it is an upper bound, a few per cent too
+        large, since how often three values share a symbol depends on the values.
         """
         if self.rows > 1:
             return super().gap_variance(tally, first, second)
@@ -175,9 +180,10 @@ class Tree(TreeGeometry, SurveyMechanism):
         return np.asarray(holders * own + (tally.count - holders) * rest)
 
     def estimate_beside(self, tally: Tally, items: Items, found: Items) -> Estimates:
-        """Counts of the items in what is left when the values already found are taken away, and of those found.
+        """Counts of the items after the values in `found` are subtracted; an item in `found` keeps its own count.
 
-        All are least squares of what the rows say, with the variance that shared buckets add (`beside`).
+        Counts are a least-squares fit over all rows. Their standard errors include the variance that shared buckets
+        add (`beside`).
         """
         check_tally(tally, self.survey_id, self.cells_shape)
         items, found = check_items(items, self.survey.domain), check_items(found, self.survey.domain)
@@ -223,25 +229,25 @@ class Tree(TreeGeometry, SurveyMechanism):
         return stated_lengths(self.survey.domain, self.bits)
 
     def found_chance(self, people: int, held: float, query: Query, bits: int | None = None) -> float:
-        """The chance that the search finds a value with a code of this many bits, if nothing hides it (`limits`)."""
+        """The chance that the search finds a value with a code of this many bits, if no other hides it (`limits`)."""
         if self.rows == 1:
             return super().found_chance(people, held, query, bits)
         return found_chance(self, people, held, self.stated_bits[0] if bits is None else bits, query)
 
     def named_chance(self, people: int, held: float, log_chance: float) -> float:
-        """The chance that a candidate is seen, whose count may come from sharing buckets as well (`limits`)."""
+        """The chance that a candidate passes its test, which allows for counts due to shared buckets (`limits`)."""
         if self.rows == 1:
             return super().named_chance(people, held, log_chance)
         return named_chance(self, people, held, log_chance)
 
     @property
     def is_compiled(self) -> bool:
-        """Whether the kernels of the beam are; the others come with them."""
+        """True if the beam's kernels are compiled on disk; the other kernels are compiled together with them."""
         return kernels_beam.are_compiled()
 
     @property
     def decode_seconds(self) -> float:
-        """About 60 ns for each child of the beam, 250 ns if it is of a text; where there is one row, a transform."""
+        """About 60 ns for each child of the beam, 250 ns for texts; with one row, the time of a transform."""
         if self.rows == 1:
             return super().decode_seconds
         steps = sorted(set(self.plan.depths))
@@ -265,7 +271,7 @@ class Tree(TreeGeometry, SurveyMechanism):
         return law.seen_from(law.threshold(math.log(query.level / 2) - math.log(self.size)), 0.0, selection.FOUND_95)
 
     def _score_all(self, row_counts: RowCounts, query: Query) -> Estimates:
-        """Every value of a universe that fits into one row."""
+        """Score every value of a universe that fits into one row, and select those that stand out."""
         items = np.arange(self.size, dtype=np.uint64)[:, np.newaxis]
         counts = row_counts.sums(self.buckets(self.paths(items)))
         law = self.count_law(round(float(row_counts.people.sum())))
@@ -274,15 +280,15 @@ class Tree(TreeGeometry, SurveyMechanism):
         limit = self._seen_from(law.people, query)
         return Estimates(items[chosen], counts[chosen], self._stderrs(row_counts, counts[chosen]), threshold, limit)
 
-    # The simulation's.
+    # For simulations.
 
     @property
     def samples_any_crowd(self) -> bool:
-        """What the decoder reads can be drawn at once, approximately; but for universes of less than 2^10 values."""
+        """True if row counts can be drawn approximately, at once; False for universes of fewer than 2^10 values."""
         return self.plan.bucket_bits >= LEAST_BUCKET_BITS
 
     def sample(self, histogram: Histogram, rng: np.random.Generator) -> Sample:
-        """Row counts as `sampling` draws them, at a cost that does not grow with the people; never a tally."""
+        """Row counts drawn by `sampling`, never a tally; the cost does not grow with the number of people."""
         if not self.samples_any_crowd:
             return super().sample(histogram, rng)
         if self.coded or self.rows == 1:  # only paths of large numbers are spread evenly

@@ -2,7 +2,7 @@
 
 A path passes if its pooled evidence would be rare for a value that nobody holds, and if that evidence is not better
 explained otherwise: by a collision of one row with another value, by one of its neighbours in the tree, or by a
-neighbour that fell out of the list. What remains of such doubt is added up over all that is accepted.
+neighbour that fell out of the list. The remaining doubt is summed over all accepted paths and has an upper limit.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from hubbub.mechanisms.tree.paths import Front
 from hubbub.mechanisms.tree.row_counts import RowCounts
 from hubbub.model.estimates import Query
 
-_TWIN_NATS = 40.0  # a rival that is less likely than the best by more than this is none
+_TWIN_NATS = 40.0  # a path that is less likely than the best by more than this is ignored
 _MOST_TWINS = 3
 
 
 def accept(
     tree: TreeGeometry, row_counts: RowCounts, front: Front, let_go: NDArray[np.float64], query: Query, doubt: float
 ) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
-    """The best path of each of some lists of equal length, if it is real, and its twins; and the doubt of each.
+    """From each list of paths, the best path if it is real, with its twins; and the doubt about each accepted path.
 
-    The lists stand one after the other. `let_go` is the weight of what each list let go, as `list_roots` says; `doubt`
-    is how many of the accepted paths may be expected to be a neighbour of the real one.
+    `front` holds the lists one after the other; all have the same length. `let_go` is, for each list, the log-weight
+    of the paths that fell out of it (see `list_roots`). The doubt about a path is the odds that one of its neighbours
+    is the real value; the doubts of all accepted lists together are at most `doubt`.
     """
     lists = len(let_go)
     if lists == 0:
@@ -58,7 +59,7 @@ def accept(
     ]
     for number, others in enumerate(twins):
         weights[number, others] = -np.inf
-    weights[np.arange(lists), best] = let_go  # all that is not the best, listed or not
+    weights[np.arange(lists), best] = let_go  # now each row holds every alternative to the best, listed or not
     doubts = np.exp(np.clip(np.logaddexp.reduce(weights, axis=1) - own, -700.0, 700.0))
     for number, place in enumerate(best):
         path = front.paths[number * each + place][np.newaxis]
@@ -83,11 +84,12 @@ class _Judge:
     collision: float
 
     def carried(self, path: NDArray[np.uint64], parts: NDArray[np.float64]) -> bool:
-        """Whether what the rows say of a path is enough without what single collisions or forgers may have added.
+        """True if the evidence for a path does not hang on a few rows, which a collision or forged reports may lift.
 
-        `parts` is what each row says. Without any one row, the rest may be less rare by the chance of a collision;
-        where rows disagree, those that can be trusted must be enough by themselves, and if they still disagree, all
-        stretches of the path must speak for it.
+        `parts` is the estimate of each row for the path, in people. Three tests: the count must stay rare for an
+        absent value when any one row is left out (at a level that is milder by the chance of a collision); the rows
+        that agree with one another must suffice alone; and if rows still disagree, the upper, middle and lower third
+        of the path must each show at least a quarter of the expected count.
         """
         tree, row_counts = self.tree, self.row_counts
         people = row_counts.people
@@ -95,7 +97,7 @@ class _Judge:
         alone = rare - math.log(self.collision * tree.rows)
         for row in range(
             1 if tree.plan.chunks[0] == tree.plan.bucket_bits else 0, tree.rows
-        ):  # such roots do not collide
+        ):  # a root that is not hashed cannot collide
             rest = float(parts.sum() - parts[row])
             if rest < tree.count_threshold(int(people.sum() - people[row]), min(alone, -math.log(2))):
                 return False
@@ -110,10 +112,11 @@ class _Judge:
         return all(parts[thirds == k].sum() >= 0.25 * share * people[thirds == k].sum() for k in range(3))
 
     def twins(self, paths: NDArray[np.uint64], weights: NDArray[np.float64], best: int) -> NDArray[np.int64]:
-        """Other values of a list that are there as well as the best one.
+        """Places in the list of other values that are real beside the best one, at most 3.
 
-        They share its buckets down to where they part, so that only the rows below can tell. Both must be seen there,
-        by themselves, among as many values as could part there. Numbers do not begin alike, and have none.
+        A twin shares the best value's buckets down to the row where their paths part, so only the rows below can tell
+        them apart. In those rows alone, both must stand out among all values that could part there. Paths of numbers
+        are hashed and do not begin alike, so numbers have no twins.
         """
         tree, row_counts = self.tree, self.row_counts
         if not tree.coded:
@@ -132,7 +135,7 @@ class _Judge:
             people = int(row_counts.people[apart[k]].sum())
             shared = int(np.argmax(apart[k]))  # the row where they part
             depth = tree.plan.depths[shared] if shared else 0
-            # Ways to go on after that with the fingerprint so far.
+            # The number of ways, in nats, to continue below that row with the same fingerprint.
             known = tree.codec.unranked_bits(depth)
             ways = max(lengths[k] - math.log(2) * (depth - known), 0.0)
             log_level = math.log(self.query.level / 4) - max(ways - math.log(2) * known, math.log(8))
@@ -145,10 +148,11 @@ class _Judge:
 def row_caps(
     tree: TreeGeometry, row_counts: RowCounts, pulls: NDArray[np.float64], costs: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The most that each row may say of a value, for some values: shape (values, rows).
+    """The largest estimate, in people, that counts in each row for each value: shape (values, rows).
 
-    A bucket is shared with another value of such a size with a small chance, which is then as good an explanation: a
-    row cannot speak for a path more than that chance speaks against it. Roots are not hashed and have no collisions.
+    With a small chance a bucket also holds another value of similar size, which would explain a high estimate equally
+    well. So the evidence from one row is capped at the logarithm of that chance. A root that is not hashed has no
+    collisions, and no cap.
     """
     most = -math.log(collision_chance(tree, len(pulls)))
     caps = (most + np.outer(costs, row_counts.people)) / np.maximum(pulls, 1e-30)[:, np.newaxis]
@@ -158,5 +162,5 @@ def row_caps(
 
 
 def collision_chance(tree: TreeGeometry, values: int) -> float:
-    """The chance that a bucket holds another value, if this many are near acceptance and as many a little below it."""
+    """The chance that a bucket holds another large value, assuming twice as many large values as given; at most 1/2."""
     return min(max(2 * values, 16) / (1 << tree.plan.bucket_bits), 0.5)

@@ -1,4 +1,4 @@
-"""Counts of named values beside values that are known, by the least squares of `fit`."""
+"""Counts of candidates next to values that were already found, by least squares as in `fit`."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from hubbub.mechanisms.tree.geometry import TreeGeometry
 from hubbub.mechanisms.tree.row_counts import RowCounts
 
 _AT_ONCE = 2048
-_LARGE = 64  # values that the search has not found and that are large enough to fake another
-_CLUSTERED = 8  # how many times more often two names begin alike than bits of their codes say
-_PREFIXES = 6  # depths down to which two values may share a path; deeper hardly ever
-_UNLIKELY = 1.0  # standard errors below which nobody asks what else may explain a count
-_APART = 0.02  # the least share of people whose reports must tell two values apart; with fewer nothing is known
+_LARGE = 64  # assumed number of values that the search missed though they are large enough to fake another
+_CLUSTERED = 8  # two names begin alike this many times more often than the bits of their codes suggest
+_PREFIXES = 6  # first depths at which a shared path is considered; deeper ones are too rare
+_UNLIKELY = 1.0  # standard errors; below this, noise alone explains a count
+_APART = 0.02  # least share of people whose reports tell two values apart; below it the count is unknown
 
 
 class Beside(NamedTuple):
-    """Counts of some values beside known ones.
+    """Counts of some values next to known ones.
 
     Attributes
     ----------
@@ -29,9 +29,9 @@ class Beside(NamedTuple):
     added : float array
         The variance that sharing buckets adds to each.
     left : RowCounts
-        The rows without the known values.
+        The row counts after the known values are subtracted.
     influences : float array
-        The most that one report adds to each count, in people, as long as the rows that are used stay the same.
+        The most that one report adds to each count, in people, as long as the set of trusted rows stays the same.
     """
 
     counts: NDArray[np.float64]
@@ -47,14 +47,15 @@ def beside(
     known: NDArray[np.uint64],
     influence: tuple[float, float],
 ) -> Beside:
-    """Count some values beside known ones, which may be among them; `influence` is that of one report on a plain sum.
+    """Count the values on `paths` next to the `known` ones, which may be among them.
 
-    Costs len(paths)·rows, and the square of the known ones.
+    `influence` is the most and the least that one report adds to a plain sum over rows, in people. Costs
+    len(paths)·rows + len(known)²·rows, and for values that share a bucket with a known one len(known)² each.
     """
     people = max(float(row_counts.people.sum()), 1.0)
     shares = row_counts.people / people
     fit = refit(tree, row_counts, known)
-    theirs, fitted = fit.buckets, fit.with_shared  # whatever is shared is told apart below
+    theirs, fitted = fit.buckets, fit.with_shared  # shared buckets are separated below
     inverse = np.linalg.pinv(overlap(theirs, theirs, shares), rcond=1e-6, hermitian=True)
     estimates = row_counts.estimates.astype(np.float64)
     for row, share in enumerate(shares):
@@ -74,26 +75,26 @@ def beside(
         own = np.array([numbers.get(path.tobytes(), -1) for path in paths[some]], np.int64)
         is_known = own >= 0
         apart = 1 - np.einsum("ij,jk,ik->i", shared, inverse, shared)
-        # Of a known value: what is left of it when the others are fitted as well.
+        # For a known value: the share of it that is independent of the other known values.
         apart = np.where(is_known, 1 / np.maximum(np.diag(inverse)[own], 1.0), apart)
         told, apart = apart >= _APART, np.maximum(apart, _APART)
         counts[some] = np.where(is_known, fitted[own], np.where(told, counts[some] / apart, 0.0))
-        # Which of their holders happen to speak of the shared rows is chance.
+        # How many holders of the known values report on the shared rows is random.
         who = shared @ holders - np.where(is_known, holders[own], 0.0)
         known_less = row_counts.noise * people * (1 / apart - 1) + np.maximum(who, 0.0) / apart**2
         added[some] = np.where(told, known_less, people**2)
-        # What is taken from a known value is found again in the values that share its buckets.
+        # A report that lowers a known value raises the values that share its buckets.
         largest[some] = np.where(is_known, of_known[own], (most + shared @ fall) / apart)
     return Beside(counts, added, left, largest)
 
 
 def sharing_tails(tree: TreeGeometry, left: RowCounts, paths: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """The chance that an absent value comes so high because it shares buckets with a large value not yet found.
+    """The chance that an absent value gets so high a count by sharing buckets with a large value not yet found.
 
-    Such a value may share any one hashed row with it, or the first rows, where both paths begin alike. What it adds
-    there may be anything, so the other rows must speak for themselves: the chance is that of sharing, times the tail
-    of the other rows, summed over all ways to share and times their number (so that the sum is a level). Values so
-    low that noise explains them get 0.
+    A large value can share one hashed row, or the first rows if both paths begin alike. It may add any amount there,
+    so only the other rows count: the result is the chance of sharing times the tail probability of the other rows,
+    summed over all ways to share, and multiplied by the number of ways (so that it can be compared with a level).
+    Counts within one standard error of 0 get 0. Costs len(paths)·rows for each way.
     """
     parts = left.parts(tree.buckets(paths))
     people = float(left.people.sum())
@@ -110,11 +111,11 @@ def sharing_tails(tree: TreeGeometry, left: RowCounts, paths: NDArray[np.uint64]
 
 
 def ways_to_share(tree: TreeGeometry) -> list[tuple[NDArray[np.bool_], float]]:
-    """All ways to share buckets with a large value: the rows that are not shared, and the chance of the way.
+    """All ways to share buckets with a large value: a mask of the rows that are not shared, and the chance.
 
-    The chances are times the number of ways.
+    Each chance is multiplied by the number of ways.
     """
-    first = tree.plan.chunks[0] == tree.plan.bucket_bits  # a root that is not hashed is shared by paths alike only
+    first = tree.plan.chunks[0] == tree.plan.bucket_bits  # a root that is not hashed is shared by equal prefixes only
     ways = [(slice(row, row + 1), 2.0**-tree.plan.bucket_bits) for row in range(int(first), tree.rows)]
     ways += [
         (slice(0, row + 1), _CLUSTERED * 2.0 ** -tree.plan.depths[row]) for row in range(min(_PREFIXES, tree.rows - 1))

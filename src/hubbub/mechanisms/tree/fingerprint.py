@@ -23,7 +23,7 @@ _SECOND, _EVERY = 24, 8
 
 @lru_cache(maxsize=64)
 def fingerprint_places(fingerprint: int) -> tuple[int, ...]:
-    """Where the bits of a fingerprint stand in a path.
+    """The positions in a path of a fingerprint's bits, counted from the root.
 
     >>> fingerprint_places(10)
     (0, 1, 2, 3, 4, 5, 6, 7, 24, 32)
@@ -38,7 +38,7 @@ def fingerprint_before(fingerprint: int, depth: int) -> int:
 
 
 def path_bits(fingerprint: int, width: int) -> int:
-    """Bits of a path with a code of `width` bits: bits of the fingerprint that would stand behind it are left out."""
+    """Bits of a path with a code of `width` bits. Fingerprint bits that would come after the code are left out."""
     bits, places = 0, set(fingerprint_places(fingerprint))
     while width > 0:
         width -= bits not in places
@@ -48,7 +48,7 @@ def path_bits(fingerprint: int, width: int) -> int:
 
 @lru_cache(maxsize=64)
 def code_runs(width: int, fingerprint: int) -> NDArray[np.int64]:
-    """Runs of code bits, of at most 64: (first bit in the path, first bit of the code, how many)."""
+    """Runs of consecutive code bits: (first bit in the path, first bit in the code, number of bits, at most 64)."""
     runs: list[list[int]] = []
     places, place = set(fingerprint_places(fingerprint)), 0
     for code in range(width):

@@ -1,9 +1,9 @@
-"""Counts of values against one another: least squares over what every row says of them.
+"""Counts of several values at once: least squares over the estimates of every row.
 
-In a hashed row two values may share a bucket, and what a row says there is the sum of both. Say that values i and j
-share buckets in rows that G_ij of all people speak about; then the sums over rows of what their buckets say have the
-mean G·counts and the covariance noise·people·G. So the counts are G⁻¹·sums: unbiased whatever is shared, with less
-certainty the more it is.
+In a hashed row two values may share a bucket, whose estimate is then the sum of both. Let G_ij be the share of all
+people who report on a row where values i and j share a bucket. Then the sums over rows of the values' buckets have the
+mean G·counts and the covariance noise·people·G. So the counts are G⁻¹·sums: unbiased whichever buckets are shared, and
+less certain the more are.
 """
 
 from __future__ import annotations
@@ -18,37 +18,37 @@ from numpy.typing import NDArray
 from hubbub.mechanisms.tree.geometry import TreeGeometry
 from hubbub.mechanisms.tree.row_counts import RowCounts
 
-_FEW_MATCHES = 4.0  # in a pool of rows, for a normal law to be near enough
-_AT_MOST_DROPPED = 1 / 3  # of the people
-_STEP = 3.5  # standard errors between the rows above and below
-_LEAST_APART = 0.1  # of the people, in the rows below
+_FEW_MATCHES = 4.0  # expected matches in a pool of rows from which a normal law is close enough
+_AT_MOST_DROPPED = 1 / 3  # of the people, in rows that are not trusted
+_STEP = 3.5  # standard errors between the rows above and below, from which the rows above count as shared
+_LEAST_APART = 0.1  # share of the people that the rows below must have
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Counts of values against one another.
+    """Counts of several values, fitted together.
 
     Attributes
     ----------
     row_counts : RowCounts
-        What the tally says.
+        The estimates that were fitted.
     buckets : int64 array, shape (values, rows)
-        Where the values lie.
+        The bucket of each value in each row.
     shares : float array
         Holders of each value, as a share of the people.
     counts : float array
         People who hold each value: least squares over all rows, so that values which share buckets are told apart by
         the rows where they do not.
     with_shared : float array
-        The same with rows that a text seems to share with another one, which are left out of `counts`.
+        The same, but including the rows that a text seems to share with another text; `counts` leaves them out.
     inflation : float array
-        How many times the variance of a value that shares no bucket each count has; at least 1.
+        The variance of each count, divided by that of a value that shares no bucket; at least 1.
     trusted : bool array, shape (values, rows)
-        The rows that were used. A row that says far more of a value than the others do is a collision with a value
-        that is not in the fit, or forged reports, and is left out; so are the first rows of a text if they say more
-        than the rest, since another text that begins alike shares them.
+        The rows that were used. A row far above the others is taken for a collision with a value outside the fit, or
+        for forged reports, and is left out. So are the first rows of a text if they are above the rest, since another
+        text that begins alike shares them.
     uneven : bool array
-        Values of which the rows say different things, whether or not rows were left out.
+        Values whose rows disagree, whether or not rows were left out.
     """
 
     row_counts: RowCounts
@@ -66,17 +66,18 @@ class Fit:
 
     @cached_property
     def left(self) -> RowCounts:
-        """The row counts without the values. Copies all estimates.
+        """The row counts after the fitted values are subtracted. Copies all estimates.
 
-        What a bucket holds of the values is estimated by their shares of its row and by what the bucket says, weighted
-        by their variances. Where the bucket is not trusted the rest may be another value's.
+        The amount to subtract from a bucket is the mean of the fitted amount and the bucket's own estimate, weighted
+        by their variances. From a bucket that is not trusted only the fitted amount is subtracted: the rest may belong
+        to another value.
         """
         row_counts, seen = self.row_counts, self.row_counts.parts(self.buckets)
         left = row_counts.estimates.copy()
         expected = _expected(np.maximum(self.shares, 0.0), row_counts.people, self.buckets)
         weight = self.trusted * expected / (expected + row_counts.noise * row_counts.people + 1e-12)
         held = np.maximum(expected + (seen - expected) * weight, 0.0)
-        left[np.arange(len(row_counts.people)), self.buckets] = seen - held  # who shares a bucket has the same there
+        left[np.arange(len(row_counts.people)), self.buckets] = seen - held  # the same for all values of a bucket
         return replace(row_counts, estimates=left)
 
 
@@ -86,7 +87,7 @@ def refit(tree: TreeGeometry, row_counts: RowCounts, paths: NDArray[np.uint64]) 
 
 
 def fit_buckets(tree: TreeGeometry, row_counts: RowCounts, buckets: NDArray[np.int64]) -> Fit:
-    """Count values together, given the bucket of each in each row: those of a fit, less some, are counted again so."""
+    """Like `refit`, given the bucket of each value in each row; used to fit again after some values are removed."""
     seen = row_counts.parts(buckets)
     trusted = np.ones(seen.shape, bool)
     shares, inflation = solve_shares(row_counts.people, buckets, seen, trusted)
@@ -113,10 +114,10 @@ def overlap(
     weights: NDArray[np.float64],
     counted: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.float64]:
-    """The weight of the rows where two values have one bucket, for each pair of one of `some` and one of `others`.
+    """The total weight of the rows in which two values share a bucket: shape (len(some), len(others)).
 
-    A row weighs what `weights` says, the same for all of `some` or in a line for each; where `counted` is false for one
-    of the others it weighs nothing.
+    `weights` has the weight of each row, the same for all of `some` (shape (rows,)) or for each (shape (some, rows)).
+    A row where `counted` (shape (others, rows)) is false for the other value weighs nothing.
     """
     weights = np.broadcast_to(weights, some.shape)
     total = np.zeros((len(some), len(others)))
@@ -129,9 +130,10 @@ def overlap(
 def solve_shares(
     people: NDArray[np.float64], buckets: NDArray[np.int64], seen: NDArray[np.float64], trusted: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The shares that explain best what the trusted buckets say, and how much larger their variance is than alone.
+    """The shares of the people that fit the trusted buckets best, and the `inflation` of their variances.
 
-    A bucket that one value trusts and another does not holds people of both all the same.
+    `seen` has the estimate of each value's bucket in each row. A bucket that is trusted for one value and not for
+    another still holds people of both.
     """
     normal = overlap(buckets, buckets, people * trusted)
     both = normal if trusted.all() else overlap(buckets, buckets, people * trusted, trusted)
@@ -142,12 +144,12 @@ def solve_shares(
 
 
 def influences(fit: Fit, most: float, least: float) -> NDArray[np.float64]:
-    """The most that one report adds to each count of a fit, in people: all rows that are used stay what they are.
+    """The most that one report adds to each count of a fit, in people, if the set of trusted rows stays the same.
 
-    A count is a sum of what buckets say, each with a weight. A report speaks of one row: it adds `most` to the buckets
-    whose symbol it has and `least` to the others, and its sender can draw ids until these are the ones she likes. So it
-    is the largest over the rows of Σ max(weight·most, weight·least), attained where such an id is found. For a value
-    that shares no bucket it is `most` times the `inflation`. Costs values²·rows.
+    A count is a weighted sum of bucket estimates. A report is about one row: it adds `most` to the buckets that match
+    its symbol and `least` to the others, and its sender can draw ids until the match suits her. So the bound is the
+    largest, over all rows, of Σ max(weight·most, weight·least); it is attained if such an id is found. For a value that
+    shares no bucket it is `most` times the `inflation`. Costs values²·rows.
     """
     people, buckets, trusted = fit.row_counts.people, fit.buckets, fit.trusted
     if not len(buckets):
@@ -167,7 +169,7 @@ def influences(fit: Fit, most: float, least: float) -> NDArray[np.float64]:
 def _expected(
     shares: NDArray[np.float64], people: NDArray[np.float64], buckets: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """For each value and row, the reporters that its bucket should have of all the values together."""
+    """For each value and row, the expected number of reporters in its bucket, from all values together."""
     found = np.empty(buckets.shape)
     for row, size in enumerate(people):
         _, where = np.unique(buckets[:, row], return_inverse=True)
@@ -178,11 +180,11 @@ def _expected(
 def trusted_rows(
     tree: TreeGeometry, row_counts: RowCounts, parts: NDArray[np.float64]
 ) -> tuple[NDArray[np.bool_], bool]:
-    """Which rows to believe of a value, and whether those agree. `parts` is what each row says of it.
+    """A mask of the rows to trust for a value, and whether these agree. `parts` has each row's estimate for the value.
 
-    By χ², after neighbouring rows with few reporters are pooled. While the rows disagree, the one that is highest
-    above the others is dropped: a collision or forged reports add to one row. Rows that are too low stay: they may
-    tell that the others belong to another value.
+    A χ² test, after neighbouring rows with few reporters are pooled. While rows disagree, the pool furthest above the
+    others is dropped, since a collision or forged reports raise one row. Rows that are too low stay: they may show
+    that the others belong to another value.
     """
     trusted = np.ones(len(parts), bool)
     pools = pool_rows(row_counts.people, _FEW_MATCHES * tree.symbols)
@@ -191,7 +193,7 @@ def trusted_rows(
         sizes = np.add.reduceat(row_counts.people * trusted, starts)
         people = float(sizes.sum())
         share = min(max(float(parts[trusted].sum()) / max(people, 1e-9), 0.0), 1.0)
-        # Noise of others' and of its own reports, and who of its holders happens to speak of which row.
+        # The noise of others' reports and of its holders' own, and the chance by which holders report on each row.
         noise = row_counts.noise * (1 - share) + tree.own_noise * share + share * (1 - share)
         spread = np.sqrt(np.maximum(sizes * noise, 1e-9))
         deviations = (np.add.reduceat(parts * trusted, starts) - share * sizes) / spread
@@ -208,10 +210,10 @@ def trusted_rows(
 def _rows_shared(
     tree: TreeGeometry, row_counts: RowCounts, parts: NDArray[np.float64], trusted: NDArray[np.bool_]
 ) -> int:
-    """How many of the first rows a text seems to share with another one that is not known. `parts` is what rows say.
+    """How many of the first rows a text seems to share with an unknown text. `parts` has each row's estimate.
 
-    Two texts that begin alike, with fingerprints that begin alike, share their buckets down to where they part: the
-    rows above say more than those below, and only those below speak of one text alone.
+    Two texts whose codes and fingerprints begin alike share their buckets down to where they part. The rows above that
+    point show the sum of both, so they are higher than the rows below, which show one text alone.
     """
     people = row_counts.people * trusted
     before, after = np.cumsum(people)[:-1], np.cumsum(people[::-1])[::-1][1:]
@@ -228,7 +230,7 @@ def _rows_shared(
 
 
 def pool_rows(people: NDArray[np.float64], least: float) -> NDArray[np.int64]:
-    """The number of the pool of each row: neighbours together until a pool has this many people."""
+    """The pool number of each row: neighbouring rows are joined until a pool has at least `least` people."""
     pools = np.zeros(len(people), np.int64)
     number, size = 0, 0.0
     for row, more in enumerate(people):
@@ -236,5 +238,5 @@ def pool_rows(people: NDArray[np.float64], least: float) -> NDArray[np.int64]:
         size += more
         if size >= least:
             number, size = number + 1, 0.0
-    # What is left over at the end goes to the last full pool.
+    # A remainder at the end joins the last full pool.
     return np.minimum(pools, max(number - 1, 0))

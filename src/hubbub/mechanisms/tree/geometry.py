@@ -1,4 +1,4 @@
-"""Where values lie in a tree, and what a count there means. Everything that searches a tree works on this."""
+"""The bucket of each value in each row of a tree, and the law of a value's count. Searches build on this."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Keys(NamedTuple):
 
 
 class TreeGeometry:
-    """Rows, paths and buckets of a survey's tree, and the law of the matches that a value has."""
+    """Rows, paths and buckets of a survey's tree, and the law of how many reports match a value."""
 
     def __init__(self, survey: Survey) -> None:
         parameters = survey.parameters
@@ -61,19 +61,19 @@ class TreeGeometry:
         self.threshold = whole_text("keep_threshold", parameters["keep_threshold"])
         self.symbols = 1 << self.masks
         self._epsilon = response_epsilon(self.threshold, self.symbols)
-        # The chance that another bucket has the symbol of one's own. Where there is one row, its masks are independent.
+        # The chance that two different buckets have the same symbol. In a tree with one row the masks are independent.
         self.collision = collision_chance(width, self.masks) if self.rows == 1 else 1.0 / self.symbols
-        # The chances that a report matches a value that nobody holds, and the value of its sender.
+        # `absent` and `true`: the chance that a report matches a value its sender does not hold, or does hold.
         self.keep = self.threshold / 2.0**64
         self.absent = self.collision + (1 - self.keep) * (1.0 / self.symbols - self.collision)
         self.true = self.keep + (1 - self.keep) / self.symbols
-        # A match counts as `per_match` people. A report adds the variance `noise` to the counts of other values, and
-        # `own_noise` to that of its own.
+        # A match counts as `per_match` people. A report adds the variance `noise` (people²) to the counts of values
+        # that its sender does not hold, and `own_noise` to the count of the value she holds.
         self.per_match = 1.0 / (self.keep * (1 - self.collision))
         self.noise = self.per_match**2 * self.absent * (1 - self.absent)
         self.own_noise = self.per_match**2 * self.true * (1 - self.true)
         self._thresholds: dict[tuple[int, float], float] = {}
-        self.limits: dict[tuple[int, int, float], float] = {}  # what `limits.found_from` has found, which takes a while
+        self.limits: dict[tuple[int, int, float], float] = {}  # a cache for `limits.found_from`, which is slow
 
     # Public coins and buckets.
 
@@ -86,7 +86,7 @@ class TreeGeometry:
 
     @cached_property
     def kernel_rows(self) -> Rows:
-        """The rows as the kernels take them."""
+        """The rows, in the form that the kernels take."""
         key, plan = self.keys.buckets, self.plan
         hashed = [depth - chunk for depth, chunk in zip(plan.depths, plan.chunks, strict=True)]
         return Rows(
@@ -100,7 +100,7 @@ class TreeGeometry:
 
     @cached_property
     def kernel_coins(self) -> Coins:
-        """How coins are read, as the kernels take it."""
+        """How to read a report's coins, in the form that the kernels take."""
         key, ends = self.keys.coins, np.array(self.plan.ends, np.uint64)
         width = self.plan.bucket_bits
         polynomial = 1 << width | POLYNOMIALS[width - 1] if self.rows == 1 else 0
@@ -116,7 +116,7 @@ class TreeGeometry:
         return NumberPaths(key, domain.bits, domain.size)
 
     def paths(self, items: Items) -> NDArray[np.uint64]:
-        """Where the items lie in the tree."""
+        """The path of each item, shape (n, limbs of a path)."""
         return self.codec.to_paths(items)
 
     def buckets(self, paths: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -132,14 +132,15 @@ class TreeGeometry:
     # What counts mean.
 
     def count_law(self, people: int) -> CountLaw:
-        """The law of a count but for collisions of hashed buckets."""
+        """The law of a count among this many people, ignoring collisions of hashed buckets."""
         return match_law(people, self.true, self.absent, 1.0 / self.per_match)
 
     def odds(self, shares: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Nats for a value that some share of the people hold: for each person estimated, and off for each report.
+        """The log-likelihood ratio that a value is held by a given share of the people rather than by nobody.
 
-        A report matches the value with chance `absent` if nobody holds it, and with a larger one if that share does:
-        the likelihood ratio of the matches is linear in their number, and so in the estimate.
+        Returned as two arrays, in nats: what each estimated person adds, and what each report subtracts. A report
+        matches the value with chance `absent` if nobody holds it, and with a larger one if that share does, so the
+        ratio is linear in the number of matches, and thus in the estimate.
         """
         absent, true = self.absent, self.true
         held = absent + np.clip(shares, 0.0, 1.0) * (true - absent)
@@ -147,11 +148,12 @@ class TreeGeometry:
         return (match - miss) / self.per_match, -absent * match - (1 - absent) * miss
 
     def evidence(self, people: float) -> NDArray[np.float32]:
-        """Bits of evidence that somebody holds a value, for counts in standard errors as `kernels.Step` has them.
+        """A table of the evidence, in bits, that somebody holds a value, by its count in standard errors.
 
-        It is the exact likelihood ratio of the matches among the reports of this many people, for the share that
-        explains them best: people·KL(matches/people ‖ absent). A normal law would overstate it where matches are few.
-        Negative for counts below 0.
+        The steps of the table are those of `kernels.Step`. The evidence is the exact log-likelihood ratio of the
+        matches among this many people's reports, for the share that explains them best:
+        people·KL(matches/people ‖ absent). A normal law would overstate it where matches are few. It is negative for
+        counts below 0.
         """
         errors = np.arange(-EVIDENCE_FROM * EVIDENCE_STEPS, EVIDENCE_TO * EVIDENCE_STEPS + 1) / EVIDENCE_STEPS
         absent, people = self.absent, max(people, 1e-9)
@@ -161,21 +163,22 @@ class TreeGeometry:
         return np.asarray(people * bits * np.sign(errors), np.float32)
 
     def acceptance_counts(self, paths: NDArray[np.uint64], people: int, query: Query) -> NDArray[np.float64]:
-        """The count that each value, if absent, reaches with a chance of level/2 times its share, by the exact tail.
+        """The least count, in people, at which each value is accepted.
 
-        An absent value's symbol matches each report with the same chance, so its matches are binomial. A search has
-        half of that level: the other half is for neighbours of real values (`search`).
+        An absent value matches each report with the same chance, so its matches are binomial. It reaches this count
+        with a chance of at most level/2 times the value's share of the level (`log_shares`), by the exact tail. A
+        search uses half of that: the other half is for neighbours of real values (`search`).
         """
         shares = self.log_shares(paths, query)
         found = {share: self.count_threshold(people, share) for share in set(shares.tolist())}
         return np.array([found[share] for share in shares.tolist()], np.float64)
 
     def log_shares(self, paths: NDArray[np.uint64], query: Query) -> NDArray[np.float64]:
-        """The logarithm of the chance that each value may have to be reported though nobody holds it."""
+        """The logarithm of the allowed chance that each value is reported though nobody holds it."""
         return self.codec.log_priors(paths) + math.log(query.level / (2 if self.rows == 1 else 4))
 
     def count_threshold(self, people: int, log_level: float) -> float:
-        """The least count that a value nobody holds reaches with at most this chance, among this many reports."""
+        """The least count, in people, that an absent value reaches with chance e^log_level at most. Cached."""
         key = (people, log_level)
         if key not in self._thresholds:
             matches = binomial_threshold(people, self.absent, log_level)

@@ -10,14 +10,14 @@ from hubbub.jit import inlined, inner, is_compiled, kernel
 from hubbub.mechanisms.tree.kernels import chunk_bits, evidence_bits, own_score, own_scores, rank_of
 
 SMALL_ROOT = 8
-"""A root with so few paths in the beam keeps all of them."""
+"""A root with at most this many paths in the beam keeps all of them."""
 
 ROOT_GAP = 40.0
-"""A path that is less likely than the best of its root by more than so many nats is hopeless."""
+"""Nats. A path that is less likely than the best path of its root by more than this is dropped."""
 
 
 class Children(NamedTuple):
-    """Room for children that are kept: int64 places (parent · 2^chunk + chunk), and float32 scores and ranks."""
+    """Buffers for the children that are kept: int64 places (parent · 2^chunk + chunk), float32 scores and ranks."""
 
     places: Any
     scores: Any
@@ -31,20 +31,20 @@ def grow(step, row_counts, caps, front, root_shift, quota, cut, needed, out):  #
     Parameters
     ----------
     step, row_counts, front
-        As in `expand`. Paths with one root stand side by side.
+        As in `expand`. Paths with the same root must be adjacent.
     caps : float32 array
-        The most that each of the asked rows may say.
+        The largest estimate that counts in each of the asked rows.
     root_shift : uint64
         The first limb of a path, shifted right by this, is the number of its root.
     quota : int
-        How many are kept under one root: the best.
+        The most children kept under one root; the best ones are.
     cut : float32
         The least rank.
     needed : float32 array
-        For each number of code bits used, a score below which no child can reach the cut: that alone turns most
-        children away.
+        For each number of code bits used, a score below which no child can reach the cut. This check alone rejects
+        most children.
     out : Children
-        Where they go, in order. Must have room for all children.
+        Where the kept children are written, in order. Must have room for all children.
 
     Twin: tests/reference/naive.py::best_under_each_root.
     """
@@ -89,7 +89,7 @@ def grow(step, row_counts, caps, front, root_shift, quota, cut, needed, out):  #
 
 @inlined
 def _nats(pull, score, rank, step):  # type: ignore[no-untyped-def]
-    """How much a score speaks for a path, less what its code bits speak against it."""
+    """Evidence for a path in nats: `pull` per person of its score, less ln 2 per code bit used."""
     if step.evidence.shape[0] == 0:
         return pull * score
     used = evidence_bits(score, step.per_error, step.evidence) - rank
@@ -98,11 +98,10 @@ def _nats(pull, score, rank, step):  # type: ignore[no-untyped-def]
 
 @inner
 def _close_root(step, kept_children, first, end, quota):  # type: ignore[no-untyped-def]
-    """Of one root's children (from `first` to `end`) keep those that are not hopeless, and of these the best.
+    """Of one root's children (from `first` to `end`) drop those far less likely than the best, and apply the quota.
 
-    Returns where they end, and how many the quota turned away. Hopeless is what is far less likely than the best: if a
-    value as large as the best path's score is there, each person of a score speaks for its path with `pull` nats, and
-    each code bit against it with ln 2.
+    Returns where the kept children end, and how many the quota turned away. Likelihoods assume a value as large as the
+    best path's score: each person of a score then adds `pull` nats, and each code bit takes ln 2.
     """
     places, scores, ranks = kept_children
     if end - first <= SMALL_ROOT:
@@ -128,7 +127,7 @@ def _close_root(step, kept_children, first, end, quota):  # type: ignore[no-unty
 
 @inner
 def _largest(values, count):  # type: ignore[no-untyped-def]
-    """The count-th largest of some values, by quickselect; they change places. A sort would compile for longer."""
+    """The count-th largest value, by quickselect, which reorders the values. A sort would take longer to compile."""
     low, high, place = 0, values.shape[0] - 1, values.shape[0] - count
     while low < high:
         middle = values[(low + high) // 2]
@@ -153,7 +152,7 @@ def _largest(values, count):  # type: ignore[no-untyped-def]
 
 @inner
 def _keep_best(kept_children, first, end, count):  # type: ignore[no-untyped-def]
-    """Move the `count` best ranks of a stretch to its front, in order. Returns where they stop."""
+    """Move the `count` best-ranked children from `first` to `end` to the front, in order. Returns where they end."""
     places, scores, ranks = kept_children
     least = _largest(ranks[first:end].copy(), count)
     ties = count
@@ -171,17 +170,17 @@ def _keep_best(kept_children, first, end, count):  # type: ignore[no-untyped-def
 
 @kernel
 def share(roots, chunk, wanted, filled, kept_children):  # type: ignore[no-untyped-def]
-    """Of the first `filled` children keep about as many as wanted, the best of each root, with one quota for all roots.
+    """Of the first `filled` children keep about `wanted`: the best of each root, with the same quota for all roots.
 
-    What ranks above all but half as many as wanted stays beyond the quota: where reports are few, many paths that
-    nothing speaks for have one rank, and must not crowd out the others. `roots` has the root of each parent; the
-    children of one root stand side by side. Returns where they end.
+    The best wanted/2 children overall are exempt from the quota: where reports are few, many paths without evidence
+    have the same rank, and must not crowd out the others. `roots` has the root of each parent; the children of one
+    root must be adjacent. Returns where the kept children end.
     Twin: tests/mechanisms/test_tree_kernels.py::test_crowded_roots_share_a_beam.
     """
     places, scores, ranks = kept_children
     high = _largest(ranks[:filled].copy(), min(max(wanted // 2, 1), filled))
     firsts = np.empty(filled + 1, np.int64)
-    stay = np.zeros(filled, np.int64)  # of each root, how many stay in any case
+    stay = np.zeros(filled, np.int64)  # for each root, how many children are exempt from the quota
     many = 0
     for j in range(filled):
         if j == 0 or roots[places[j] >> chunk] != roots[places[j - 1] >> chunk]:
@@ -211,5 +210,5 @@ def share(roots, chunk, wanted, filled, kept_children):  # type: ignore[no-untyp
 
 
 def are_compiled() -> bool:
-    """Whether the disk has what a search needs; if not, the first one takes a dozen seconds longer."""
+    """True if compiled kernels are cached on disk; if not, the first search takes a dozen seconds longer."""
     return is_compiled(grow)

@@ -1,10 +1,10 @@
-"""The inner loops over reports: made, and added up, in blocks. Buckets are those of `kernels`.
+"""The inner loops that make reports and add them up, in blocks. Buckets are those of `kernels`.
 
-Coins of a report, from the hash h of its id: the row by the top 24 bits, and masks of at most 20 bits each: two from
-the rest of h, then three from each of the hashes of (id, 1), (id, 2), …
+The coins of a report come from the hash h of its id. The top 24 bits of h choose the row. Each mask has at most 20
+bits: two masks come from the rest of h, then three from each of the hashes of (id, 1), (id, 2), …
 
-A tree with one row has masks that are independent over GF(2): m, m·x, m·x², … in GF(2^b), for m ≠ 0 from h. Then two
-values have the same symbol with one chance, whichever they are (docs/decisions/0008-masks.md).
+A tree with one row has masks that are independent over GF(2): m, m·x, m·x², … in GF(2^b), for m ≠ 0 from h. Then any
+two different values have the same symbol with the same chance (docs/decisions/0008-masks.md).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from hubbub.mechanisms.tree.plan import MASK_BITS, ROW_BITS
 from hubbub.numeric.hashing import BLOCK, absorb_block, fill_block, finish_block, start
 
 _TABLE_BITS = 10
-_NEAR_SHIFT = 2  # the sums of a row are added up apart from a quarter of their number on
-_HELD = 1 << 16  # reports of one row that are held back at most
+_NEAR_SHIFT = 2  # from a quarter as many additions as a row has sums, they go to a separate array first
+_HELD = 1 << 16  # the most reports of one row that are held back
 
 
 class Coins(NamedTuple):
@@ -34,7 +34,7 @@ class Coins(NamedTuple):
     ends : uint64 array
         Where the coins of each row end, of 2^24.
     first_rows : int64 array
-        For the top 10 bits of a coin the first row that it can mean: from there a search is short.
+        For each value of a coin's top 10 bits, the first row that it can choose. A search from there is short.
     masks : int
         How many masks a report has.
     bucket_bits : int
@@ -59,7 +59,7 @@ def first_rows(ends: NDArray[np.uint64]) -> NDArray[np.int64]:
 
 
 class _Room(NamedTuple):
-    """Memory for the hashes of one block: states, and the halves of the words to be hashed."""
+    """Buffers for hashing one block: the hash states, and the 32-bit halves of the words to be hashed."""
 
     state: Any
     halves: Any
@@ -74,7 +74,7 @@ def _halve(word, halves, i):  # type: ignore[no-untyped-def]
 
 @inlined
 def _parity(word):  # type: ignore[no-untyped-def]
-    """The parity of the low 20 bits of a word, which has no others."""
+    """The parity of a word of at most 20 bits."""
     word ^= word >> np.uint64(16)
     word ^= word >> np.uint64(8)
     word ^= word >> np.uint64(4)
@@ -142,7 +142,7 @@ def _draw_coins(how, ids, room, rows, drawn):  # type: ignore[no-untyped-def]
 
 @inner
 def _find_buckets(tree, paths, rows, room, hashes):  # type: ignore[no-untyped-def]
-    """Write the bucket of each path of a block, in the row of its own of the tree's `Rows`, into `hashes`."""
+    """Write into `hashes` the bucket of each path of a block, path i in row rows[i] of the tree."""
     state, halves = room
     count, limbs = paths.shape
     v0, v1, v2, v3 = start(tree.low, tree.high)
@@ -174,7 +174,7 @@ def randomize(how, tree, paths, random_words, keep, out):  # type: ignore[no-unt
     tree : Rows
     paths : uint64 array, shape (reports, limbs of a path)
     random_words : uint64 array, shape (reports, 4)
-        The id of the report (two random words), whether to keep the truth, and the symbol otherwise.
+        Two random words for the report's id, one to decide whether to keep the truth, one for the symbol otherwise.
     keep : uint64
         The truth is kept where the third word is below this.
     out : uint8 array
@@ -191,14 +191,14 @@ def randomize(how, tree, paths, random_words, keep, out):  # type: ignore[no-unt
             for j in range(how.masks):
                 symbol |= _parity(_mask(drawn, j, i, bucket_mask) & buckets[i]) << np.uint64(j)
             other = own[i, 3] >> np.uint64(64 - how.masks)
-            # Both are computed for everyone, and chosen without a branch: the time does not depend on the value.
+            # Both symbols are computed and one is chosen without a branch, so the time does not depend on the value.
             truth = np.uint64(own[i, 2] < keep)
             out[first + i] = np.uint8(symbol * truth + other * (np.uint64(1) - truth))
 
 
 @inner
 def _spread(how, coins, said, first, count, flips, places):  # type: ignore[no-untyped-def]
-    """For some reports and every c the place ⊕ c_i·mask_i in the sums of a row, doubled, plus 1 where ⟨c,y⟩ is odd."""
+    """For `count` reports and every c: twice the place ⊕ c_i·mask_i in the sums of a row, plus 1 if ⟨c,y⟩ is odd."""
     bucket_mask = (np.uint64(1) << np.uint64(how.bucket_bits)) - np.uint64(1)
     for i in range(count):
         places[0, i] = np.uint32(0)
@@ -225,7 +225,10 @@ def _add_row(how, coins, said, count, flips, places, sums):  # type: ignore[no-u
 
 @inner
 def _empty(how, coins, said, count, flips, places, near, sums):  # type: ignore[no-untyped-def]
-    """Do the same; many reports are added up in `near` first, zeros that fit better into a cache and are left so."""
+    """Like `_add_row`. If reports are many they are added up in `near` first, which fits better into the cache.
+
+    `near` must be all zeros, and is again afterwards.
+    """
     if count << how.masks < sums.shape[0] >> _NEAR_SHIFT:
         _add_row(how, coins, said, count, flips, places, sums)
         return
@@ -250,8 +253,9 @@ def accumulate(how, ids, symbols, sums, counts):  # type: ignore[no-untyped-def]
     counts : int64 array
         Reports of every row.
 
-    All the sums are larger than a cache, and those of one row are not much: so reports are held back, row by row, until
-    there are many of a row. A million reports at once take a third to two thirds of the time of a few thousand.
+    All sums together are larger than a CPU cache; those of one row hardly are. So reports are collected by row, and a
+    row's are added once there are many. Per report, a million at once take a third to two thirds of the time of a few
+    thousand.
     """
     many, words = counts.shape[0], 1 + how.masks // 3
     room = _Room(np.empty(4 * BLOCK, np.uint32), np.empty((2, BLOCK), np.uint32))
@@ -262,7 +266,7 @@ def accumulate(how, ids, symbols, sums, counts):  # type: ignore[no-untyped-def]
     step = min(BLOCK, max(8, 4096 >> how.masks))
     flips, places = np.empty(step, np.uint32), np.empty((1 << how.masks, step), np.uint32)
     buckets = 1 << how.bucket_bits
-    # A report adds at most 2^8 to a place, so that 32 bits are enough for all that are held back.
+    # A report adds at most 2^8 to a place, so 32 bits are enough for all reports that are held back.
     near = np.zeros(buckets if most << how.masks >= buckets >> _NEAR_SHIFT else 0, np.int32)
     for first in range(0, ids.shape[0], BLOCK):
         mine = ids[first : first + BLOCK]

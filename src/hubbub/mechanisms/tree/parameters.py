@@ -1,4 +1,4 @@
-"""The parameters of a tree: derived from what is asked, written into the survey as integers, and read back, checked."""
+"""The parameters of a tree: derived from a request, written into the survey as integers, and checked when read back."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from hubbub.numeric.sampling import response_threshold
 
 MAX_EPSILON = 6
 _STANDARD_FROM = 300_000  # people from which a larger tally pays
-_STANDARD_VALUES = 30  # or values that could be seen at once
+_STANDARD_VALUES = 30  # or number of values that could be found at once from which it pays
 _FINGERPRINT_BITS = 16
-_TYPICAL_LENGTHS = {"hostnames-1": 56, "words-1": 44, "text-1": 64}  # bits of codes that should be found best
-_STATED_LENGTHS = {"hostnames-1": (48, 76), "words-1": (30, 48), "text-1": (48, 112)}  # the middle, and one in ten
+_TYPICAL_LENGTHS = {"hostnames-1": 56, "words-1": 44, "text-1": 64}  # code lengths, in bits, that trees are tuned for
+_STATED_LENGTHS = {"hostnames-1": (48, 76), "words-1": (30, 48), "text-1": (48, 112)}  # median, and longest tenth
 FIELDS = {
     *("bucket_bits", "depths", "chunks", "ends", "masks", "keep_threshold", "beam_bits", "fingerprint_bits"),
 }
@@ -43,7 +43,7 @@ def derive(request: Request) -> dict[str, Any]:
     if domain.bits > 512:
         raise ParameterError(f"tree must have a universe of at most 2^512 values, got 2^{domain.bits}")
     size = request.options["size"]
-    # As many values as could be seen at once decide how crowded the buckets are.
+    # The number of values that could be found at once decides how crowded the buckets are.
     epsilon = float(request.epsilon)
     spread = math.sqrt(request.expected_reports) * 2 * math.exp(epsilon / 2) / math.expm1(epsilon)
     crowded = request.expected_reports / (11 * spread) >= _STANDARD_VALUES
@@ -73,7 +73,7 @@ def derive(request: Request) -> dict[str, Any]:
 
 
 def read_plan(parameters: Mapping[str, Any], bits: int) -> TreePlan:
-    """The plan a survey carries, checked: it is untrusted input to kernels that index by it."""
+    """The plan that a survey carries. It is checked, because kernels use this untrusted input as indices."""
     bucket_bits = whole(parameters, "bucket_bits", 1, MASK_BITS)
     lists = {}
     for name in ("depths", "chunks", "ends"):
@@ -100,7 +100,7 @@ def read_plan(parameters: Mapping[str, Any], bits: int) -> TreePlan:
 
 
 def stated_lengths(domain: Domain, bits: int) -> tuple[int, int | None]:
-    """Code bits of a usual and of a long value, for which detection limits are stated; no number is long."""
+    """Code bits of a usual and of a long value, for which detection limits are stated. Numbers have no long value."""
     if not isinstance(domain, CodedText):
         return bits, None
     usual, long = _STATED_LENGTHS[domain.normalization]

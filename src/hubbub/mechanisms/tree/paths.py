@@ -3,7 +3,7 @@
 A path is bits, the first bit first, packed from the top of limb 0 downwards and padded with zeros.
 
 * `NumberPaths`: values that share a prefix (sequential ids!) would share buckets at every depth. Two Feistel rounds of
-  the public hash leave no structure in the prefixes, and the way back is as short. A search ranks paths by scores.
+  the public hash remove that structure, and are as fast to invert. A search ranks paths by their scores.
 * `TextPaths`: the bits of a text code and of a fingerprint (`fingerprint`). A search follows the code's automaton, and
   ranks paths by their evidence less the code bits used.
 """
@@ -36,7 +36,7 @@ class Front(NamedTuple):
     used: NDArray[np.float32]
 
     def take(self, chosen: NDArray[np.int64]) -> Front:
-        """Some of them."""
+        """The paths at these indices."""
         return Front(self.paths[chosen], self.scores[chosen], self.nodes[chosen], self.used[chosen])
 
 
@@ -67,15 +67,15 @@ class PathCodec(ABC):
 
     @abstractmethod
     def to_paths(self, items: Items) -> Paths:
-        """Where the items lie in the tree, shape (n, limbs)."""
+        """The path of each item, shape (n, limbs)."""
 
     @abstractmethod
     def to_items(self, paths: Paths) -> Items:
-        """The items that lie there, shape (n, limbs of an item)."""
+        """The item of each path, shape (n, limbs of an item)."""
 
     @abstractmethod
     def is_value(self, paths: Paths) -> NDArray[np.bool_]:
-        """Whether each whole path can be somebody's."""
+        """Whether each whole path belongs to a value of the domain."""
 
     @abstractmethod
     def lengths(self, items: Items) -> NDArray[np.float64]:
@@ -83,23 +83,23 @@ class PathCodec(ABC):
 
     @abstractmethod
     def log_priors(self, paths: Paths) -> NDArray[np.float64]:
-        """The logarithm of each value's share of the level."""
+        """The logarithm of each value's share of the level; the shares of all values sum to at most 1."""
 
     @abstractmethod
     def prior_nats(self, used: NDArray[np.float32]) -> NDArray[np.floating]:
-        """What the bits of whole paths speak against them, given `Front.used`."""
+        """The prior evidence against each whole path, in nats, given `Front.used`."""
 
     @abstractmethod
     def unranked_bits(self, depth: int) -> int:
-        """How many of a path's first `depth` bits its rank does not pay for."""
+        """How many of a path's first `depth` bits are not subtracted from its rank."""
 
     @abstractmethod
     def hidden_paths(self) -> Paths:
-        """Paths of values that no search comes by, so that they must be asked for by name."""
+        """Paths of values that a search cannot reach, so that they must be scored by name."""
 
     @abstractmethod
     def jumps(self, depth: int, chunk: int) -> Jumps:
-        """Where the last `chunk` of a path's first `depth` bits lead from every state."""
+        """For every state and every chunk, where the last `chunk` of a path's first `depth` bits lead."""
 
     @abstractmethod
     def begin(self, roots: Paths, scores: NDArray[np.float32], depth: int) -> Front:
@@ -107,21 +107,22 @@ class PathCodec(ABC):
 
     @abstractmethod
     def advance(self, parents: Front, last: NDArray[np.int64], grown: Paths, depth: int, chunk: int) -> Front:
-        """Children (`grown`), given for each its parent with the score of the child, and the chunk that it adds.
+        """The children as a `Front`; impossible ones get a score of −∞.
 
-        Impossible ones get a score of −∞.
+        For each child: `parents` has its parent, but with the child's score; `last` the chunk that it adds; `grown`
+        its path.
         """
 
 
 class NumberPaths(PathCodec):
-    """Paths by a public bijection; every value is as likely as another."""
+    """Paths by a public bijection; all values have the same prior."""
 
     def __init__(self, key: HashKey, bits: int, size: int) -> None:
         self._key = np.uint32(key.low), np.uint32(key.high)
         self.bits, self._size = bits, size
 
     def to_paths(self, items: Items) -> Paths:
-        """The bijection, then first bit first."""
+        """Apply the bijection and write the most significant bit first."""
         paths = np.zeros_like(items)
         kernels_paths.numbers_to_paths(*self._key, np.ascontiguousarray(items, np.uint64), self.bits, paths)
         return paths
@@ -140,19 +141,19 @@ class NumberPaths(PathCodec):
         return np.array([int.from_bytes(item.tobytes(), "little") < self._size for item in items], bool)
 
     def lengths(self, items: Items) -> NDArray[np.float64]:
-        """All bits of each."""
+        """All bits of an item, for each."""
         return np.full(len(items), float(self.bits))
 
     def log_priors(self, paths: Paths) -> NDArray[np.float64]:
-        """−ln N of each."""
+        """−ln N for each path."""
         return np.full(len(paths), -math.log(self._size))
 
     def prior_nats(self, used: NDArray[np.float32]) -> NDArray[np.floating]:
-        """All bits of each."""
+        """All bits of a path, in nats, for each."""
         return np.full(used.shape, math.log(2) * self.bits)
 
     def unranked_bits(self, depth: int) -> int:
-        """All: a rank is a score."""
+        """All of them: numbers are ranked by score alone."""
         return depth
 
     def hidden_paths(self) -> Paths:
@@ -160,20 +161,20 @@ class NumberPaths(PathCodec):
         return np.empty((0, self.limbs), np.uint64)
 
     def jumps(self, depth: int, chunk: int) -> Jumps:  # noqa: ARG002
-        """Nothing, in the types that kernels take."""
+        """Empty tables of the types that the kernels take."""
         return Jumps(np.zeros((1, 1), np.int32), np.zeros((1, 1), np.float32))
 
     def begin(self, roots: Paths, scores: NDArray[np.float32], depth: int) -> Front:  # noqa: ARG002
-        """All of them; there are no states."""
+        """All roots; numbers have no states."""
         return Front(roots, scores, np.zeros(len(roots), np.int32), np.zeros(len(roots), np.float32))
 
     def advance(self, parents: Front, last: NDArray[np.int64], grown: Paths, depth: int, chunk: int) -> Front:  # noqa: ARG002
-        """All of them."""
+        """All children; none is impossible."""
         return parents._replace(paths=grown)
 
 
 class TextPaths(PathCodec):
-    """Paths of a text code and a fingerprint; a value is as likely as its code is short."""
+    """Paths of a text code and a fingerprint; a value with a code of l bits has the prior 2^−l."""
 
     def __init__(self, key: HashKey, domain: CodedText, fingerprint: int) -> None:
         self._key, self._domain, self._fingerprint = key, domain, fingerprint
@@ -183,7 +184,7 @@ class TextPaths(PathCodec):
         self._runs = code_runs(domain.width, fingerprint)
 
     def to_paths(self, items: Items) -> Paths:
-        """The bits of the code, and a hash of the whole item for its fingerprint."""
+        """The bits of each item's code, interleaved with a fingerprint, which is a hash of the whole item."""
         items = np.ascontiguousarray(items)
         paths = np.zeros((len(items), self.limbs), np.uint64)
         places = np.array([place for place in fingerprint_places(self._fingerprint) if place < self.bits], np.int64)
@@ -192,19 +193,19 @@ class TextPaths(PathCodec):
         return paths
 
     def to_items(self, paths: Paths) -> Items:
-        """The items whose codes stand in the paths, whatever their fingerprints say."""
+        """The items whose codes stand in the paths. Fingerprints are not checked."""
         items = np.zeros((len(paths), self._domain.item_limbs), np.uint64)
         kernels_paths.paths_to_texts(np.ascontiguousarray(paths), self._domain.width, self._runs, items)
         return items
 
     def is_value(self, paths: Paths) -> NDArray[np.bool_]:
-        """Whether it is the code of a text of the domain, with the right fingerprint."""
+        """Whether each path has the code of a text of the domain, with the right fingerprint."""
         return self._completed(paths, self.bits)[1]
 
     def _completed(self, paths: Paths, depth: int) -> tuple[Paths, NDArray[np.bool_]]:
-        """Whole paths of texts that end within the first `depth` bits, and which of them are somebody's.
+        """Whole paths of texts that end within the first `depth` bits, and which of them are valid.
 
-        Those are texts of the domain whose fingerprint is the one that the path began with.
+        A valid one is a text of the domain whose fingerprint agrees with the first `depth` bits of the given path.
         """
         items = self.to_items(paths)
         whole = self.to_paths(items)
@@ -213,19 +214,19 @@ class TextPaths(PathCodec):
         return whole, matching
 
     def lengths(self, items: Items) -> NDArray[np.float64]:
-        """Bits of the code of each; all bits of an item whose code does not end."""
+        """Code bits of each item; all bits if the code does not end."""
         return self.automaton.lengths(items, self._domain.width)
 
     def log_priors(self, paths: Paths) -> NDArray[np.float64]:
-        """The logarithm of 2^−(length of its code)."""
+        """−l·ln 2 for each path, where l is the length of its code in bits."""
         return -math.log(2) * self.lengths(self.to_items(paths))
 
     def prior_nats(self, used: NDArray[np.float32]) -> NDArray[np.floating]:
-        """Those of the code."""
+        """The code bits used, in nats."""
         return np.asarray(math.log(2) * used)
 
     def unranked_bits(self, depth: int) -> int:
-        """Those of the fingerprint: of the ways to go on with a code, few have the one that the path says."""
+        """The fingerprint's bits: they only select among codes, and carry no prior."""
         return fingerprint_before(self._fingerprint, depth)
 
     def hidden_paths(self) -> Paths:
@@ -238,8 +239,8 @@ class TextPaths(PathCodec):
         return self.automaton.jumps(tuple(place not in places for place in range(depth - chunk, depth)))
 
     def begin(self, roots: Paths, scores: NDArray[np.float32], depth: int) -> Front:
-        """Roots of which the code goes on, or has ended in a value."""
-        bits = depth - min(self._fingerprint, LEADING)  # what comes before them is fingerprint
+        """The roots whose code continues, or has ended in a valid text."""
+        bits = depth - min(self._fingerprint, LEADING)  # code bits of a root; the fingerprint leads the path
         first = (roots[:, 0] >> np.uint64(64 - depth)).astype(np.int64) & ((1 << bits) - 1)
         after, used = self.jumps(depth, bits)
         nodes, roots, scores = after[0, first], roots.copy(), scores.copy()
@@ -258,6 +259,6 @@ class TextPaths(PathCodec):
         return Front(grown, scores, nodes, used)
 
     def _complete(self, ended: NDArray[np.int64], paths: Paths, scores: NDArray[np.float32], depth: int) -> None:
-        """Write whole paths where texts have ended, and a score of −∞ where those are nobody's."""
+        """Write the whole path of each text that has ended; those that are not valid get a score of −∞."""
         paths[ended], real = self._completed(paths[ended], depth)
         scores[ended[~real]] = -np.inf

@@ -1,4 +1,4 @@
-"""The shape of a tree: rows, their depths, and which share of people speaks about each.
+"""The shape of a tree: rows, their depths, and the share of people who report on each.
 
 Everything is derived once from (bits, ε, level) and written into the survey as integers.
 """
@@ -19,24 +19,24 @@ from hubbub.numeric.bisection import bisect
 from hubbub.numeric.count_law import mean_variance
 from hubbub.numeric.tails import normal_quantile_log
 
-ROW_BITS = 24  # of a report's coins choose its row
-MASK_BITS = 20  # at most in a mask, and so in the number of a bucket
+ROW_BITS = 24  # bits of a report's coins that choose its row
+MASK_BITS = 20  # the most bits in a mask, and so in the number of a bucket
 MAX_MASKS = 8
-ONE_ROW_BITS = 20  # universes so small that every value has a cell
+ONE_ROW_BITS = 20  # a universe of at most this many bits has one row, with a cell for every value
 POLYNOMIALS = (1, 3, 3, 3, 5, 3, 3, 27, 3, 9, 5, 9, 27, 33, 3, 43, 9, 9, 39, 9)
 """For b = 1 to 20 the least odd p for which x^b + p is irreducible over GF(2); bit i of p is x^i."""
-FULL_DEPTH_ROWS = 3  # the deepest depth is split over independent hashes, so that one collision cannot decide
+FULL_DEPTH_ROWS = 3  # the full depth has three rows with independent hashes, so that one collision cannot decide
 _REACH = 2.3  # how far above the beam's edge a value should stand at each depth, in standard errors
 _LEVEL = 0.05
 _TEXT_REACH = 2.1  # the same for text, in the beam and in the list of a root
 _TEXT_LIST = 512  # paths in the list of a root
-_TEXT_SHORTEST = 20  # bits of codes from which ways to go on must be told apart
-_FINGERPRINT_SAVES = 8  # bits of doubt about the rest of a code that its fingerprint settles
-_TEXT_FINE = 24  # bits beyond the typical length down to which the steps are of 4 bits
+_TEXT_SHORTEST = 20  # codes of this many bits or more must be told apart from others with the same beginning
+_FINGERPRINT_SAVES = 8  # bits of a code's remaining ambiguity that the fingerprint resolves
+_TEXT_FINE = 24  # steps are of 4 bits down to this many bits beyond the typical length
 _QUOTA = 128  # paths of the beam under one root
 LIST_WIDTH = 1024  # paths in the list of a promising root
-TEXT_BROAD = 24  # bits below the root in which the beam of a text is broad
-_TEXT_FAR = 5  # steps of 8 bits from which a narrow beam is enough
+TEXT_BROAD = 24  # bits below the root down to which the beam of texts has its full width
+_TEXT_FAR = 5  # after this many steps of 8 bits a narrower beam is enough
 _TEXT_SLOPE = 0.35  # standard errors that each bit beyond the typical length may cost
 
 
@@ -62,18 +62,18 @@ def noise_of(masks: int, epsilon: float) -> float:
 
 
 def collision_chance(bits: int, masks: int) -> float:
-    """The chance that two different values of this many bits have the same symbol, where they fit into one row."""
+    """The chance that two different values of this many bits have the same symbol in a tree with one row."""
     return ((1 << (bits - masks)) - 1) / ((1 << bits) - 1)
 
 
 def list_masks(size: int, epsilon: float) -> int:
-    """The number of masks with the least noise for a list that fits into one row."""
+    """The number of masks with the least noise for a list of `size` values in one row."""
     most = min(MAX_MASKS, (size - 1).bit_length())
     return min(range(1, most + 1), key=lambda masks: _one_row_noise(size, masks, epsilon))
 
 
 def list_noise(size: int, epsilon: float) -> float:
-    """The variance of a count that each report adds, as a mean over all values of a list that fits into one row."""
+    """The variance (people²) that each report adds to a count: the mean over all values of a list in one row."""
     return _one_row_noise(size, list_masks(size, epsilon), epsilon)
 
 
@@ -84,9 +84,9 @@ def _one_row_noise(size: int, masks: int, epsilon: float) -> float:
 
 
 def plan_tree(bits: int, standard: bool) -> TreePlan:
-    """Depths in steps of 4 bits (of 8 from 128 bits up), and shares that keep a value inside the beam.
+    """Depths in steps of 4 bits (8 from 128 bits on), with shares of people that keep a value in the beam.
 
-    The root is as deep as buckets are wide: it needs no hash, and has no collisions.
+    The root has as many bits as the number of a bucket, so it needs no hash and has no collisions.
     """
     if bits <= ONE_ROW_BITS:
         return TreePlan(bits, (bits,), (bits,), (1 << ROW_BITS,))
@@ -110,9 +110,9 @@ def _ends(shares: list[float]) -> tuple[int, ...]:
     return tuple(ends)
 
 
-@lru_cache(maxsize=4096)  # a plan asks for the same few hundred again and again
+@lru_cache(maxsize=4096)  # a plan asks for the same few hundred values many times
 def _edge(log_chance: float) -> float:
-    """Standard errors at which the beam ends, if it holds this share of what is there."""
+    """The score, in standard errors, of the last path in a beam that holds this share of all paths; at least 0."""
     return max(0.0, normal_quantile_log(min(log_chance, -math.log(2))))
 
 
@@ -121,11 +121,11 @@ def _chunk(bits: int) -> int:
     return 4 if bits < 128 else 8
 
 
-@lru_cache(maxsize=16)  # a quarter of a second, and the same for every ε
+@lru_cache(maxsize=16)  # takes a quarter of a second, and does not depend on ε
 def plan_text_tree(fingerprint: int, width: int, typical: int, standard: bool) -> TreePlan:
     """The tree of a text code and its fingerprint, with most reporters up to a typical length of the code.
 
-    A code that has ended goes on as zeros, so deeper rows speak for short codes too.
+    A code that has ended is padded with zeros, so deeper rows also count short codes.
     """
     bits = path_bits(fingerprint, width)
     root = _bucket_bits(standard)
@@ -140,26 +140,26 @@ def plan_text_tree(fingerprint: int, width: int, typical: int, standard: bool) -
 
 
 def _text_shares(depths: list[int], lengths: list[int], typical: int, beam: int) -> list[float]:
-    """Cumulative shares that let codes of every length up to the typical one be found as near their limit as can be.
+    """Cumulative shares of people by depth, so that codes of any length are found as close to their limit as possible.
 
-    A code of l bits needs Q⁻¹(level·2^−l) + 1.645 standard errors to be accepted, however well it is found; it is
-    sought with an excess over that, z. Where it ends, people down to there must have kept it in the beam,
-    √W·z ≥ Q⁻¹(beam/2^depth) + reach, and people between any two depths in the list of its root. People below a depth
-    must tell it from the other ways to go on, less those whose fingerprint is wrong:
-    √(1 − W)·z ≥ Q⁻¹(level·2^−(l − depth)) + 1.645. The shares belong to the least excess for which the least W at each
-    depth leaves enough below it.
+    Even a perfect search accepts a code of l bits only from Q⁻¹(level·2^−l) + 1.645 standard errors on. The plan is
+    made for codes of z standard errors: this limit plus an excess. Let W be the share of people who report on a depth
+    or above it. They must keep the code in the beam: √W·z ≥ Q⁻¹(beam/2^depth) + reach. Likewise people between any two
+    depths must keep it in the list of its root. People below the depth must tell the code from others with the same
+    beginning and fingerprint: √(1 − W)·z ≥ Q⁻¹(level·2^−(l − depth)) + 1.645. The result is the least W at each depth,
+    for the least excess at which enough people remain below every depth.
     """
     longest = lengths[-1]
     edges = np.array([_edge(math.log(_LEVEL / 2) - length * math.log(2)) for length in range(longest + 1)])
-    needed = edges + 1.645  # standard errors that a code of this many bits needs
+    needed = edges + 1.645  # standard errors that a code of each length in bits needs
 
     @cache
     def edge(width: float, bits: int) -> float:
-        """Standard errors at which a beam ends that holds this many paths of 2^bits."""
+        """Standard errors that a value needs to stay in a beam that holds `width` of 2^bits paths."""
         return _edge(math.log(width) - bits * math.log(2)) + _TEXT_REACH
 
     def sought(excess: float) -> NDArray[np.float64]:
-        """Standard errors with which a code of each number of bits is sought."""
+        """For each code length in bits, the standard errors that the plan is made for."""
         return needed + excess + _TEXT_SLOPE * np.maximum(np.arange(longest + 1) - typical, 0)
 
     def least(excess: float) -> list[float]:
@@ -201,16 +201,16 @@ def beam_width(bits: int, standard: bool) -> int:
 
 
 def text_beam_width(standard: bool) -> int:
-    """Fewer, since a text code takes more depths and more time for each."""
+    """Paths kept at each depth of a text tree: fewer, since text codes have more depths and each path costs more."""
     return 1 << (_bucket_bits(standard) - 1)
 
 
 def beam_widths(beam: int, depths: Sequence[int], chunks: Sequence[int], coded: bool) -> list[int]:
     """Paths kept at each depth, given the chunks that lead there.
 
-    For a text code all of the beam is used while roots are told apart. Below, a value's root stands out, or the value
-    is lost; fewer paths are enough, and fewer still where chunks are wider and have more children to look at. (In
-    numbers all chunks are alike, and the plan has seen to the beam.)
+    For texts the beam has its full width while roots are told apart. Deeper, a value's root stands out or the value is
+    lost, so fewer paths are enough; fewer still where chunks are wider, since each path then has more children. For
+    numbers all chunks are alike, and the beam has the same width at every depth.
     """
     if not coded:
         return [beam] * len(depths)
@@ -224,9 +224,9 @@ def beam_widths(beam: int, depths: Sequence[int], chunks: Sequence[int], coded: 
 
 
 def root_quotas(beams: Sequence[int], chunks: Sequence[int], coded: bool) -> list[int]:
-    """Paths of the beam under one root at each depth: without that the paths of one giant fill the beam.
+    """The most paths of the beam under one root, at each depth, so that one very common value cannot fill the beam.
 
-    The roots of texts have no quota: they share the beam where it is crowded.
+    The roots of texts have no quota: they share the beam when it is crowded (`kernels_beam.share`).
     """
     if coded:
         return [1 << 40] * len(beams)
@@ -239,10 +239,10 @@ def list_widths(chunks: Sequence[int]) -> list[int]:
 
 
 def _shares(depths: list[int], last_chunk: int, beam: int) -> list[float]:
-    """Shares of the people for each depth, by how far a value must stand out there to stay in the beam.
+    """The share of people for each depth, from how far a value must stand out there to stay in the beam.
 
-    Cumulative share up to depth t: ((Q⁻¹(beam/2^t) + 2.3)/z)², where z is the count, in standard errors, that the
-    tree is built to find; the rest goes to the full depth.
+    The cumulative share up to depth t is ((Q⁻¹(beam/2^t) + 2.3)/z)², where z is the count, in standard errors, that the
+    tree is built to find. The rest goes to the full depth.
     """
     bits = depths[-1]
     before_last = _edge(math.log(beam) - depths[-2] * math.log(2)) + _REACH

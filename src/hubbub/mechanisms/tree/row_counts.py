@@ -1,4 +1,4 @@
-"""What a tally of the tree says: estimates of every bucket, by row and by depth."""
+"""Estimates from a tally of the tree: every bucket of every row, and rows grouped by depth."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from hubbub.mechanisms.tree.geometry import TreeGeometry
 
 @dataclass(frozen=True)
 class RowCounts:
-    """Estimates of every row and bucket, the reporters of every row, and the noise variance one reporter adds."""
+    """Estimates in people, shape (rows, buckets); the reporters of each row; the noise variance that a report adds."""
 
     estimates: NDArray[np.float32]
     people: NDArray[np.float64]
     noise: float
 
     def parts(self, buckets: NDArray[np.integer]) -> NDArray[np.float64]:
-        """What each row says of its bucket, shape (n, rows)."""
+        """The estimate of each given bucket in its row, in people. `buckets` and the result have shape (n, rows)."""
         rows = np.arange(len(self.people))
         return np.asarray(self.estimates[rows, buckets.astype(np.int64, copy=False)], np.float64)
 
     def sums(self, buckets: NDArray[np.integer]) -> NDArray[np.float64]:
-        """The sum over rows."""
+        """The sum of `parts` over rows, shape (n,)."""
         return np.asarray(self.parts(buckets).sum(axis=1))
 
 
 class Depths:
-    """Rows gathered by depth (the deepest may have several), with the noise of each depth."""
+    """Rows grouped by depth (the deepest may have several), with the noise variance of each depth."""
 
     def __init__(self, tree: TreeGeometry, row_counts: RowCounts) -> None:
         self.bits = sorted(set(tree.plan.depths))

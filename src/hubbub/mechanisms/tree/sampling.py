@@ -1,11 +1,12 @@
-"""What a decoder reads of a whole crowd, drawn at a cost that does not grow with the people.
+"""Row counts of a whole simulated crowd, drawn at a cost that does not grow with the number of people.
 
 A report of a row matches each bucket with chance `true` if its sender's value lies there, and with chance `absent` if
 not. So the matches of a bucket are, exactly, Binomial(holders, true) + Binomial(others, absent); and the masks of a
-report are independent, so that the matches of two buckets are uncorrelated. Here rows get their people by a multinomial
-law and buckets their matches independently of one another. Every bucket has its exact law, and all second moments are
-exact; what three and more buckets do together is lost. So this is an approximation of a tally, and never becomes one:
-it ends as the row counts that a decoder reads. tests/statistical/test_tree_sampling.py holds it to the per-person path.
+report are independent, so that the matches of two buckets are uncorrelated. Here the people of each row are drawn from
+a multinomial law, and the matches of each bucket independently of the other buckets. Every bucket has its exact law,
+and all second moments are exact; the joint law of three or more buckets is not. So the result is an approximation: it
+is never made into a tally, only into the row counts that a decoder reads. tests/statistical/test_tree_sampling.py
+compares it with real reports.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from hubbub.model.mechanism import Histogram
 APPROXIMATION = "every bucket of a row is drawn by itself: exact for each and for pairs, not for all together"
 
 LEAST_BUCKET_BITS = 10
-"""In smaller universes the matches of all buckets add up so nearly that they cannot be taken for independent."""
+"""In smaller universes the total of all buckets' matches varies too little for them to be drawn independently."""
 
 
 def sample_row_counts(tree: TreeGeometry, crowd: Histogram, rng: np.random.Generator) -> RowCounts:
-    """The row counts of a crowd, but for what is said above. Costs rows·buckets draws and items·rows.
+    """The row counts of a crowd, approximated as described above. Costs rows·buckets draws and items·rows.
 
-    People who are alone with their value are spread evenly over the buckets of a row, which is their exact law for one
-    row of numbers, whose paths are hashed.
+    People whose value nobody else holds are spread evenly over the buckets of a row. Within one row this is their exact
+    law for numbers, whose paths are hashed.
     """
     shares = np.diff((0, *tree.plan.ends)) / 2.0**ROW_BITS
     buckets = 1 << tree.plan.bucket_bits
@@ -43,7 +44,7 @@ def sample_row_counts(tree: TreeGeometry, crowd: Histogram, rng: np.random.Gener
             holders += rng.multinomial(alone[row], np.full(buckets, 1 / buckets))
         matches = rng.binomial(holders, tree.true) + rng.binomial(people[row] - holders, tree.absent)
         counts = (matches - people[row] * tree.absent) / (tree.true - tree.absent)
-        if tree.rows > 1:  # beyond an even spread over hashed buckets, as in a tally's
+        if tree.rows > 1:  # in excess of an even spread over hashed buckets, as in `Tree.row_counts`
             counts = (counts - people[row] / buckets) / (1 - 1 / buckets)
         estimates[row] = counts
     return RowCounts(estimates, people.astype(np.float64), tree.noise)

@@ -1,9 +1,8 @@
-"""The search down the tree: a beam from the root, a list inside each promising root, acceptance, subtraction, again.
+"""The search down the tree: a beam from the root, a list inside each promising root, acceptance, subtraction, repeat.
 
-A path is scored by the sum of its estimates over all depths so far, so that everybody who spoke of its prefixes
-counts; paths of a text code are ranked by that evidence less the bits their code has used. What is accepted is
-subtracted, and the search repeats on what is left, where collisions with large values no longer hide or fake small
-ones.
+A path is scored by the sum of its estimates over all depths so far, so that every report on one of its prefixes
+counts; paths of a text code are ranked by that evidence less the code bits used. Accepted values are subtracted, and
+the search repeats on the rest, where collisions with large values no longer hide or fake small ones.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ _PASSES = 4
 def search(
     tree: TreeGeometry, row_counts: RowCounts, query: Query
 ) -> tuple[NDArray[np.uint64], Fit, NDArray[np.float64]]:
-    """Paths of the values that stand out, their counts, and the chance that each is a neighbour of the real one."""
+    """Paths of the values that stand out, their fit, and for each the chance that a neighbour is the real value."""
     walk = Walk(tree, row_counts)
     people = int(row_counts.people.sum())
-    # No path of a text code leads to "(other)", which may be what most people hold: it is asked for by name.
+    # No path of a text code leads to "(other)", which many people may hold: it is scored by name.
     hidden = tree.codec.hidden_paths()
     accepted = hidden[row_counts.sums(tree.buckets(hidden)) >= tree.acceptance_counts(hidden, people, query)]
     fit, doubts = refit(tree, row_counts, accepted), np.zeros(len(accepted))
-    doubt = query.level / 4  # as much is for values that noise alone carries, and twice as much for intervals
+    doubt = query.level / 4  # another quarter is for false values due to noise, and half for intervals
     for number in range(_PASSES):
         beam = (TextBeam if tree.coded else NumberBeam)(walk, fit.left, capped=number > 0)
         promising = beam.best_paths()
@@ -49,8 +48,8 @@ def search(
         few = 8 * np.count_nonzero(new) <= len(accepted)
         accepted, doubts = np.concatenate([accepted, fresh[new]]), np.concatenate([doubts, theirs[new]])
         fit = refit(tree, row_counts, accepted)
-        # A value that stood on another's collisions falls when they are taken away: the worst first, since of two that
-        # share most rows each may look too small beside the other.
+        # A value that rested on collisions with another may now be too small: remove such values. One at a time, the
+        # worst first, since of two that share most rows each may look too small beside the other.
         while len(accepted):
             lead = fit.with_shared - tree.acceptance_counts(accepted, people, query)
             worst = int(np.argmin(lead))
@@ -58,12 +57,12 @@ def search(
                 break
             accepted, doubts = np.delete(accepted, worst, axis=0), np.delete(doubts, worst)
             fit = fit_buckets(tree, row_counts, np.delete(fit.buckets, worst, axis=0))
-        if few:  # what so few were hiding is not worth another pass
+        if few:  # too few new values for another pass to find more
             break
     return accepted, fit, doubts
 
 
 def _contains(many: NDArray[np.uint64], some: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Whether each of some paths is among the many."""
+    """Whether each path of `some` is in `many`."""
     known = {path.tobytes() for path in many}
     return np.array([path.tobytes() in known for path in some], bool)

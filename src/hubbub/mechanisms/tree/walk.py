@@ -1,4 +1,4 @@
-"""One step down a tree: children of paths, their scores and ranks. Beams and lists are made of such steps."""
+"""One step down a tree: children of paths, their scores and ranks. Beams and lists consist of these steps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hubbub.mechanisms.tree.row_counts import Depths, RowCounts
 
 
 class Walk:
-    """Steps of one tree; the row counts are given with each, since what is accepted is taken away."""
+    """Steps of one tree. Each step is given its row counts, since accepted values are subtracted between passes."""
 
     def __init__(self, tree: TreeGeometry, row_counts: RowCounts) -> None:
         self.tree = tree
@@ -28,7 +28,7 @@ class Walk:
         return np.asarray(paths[:, 0] >> np.uint64(64 - self.depths.bits[0]))
 
     def step(self, number: int) -> kernels.Step:
-        """What the kernels must know of the step to a depth."""
+        """The tables and constants that the kernels need for the step to a depth."""
         tree, depth, chunk = self.tree, self.depths.bits[number], self.depths.chunks[number]
         evidence, per_error = self.evidence(number)
         after, more = tree.codec.jumps(depth, chunk)
@@ -49,7 +49,7 @@ class Walk:
         )
 
     def evidence(self, number: int) -> tuple[NDArray[np.float32], np.float32]:
-        """The table that ranks texts down to a depth; an empty one for numbers, which are ranked by their scores."""
+        """The table that ranks texts at a depth, and its steps per person; empty for numbers, ranked by score."""
         per_error = np.float32(kernels.EVIDENCE_STEPS / math.sqrt(self.depths.so_far[number]))
         if not self.tree.coded:
             return np.empty(0, np.float32), per_error
@@ -58,7 +58,7 @@ class Walk:
         return self._tables[number], per_error
 
     def ended_bits(self, number: int) -> np.float32:
-        """The bits that a text gains when it has ended: those of the fingerprint that its path is known to have."""
+        """Bits of evidence that a text gains when it ends: the fingerprint bits in its path so far."""
         return np.float32(self.tree.codec.unranked_bits(self.depths.bits[number]))
 
     def expand(
@@ -79,18 +79,18 @@ class Walk:
         return self.tree.codec.advance(some, last, _grown(some.paths, last, depth, chunk), depth, chunk)
 
     def needed_scores(self, number: int, cut: float) -> NDArray[np.float32]:
-        """A score that a path needs for a rank of `cut`, for each number of code bits it may have used."""
+        """For each number of code bits used, the score (in people) that a path needs for a rank of `cut`."""
         table, per_error = self.evidence(number)
         if not len(table) or cut == -math.inf:
             return np.array([cut], np.float32)
         errors = np.arange(len(table)) / kernels.EVIDENCE_STEPS - kernels.EVIDENCE_FROM
         wanted = np.interp(cut + np.arange(self.tree.bits + 1), table, errors, left=-np.inf)
-        # A little less, so that rounding turns nobody away.
+        # A little less, so that rounding rejects no path.
         return np.asarray((wanted - 0.01) * kernels.EVIDENCE_STEPS / per_error, np.float32)
 
 
 def _grown(paths: NDArray[np.uint64], chunks: NDArray[np.int64], depth: int, chunk: int) -> NDArray[np.uint64]:
-    """The paths, each with a chunk of bits that ends at `depth`. They are changed in place."""
+    """Append to each path, in place, a chunk of bits that ends at `depth`. Returns the same array."""
     index, shift, bits = (depth - 1) >> 6, 63 - ((depth - 1) & 63), chunks.astype(np.uint64)
     paths[:, index] |= bits << np.uint64(shift)
     if shift + chunk > 64:  # the rest is in the limb before

@@ -1,7 +1,7 @@
-"""The figures of `hubbub paper`, drawn from their numbers alone. The only home of matplotlib.
+"""The figures of `hubbub paper`, drawn with matplotlib from their numbers alone.
 
-Colours are those of Okabe and Ito, which people with any colour vision can tell apart; no series is told by its colour
-alone. Figures are made without pyplot, so nothing global changes and no display is needed.
+Colours are those of Okabe and Ito, which people with any colour vision can tell apart; no series differs in colour
+alone. Figures do not use pyplot, so no global state changes and no display is needed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _FIGURES: Final[dict[str, Callable[[Measured[Any, Any]], Figure]]] = {
 
 
 def save_figure(measured: Measured[Any, Any], folder: Path) -> list[str]:
-    """Draw a figure from its numbers into NAME.png and NAME.svg; the names of the files."""
+    """Draw a figure from its numbers into NAME.png and NAME.svg; return the names of the files."""
     with mpl.rc_context(_STYLE):
         figure = _FIGURES[measured.figure](measured)
         names = [f"{measured.figure}.{kind}" for kind in ("png", "svg")]

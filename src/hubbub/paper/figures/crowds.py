@@ -31,7 +31,7 @@ def smallest_crowd(measured: Measured[smallest.Setting, smallest.Crowd]) -> Figu
     grid = figure.subplots(1, 3, sharex=True, sharey=True)
     shares = sorted({row.share for row in rows})
     for axes, (calibration, title) in zip(grid, CALIBRATION.items(), strict=True):
-        shown = (calibration, "") if calibration == "onebit" else (calibration,)  # without a choice: pure, as one bit
+        shown = (calibration, "") if calibration == "onebit" else (calibration,)  # tree has no choice, and is pure
         for label in dict.fromkeys(row.label for row in rows if row.calibration in shown):
             mine = [row for row in select(rows, label=label) if row.people and row.calibration in shown]
             axes.plot(

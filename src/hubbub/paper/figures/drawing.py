@@ -1,4 +1,4 @@
-"""What the figures share: colours, markers, points with bars, and a legend beside the axes."""
+"""Shared by the figures: colours, markers, points with bars, and a legend next to the axes."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ CALIBRATION: Final = {"paper": "paper's noise", "tight": "tight noise", "onebit"
 
 
 def named(label: str, calibration: str) -> str:
-    """A mechanism with its calibration, if it has a choice of them."""
+    """The name of a mechanism, with its calibration if it has one."""
     return f"{label}, {CALIBRATION[calibration]}" if calibration else label
 
 
 def wilson(successes: int, runs: int) -> tuple[float, float]:
-    """An interval of 95 % for a chance (Wilson's), which stays within 0 and 1 for few runs.
+    """Wilson's 95 % interval for a chance, which stays between 0 and 1 even for few runs.
 
     >>> [round(end, 3) for end in wilson(10, 10)]
     [0.722, 1.0]

@@ -66,7 +66,7 @@ def error_against_people(measured: Measured[Setting, Errors]) -> Figure:
 
 
 def error_against_universe(measured: Measured[UniverseSetting, Errors | Regret]) -> Figure:
-    """Errors over √n of all local mechanisms, and beside them those of the centralised one."""
+    """Errors over √n of all local mechanisms on the left, and of the centralised one on the right."""
     setting, rows = measured.setting, measured.rows
     figure = Figure(figsize=(11, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=[1.15, 1])

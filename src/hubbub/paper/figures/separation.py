@@ -1,4 +1,4 @@
-"""Figure 5: the lower bound, who attains it, and what trust would buy."""
+"""Figure 5: the lower bound, the mechanisms that attain it, and what trusting a server would gain."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def separation(measured: Measured[Setting, Misses | Failures]) -> Figure:
     for label, (colour, marker, name) in styles.items():
         mine = select(errors, label=label)
         style: dict[str, Any] = {"color": colour, "marker": marker, "label": name, "linewidth": 1}
-        if label in ("best local", "central"):  # in a choice between two, even a coin is not far from the bound
+        if label in ("best local", "central"):  # for a choice between two values, even a coin is close to the bound
             first.plot(column(mine, "people"), column(mine, "regret"), **style)
         second.plot(column(mine, "people"), column(mine, "rmse"), **style)
     roots = np.sqrt(people)
