@@ -24,6 +24,8 @@ from tests.collector.troubles import fill
 from tests.databases import new_postgresql_database
 
 from hubbub import Integers, create_survey
+from hubbub.collector import state
+from hubbub.errors import StoreUnavailable
 from hubbub.store.store import StoredSurvey
 from hubbub.store.upkeep import check
 from hubbub.wire.report_batch import encode_batch
@@ -265,6 +267,36 @@ def test_a_log_that_somebody_reads_leaves_room_for_itself(tmp_path: Path) -> Non
         reader.close()
         wait_for_readiness(service, 200)
         assert (disk / "a.db-wal").stat().st_size < 2 << 20
+        assert uploads.send()
+        uploads.must_be_whole()
+
+
+def test_a_long_log_is_emptied_before_the_disk_counts_as_full(tmp_path: Path) -> None:
+    """The log takes most of the disk, and nobody needs it any more: no upload is refused for it."""
+    disk = tmp_path / "disk"
+    with small_disk(disk, "32m"), running(str(disk / "a.db"), fold_seconds=3600) as service:
+        uploads = Uploads(service)
+        assert uploads.send()
+        with open(disk / "a.db-wal", "ab") as log:
+            log.write(bytes(20 << 20))
+        assert uploads.send()
+        assert (disk / "a.db-wal").stat().st_size < 4 << 20
+        uploads.must_be_whole()
+
+
+def test_more_room_is_asked_for_only_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk was full again and again, and so much room will never come: what is there is used after a while."""
+    monkeypatch.setattr(state, "_FULL_SECONDS", 2.0)
+    disk = tmp_path / "disk"
+    with small_disk(disk, "16m"), running(str(disk / "a.db"), fold_seconds=0.1) as service:
+        uploads = Uploads(service)
+        assert uploads.send()
+        (disk / "ballast").write_bytes(bytes(9 << 20))
+        for _ in range(6):
+            service.collector._reserve.demand_more()
+        service.collector.note_failure(StoreUnavailable("the disk is full"))
+        wait_for_readiness(service, 503)
+        wait_for_readiness(service, 200)
         assert uploads.send()
         uploads.must_be_whole()
 

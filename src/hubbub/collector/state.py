@@ -34,7 +34,7 @@ _READY_SECONDS: Final = 1.0
 _PURGE_SECONDS: Final = 1.0
 _MOST_HEARTBEAT_BYTES: Final = 1 << 20
 _STEPS: Final = 8  # on a full disk a transaction takes at most this part of the reserve
-_FULL_SECONDS: Final = 60.0  # a disk that is full again within this time needs more room than before
+_FULL_SECONDS: Final = 60.0  # for so long after the disk was full, more room is asked for than the reserve
 
 log = logging.getLogger("hubbub.collector")
 T = TypeVar("T")
@@ -181,9 +181,7 @@ class Collector:
         started = time.perf_counter()
         try:
             self.check_room()
-            added = sum(upload.added_bytes for upload in uploads)
-            if self._reserve is not None and not self._reserve.has_room_for(added):
-                raise StoreUnavailable("the disk is full")
+            self._see_to_room(sum(upload.added_bytes for upload in uploads))
             outcomes = append(self.store.engine, uploads)
         except Exception as error:
             self.metrics.commit_failures.inc()
@@ -197,6 +195,14 @@ class Collector:
         self.metrics.commits.inc()
         self.metrics.commit_seconds.inc(time.perf_counter() - started)
         return outcomes
+
+    def _see_to_room(self, added: int) -> None:
+        """Raise StoreUnavailable if there is no room for so many bytes more, also after the log has been emptied."""
+        if self._reserve is not None and not self._reserve.has_room_for(added):
+            self.store.has_erased_rows = True
+            self.store.remove_erased()
+            if not self._reserve.has_room_for(added):
+                raise StoreUnavailable("the disk is full")
 
     def note_failure(self, error: Exception) -> bool:
         """See from the words of the database whether the disk is full, and return it, or whether pages are damaged."""
@@ -241,8 +247,8 @@ class Collector:
                 log.exception("folding failed and will be tried again")
         self._cannot_fold = damaged
         if self._reserve is not None and not still_full:
-            if not had_none and time.monotonic() - self._full_at > _FULL_SECONDS:
-                self._reserve.demand_least()
+            if time.monotonic() - self._full_at > _FULL_SECONDS:
+                self._reserve.demand_least()  # also while uploads are refused: so much room may never come
             self._no_room = not self._reserve.fill()
             if had_none and not self._no_room:
                 log.warning("there is room on the disk again: uploads are taken")
