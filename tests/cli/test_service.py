@@ -25,6 +25,7 @@ import pytest
 from prometheus_client.multiprocess import MultiProcessCollector
 from tests.collector.own_cell import some_reports
 from tests.collector.service import wait_until
+from tests.collector.troubles import fill, small_disk
 
 from hubbub import SeededRandomWords, load_survey, mechanism_for
 from hubbub.client import DEFAULT_MAX_EPSILON
@@ -341,6 +342,36 @@ def test_a_lost_store_is_not_replaced(start_hubbub: Start, tmp_path: Path, hubbu
     assert again.token is None
     status, said = post(again.url, f"/v1/surveys/{survey_id}/reports", body)
     assert (status, json.loads(said)["duplicate"]) == (200, 3)
+
+
+def test_a_full_disk_does_not_keep_a_collector_from_starting(
+    start_hubbub: Start, tmp_path: Path, hubbub_cli: Cli
+) -> None:
+    """It was killed, and another program took all room: the reserve is enough to start, and to close a survey."""
+    disk = tmp_path / "disk"
+    with small_disk(disk, "64m") as mounted:
+        if not mounted:
+            pytest.skip("mounting a small disk needs rights that this user has not")
+        served = serve(start_hubbub, disk / "a.db")
+        environment = {"HUBBUB_SERVER": served.url, "HUBBUB_TOKEN": served.token}
+        new = hubbub_cli("survey", "new", "ids", "--domain", "integers:16", "--json", env=environment)
+        survey_id = json.loads(new.stdout)["survey_id"]
+        body = encode_batch(bytes.fromhex(survey_id), one_symbol_reports(3))
+        assert post(served.url, f"/v1/surveys/{survey_id}/reports", body)[0] == 200
+        served.process.kill()
+        served.process.wait()
+        fill(disk / "ballast")
+        again = serve(start_hubbub, disk / "a.db")
+        assert again.token is None
+        again.process.kill()
+        again.process.wait()
+        again = serve(start_hubbub, disk / "a.db")
+        there = ("--survey", f"{again.url}/v1/surveys/{survey_id}")
+        environment["HUBBUB_SERVER"] = again.url
+        wait_until(lambda: hubbub_cli("survey", "close", *there, env=environment).returncode == 0)
+        shown = hubbub_cli("survey", "show", *there, "--json", env=environment)
+        assert (json.loads(shown.stdout)["state"], json.loads(shown.stdout)["reports"]) == ("closed", 3)
+        end(again, signal.SIGTERM)
 
 
 def test_strangers_do_not_fill_the_log(start_hubbub: Start, tmp_path: Path) -> None:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sqlalchemy import select, update
 from tests.collector.own_cell import own_cell_survey, some_reports
 from tests.collector.service import Service, running
 
 from hubbub import Survey
+from hubbub.errors import ParameterError
+from hubbub.model.tally import Tally
+from hubbub.store.daily import reports_by_day
+from hubbub.store.imports import merge_tally
 from hubbub.store.restoring import restore_survey
 from hubbub.store.schema import surveys, tallies, writing
 from hubbub.store.upkeep import backup, check
@@ -73,3 +78,35 @@ def test_a_flipped_byte_is_confined_to_its_survey(service: Service, tmp_path: Pa
     assert [cell for cell in range(CELLS) if tally.cells[cell]] == [1, 2, 4]
     assert check(service.store).problems == ()
     assert service.ask("POST", f"{path}/close", owner=True).json["state"] == "closed"
+
+
+def test_what_was_merged_after_a_copy_can_be_merged_again(service: Service, tmp_path: Path) -> None:
+    """A copy has the tallies that were merged before it, and the reports of each day; no others are left."""
+    stored = service.store.add_survey(own_cell_survey(CELLS))
+
+    def merge(key: str, cell: int) -> bool:
+        more = Tally(stored.survey_id, 1, np.eye(1, CELLS, cell, np.int64)[0])
+        return merge_tally(service.store, stored.survey_id, key, bytes([cell]), more)
+
+    assert merge("before", 1)
+    assert send(service, stored.survey, [2], 1).status == 200
+    assert service.store.tally(stored.survey_id).count == 2
+    backup(service.store, tmp_path / "copy.db")
+    assert merge("after", 3)
+    assert send(service, stored.survey, [4], 2).status == 200
+    assert service.store.tally(stored.survey_id).count == 4
+    flip_a_byte(service, stored.survey)
+    assert restore_survey(service.store, tmp_path / "copy.db", stored.survey_id) == 2
+    assert check(service.store).problems == ()
+    assert sum(reports_by_day(service.store.engine, stored.key).values()) == 2
+    assert not merge("before", 1), "it is in the copy"
+    assert merge("after", 3)
+    assert service.store.tally(stored.survey_id).count == 3
+    assert check(service.store).problems == ()
+
+
+def test_a_copy_that_is_not_there(service: Service, tmp_path: Path) -> None:
+    """It is said so, and nothing is changed."""
+    stored = service.store.add_survey(own_cell_survey(CELLS))
+    with pytest.raises(ParameterError, match="a copy must be a file that exists"):
+        restore_survey(service.store, tmp_path / "copy.db", stored.survey_id)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 import resource
+import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import psycopg
 import pytest
 from sqlalchemy import event
@@ -19,6 +23,9 @@ from tests.collector.service import Service, running, wait_until
 from tests.collector.troubles import fill
 from tests.databases import new_postgresql_database
 
+from hubbub import Integers, create_survey
+from hubbub.collector import state
+from hubbub.errors import StoreUnavailable
 from hubbub.store.store import StoredSurvey
 from hubbub.store.upkeep import check
 from hubbub.wire.report_batch import encode_batch
@@ -182,6 +189,128 @@ def test_a_disk_that_is_full_before_anything_was_folded(tmp_path: Path) -> None:
         wait_for_readiness(service, 200)
         assert others.send()
         others.must_be_whole()
+
+
+class LargeReports:
+    """Uploads of 30 reports with 32 KiB each, all of which go to the table of pending reports."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.stored = service.store.add_survey(create_survey("large", Integers(14), 1, mechanism="naive-laplace"))
+        self.acknowledged = 0
+
+    def send(self, number: int) -> int:
+        """Send one upload; the status of its reply."""
+        reports = np.zeros(30, self.stored.mechanism.report_dtype)
+        reports["id"] = np.random.default_rng(number).integers(0, 2**63, (30, 2), np.uint64)
+        reply = self.service.upload(self.stored.survey_id, encode_batch(self.stored.survey_id, reports))
+        self.acknowledged += 30 * (reply.status == 200)
+        return reply.status
+
+    def must_be_whole(self) -> None:
+        """Everything that was acknowledged is counted once."""
+        assert self.service.store.tally(self.stored.survey_id).count == self.acknowledged
+        assert check(self.service.store).problems == ()
+
+
+def test_a_disk_that_is_full_of_pages_that_nobody_uses(tmp_path: Path) -> None:
+    """Reports were folded and their pages are free: they are given back to the disk, and no survey need be closed."""
+    disk = tmp_path / "disk"
+    with small_disk(disk, "48m"), running(str(disk / "a.db"), fold_seconds=3600) as service:
+        uploads = LargeReports(service)
+        number = 0
+        while uploads.send(number) == 200:
+            number += 1
+            assert number < 60
+        wait_for_readiness(service, 200)
+        assert (disk / "a.db").stat().st_size < 1 << 20
+        assert uploads.send(number) == 200, "the upload that was refused is taken"
+        uploads.must_be_whole()
+
+
+def test_uploads_that_come_together_leave_room_for_the_log(tmp_path: Path) -> None:
+    """Many wait for a lock and would share a commit, which the file has no room for: the log can be emptied anyway."""
+    disk = tmp_path / "disk"
+    with small_disk(disk, "100m"), running(str(disk / "a.db"), fold_seconds=0.5) as service:
+        uploads, others = LargeReports(service), Uploads(service, "others")
+        assert others.send()
+        with open(disk / "ballast", "wb") as ballast:
+            os.posix_fallocate(ballast.fileno(), 0, shutil.disk_usage(disk).free - (36 << 20))
+        holder = sqlite3.connect(disk / "a.db", isolation_level=None)
+        holder.execute("BEGIN IMMEDIATE")
+        with ThreadPoolExecutor(30) as pool:
+            replies = [pool.submit(uploads.send, number) for number in range(30)]
+            wait_until(lambda: service.collector.budget.waiting > 28 << 20)
+            holder.execute("ROLLBACK")
+            holder.close()
+            assert {reply.result() for reply in replies} <= {200, 503}
+        path = f"/v1/surveys/{uploads.stored.survey_id.hex()}"
+        wait_until(lambda: service.ask("POST", f"{path}/close", owner=True).status == 200)
+        wait_for_readiness(service, 200)
+        assert others.send()
+        uploads.must_be_whole()
+
+
+def test_a_log_that_somebody_reads_leaves_room_for_itself(tmp_path: Path) -> None:
+    """While a program reads for long, the log only grows: uploads are refused before it cannot be emptied any more."""
+    disk = tmp_path / "disk"
+    with small_disk(disk, "32m"), running(str(disk / "a.db"), fold_seconds=0.1) as service:
+        uploads = Uploads(service)
+        assert uploads.send()
+        reader = sqlite3.connect(disk / "a.db", isolation_level=None)
+        reader.execute("BEGIN")
+        reader.execute("SELECT COUNT(*) FROM hubbub_surveys").fetchall()
+        uploads.until_refused()
+        wait_for_readiness(service, 503)
+        assert shutil.disk_usage(disk).free > 8 << 20, "as much as is in the log, less the reserve"
+        reader.execute("COMMIT")
+        reader.close()
+        wait_for_readiness(service, 200)
+        assert (disk / "a.db-wal").stat().st_size < 2 << 20
+        assert uploads.send()
+        uploads.must_be_whole()
+
+
+def test_a_long_log_is_emptied_before_the_disk_counts_as_full(tmp_path: Path) -> None:
+    """The log takes most of the disk, and nobody needs it any more: no upload is refused for it."""
+    disk = tmp_path / "disk"
+    with small_disk(disk, "32m"), running(str(disk / "a.db"), fold_seconds=3600) as service:
+        uploads = Uploads(service)
+        assert uploads.send()
+        with open(disk / "a.db-wal", "ab") as log:
+            log.write(bytes(20 << 20))
+        assert uploads.send()
+        assert (disk / "a.db-wal").stat().st_size < 4 << 20
+        uploads.must_be_whole()
+
+
+def test_more_room_is_asked_for_only_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk was full again and again, and so much room will never come: what is there is used after a while."""
+    monkeypatch.setattr(state, "_FULL_SECONDS", 2.0)
+    disk = tmp_path / "disk"
+    with small_disk(disk, "16m"), running(str(disk / "a.db"), fold_seconds=0.1) as service:
+        uploads = Uploads(service)
+        assert uploads.send()
+        (disk / "ballast").write_bytes(bytes(9 << 20))
+        for _ in range(6):
+            service.collector._reserve.demand_more()
+        service.collector.note_failure(StoreUnavailable("the disk is full"))
+        wait_for_readiness(service, 503)
+        wait_for_readiness(service, 200)
+        assert uploads.send()
+        uploads.must_be_whole()
+
+
+def test_an_owner_can_close_on_a_full_disk_that_nobody_noticed(tmp_path: Path) -> None:
+    """Nothing came since another program filled the disk: the first try finds it full, and the next one has room."""
+    disk = tmp_path / "disk"
+    with small_disk(disk), running(str(disk / "a.db"), fold_seconds=3600) as service:
+        uploads = Uploads(service)
+        assert uploads.send()
+        fill(disk / "ballast")
+        path = f"/v1/surveys/{uploads.stored.survey_id.hex()}/close"
+        wait_until(lambda: service.ask("POST", path, owner=True).status == 200)
+        uploads.must_be_whole()
 
 
 @pytest.mark.parametrize("table", ["hubbub_report_ids", "hubbub_tallies"])

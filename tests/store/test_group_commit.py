@@ -47,6 +47,28 @@ def test_those_who_wait_share_a_commit() -> None:
     writer.close()
 
 
+def test_a_group_adds_no_more_than_it_may() -> None:
+    """Each report counts with its own bytes and 64 for its id; an upload that is larger is written alone."""
+    entered, go_on = threading.Event(), threading.Event()
+    sizes: list[list[int]] = []
+
+    def append(batches: list[Upload]) -> list[Outcome]:
+        sizes.append([len(batch.reports) for batch in batches])
+        entered.set()
+        go_on.wait()
+        return all_new(batches)
+
+    writer = GroupCommit(append, most_bytes=40 * 84)
+    futures = [submit(writer, Upload(0, some_reports([1])))]
+    entered.wait()
+    counts = (20, 20, 30, 30, 100, 1)
+    futures += [submit(writer, Upload(0, some_reports(list(range(count))))) for count in counts]
+    go_on.set()
+    assert [len(future.result()) for future in futures] == [1, 20, 20, 30, 30, 100, 1]
+    assert sizes == [[1], [20, 20], [30, 30], [100], [1]]
+    writer.close()
+
+
 def test_a_group_has_an_end() -> None:
     """However much waits, one commit takes about fifty thousand reports."""
     entered, go_on = threading.Event(), threading.Event()

@@ -112,6 +112,7 @@ def serve(
     from hubbub.dashboard.app import create_app
     from hubbub.store.keys import make_code
     from hubbub.store.remembering import check_not_lost, note_address, remember
+    from hubbub.store.reserve import with_room
     from hubbub.store.store import Store
     from hubbub.store.tokens import make_first_token
 
@@ -119,11 +120,17 @@ def serve(
         check_not_lost(db, new)
         set_up_logs(log_json)
         address = address_of(listener)
-        with Store(db) as store:
-            # For `hubbub login`: a server that listens on all addresses is reached at the loopback address.
-            note_address(store.engine, address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:"))
-            token = make_first_token(store.engine)
-            code = make_code(store.engine) if token is not None or show else None
+        # For `hubbub login`: a server that listens on all addresses is reached at the loopback address.
+        reached = address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+
+        def prepare() -> tuple[str | None, str | None]:
+            """Make the store ready; return the owner's token, if it is the first one, and a code to log in."""
+            with Store(db) as store:
+                note_address(store.engine, reached)
+                first = make_first_token(store.engine)
+                return first, make_code(store.engine) if first is not None or show else None
+
+        token, code = with_room(db, prepare)
         remember(db)
         link = None if code is None else login_link(address, code)
 

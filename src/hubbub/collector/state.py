@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import math
 import sys
 import threading
 import time
@@ -21,10 +22,10 @@ from hubbub.collector.metrics import Metrics
 from hubbub.errors import HubbubError, StoreUnavailable, UnknownSurvey
 from hubbub.store.folding import STEP_BYTES
 from hubbub.store.group_commit import GroupCommit
-from hubbub.store.life_cycle import end_by_the_clock, purge
+from hubbub.store.life_cycle import end_by_the_clock, give_back, purge
 from hubbub.store.reports import Outcome, Upload, append
-from hubbub.store.reserve import Reserve
-from hubbub.store.schema import database_file
+from hubbub.store.reserve import Reserve, says_full
+from hubbub.store.schema import database_file, wal_limit
 from hubbub.store.store import Store, StoredSurvey
 from hubbub.store.tokens import stored_hash
 
@@ -33,7 +34,7 @@ _READY_SECONDS: Final = 1.0
 _PURGE_SECONDS: Final = 1.0
 _MOST_HEARTBEAT_BYTES: Final = 1 << 20
 _STEPS: Final = 8  # on a full disk a transaction takes at most this part (an eighth) of the reserve
-_FULL_SECONDS: Final = 60.0  # if the disk is full again within this time, more free space is required than before
+_FULL_SECONDS: Final = 60.0  # for this long after the disk was full, more free space is required than the reserve
 
 log = logging.getLogger("hubbub.collector")
 T = TypeVar("T")
@@ -69,6 +70,7 @@ class Collector:
         self.budget.on_change = self.metrics.waiting_bytes.set
         file = database_file(store.engine)
         self._reserve = None if file is None else Reserve(file)
+        self._most_bytes = math.inf if file is None else max(1, wal_limit(file))
         self._no_room = False  # the disk is full, and uploads are refused until the reserve is there again
         self._full_at = -_FULL_SECONDS
         self._failed_bytes = 0  # how large the last commit was, if it failed
@@ -84,7 +86,7 @@ class Collector:
     def start(self) -> None:
         """Start the threads. The loop that runs now is the one that `commit` is called in."""
         self._loop = asyncio.get_running_loop()
-        self.writer = GroupCommit(self._append, self._loop.call_soon_threadsafe)
+        self.writer = GroupCommit(self._append, self._loop.call_soon_threadsafe, self._most_bytes)
         # One answer at a time: it takes about a second of a core, and uploads need theirs.
         self._answers = ThreadPoolExecutor(1, "hubbub-answers")
         self._folding = threading.Thread(target=self._fold_forever, name="hubbub-folding", daemon=True)
@@ -121,7 +123,12 @@ class Collector:
     async def compute(self, work: Callable[[], T]) -> T:
         """Run something long in the thread for answers; return its result."""
         self.metrics.answers.inc()
-        return await asyncio.get_running_loop().run_in_executor(self._answers, work)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._answers, work)
+        except StoreUnavailable as error:
+            if says_full(error):
+                self.note_failure(error)  # so that there is room for the next try
+            raise
 
     def freeze(self) -> None:
         """Exempt all objects loaded so far from garbage collection, if modules were loaded since the last call.
@@ -159,7 +166,7 @@ class Collector:
             self.check_room()
             self.store.heartbeat(self._failed_bytes)
         except HubbubError as failure:
-            self._note_failure(failure)
+            self.note_failure(failure)
             self._wake.set()  # to free space, or to notice that there is some
             return failure
         self._failed_bytes = 0
@@ -174,12 +181,13 @@ class Collector:
         started = time.perf_counter()
         try:
             self.check_room()
+            self._see_to_room(sum(upload.added_bytes for upload in uploads))
             outcomes = append(self.store.engine, uploads)
         except Exception as error:
             self.metrics.commit_failures.inc()
             size = sum(upload.reports.nbytes for upload in uploads)
             self._failed_bytes = min(max(size, self._failed_bytes), _MOST_HEARTBEAT_BYTES)
-            self._note_failure(error)
+            self.note_failure(error)
             if isinstance(error, HubbubError):
                 self._ready = (time.monotonic(), error)
             raise
@@ -188,11 +196,19 @@ class Collector:
         self.metrics.commit_seconds.inc(time.perf_counter() - started)
         return outcomes
 
-    def _note_failure(self, error: Exception) -> bool:
+    def _see_to_room(self, added: int) -> None:
+        """Raise StoreUnavailable if `added` more bytes do not fit, even after the log has been emptied."""
+        if self._reserve is not None and not self._reserve.has_room_for(added):
+            self.store.has_erased_rows = True
+            self.store.remove_erased()
+            if not self._reserve.has_room_for(added):
+                raise StoreUnavailable("the disk is full")
+
+    def note_failure(self, error: Exception) -> bool:
         """Note from the database's message whether pages are damaged or the disk is full; return the latter."""
-        words = str(error).lower() if isinstance(error, StoreUnavailable) else ""
-        self._malformed = self._malformed or "malformed" in words
-        if self._reserve is None or not ("full" in words or "disk i/o" in words):
+        damaged = isinstance(error, StoreUnavailable) and "malformed" in str(error).lower()
+        self._malformed = self._malformed or damaged
+        if self._reserve is None or not says_full(error):
             return False
         if not self._no_room:
             log.error("the disk is full: uploads are refused until there is room")
@@ -215,12 +231,15 @@ class Collector:
         if had_none and self._reserve is not None:
             self._reserve.release()  # uploads are refused, so this space is left for work that frees more
             self.store.step_bytes, self.store.has_erased_rows = self._reserve.size // _STEPS, True
-        for step in (self._empty_log, self._fold_pending, self._follow_the_clock, self._purge):
+        steps = [self._empty_log, self._fold_pending, self._follow_the_clock, self._purge]
+        for step in [*steps, self._give_back] if had_none else steps:
             try:
                 step()
             except HubbubError as error:
+                if had_none and self._succeeds_with_all(step, error):
+                    continue
                 self.metrics.fold_failures.inc()
-                still_full = self._note_failure(error) or still_full
+                still_full = self.note_failure(error) or still_full
                 damaged = damaged or "malformed" in str(error)
                 log.warning("folding failed and will be tried again: %s", error)
             except Exception:
@@ -228,8 +247,8 @@ class Collector:
                 log.exception("folding failed and will be tried again")
         self._cannot_fold = damaged
         if self._reserve is not None and not still_full:
-            if not had_none and time.monotonic() - self._full_at > _FULL_SECONDS:
-                self._reserve.demand_least()
+            if time.monotonic() - self._full_at > _FULL_SECONDS:
+                self._reserve.demand_least()  # also while uploads are refused: so much room may never come
             self._no_room = not self._reserve.fill()
             if had_none and not self._no_room:
                 log.warning("there is room on the disk again: uploads are accepted")
@@ -240,10 +259,27 @@ class Collector:
         try:
             self.store.remove_erased()
         except StoreUnavailable as error:
-            if self._reserve is None or not self._note_failure(error):
+            if self._reserve is None or not self.note_failure(error):
                 raise
             self._reserve.release_all()
             self.store.remove_erased()
+
+    def _succeeds_with_all(self, step: Callable[[], None], error: HubbubError) -> bool:
+        """Try a step that makes room again, with all that the reserve has. It makes the file hardly longer."""
+        if self._reserve is None or not self.note_failure(error):
+            return False
+        self._reserve.release_all()
+        try:
+            self.store.remove_erased()
+            step()
+        except HubbubError:
+            return False
+        return True
+
+    def _give_back(self) -> None:
+        """Give the disk back what the database does not use. If something is left, fold first and then go on."""
+        if not give_back(self.store):
+            self._wake.set()
 
     def _fold_pending(self) -> None:
         """Fold all pending reports, and count it if there were some."""

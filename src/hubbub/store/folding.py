@@ -155,24 +155,29 @@ def remove_erased(engine: Engine) -> bool:
                 connection.close()
 
 
-def shrink(engine: Engine, deadline: float, step_bytes: int = STEP_BYTES) -> None:
-    """Return unused pages of SQLite's file to the disk, until `deadline` (seconds of the monotonic clock)."""
+def shrink(engine: Engine, deadline: float, step_bytes: int = STEP_BYTES) -> bool:
+    """Return unused pages of SQLite's file to the disk: one step at least, then on until `deadline`.
+
+    The deadline is in seconds of the monotonic clock. Returns False if it came before all pages were returned.
+    """
     if not is_sqlite(engine):
-        return
+        return True
     pages = max(1, min(_MOST_PAGES, step_bytes // PAGE_BYTES))
     with available():
         connection = engine.raw_connection()
         try:
             cursor = connection.cursor()
-            while time.monotonic() < deadline:
+            while True:
                 cursor.execute("PRAGMA freelist_count")
                 before = (cursor.fetchone() or (0,))[0]
-                cursor.execute(f"PRAGMA incremental_vacuum({pages})")
-                cursor.fetchall()
+                # As a script: otherwise the driver stops after the first page, and each page would be a commit.
+                cursor.executescript(f"PRAGMA incremental_vacuum({pages})")
                 cursor.execute("PRAGMA freelist_count")
                 after = (cursor.fetchone() or (0,))[0]
                 if after == 0 or after >= before:
-                    break
+                    return True
+                if time.monotonic() >= deadline:
+                    return False
         finally:
             connection.close()
 

@@ -6,6 +6,7 @@ A commit waits milliseconds for the disk, however much it writes. So uploads tha
 from __future__ import annotations
 
 import logging
+import math
 import queue
 import threading
 import traceback
@@ -51,14 +52,18 @@ class GroupCommit:
     hand_over : callable
         Calls a function where receipts may be filled in: `loop.call_soon_threadsafe` for futures of asyncio. It is
         called once for all uploads of a commit.
+    most_bytes : float
+        About how many bytes one commit may add to the database. An upload that adds more is written alone.
     """
 
     def __init__(
         self,
         append: Callable[[list[Upload]], list[Outcome]],
         hand_over: Callable[[Callable[[], None]], object] = _at_once,
+        most_bytes: float = math.inf,
     ) -> None:
         self._append = append
+        self._most_bytes = most_bytes
         self._hand_over = hand_over
         self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._open = True
@@ -100,17 +105,18 @@ class GroupCommit:
                 self._write(group)
 
     def _next_group(self) -> tuple[list[Waiting], bool]:
-        """Wait for an upload; return all queued ones, up to about 50,000 reports, and False after `close`."""
+        """Wait for an upload; return all queued ones, as many as a commit may have, and False after `close`."""
         group: list[Waiting] = []
-        size = 0
+        size = added = 0
         try:
-            while size < _REPORTS_AT_ONCE:
+            while size < _REPORTS_AT_ONCE and added < self._most_bytes:
                 waiting = self._queue.get(block=not group)
                 if waiting is None:
                     return group, False
                 if not waiting[1].done():  # otherwise nobody waits for it any more
                     group.append(waiting)
                     size += len(waiting[0].reports)
+                    added += waiting[0].added_bytes
         except queue.Empty:
             pass
         return group, True

@@ -125,15 +125,24 @@ def purge(store: Store, seconds: float = math.inf) -> bool:
     )
     with reading(store.engine) as connection:
         rows = connection.execute(ending).all()
-    if not rows:
+    if not rows and not store.has_spare_pages:
         return True
+    store.has_spare_pages = True
     try:
-        return all(for_each(lambda row: _purge_survey(store, row.key, bytes(row.survey_id), row.state, deadline), rows))
+        done = for_each(lambda row: _purge_survey(store, row.key, bytes(row.survey_id), row.state, deadline), rows)
     finally:
-        store.remove_erased()
-        folding.shrink(store.engine, time.monotonic() + min(seconds, _SHRINK_SECONDS), store.step_bytes)
-        store.has_erased_rows = True  # the file becomes smaller when the log is emptied
-        store.remove_erased()
+        given_back = give_back(store, min(seconds, _SHRINK_SECONDS))
+    return all(done) and given_back
+
+
+def give_back(store: Store, seconds: float = _SHRINK_SECONDS) -> bool:
+    """Give the disk back what the database does not use, for about this time. Returns True when nothing is left."""
+    store.remove_erased()
+    done = folding.shrink(store.engine, time.monotonic() + seconds, store.step_bytes)
+    store.has_spare_pages = not done
+    store.has_erased_rows = True  # the file becomes smaller when the log is emptied
+    store.remove_erased()
+    return done
 
 
 def _purge_survey(store: Store, key: int, survey_id: bytes, state: str, deadline: float) -> bool:

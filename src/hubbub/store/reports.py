@@ -18,6 +18,7 @@ from hubbub.model.mechanism import Reports
 from hubbub.store.schema import expect_pages, is_sqlite, pending, report_ids, surveys, writing
 
 ID_BYTES: Final = 16
+_BYTES_OF_AN_ID: Final = 64
 _TRIES: Final = 5
 _LOOKED_UP_AT_ONCE: Final = 500
 # The statements of every commit go straight to SQLite's driver: SQLAlchemy would take longer than SQLite.
@@ -46,6 +47,11 @@ class Upload:
 
     survey: int
     reports: Reports
+
+    @property
+    def added_bytes(self) -> int:
+        """About how many bytes the database becomes longer by, at most: the reports, and their ids in an index."""
+        return self.reports.nbytes + _BYTES_OF_AN_ID * len(self.reports)
 
 
 class _SomeAreKnown(Exception):

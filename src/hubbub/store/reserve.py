@@ -4,16 +4,26 @@ On a full disk nothing can be written, so nothing can be folded, closed or delet
 is released for this work, and uploads are refused. An upload in progress may still use up that half; the other half is
 kept for emptying the write-ahead log, which frees its space again. When the file can be restored to its full size, and
 enough space is free besides, uploads are accepted again.
+
+Bytes that a commit adds to the database are written twice: to the log, and to the file when the log is emptied. So a
+commit is refused if the log could not be emptied after it, even with the reserve.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Final, TypeVar
 
-from hubbub.store.schema import wal_limit
+from hubbub.errors import StoreUnavailable
+from hubbub.store.schema import file_of, wal_limit
+
+T = TypeVar("T")
+
+_MOST_BESIDE: Final = 4  # times its own size is the most room that is asked for beside the file
 
 
 class Reserve:
@@ -27,13 +37,13 @@ class Reserve:
 
     def __init__(self, database: Path) -> None:
         self.path = database.with_name(database.name + "-reserve")
-        self.total = shutil.disk_usage(database.parent).total
+        self._log = database.with_name(database.name + "-wal")
         self.size = 2 * wal_limit(database)  # half is for emptying the log, which may add all its pages to the file
         self._beside = 0
 
     def demand_more(self) -> None:
-        """Require twice as much free space besides the file, up to half of the disk, since less was not enough."""
-        self._beside = min(max(2 * self._beside, self.size // 4), self.total // 2)
+        """Require twice as much free space besides the file, up to four times its size, since less was not enough."""
+        self._beside = min(max(2 * self._beside, self.size // 4), _MOST_BESIDE * self.size)
 
     def demand_least(self) -> None:
         """Require no free space besides the file, as at the start."""
@@ -43,10 +53,25 @@ class Reserve:
         """Create the file if it is missing. Returns False if there is no space for it, or too little besides."""
         if not self._make():
             return False
-        if self._beside and shutil.disk_usage(self.path.parent).free < self._beside:
+        if (self._beside and shutil.disk_usage(self.path.parent).free < self._beside) or not self.has_room_for(0):
             self.release()
             return False
         return True
+
+    def has_room_for(self, added: int) -> bool:
+        """Return whether the log could be emptied after a commit that adds so many bytes. Costs some microseconds.
+
+        All that is in the log may be new to the file. The log is long if somebody has read the database for a while:
+        it cannot be begun anew before they are done.
+        """
+        log = 0
+        with suppress(FileNotFoundError):
+            log = os.stat(self._log).st_size
+        try:
+            disk = os.statvfs(self.path.parent)
+        except OSError:  # the commit will say what is wrong
+            return True
+        return disk.f_blocks == 0 or log + 2 * added <= disk.f_bavail * disk.f_frsize + self.size
 
     def _make(self) -> bool:
         """Extend the file to its full size, or at least to half of it. Returns False if it is not at full size."""
@@ -76,6 +101,30 @@ class Reserve:
     def release_all(self) -> None:
         """Release all of the file, so that the log can be emptied."""
         self.path.unlink(missing_ok=True)
+
+
+def says_full(error: Exception) -> bool:
+    """Return whether these are the words of a database whose disk is full."""
+    words = str(error).lower() if isinstance(error, StoreUnavailable) else ""
+    return "full" in words or "disk i/o" in words
+
+
+def with_room(database: str, work: Callable[[], T]) -> T:
+    """Do some work on a store, and return its result. On a full disk give up what is needed of the reserve for it."""
+    try:
+        return work()
+    except StoreUnavailable as error:
+        file = file_of(database)
+        if file is None or not says_full(error):
+            raise
+        reserve, failure = Reserve(file), error
+    for give_up in (reserve.release, reserve.release_all):
+        give_up()
+        try:
+            return work()
+        except StoreUnavailable as error:
+            failure = error
+    raise failure
 
 
 def _allocate(handle: int, size: int) -> None:

@@ -12,7 +12,9 @@ from sqlalchemy import Connection, Table, delete, func, insert, select, text, up
 from hubbub.errors import ParameterError, StoreError, StoreUnavailable
 from hubbub.mechanisms.registry import mechanism_for
 from hubbub.store.schema import (
+    daily,
     file_of,
+    imports,
     is_sqlite,
     metadata,
     pending,
@@ -46,8 +48,7 @@ def restore(copy: Path, database: str, build: Build = mechanism_for) -> int:
     StoreError
         The copy is damaged, or there is a store already.
     """
-    if not copy.is_file():
-        raise ParameterError(f"a copy must be a file that exists, got {str(copy)!r}")
+    _check_copy(copy)
     file = file_of(database)
     with tempfile.TemporaryDirectory(prefix=".hubbub-restore-", dir=None if file is None else file.parent) as folder:
         own = Path(folder) / "copy.db"  # opening a store may upgrade it, and the given copy must not change
@@ -62,6 +63,12 @@ def restore(copy: Path, database: str, build: Build = mechanism_for) -> int:
         # When its last connection closed, SQLite moved everything from the log into the file.
         _put_in_place(own, file)
     return found.surveys
+
+
+def _check_copy(copy: Path) -> None:
+    """Raise ParameterError if there is no such file."""
+    if not copy.is_file():
+        raise ParameterError(f"a copy must be a file that exists, got {str(copy)!r}")
 
 
 def _put_in_place(own: Path, file: Path) -> None:
@@ -100,9 +107,10 @@ def _copy_table(source: Connection, target: Connection, table: Table) -> None:
 def restore_survey(store: Store, copy: Path, survey_id: bytes) -> int:
     """Restore the sums and the ids of one survey from a copy; return the number of reports in the sums.
 
-    Reports that were folded after the copy was made are lost. Reports that are still pending are kept. Collectors may
-    run meanwhile.
+    Reports that were folded after the copy was made are lost. Tallies that were merged after it can be merged again.
+    Reports that are still pending are kept. Collectors may run meanwhile.
     """
+    _check_copy(copy)
     with tempfile.TemporaryDirectory(prefix="hubbub-restore-") as folder:
         own = Path(folder) / "copy.db"
         shutil.copyfile(copy, own)
@@ -125,6 +133,11 @@ def restore_survey(store: Store, copy: Path, survey_id: bytes) -> int:
                     )
                 change = {"damage": None, "document": old.document}
                 connection.execute(update(surveys).where(mine).values(**change))
+                for table in (imports, daily):  # what the sums are made of
+                    connection.execute(delete(table).where(table.c.survey == key))
+                    mine_then = rows.execute(select(table).where(table.c.survey == old.key)).all()
+                    if mine_then:
+                        connection.execute(insert(table), [{**row._mapping, "survey": key} for row in mine_then])
                 if found.state == "open":
                     _restore_ids(rows, connection, old.key, key, old.mechanism.report_dtype.itemsize)
     store.forget_state(survey_id)

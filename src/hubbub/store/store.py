@@ -122,6 +122,8 @@ class Store:
         The connections, for the other modules of this package.
     has_erased_rows : bool
         Whether the database may still hold copies of rows that were deleted; the next `fold_all` removes them.
+    has_spare_pages : bool
+        Whether the file may still have the room of surveys that ended; the next `purge` gives it back to the disk.
     step_bytes : int
         About how many bytes one transaction of folding, purging or shrinking changes. Less on a full disk.
     """
@@ -130,6 +132,7 @@ class Store:
         self.engine = open_engine(database, create)
         self.build = build
         self.has_erased_rows = True  # an earlier process may have left some
+        self.has_spare_pages = True  # the same
         self.step_bytes = folding.STEP_BYTES
         self._remembered: dict[bytes, tuple[float, StoredSurvey]] = {}
         self._remembering = threading.Lock()
