@@ -548,7 +548,7 @@ class TestForms:
         assert fresh.send("/new", {**form, "names": "\n".join(names[:4_095])}).status == 303
         refused = fresh.send("/new", {**form, "names": "\n".join(names)})
         assert refused.status == 422
-        assert "Write 2 to 4,095 different answers, one on a line; you wrote 4,096." in refused.body.decode()
+        assert "Write 2 to 4,095 different answers, one per line; you wrote 4,096." in refused.body.decode()
 
     def test_a_form_that_is_none(self, fresh: Dashboard) -> None:
         """Bytes that no browser sends are refused in one sentence."""

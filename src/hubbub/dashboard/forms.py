@@ -72,7 +72,7 @@ async def score_candidates(request: Request) -> Response:
     lines = (await _read_form(request)).get("candidates", "").splitlines()
     named = [line.strip() for line in lines if line.strip()]
     if not 1 <= len(named) <= _MOST_CANDIDATES:
-        raise ParameterError(f"candidates must be 1 to {_MOST_CANDIDATES} values, one on a line, got {len(named)}")
+        raise ParameterError(f"candidates must be 1 to {_MOST_CANDIDATES} values, one per line, got {len(named)}")
     found = await request.app.state.answers.among(stored, named)
     facts = {"answer": answer_facts(found), "survey": {"id": stored.survey_id.hex()}}
     return render(request, "answer.html", facts)

@@ -121,7 +121,7 @@ def _domain(given: Mapping[str, str]) -> Domain:
         raise ParameterError("Choose what may be answered.")
     names = list(dict.fromkeys(line.strip() for line in given.get("names", "").splitlines() if line.strip()))
     if not 2 <= len(names) <= MAX_NAMES:
-        raise ParameterError(f"Write 2 to {MAX_NAMES:,} different answers, one on a line; you wrote {len(names):,}.")
+        raise ParameterError(f"Write 2 to {MAX_NAMES:,} different answers, one per line; you wrote {len(names):,}.")
     return Categories(names)
 
 

@@ -1,4 +1,4 @@
-"""What every mechanism promises, as checks anybody can run, and exact statistical assertions."""
+"""Checks of what every mechanism promises, for anybody to run, and exact statistical assertions."""
 
 from hubbub.testing.assertions import (
     FALSE_ALARM,

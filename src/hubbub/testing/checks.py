@@ -1,7 +1,7 @@
-"""What every mechanism promises, as checks anybody can run.
+"""Checks of what every mechanism promises, for anybody to run.
 
-`check_mechanism(make_survey)` runs all of CHECKS. A statistical check uses fixed seeds, so it says the same each
-time; its critical value is for a false alarm of at most 10⁻⁹ had the seeds been fresh.
+`check_mechanism(make_survey)` runs all of CHECKS. Statistical checks use fixed seeds, so that their results do not
+change; with random seeds each would raise a false alarm with a chance of at most 10⁻⁹.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hubbub.wire.report_batch import encode_batch, parse_batch
 _RUNS = 300
 
 MakeSurvey = Callable[[bytes], Survey]
-"""A survey of the mechanism under test, for a given public seed."""
+"""Makes a survey with the mechanism under test from a public seed."""
 
 
 def public_seed(number: int) -> bytes:
@@ -59,12 +59,12 @@ class _Case(NamedTuple):
 
     @property
     def tally(self) -> Tally:
-        """Of everybody's report."""
+        """The tally of all reports."""
         return run_protocol(self.mechanism, self.items, self.random_words, self.survey.survey_id)
 
 
 def _case(make_survey: MakeSurvey, people: int | list[int], seed: int = 2, number: int = 1) -> _Case:
-    """A survey with the public seed of this number, and people with items: one for each, or people[k] for the k-th."""
+    """A survey with the public seed `number`, and people with items: each another, or people[k] with the k-th item."""
     survey = make_survey(public_seed(number))
     mechanism = mechanism_for(survey)
     items = some_items(mechanism, survey, people) if isinstance(people, int) else crowd_items(survey, people)
@@ -72,7 +72,7 @@ def _case(make_survey: MakeSurvey, people: int | list[int], seed: int = 2, numbe
 
 
 def check_report_is_pure(make_survey: MakeSurvey) -> None:
-    """The same item and random words give the same bytes; inputs stay as they were; the id is the first two."""
+    """The same item and random words give the same bytes; inputs do not change; the id is the first two words."""
     survey, mechanism, items, random_words = _case(make_survey, 5, seed=1)
     kept = items.copy(), random_words.copy()
     first = mechanism.randomize(items, random_words)
@@ -94,7 +94,7 @@ def check_sizes_are_fixed(make_survey: MakeSurvey) -> None:
 
 
 def _assert_refused(what: str, call: Callable[..., object], *arguments: object) -> str:
-    """The message of the refusal."""
+    """Assert that `call(*arguments)` raises ParameterError, and return the message."""
     try:
         call(*arguments)
     except ParameterError as error:
@@ -106,7 +106,7 @@ _WRONG_TYPES = (*"?bhiqBHIefdgFDGO", ">u8", "S20", "U20", "M8[s]", "m8[s]", "V8"
 
 
 def check_wrong_types_are_refused(make_survey: MakeSurvey) -> None:
-    """Items and random words are uint64 arrays: any other type is refused, and never loses the noise without a word."""
+    """Items and random words are uint64 arrays: any other type is refused, since a conversion could lose the noise."""
     case = _case(make_survey, 3)
     (_, mechanism, items, random_words), tally = case, case.tally
     wrong: list[tuple[str, object, object]] = []
@@ -125,7 +125,7 @@ def check_wrong_types_are_refused(make_survey: MakeSurvey) -> None:
 
 
 def check_layouts_agree(make_survey: MakeSurvey) -> None:
-    """How items and random words lie in memory changes no byte of a report and no count."""
+    """The memory layout of items and random words changes no byte of a report and no count."""
     case = _case(make_survey, 6, seed=12)
     (_, mechanism, items, random_words), tally = case, case.tally
     expected = mechanism.randomize(items, random_words).tobytes()
@@ -149,12 +149,12 @@ def _turned(array: np.ndarray) -> np.ndarray:
 
 
 def _unaligned(array: np.ndarray) -> np.ndarray:
-    """Not writable either."""
+    """A copy that is neither aligned nor writable."""
     return np.frombuffer(b"\0" + array.tobytes(), array.dtype, offset=1).reshape(array.shape)
 
 
 def check_items_outside_are_refused(make_survey: MakeSurvey) -> None:
-    """An item that is not below the domain's size is refused by a sentence that does not quote it."""
+    """An item that is not below the domain's size is refused with a message that does not quote it."""
     case = _case(make_survey, 3)
     (survey, mechanism, items, random_words), tally = case, case.tally
     width = 8 * survey.domain.item_limbs
@@ -176,7 +176,7 @@ def check_items_outside_are_refused(make_survey: MakeSurvey) -> None:
 
 
 def check_smallest_level(make_survey: MakeSurvey) -> None:
-    """Discovery answers at the smallest level a query may have, divided as it may be, and finds no more than usual."""
+    """Discovery works at the smallest level that a query may have, even split, and finds no more than usual."""
     case = _case(make_survey, [5, 180, 5], seed=8, number=4)
     mechanism, tally = case.mechanism, case.tally
     usual, least = (mechanism.discover(tally, query) for query in (Query(), Query(level=MIN_LEVEL).split(4)))
@@ -221,7 +221,7 @@ def check_merge_equals_whole(make_survey: MakeSurvey) -> None:
 
 
 def check_rejects_garbage(make_survey: MakeSurvey) -> None:
-    """A payload no honest client can send is not valid, whatever its id."""
+    """A payload that no honest client can send is invalid with any id."""
     _, mechanism, items, random_words = _case(make_survey, 2, seed=6)
     good = mechanism.randomize(items, random_words)
     bad = good.copy()
@@ -232,7 +232,7 @@ def check_rejects_garbage(make_survey: MakeSurvey) -> None:
 
 
 def check_pickles(make_survey: MakeSurvey) -> None:
-    """A mechanism goes to another process and behaves the same there."""
+    """A mechanism that was pickled, as for another process, makes the same reports."""
     _, mechanism, items, random_words = _case(make_survey, 3, seed=7, number=3)
     again = pickle.loads(pickle.dumps(mechanism))  # noqa: S301  # our own bytes
     assert again.randomize(items, random_words).tobytes() == mechanism.randomize(items, random_words).tobytes()
@@ -248,7 +248,7 @@ def check_survey_round_trip(make_survey: MakeSurvey) -> None:
 
 
 def check_guarantee_is_within_claim(make_survey: MakeSurvey) -> None:
-    """What the thresholds guarantee is no weaker than what the survey states, and not idly stronger in epsilon."""
+    """The thresholds guarantee at least the privacy that the survey states, with an ε at most 0.1 % smaller."""
     survey = make_survey(public_seed(1))
     guarantee = mechanism_for(survey).guarantee
     assert guarantee.within(survey.stated)
@@ -256,7 +256,7 @@ def check_guarantee_is_within_claim(make_survey: MakeSurvey) -> None:
 
 
 def _estimate_errors(make_survey: MakeSurvey) -> tuple[np.ndarray, np.ndarray]:
-    """Errors and normalised errors of a large, a middling and an absent value, over random words and public seeds."""
+    """Errors, in people and in standard errors, of a large, a medium and an absent value: one row for each run."""
     errors, normalised = [], []
     true = np.array([30.0, 20.0, 0.0])
     for run in range(_RUNS):
@@ -268,7 +268,7 @@ def _estimate_errors(make_survey: MakeSurvey) -> tuple[np.ndarray, np.ndarray]:
 
 
 def check_unbiased_with_honest_stderr(make_survey: MakeSurvey) -> None:
-    """Over random words and public seed, estimates are right on average and as far off as their standard errors say."""
+    """Over random words and public seeds, estimates are unbiased and err by about their standard errors."""
     errors, normalised = _estimate_errors(make_survey)
     for column in range(errors.shape[1]):
         assert_mean_zero(errors[:, column])
@@ -296,7 +296,7 @@ def check_finds_planted(make_survey: MakeSurvey) -> None:
 
 
 def check_nothing_to_find(make_survey: MakeSurvey) -> None:
-    """A crowd too small to see gives no item, and no crash; so does an empty tally with a guess allowed."""
+    """In a crowd that is too small nothing is found, and nothing fails; with a guess allowed, at most one item is."""
     case = _case(make_survey, 2, seed=9, number=5)
     mechanism, tally = case.mechanism, case.tally
     assert len(mechanism.discover(tally, Query())) == 0
@@ -304,7 +304,7 @@ def check_nothing_to_find(make_survey: MakeSurvey) -> None:
 
 
 def check_sampler_has_the_law(make_survey: MakeSurvey) -> None:
-    """Where tallies are sampled at once, their cells have the law of the per-person path, singly and together."""
+    """Tallies that are sampled for a whole crowd have the law of tallies of reports, in single cells and jointly."""
     survey = make_survey(public_seed(6))
     mechanism = mechanism_for(survey)
     if not mechanism.samples_at_once:
@@ -349,6 +349,6 @@ CHECKS: tuple[Callable[[MakeSurvey], None], ...] = (
 
 
 def check_mechanism(make_survey: MakeSurvey) -> None:
-    """Every check, on the mechanism of the surveys that `make_survey` makes."""
+    """Run all checks on the mechanism of the surveys that `make_survey` makes."""
     for check in CHECKS:
         check(make_survey)
