@@ -95,7 +95,8 @@ def find(
     question = Question(top, level, candidates, all_candidates, hitters_only, values_per_person)
     if persons is None and values_per_person > 1:
         raise ParameterError(f"values_per_person must come with persons, got values_per_person={values_per_person}")
-    people, missing, owners = _read_people(values, persons, values_per_person > 1, own_number(seed))
+    seed = seed if seed is None or isinstance(seed, int) else own_number(seed)
+    people, missing, owners = _read_people(values, persons, values_per_person > 1, seed)
     if not people:
         nobody = f"none, and {missing:,} missing" if missing else "none"
         raise InputError(f"values must hold at least one person's value, got {nobody}")
@@ -225,7 +226,7 @@ def plan_rehearsal(
     seed: int | None = None,
 ) -> Rehearsal:
     """Create the survey of a rehearsal with this many people. The same seed gives the same rehearsal."""
-    seed = own_number(seed)
+    seed = seed if seed is None or isinstance(seed, int) else own_number(seed)
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
         raise ParameterError(f"seed must be a whole number of at least 0, got seed={shown(seed)}")
     public_seed = None if seed is None else seeded_public_seed(seed)

@@ -42,7 +42,8 @@ class Query:
 
     def __post_init__(self) -> None:
         for name in ("top", "level"):
-            object.__setattr__(self, name, own_number(getattr(self, name)))
+            if not isinstance(given := getattr(self, name), int | float):
+                object.__setattr__(self, name, own_number(given))
         if isinstance(self.top, bool) or not isinstance(self.top, int) or self.top < 1:
             raise ParameterError(f"top must be a whole number of at least 1, got top={shown(self.top)}")
         if not (isinstance(self.level, int | float) and math.isfinite(self.level) and 0 < self.level < 1):

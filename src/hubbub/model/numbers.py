@@ -33,7 +33,7 @@ def parse_delta(value: object) -> Decimal:
 
 def parse_people(name: str, value: object) -> int:
     """A number of people: a whole number from 1 to 10^15."""
-    value = own_number(value)
+    value = value if isinstance(value, int) else own_number(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MAX_PEOPLE:
         raise ParameterError(f"{name} must be a whole number from 1 to 10^15, got {name}={shown(value)}")
     return value
@@ -41,7 +41,7 @@ def parse_people(name: str, value: object) -> int:
 
 def parse_decimal(name: str, value: object) -> Decimal:
     """A finite Decimal of at most 60 digits, 0 or from 10⁻¹⁰⁰ to 10¹⁰⁰ in size, safe to calculate with."""
-    value = own_number(value)
+    value = value if isinstance(value, int | float | str | Decimal) else own_number(value)
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
         raise ParameterError(f"{name} must be a number, got {name}={value!r:.60}")
     try:

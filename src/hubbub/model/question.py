@@ -48,7 +48,8 @@ class Question:
 
     def __post_init__(self) -> None:
         for name in ("top", "level", "values_per_person"):
-            object.__setattr__(self, name, own_number(getattr(self, name)))
+            if not isinstance(given := getattr(self, name), int | float):
+                object.__setattr__(self, name, own_number(given))
         _ = self.query  # which checks `top` and `level`
         slots = self.values_per_person
         if isinstance(slots, bool) or not isinstance(slots, int) or not 1 <= slots <= MAX_SLOTS:
