@@ -23,6 +23,7 @@ from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.coded_domain import Text
 from hubbub.model.domain import Domain, Integers
 from hubbub.model.mechanism import Items
+from hubbub.model.numbers import own_number
 from hubbub.model.question import Question
 from hubbub.model.survey import Survey
 from hubbub.numeric.randomness import BulkRandomWords, RandomWordSource, SeededRandomWords
@@ -95,6 +96,7 @@ def find(
     question = Question(top, level, candidates, all_candidates, hitters_only, values_per_person)
     if persons is None and values_per_person > 1:
         raise ParameterError(f"values_per_person must come with persons, got values_per_person={values_per_person}")
+    seed = seed if seed is None or isinstance(seed, int) else own_number(seed)
     people, missing, owners = _read_people(values, persons, values_per_person > 1, seed)
     if not people:
         nobody = f"none, and {missing:,} missing" if missing else "none"
@@ -225,6 +227,7 @@ def plan_rehearsal(
     seed: int | None = None,
 ) -> Rehearsal:
     """Create the survey of a rehearsal with this many people. The same seed gives the same rehearsal."""
+    seed = seed if seed is None or isinstance(seed, int) else own_number(seed)
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
         raise ParameterError(f"seed must be a whole number of at least 0, got seed={shown(seed)}")
     public_seed = None if seed is None else seeded_public_seed(seed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +14,7 @@ import hubbub
 from hubbub import Categories, Hostnames, Integers, ParameterError, Query, create_survey, mechanism_for, plan
 from hubbub.analysis.needed import what_is_needed
 from hubbub.analysis.outlook import Outlook, chance_to_see
-from hubbub.analysis.person import beliefs, years
+from hubbub.analysis.person import about_one_person, beliefs, years
 from hubbub.analysis.shuffle import ASSUMPTION, seen_from_outside
 from hubbub.mechanisms.tree.draws import RowDraws
 from hubbub.numeric.shuffling import shuffled_delta
@@ -230,6 +231,16 @@ def test_odds_of_one_report() -> None:
     for belief in beliefs(2.0):
         odds = belief.before / (1 - belief.before) * math.exp(2.0)
         assert belief.after == pytest.approx(odds / (1 + odds))
+
+
+@pytest.mark.parametrize("epsilon", [1e-5, 0.3, 1.0, 1.1, 2.0, 2.3, 4.0, 6.0])
+def test_bounds_in_words_are_rounded_up(epsilon: float) -> None:
+    """What is said to be the most is never less than it is."""
+    said = about_one_person(epsilon)
+    factor, even, rare = (float(text.replace(",", "")) for text in re.findall(r"at most ([0-9,.]*[0-9])", said))
+    assert math.exp(epsilon) <= factor < 1.1 * math.exp(epsilon)
+    assert beliefs(epsilon)[3].after <= even / 100 < beliefs(epsilon)[3].after + 0.001
+    assert beliefs(epsilon)[1].after <= rare / 100 < beliefs(epsilon)[1].after + 0.001
 
 
 def test_surveys_of_a_year_add_up() -> None:

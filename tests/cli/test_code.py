@@ -11,11 +11,11 @@ import pytest
 from tests.reference.text_code import DATA
 
 from hubbub.cli.domains import parse_domain
-from hubbub.codes.shipped import load_code
+from hubbub.codes.shipped import LANGUAGES, load_code
 from hubbub.codes.text_code import TextCode
 from hubbub.errors import HubbubError, InputError
 from hubbub.model.coded_domain import WIDTHS, CodedText, Hostnames, Text, Words
-from hubbub.model.domain import Bytes, Categories, Integers, IPv4
+from hubbub.model.domain import Bytes, Categories, Integers, IPv4, domain_from_json
 
 Run = Callable[..., CompletedProcess[str]]
 
@@ -123,6 +123,17 @@ def test_domains() -> None:
     assert parse_domain("choices:yes, no") == Categories(["yes", "no"], other=False)
     assert parse_domain("integers:64") == Integers(64)
     assert parse_domain("ipv4") == IPv4()
+
+
+def test_words_of_a_language_are_called_so() -> None:
+    """Each language has its name, and a long word of its own: of about the 48 bits that its limit is for."""
+    assert Words().described == "words"
+    assert Words("de").described == "words, in the code for German"
+    read_back = domain_from_json(Words("pt").to_json())
+    assert (read_back.described, read_back.long_example) == ("words, in the code for Portuguese", "saca-rolhas")
+    for language in LANGUAGES:
+        domain = Words(language)
+        assert abs((domain.code_length(domain.long_example) or 0) - 48) <= 4
 
 
 def test_text_with_a_number_names_bytes() -> None:

@@ -597,6 +597,22 @@ class TestTable:
         assert run.returncode == 0
         assert "Nothing stands out" in run.stdout
 
+    @pytest.mark.parametrize("top", [1, 2, 5, 20])
+    def test_unseen_rows_keep_to_the_top(self, hubbub_cli: Cli, crowd: Path, top: int) -> None:
+        """With the truth the table has no more rows than were asked for."""
+        run = hubbub_cli("find", crowd, *EASY, "--truth", "--top", str(top))
+        rows = [line for line in run.stdout.splitlines() if re.match(r"  [0-9]+ ", line)]
+        assert len(rows) == (top if top < 10 else 10)
+
+    def test_values_that_were_cut_are_no_people(self, hubbub_cli: Cli) -> None:
+        """Where people have several values, these are counted, and no share of the people is made of them."""
+        rows = [f"{person},{place}{'x' * 40}" for person in range(100) for place in range(3)]
+        table = "\n".join(["person,value", *rows])
+        options = ("--column", "value", "--person", "person", "--values-per-person", "3", "--domain", "bytes:2")
+        said = hubbub_cli("find", "-", *options, stdin=table).stdout
+        assert "300 values are a text of more than 2 bytes: it was cut there" in said
+        assert "300 people" not in said
+
     def test_what_top_cuts_off_is_not_called_unseen(self, hubbub_cli: Cli) -> None:
         """A value that stands out and only falls to --top is not among those that were not seen."""
         values = "".join(f"{k % 6}\n" for k in range(6000))

@@ -62,15 +62,15 @@ def test_a_misspelt_command_is_not_looked_for_elsewhere(hubbub_cli: Cli) -> None
     for name in ("common", "main", "fnd"):
         done = hubbub_cli(name)
         assert done.returncode == 2
-        assert f"No such command '{name}'" in done.stderr
+        assert f"no such command '{name}'" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["find", "x", "--top", "abc"], "'--top'"),
-        (["find", "x", "--top", "0"], "'--top'"),
-        (["find", "x", "--level", "high"], "'--level'"),
+        (["find", "x", "--top", "abc"], "--top must be "),
+        (["find", "x", "--top", "0"], "--top must be "),
+        (["find", "x", "--level", "high"], "--level must be "),
         (["code", "fit", "x", "-o", "y", "--kind", "poems"], "'--kind'"),
     ],
 )

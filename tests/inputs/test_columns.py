@@ -220,6 +220,15 @@ class TestColumns:
         with pytest.raises(InputError, match="each value must be one text, number or date"):
             read_column(values)
 
+    def test_times_out_of_range(self):
+        """A time that Python has no date for is refused by its type, without the value."""
+        with pytest.raises(InputError, match=r"one text, number or date, got timestamp\[s\] out of range$"):
+            read_column(pa.array([17_044_488_000_000], pa.timestamp("s")))
+
+    def test_a_time_of_day_keeps_its_nanoseconds(self):
+        """What Python has no digits for is text."""
+        assert listed(pa.array([5, 1_000, None], pa.time64("ns"))) == (["00:00:00.000000005", "00:00:00.000001"], 1)
+
     def test_tables_of_libraries(self):
         """A DataFrame is not a column, lazy or not."""
         pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
@@ -234,3 +243,20 @@ def test_a_bare_categorical_is_read_without_a_warning() -> None:
     pandas = pytest.importorskip("pandas")
     values, missing = read_column(pandas.Categorical(["tea", None, "milk"]))
     assert (list(values), missing) == (["tea", "milk"], 1)
+
+
+@pytest.mark.filterwarnings("error")
+def test_types_that_arrow_has_none_for() -> None:
+    """A sparse column of pandas and numbers of 128 bits of polars are read; halves of floats without a warning."""
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    assert listed(pandas.Series(pandas.arrays.SparseArray([13.0, math.nan, 7.0]))) == ([13, 7], 1)
+    assert listed(pandas.Series(pandas.arrays.SparseArray([13, 0]))) == ([13, 0], 0)
+    assert listed(polars.Series([7, None, 2**70], dtype=polars.Int128)) == ([7, 2**70], 1)
+    assert listed(pa.array(np.array([13, 60_000], np.float16))) == ([13, 60_000], 0)
+
+
+def test_groups_are_no_column() -> None:
+    """What pandas groups rows by has no value of each person."""
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(InputError, match="each value must be one text, number or date, got a value of type tuple"):
+        read_column(pandas.DataFrame({"a": [1]}).groupby("a"))

@@ -136,6 +136,11 @@ class TestText:
         """A value may hold zero bytes: only a file with one in every pair of bytes is refused."""
         assert read(make("x.txt", f"{text}\n")) == [text]
 
+    def test_a_list_of_json_is_no_lines(self, make):
+        """A file that is one list is not one person's value."""
+        with pytest.raises(InputError, match=r"must hold one object a line, got a list in .*write it as JSON lines"):
+            open_people(str(make("people.json", '[{"site": "a"}]')))
+
     def test_the_byte_order_mark_is_dropped(self, make):
         """One mark at the start of the file is no part of the first value."""
         assert read(make("x.txt", "\ufeffa\n\ufeffb\n")) == ["a", "\ufeffb"]

@@ -30,6 +30,12 @@ def test_it_is_data() -> None:
         ({"candidates": "abc"}, "candidates must be a list of values, got str"),
         ({"candidates": b"abc"}, "candidates must be a list of values, got bytes"),
         ({"candidates": 5}, "candidates must be a list of values, got int"),
+        ({"candidates": {"tea": 1}}, "candidates must be a list of values, got dict: pass one of its columns"),
+        (
+            {"candidates": np.array([["a"]])},
+            "candidates must be a list of values, got ndarray: pass one of its columns",
+        ),
+        ({"top": np.bool_(True)}, "top must be a whole number of at least 1, got top=np.True_"),
         ({"all_candidates": True}, "all_candidates must come with candidates, got none"),
         ({"candidates": ["a"], "all_candidates": 1}, "all_candidates must be True or False, got all_candidates=1"),
     ],
@@ -39,3 +45,18 @@ def test_what_cannot_be_asked(arguments: dict, said: str) -> None:
     with pytest.raises(ParameterError) as caught:
         Question(**arguments)
     assert str(caught.value) == said
+
+
+def test_a_table_of_candidates() -> None:
+    """To go through a table gives the names of its columns, which nobody asked for: it is refused with a hint."""
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(ParameterError, match="candidates must be a list of values, got DataFrame: pass one of its col"):
+        Question(candidates=pandas.DataFrame({"site": ["a", "b"]}))
+    assert Question(candidates=pandas.Series(["a", "b"])).candidates == ("a", "b")
+
+
+def test_numbers_of_numpy() -> None:
+    """A number of `np.arange` or of a column is a number."""
+    asked = Question(top=np.int32(3), level=np.float32(0.25), values_per_person=np.int64(2))
+    assert asked == Question(top=3, level=0.25, values_per_person=2)
+    assert [type(part) for part in (asked.top, asked.level, asked.values_per_person)] == [int, float, int]

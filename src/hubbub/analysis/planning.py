@@ -236,7 +236,7 @@ def plan(
         raise ParameterError(f"two of people, epsilon and share must be given, got {got}")
     known = None if epsilon is None else float(parse_epsilon(epsilon))
     if people is not None:
-        parse_people("people", people)
+        people = parse_people("people", people)
     if share is not None:
         share = float(parse_decimal("share", share))
         if not 0 < share <= 1:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hubbub.model.survey import Survey
 
 _TRUTH_SHOWN = 20
+_UNSEEN_SHOWN = 10  # rows of values that were not seen, at most
 _LIST_SHOWN = 50  # rows of a list on a terminal
 _UNSEEN = {"kept": "not seen", "cut": "was cut", "other": "is (other)"}
 
@@ -107,12 +108,12 @@ def show(view: AnswerView, question: Question) -> None:
 def _unseen(truth: Truth, answer: Answer, top: int, with_named: bool) -> list[list[str]]:
     """Rows for the most common values that are missing in the answer."""
     seen = {hitter.value for hitter in answer.hitters}
-    # If the table is full, a missing value may have been found anyway.
-    missing = truth.largest(_TRUTH_SHOWN)[: 10 if answer.whole_list or len(seen) < top else 0]
+    # If the table is full, a missing value may have been found anyway. A whole list is shown beyond the top.
+    most = min(_UNSEEN_SHOWN, top if answer.whole_list else max(0, top - len(seen)))
+    missing = [held for held in truth.largest(_TRUTH_SHOWN)[:_UNSEEN_SHOWN] if held.value not in seen][:most]
     return [
         [str(held.value), "–", "–", _UNSEEN[held.fate], "–", *(["–"] if with_named else []), number(held.count)]
         for held in missing
-        if held.value not in seen
     ]
 
 
@@ -187,20 +188,25 @@ def _about_intake(domain: Domain, answer: Answer) -> list[str]:
         from hubbub.analysis.tables import about_over
 
         said.append(about_over(intake.over, answer.values_per_person))
+    several = answer.values_per_person > 1  # then values are counted: one person may have many of these
     if intake.cut:
         said.append(
-            f"{_holders(intake.cut, reports)} a text of more than {domain.cut_after} bytes: "
+            f"{_holders(intake.cut, reports, several)} a text of more than {domain.cut_after} bytes: "
             "it was cut there, and texts with the same beginning count as one."
         )
     if intake.other:
         became = '"(other)"' if domain.decode(domain.encode([None])) == ["(other)"] else "one of them, by a public rule"
-        said.append(f"{_holders(intake.other, reports)} a value that is not {domain.member}: it became {became}.")
+        said.append(
+            f"{_holders(intake.other, reports, several)} a value that is not {domain.member}: it became {became}."
+        )
         if intake.better_domain and intake.better_share is not None:
             share = "all" if intake.better_share == 1 else f"about {int(100 * intake.better_share)} %"
             said.append(f"--domain {intake.better_domain} would hold {share} of the values.")
     return said
 
 
-def _holders(count: int, reports: int) -> str:
-    """The beginning of a sentence about some people: "3 people (0.10%) hold"."""
+def _holders(count: int, reports: int, several: bool) -> str:
+    """The beginning of a sentence about some people: "3 people (0.10%) hold"; or about values, if they have several."""
+    if several:
+        return f"{plural(count, 'value')} {'is' if count == 1 else 'are'}"
     return f"{plural(count, 'person', 'people')} ({count / reports:.2%}) {'holds' if count == 1 else 'hold'}"

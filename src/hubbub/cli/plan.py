@@ -117,7 +117,7 @@ def _draw(made: Plan, plot: str) -> None:
 
 def _show(made: Plan) -> None:
     """Words first, then tables."""
-    from hubbub.analysis.person import percent
+    from hubbub.analysis.person import at_most_percent, percent
     from hubbub.analysis.plan_words import one_in
     from hubbub.analysis.wording import at_most
 
@@ -148,7 +148,7 @@ def _show(made: Plan) -> None:
             f"With {plural(made.people or 0, 'person', 'people')}", [(heading, "right") for heading in headings], limits
         )
     if made.beliefs:
-        sure = [[percent(each.before), percent(each.after)] for each in made.beliefs]
+        sure = [[percent(each.before), at_most_percent(each.after)] for each in made.beliefs]
         print_table(
             "What an observer of one report can gain at most", [("sure before", "right"), ("after", "right")], sure
         )

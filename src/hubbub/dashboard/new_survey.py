@@ -99,7 +99,7 @@ def privacy_choices() -> list[tuple[str, str, str]]:
     """Return the ε of the form, each with its name and its meaning for one person.
 
     >>> privacy_choices()[1]
-    ('1', 'Private', 'ε = 1: an even guess becomes 73.1 % at most')
+    ('1', 'Private', 'ε = 1: an even guess becomes 73.2 % at most')
     """
     after = {epsilon: words.even_guess(float(epsilon)) for epsilon in EPSILONS}
     return [

@@ -6,7 +6,7 @@ import math
 from datetime import UTC, datetime
 
 from hubbub.analysis import wording
-from hubbub.analysis.person import beliefs, percent
+from hubbub.analysis.person import at_most_percent, beliefs
 from hubbub.analysis.wording import plural
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.coded_domain import CodedText
@@ -90,9 +90,9 @@ def even_guess(epsilon: float) -> str:
     """Return how sure an observer who was 50 % sure can become at most from one report.
 
     >>> even_guess(1.0), even_guess(0.5)
-    ('73.1 %', '62.2 %')
+    ('73.2 %', '62.3 %')
     """
-    return percent(beliefs(epsilon)[-1].after)
+    return at_most_percent(beliefs(epsilon)[-1].after)
 
 
 def untrue(mechanism: SurveyMechanism) -> str:

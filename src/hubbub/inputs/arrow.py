@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, time
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ def packed_values(column: Any) -> tuple[PackedTexts | PackedNumbers, int] | None
     if pa.types.is_floating(of):
         array = array.drop_null()
         array = array.filter(pc.invert(pc.is_nan(array)))
-        floats = array.to_numpy()
+        floats = array.to_numpy().astype(np.float64, copy=False)  # 2^63 is no float of 16 bits
         if len(floats) and not (np.all(floats == np.floor(floats)) and np.abs(floats).max() < 2.0**63):
             return None
         return PackedNumbers(floats.astype(np.int64)), everybody - len(array)
@@ -59,15 +59,15 @@ def _array_of(column: Any) -> Any:
     """A column of pandas or polars as an Arrow array; None if the conversion would go through Python objects."""
     import pyarrow as pa
 
-    library = type(column).__module__.partition(".")[0]
-    if library == "polars":
-        return column.to_arrow()
-    if library == "pandas" and getattr(column.dtype, "kind", "O") in "iuf":
-        return pa.array(column, from_pandas=True)
-    if library == "pandas" and str(getattr(column.dtype, "storage", "")).startswith("pyarrow"):
-        return pa.array(column, from_pandas=True)
-    if library == "pandas" and hasattr(column.dtype, "pyarrow_dtype"):
-        return pa.array(column, from_pandas=True)
+    library, of = type(column).__module__.partition(".")[0], getattr(column, "dtype", None)
+    try:
+        if library == "polars":
+            return column.to_arrow()
+        held_so = str(getattr(of, "storage", "")).startswith("pyarrow") or hasattr(of, "pyarrow_dtype")
+        if library == "pandas" and (getattr(of, "kind", "O") in "iuf" or held_so):
+            return pa.array(column, from_pandas=True)
+    except pa.ArrowException:  # a type that Arrow has none for, such as a sparse column or numbers of 128 bits
+        return None
     return None
 
 
@@ -83,11 +83,12 @@ def arrow_values(column: Any) -> list[object]:
     """An array or chunked array as a list; times to the nanosecond are text, since Python has no type for them."""
     import pyarrow as pa
 
-    if not (pa.types.is_timestamp(column.type) and column.type.unit == "ns"):
+    of = column.type
+    if not (pa.types.is_timestamp(of) or pa.types.is_time64(of)) or of.unit != "ns":
         return list(column.to_pylist())
     nanoseconds = column.cast(pa.int64()).to_pylist()
     whole = pa.array([None if each is None else each // 1000 for each in nanoseconds], pa.int64())
-    times = whole.cast(pa.timestamp("us", column.type.tz)).to_pylist()
+    times = whole.cast(pa.timestamp("us", of.tz) if pa.types.is_timestamp(of) else pa.time64("us")).to_pylist()
     return [None if each is None else _iso(when, each % 1000) for when, each in zip(times, nanoseconds, strict=True)]
 
 
@@ -107,9 +108,10 @@ def count_missing(column: Any) -> int:
     return len(column) - len(present(arrow_values(column)))
 
 
-def _iso(when: datetime, nanoseconds: int) -> str:
+def _iso(when: datetime | time, nanoseconds: int) -> str:
     """A time in ISO form with the digits after its microseconds, if they are not zero."""
     if not nanoseconds:
         return when.isoformat()
     text = when.isoformat(timespec="microseconds")
-    return f"{text[:26]}{nanoseconds:03d}{text[26:]}"
+    end = text.index(".") + 7
+    return f"{text[:end]}{nanoseconds:03d}{text[end:]}"

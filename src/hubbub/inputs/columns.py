@@ -82,7 +82,10 @@ def _listed(values: Any) -> list[object]:
     if hasattr(values, "to_pylist"):
         from hubbub.inputs.arrow import arrow_values
 
-        return arrow_values(values)
+        try:
+            return arrow_values(values)
+        except (ArithmeticError, ValueError):  # times outside Python's range; the message could quote one
+            raise InputError(f"each value must be one text, number or date, got {values.type} out of range") from None
     for method in ("tolist", "to_list"):  # to_list of a pandas Categorical is deprecated, and warns
         if callable(convert := getattr(values, method, None)):
             return list(convert())

@@ -206,6 +206,8 @@ def _open_file(
     # Standard input has no name that could end in .gz, and UTF-8 never starts with these two bytes.
     is_gzip = stem != path.lower() or head.startswith(b"\x1f\x8b")
     kind = format or _format(stem, head, delimiter, wanted)
+    if format is None and stem.endswith(".json") and head.lstrip().startswith(b"["):
+        raise InputError(f"a file of JSON must hold one object a line, got a list in {path!r}: write it as JSON lines")
     if kind == "parquet" and is_gzip:
         raise InputError(f"a Parquet file must not be gzipped, got {path!r}")
     if kind != "csv" and delimiter is not None:

@@ -87,6 +87,19 @@ _KINDS: Final = {
     "hostnames-1": _Kind("host names", "a host name", "national-gallery.org.uk"),
     "words-1": _Kind("words", "a word", "thunderstorm"),
 }
+_LANGUAGE_EXAMPLES: Final = {
+    "de": ("German", "krankenschwester"),
+    "en": ("English", "caterpillars"),
+    "es": ("Spanish", "rompecabezas"),
+    "fr": ("French", "chauve-souris"),
+    "it": ("Italian", "lavastoviglie"),
+    "nl": ("Dutch", "verjaardagstaart"),
+    "pl": ("Polish", "społeczeństwo"),
+    "pt": ("Portuguese", "saca-rolhas"),
+    "sv": ("Swedish", "sjuksköterska"),
+    "tr": ("Turkish", "kütüphaneler"),
+}
+"""The name of each language, and a word that is long in its code."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,7 +162,9 @@ class CodedText(Domain):
     @property
     def described(self) -> str:
         """The values, in words."""
-        return _KINDS[self.normalization].plural
+        kind = _KINDS[self.normalization].plural
+        language = self._language if kind == "words" else None
+        return f"words, in the code for {_LANGUAGE_EXAMPLES[language][0]}" if language else kind
 
     @property
     def member(self) -> str:
@@ -158,8 +173,17 @@ class CodedText(Domain):
 
     @property
     def long_example(self) -> str:
-        """A long value of this kind."""
-        return _KINDS[self.normalization].long_example
+        """A long value of this kind, for words one of their language."""
+        kind = _KINDS[self.normalization]
+        language = self._language if kind.plural == "words" else None
+        return _LANGUAGE_EXAMPLES[language][1] if language else kind.long_example
+
+    @property
+    def _language(self) -> str | None:
+        """The language whose shipped code this is; None for the code of several, and for a code of one's own."""
+        if self.code == load_code("words"):
+            return None
+        return next((name for name in LANGUAGES if self.code == load_code(f"words-{name}")), None)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, the whole code included."""

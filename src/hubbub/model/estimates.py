@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.errors import ParameterError, shown
+from hubbub.model.numbers import own_number
 
 MIN_LEVEL: Final = 1e-100
 """The smallest level that can be asked for: a search divides it further, and the parts must still be floats above 0."""
@@ -40,6 +41,9 @@ class Query:
     best_guess: bool = False
 
     def __post_init__(self) -> None:
+        for name in ("top", "level"):
+            if not isinstance(given := getattr(self, name), int | float):
+                object.__setattr__(self, name, own_number(given))
         if isinstance(self.top, bool) or not isinstance(self.top, int) or self.top < 1:
             raise ParameterError(f"top must be a whole number of at least 1, got top={shown(self.top)}")
         if not (isinstance(self.level, int | float) and math.isfinite(self.level) and 0 < self.level < 1):

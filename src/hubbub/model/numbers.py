@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
-from typing import Final
+from typing import Any, Final
 
 from hubbub.errors import ParameterError, shown
 
@@ -33,6 +33,7 @@ def parse_delta(value: object) -> Decimal:
 
 def parse_people(name: str, value: object) -> int:
     """A number of people: a whole number from 1 to 10^15."""
+    value = value if isinstance(value, int) else own_number(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MAX_PEOPLE:
         raise ParameterError(f"{name} must be a whole number from 1 to 10^15, got {name}={shown(value)}")
     return value
@@ -40,6 +41,7 @@ def parse_people(name: str, value: object) -> int:
 
 def parse_decimal(name: str, value: object) -> Decimal:
     """A finite Decimal of at most 60 digits, 0 or from 10⁻¹⁰⁰ to 10¹⁰⁰ in absolute value."""
+    value = value if isinstance(value, int | float | str | Decimal) else own_number(value)
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
         raise ParameterError(f"{name} must be a number, got {name}={value!r:.60}")
     try:
@@ -53,6 +55,19 @@ def parse_decimal(name: str, value: object) -> Decimal:
     if number and abs(number.adjusted()) > 100:
         raise ParameterError(f"{name} must be 0 or from 1e-100 to 1e100 in size, got {name}={_shown(value)}")
     return number if number else Decimal(0)  # one spelling of zero; adding 0 would round to 28 digits
+
+
+def own_number(value: Any) -> Any:
+    """A number of numpy as Python's own, such as one of `np.arange(1, 5)`; anything else as it is.
+
+    numpy is not loaded for it: whoever has such a number has loaded it.
+
+    >>> import numpy as np
+    >>> own_number(np.int64(3)), own_number(np.bool_(True)), own_number("3")
+    (3, np.True_, '3')
+    """
+    kind = getattr(getattr(value, "dtype", None), "kind", None)
+    return value.item() if type(value).__module__ == "numpy" and value.shape == () and kind in set("iuf") else value
 
 
 def _shown(value: object) -> str:

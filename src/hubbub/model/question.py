@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from hubbub.errors import ParameterError, shown
 from hubbub.model.estimates import Query
+from hubbub.model.numbers import own_number
 
 MAX_SLOTS: Final = 1_000
 """The most values of one person. The error grows with their number, so nobody needs more."""
@@ -46,6 +47,9 @@ class Question:
     values_per_person: int = 1
 
     def __post_init__(self) -> None:
+        for name in ("top", "level", "values_per_person"):
+            if not isinstance(given := getattr(self, name), int | float):
+                object.__setattr__(self, name, own_number(given))
         _ = self.query  # which checks `top` and `level`
         slots = self.values_per_person
         if isinstance(slots, bool) or not isinstance(slots, int) or not 1 <= slots <= MAX_SLOTS:
@@ -58,8 +62,12 @@ class Question:
             if self.all_candidates:
                 raise ParameterError("all_candidates must come with candidates, got none")
             return
+        kind, shape = type(self.candidates).__name__, getattr(self.candidates, "shape", (0,))
         if isinstance(self.candidates, str | bytes) or not isinstance(self.candidates, Iterable):
-            raise ParameterError(f"candidates must be a list of values, got {type(self.candidates).__name__}")
+            raise ParameterError(f"candidates must be a list of values, got {kind}")
+        # To go through a table gives the names of its columns, and through a dict its keys.
+        if isinstance(self.candidates, Mapping) or (isinstance(shape, tuple) and len(shape) != 1):
+            raise ParameterError(f"candidates must be a list of values, got {kind}: pass one of its columns")
         object.__setattr__(self, "candidates", tuple(self.candidates))
         if not self.candidates:
             raise ParameterError("candidates must name at least one value of the domain, got none")

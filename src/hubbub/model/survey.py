@@ -81,7 +81,7 @@ class Survey:
             raise ParameterError(f"mechanism must be a string, got mechanism={shown(self.mechanism)}")
         if not isinstance(self.public_seed, bytes) or len(self.public_seed) != SEED_BYTES:
             raise ParameterError(f"public_seed must be {SEED_BYTES} bytes, got {shown(self.public_seed)}")
-        parse_people("expected_reports", self.expected_reports)
+        object.__setattr__(self, "expected_reports", parse_people("expected_reports", self.expected_reports))
         for name in ("opens", "closes"):
             object.__setattr__(self, name, _parse_time(name, getattr(self, name)))
         if self.opens and self.closes and self.closes <= self.opens:
