@@ -6,8 +6,8 @@ Hypothesis draws the same examples each time and never fails for being slow. Sta
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -37,6 +37,27 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+class _Impatient:
+    """The module asyncio for a server that looks twenty times as often whether it is to end."""
+
+    def __getattr__(self, name: str) -> object:
+        """Everything but `sleep` is as it was."""
+        return getattr(asyncio, name)
+
+    @staticmethod
+    async def sleep(seconds: float) -> None:
+        """Sleep for a twentieth of the time."""
+        await asyncio.sleep(seconds / 20)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def servers_end_at_once() -> Iterator[None]:
+    """A server in this process ends within some milliseconds. uvicorn takes up to 0.2 seconds, for each test again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("uvicorn.server.asyncio", _Impatient())
+        yield
+
+
 @pytest.fixture
 def seed(request: pytest.FixtureRequest) -> int:
     """The seed of the statistical tests."""
@@ -53,10 +74,24 @@ def postgresql() -> Iterator[str]:
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def database(request: pytest.FixtureRequest) -> Iterator[str]:
     """An empty database: a file of SQLite, and the database of PostgreSQL that all tests use in turn."""
-    if request.param == "sqlite":
-        return str(tmp_path / "hubbub.db")
-    from tests.databases import emptied
+    from tests.databases import emptied, quick_folder
 
-    return emptied(request.getfixturevalue("postgresql"))
+    if request.param == "sqlite":
+        with quick_folder() as folder:
+            yield str(folder / "hubbub.db")
+    else:
+        yield emptied(request.getfixturevalue("postgresql"))
+
+
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+def kept_database(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A database for all tests of a module that ask for it."""
+    from tests.databases import new_postgresql_database, quick_folder
+
+    if request.param == "sqlite":
+        with quick_folder() as folder:
+            yield str(folder / "hubbub.db")
+    else:
+        yield new_postgresql_database(request.getfixturevalue("postgresql"))
