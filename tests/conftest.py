@@ -15,6 +15,8 @@ from hypothesis import settings
 settings.register_profile("gate", derandomize=True, deadline=None, database=None)
 settings.load_profile("gate")
 
+SLOW_EXAMPLES = {"hubbub.finding.find", "hubbub.analysis.results.Answer"}
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the seed of the statistical tests."""
@@ -23,9 +25,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever starts a PostgreSQL server is slow."""
+    """Whatever starts a PostgreSQL server is slow, and so are examples that search for texts."""
     for item in items:
-        if "postgresql" in getattr(item, "fixturenames", ()):
+        if "postgresql" in getattr(item, "fixturenames", ()) or item.name in SLOW_EXAMPLES:
             item.add_marker(pytest.mark.slow)
 
 

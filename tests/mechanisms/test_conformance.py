@@ -18,10 +18,20 @@ from hubbub.testing import CHECKS, MakeSurvey, public_seed
 
 # These are seen over many crowds, or in a large one; every other promise is checked in moments.
 LONG = {"check_unbiased_with_honest_stderr", "check_sampler_has_the_law", "check_finds_planted"}
-MARKED = [
-    pytest.param(check, id=check.__name__, marks=[pytest.mark.slow] if check.__name__ in LONG else [])
-    for check in CHECKS
-]
+LONG_IF_HASHED = LONG | {
+    "check_layouts_agree",
+    "check_nothing_to_find",
+    "check_report_is_pure",
+    "check_smallest_level",
+}
+
+
+def marked(long: set[str]) -> list[object]:
+    """All checks; those that are named are slow."""
+    return [
+        pytest.param(check, id=check.__name__, marks=[pytest.mark.slow] if check.__name__ in long else [])
+        for check in CHECKS
+    ]
 
 
 def option_sets(name: str) -> Iterator[dict[str, str]]:
@@ -41,7 +51,7 @@ def maker(name: str, options: dict[str, str]) -> MakeSurvey:
     return make
 
 
-@pytest.mark.parametrize("check", MARKED)
+@pytest.mark.parametrize("check", marked(LONG_IF_HASHED))
 def test_conformance_of_a_hashed_tree(check) -> None:
     """The tree promises the same where its universe is too large to count directly."""
 
@@ -64,7 +74,7 @@ def test_there_are_cases() -> None:
     assert len(CASES) >= 13
 
 
-@pytest.mark.parametrize("check", MARKED)
+@pytest.mark.parametrize("check", marked(LONG))
 @pytest.mark.parametrize(("name", "options"), CASES)
 def test_conformance(name: str, options: dict[str, str], check) -> None:
     """Every registered mechanism keeps every promise of the interface."""
