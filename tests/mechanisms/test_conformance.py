@@ -18,12 +18,7 @@ from hubbub.testing import CHECKS, MakeSurvey, public_seed
 
 # These are seen over many crowds, or in a large one; every other promise is checked in moments.
 LONG = {"check_unbiased_with_honest_stderr", "check_sampler_has_the_law", "check_finds_planted"}
-LONG_IF_HASHED = LONG | {
-    "check_layouts_agree",
-    "check_nothing_to_find",
-    "check_report_is_pure",
-    "check_smallest_level",
-}
+LONG_IF_HASHED = LONG | {"check_nothing_to_find", "check_smallest_level"}
 
 
 def marked(long: set[str]) -> list[object]:
