@@ -64,45 +64,54 @@ def check(crowd: Histogram, domain=None, **options) -> None:
 
 
 MANY = int(20 * SD)
+# A smaller tree has shorter lists and a narrower beam. It is searched by the same code, in half of the time.
+SMALL = {"size": "small"}
+STANDARD: dict[str, str] = {}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "crowd",
+    ("crowd", "size"),
     [
-        Histogram(numbers([7]), np.array([PEOPLE])),
-        Histogram(numbers(range(1, 12)), np.array([90_000] + [MANY] * 10), singletons=PEOPLE - 90_000 - 10 * MANY),
-        Histogram(numbers(range(1000, 1020)), np.full(20, MANY), singletons=PEOPLE - 20 * MANY),
-        Histogram(numbers(k << 40 for k in range(20)), np.full(20, MANY), singletons=PEOPLE - 20 * MANY),
-        Histogram(
-            numbers(x for y in range(2**40, 2**40 + 20, 2) for x in (y * 2**20, y * 2**20 + 1)),
-            np.full(20, MANY),
-            singletons=PEOPLE - 20 * MANY,
+        (Histogram(numbers([7]), np.array([PEOPLE])), SMALL),
+        (
+            Histogram(numbers(range(1, 12)), np.array([90_000] + [MANY] * 10), singletons=PEOPLE - 90_000 - 10 * MANY),
+            STANDARD,
         ),
-        Histogram(np.empty((0, 1), np.uint64), np.empty(0, np.int64), singletons=PEOPLE),
+        (Histogram(numbers(range(1000, 1020)), np.full(20, MANY), singletons=PEOPLE - 20 * MANY), SMALL),
+        (Histogram(numbers(k << 40 for k in range(20)), np.full(20, MANY), singletons=PEOPLE - 20 * MANY), SMALL),
+        (
+            Histogram(
+                numbers(x for y in range(2**40, 2**40 + 20, 2) for x in (y * 2**20, y * 2**20 + 1)),
+                np.full(20, MANY),
+                singletons=PEOPLE - 20 * MANY,
+            ),
+            STANDARD,
+        ),
+        (Histogram(np.empty((0, 1), np.uint64), np.empty(0, np.int64), singletons=PEOPLE), SMALL),
     ],
     ids=["everyone", "giant of 60 %", "sequential", "clustered", "pairs sharing 63 bits", "all distinct"],
 )
-def test_crowds_that_break_weaker_searches(crowd: Histogram) -> None:
+def test_crowds_that_break_weaker_searches(crowd: Histogram, size: dict[str, str]) -> None:
     """One value of everyone's, giants, ids in sequence, in clusters and in pairs, and nothing at all."""
-    check(crowd)
+    check(crowd, **size)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("exponent", [1.05, 1.5])
-def test_zipf(exponent: float) -> None:
+@pytest.mark.parametrize(("exponent", "size"), [(1.05, STANDARD), (1.5, SMALL)], ids=["1.05", "1.5"])
+def test_zipf(exponent: float, size: dict[str, str]) -> None:
     """Power laws, with a long tail and with a short one."""
-    check(population.zipf(PEOPLE, exponent, 5000, 64, np.random.default_rng(2)))
+    check(population.zipf(PEOPLE, exponent, 5000, 64, np.random.default_rng(2)), **size)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bits", [1, 8, 20, 21, 24, 40, 65, 130, 512])
 def test_universes_of_any_width(bits: int) -> None:
-    """From one bit, which is counted directly, to 512."""
+    """From one bit, which is counted directly, to 512. At 64 bits the other tests have both sizes."""
     rng = np.random.default_rng(bits)
     count = min(4, 2**bits - 1)
     crowd = Histogram(population.random_items(count, bits, rng), np.full(count, PEOPLE // count))
-    check(crowd, Integers(bits))
+    check(crowd, Integers(bits), **(SMALL if bits in (65, 512) else STANDARD))
 
 
 @pytest.mark.slow
