@@ -137,7 +137,8 @@ def test_another_crowd_than_expected(expected: int) -> None:
 @pytest.mark.parametrize("epsilon", [0.5, 1, 2, 6])
 def test_any_epsilon(epsilon: float) -> None:
     """One mask to eight: a value of everyone's is found at every epsilon."""
-    _, _, found = discover(Integers(64), Histogram(numbers([9]), np.array([20_000])), epsilon=epsilon)
+    crowd, size = Histogram(numbers([9]), np.array([20_000])), STANDARD if epsilon in (0.5, 6) else SMALL
+    _, _, found = discover(Integers(64), crowd, epsilon=epsilon, **size)
     assert found.items[:, 0].tolist() == [9]
 
 
@@ -162,7 +163,7 @@ def test_words_are_found_by_name() -> None:
     domain = Words()
     words = ["hello", "help", "private", "crowd"]
     crowd = Histogram(domain.encode(words), np.full(4, PEOPLE // 4))
-    _, _, found = discover(domain, crowd)
+    _, _, found = discover(domain, crowd, **SMALL)
     assert set(domain.decode(found.items)) == set(words)
 
 
@@ -173,7 +174,7 @@ def test_other_is_found_and_hides_nobody() -> None:
     long = domain.encode(["unpronounceable " * 9])
     random_words = domain.encode(["privacy", "crowd"])
     crowd = Histogram(np.concatenate([long, random_words]), np.array([PEOPLE - 2 * MANY, MANY, MANY]))
-    _, _, found = discover(domain, crowd)
+    _, _, found = discover(domain, crowd, **SMALL)
     counts = dict(zip(domain.decode(found.items), found.counts.tolist(), strict=True))
     assert set(counts) == {"(other)", "privacy", "crowd"}
     assert abs(counts["(other)"] - (PEOPLE - 2 * MANY)) < 6 * SD
@@ -183,7 +184,7 @@ def test_other_is_found_and_hides_nobody() -> None:
 def test_candidates_beside_what_was_found() -> None:
     """With the large values taken away, a small one is estimated without their collisions."""
     crowd = Histogram(numbers([1, 2]), np.array([100_000, int(6 * SD)]), singletons=40_000)
-    tree, tally, found = discover(Integers(64), crowd)
+    tree, tally, found = discover(Integers(64), crowd, **SMALL)
     beside = tree.estimate_beside(tally, numbers([1, 2, 3]), found.items)
     assert np.all(np.abs(beside.counts - np.array([100_000, int(6 * SD), 0])) <= 6 * beside.stderrs)
 
