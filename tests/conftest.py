@@ -17,6 +17,20 @@ settings.load_profile("gate")
 
 SLOW_EXAMPLES = {"hubbub.finding.find", "hubbub.analysis.results.Answer"}
 
+# Tests that share what takes seconds to make, by the fixture that makes it. One worker of pytest-xdist runs them all:
+# spread over two workers, it would be made twice.
+TOGETHER = {
+    "tests/cli/test_find.py": {"found", "found_with_truth"},
+    "tests/cli/test_mechanisms_and_demo.py": {"demo"},
+    "tests/client/test_alone.py": {"wheel"},
+    "tests/collector/test_exactly_once.py": {"forks"},
+    "tests/collector/test_openapi.py": {"schema"},
+    "tests/dashboard/test_dashboard.py": {"samples"},
+    "tests/docs/test_site.py": {"site"},
+    "tests/statistical/test_tree_sampling.py": {"real"},
+    "tests/test_wheel.py": {"wheel"},
+}
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the seed of the statistical tests."""
@@ -25,10 +39,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever starts a PostgreSQL server is slow, and so are examples that search for texts."""
+    """Whatever starts a PostgreSQL server is slow, and so are examples that search for texts; some stay together."""
     for item in items:
-        if "postgresql" in getattr(item, "fixturenames", ()) or item.name in SLOW_EXAMPLES:
+        fixtures = getattr(item, "fixturenames", ())
+        if "postgresql" in fixtures or item.name in SLOW_EXAMPLES:
             item.add_marker(pytest.mark.slow)
+        file = item.nodeid.partition("::")[0]
+        if not TOGETHER.get(file, set()).isdisjoint(fixtures):
+            item.add_marker(pytest.mark.xdist_group(file))
 
 
 @pytest.fixture(scope="session", autouse=True)
