@@ -6,14 +6,30 @@ Hypothesis draws the same examples each time and never fails for being slow. Sta
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 settings.register_profile("gate", derandomize=True, deadline=None, database=None)
 settings.load_profile("gate")
+
+SLOW_EXAMPLES = {"hubbub.finding.find", "hubbub.analysis.results.Answer"}
+
+# Tests that share what takes seconds to make, by the fixture that makes it. One worker of pytest-xdist runs them all:
+# spread over two workers, it would be made twice.
+TOGETHER = {
+    "tests/cli/test_find.py": {"found", "found_with_truth"},
+    "tests/cli/test_mechanisms_and_demo.py": {"demo"},
+    "tests/client/test_alone.py": {"wheel"},
+    "tests/collector/test_exactly_once.py": {"forks"},
+    "tests/collector/test_openapi.py": {"schema"},
+    "tests/dashboard/test_dashboard.py": {"samples"},
+    "tests/docs/test_site.py": {"site"},
+    "tests/statistical/test_tree_sampling.py": {"real"},
+    "tests/test_wheel.py": {"wheel"},
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -23,10 +39,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever starts a PostgreSQL server is slow."""
+    """Whatever starts a PostgreSQL server is slow, and so are examples that search for texts; some stay together."""
     for item in items:
-        if "postgresql" in getattr(item, "fixturenames", ()):
+        fixtures = getattr(item, "fixturenames", ())
+        if "postgresql" in fixtures or item.name in SLOW_EXAMPLES:
             item.add_marker(pytest.mark.slow)
+        file = item.nodeid.partition("::")[0]
+        if not TOGETHER.get(file, set()).isdisjoint(fixtures):
+            item.add_marker(pytest.mark.xdist_group(file))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -34,6 +54,27 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No test reads or writes the state of whoever runs the tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
+class _Impatient:
+    """The module asyncio for a server that looks twenty times as often whether it is to end."""
+
+    def __getattr__(self, name: str) -> object:
+        """Everything but `sleep` is as it was."""
+        return getattr(asyncio, name)
+
+    @staticmethod
+    async def sleep(seconds: float) -> None:
+        """Sleep for a twentieth of the time."""
+        await asyncio.sleep(seconds / 20)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def servers_end_at_once() -> Iterator[None]:
+    """A server in this process ends within some milliseconds. uvicorn takes up to 0.2 seconds, for each test again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("uvicorn.server.asyncio", _Impatient())
         yield
 
 
@@ -53,10 +94,24 @@ def postgresql() -> Iterator[str]:
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def database(request: pytest.FixtureRequest) -> Iterator[str]:
     """An empty database: a file of SQLite, and the database of PostgreSQL that all tests use in turn."""
-    if request.param == "sqlite":
-        return str(tmp_path / "hubbub.db")
-    from tests.databases import emptied
+    from tests.databases import emptied, quick_folder
 
-    return emptied(request.getfixturevalue("postgresql"))
+    if request.param == "sqlite":
+        with quick_folder() as folder:
+            yield str(folder / "hubbub.db")
+    else:
+        yield emptied(request.getfixturevalue("postgresql"))
+
+
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+def kept_database(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A database for all tests of a module that ask for it."""
+    from tests.databases import new_postgresql_database, quick_folder
+
+    if request.param == "sqlite":
+        with quick_folder() as folder:
+            yield str(folder / "hubbub.db")
+    else:
+        yield new_postgresql_database(request.getfixturevalue("postgresql"))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import grimp
 import pytest
+from tests.conftest import TOGETHER
 
 ROOT = Path(__file__).parent.parent
 LONGEST = 400  # lines of a module
@@ -73,3 +74,10 @@ def test_no_modules_import_each_other() -> None:
         if graph.chain_exists(importer=other, imported=module)
     }
     assert circles == set()
+
+
+def test_what_tests_share_is_there() -> None:
+    """A fixture that is renamed here would be made by every worker again, and nobody would see why tests take long."""
+    for file, fixtures in TOGETHER.items():
+        text = (ROOT / file).read_text(encoding="utf-8")
+        assert all(f"def {name}(" in text for name in fixtures), file

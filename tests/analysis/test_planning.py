@@ -276,6 +276,7 @@ def test_an_empty_answer_says_what_it_would_have_taken() -> None:
     assert what_is_needed(survey, 0) == ""
 
 
+@pytest.mark.slow
 def test_what_it_takes_to_see_a_candidate_is_said_of_candidates() -> None:
     """They need fewer people, so a sentence that meant any value would be wrong."""
     survey = create_survey("x", Integers(64), 1)

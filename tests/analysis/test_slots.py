@@ -145,7 +145,7 @@ def test_counts_are_of_people_and_intervals_hold(domain: Domain, mechanism: str)
 @pytest.mark.slow
 def test_limits_are_in_people() -> None:
     """A value that as many people have as the limit says is found about as often as it should be."""
-    domain, people, slots = Integers(20), 20_000, 3
+    domain, people, slots = Integers(14), 20_000, 3
     found = false = 0
     for run in range(30):
         survey = create_survey("s", domain, 3, None, "tree", {}, people, public_seed=public_seed(run))

@@ -36,6 +36,7 @@ def answer(run: CompletedProcess[str]) -> dict[str, Any]:
     return json.loads(run.stdout)
 
 
+@pytest.mark.slow
 def test_a_named_value_is_found(hubbub_cli: Cli, crowd: Path) -> None:
     """A value below the limit of the search is found if it is named, and marked; the others are not."""
     common = ("find", crowd / "people.txt", *EASY, "--json")

@@ -328,8 +328,8 @@ class TestProcess:
         [
             ("mechanisms",),
             ("mechanisms", "--json"),
-            ("plan", "-n", "8k", "-e", "1"),
-            ("simulate", "-m", "jl", "-n", "9"),
+            pytest.param(("plan", "-n", "8k", "-e", "1", "--domain", "integers:8"), marks=pytest.mark.slow),
+            pytest.param(("simulate", "-m", "jl", "-n", "9"), marks=pytest.mark.slow),
         ],
         ids=" ".join,
     )

@@ -122,7 +122,7 @@ def test_a_value_that_is_not_on_a_closed_list(hubbub_cli, peer: Peer, tmp_path: 
 def test_a_survey_that_is_closed(hubbub_cli, peer: Peer, survey: Survey) -> None:
     """The report is kept for a week, in case that is a mistake, and this is said."""
     peer.faults = ["", "", *["problem 410"] * 100]  # the survey itself is read twice
-    queued = hubbub_cli("report", SECRET, "--survey", peer.url(survey))
+    queued = hubbub_cli("report", SECRET, "--survey", peer.url(survey), "--timeout", "1")
     assert queued.returncode == 3
     assert "(410)); the report is in the ledger, and is dropped if that stays so for 7 days." in queued.stdout
 

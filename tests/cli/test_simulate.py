@@ -154,6 +154,7 @@ class TestPromises:
         assert found["success_rate"] == 1
         assert found["runs"] == 20
 
+    @pytest.mark.slow
     def test_one_bit_and_soft_decoding_need_8000_people(self, hubbub_cli: Cli) -> None:
         """At 8,000 people one bit of each is enough, at least 18 times of 20."""
         options = ("--bits", "32", "--heavy", "0.5", "--people", "8000", "--runs", "20", "--seed", "1", "--json")
@@ -316,6 +317,7 @@ class TestTable:
         for key in ("mean_error", "max_error", "bound"):
             assert f"{found[key]:,.0f}" in run.stdout
 
+    @pytest.mark.slow
     def test_what_was_not_found_has_no_error(self, hubbub_cli: Cli) -> None:
         """Where no run finds the value, no error of the found value is shown; where some do, it says how many."""
         none = ("simulate", "-m", "tree", "-n", "300", "--bits", "32", "--runs", "2", "--seed", "1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.collector.service import running
+from tests.collector.service import running, wait_until
 
 from hubbub import Categories, create_survey
 from hubbub.client import Client
@@ -40,7 +40,7 @@ def test_every_device_is_counted_once(tmp_path: Path) -> None:
 
 def test_a_device_offline_delivers_later_and_a_closed_survey_takes_nothing(tmp_path: Path) -> None:
     """A report waits in the ledger until it can be sent; one for a closed survey is kept but not counted."""
-    database = str(tmp_path / "reports.db")
+    database, refused = str(tmp_path / "reports.db"), 'hubbub_refused_uploads_total{problem="closed"} 1.0'
     survey = create_survey("referrers", Categories(VALUES), 1, expected_reports=10)
     with running(database) as service:
         service.store.add_survey(survey)
@@ -56,6 +56,7 @@ def test_a_device_offline_delivers_later_and_a_closed_survey_takes_nothing(tmp_p
         assert service.ask("POST", f"/v1/surveys/{survey.survey_id.hex()}/close", owner=True).status == 200
         with Client(document, url=url, ledger=tmp_path / "late.json") as client:
             client.report("mail.example")
-            assert client.flush().status == "queued"
+            wait_until(lambda: refused in service.ask("GET", "/metrics").body.decode().splitlines())
+            assert client.flush(timeout=0.2).status == "queued"
         reply = service.ask("GET", f"/v1/surveys/{survey.survey_id.hex()}/status", owner=True)
         assert reply.json["reports"] == 1

@@ -293,7 +293,7 @@ def test_more_room_is_asked_for_only_for_a_while(tmp_path: Path, monkeypatch: py
         assert uploads.send()
         (disk / "ballast").write_bytes(bytes(9 << 20))
         for _ in range(6):
-            service.collector._reserve.demand_more()
+            service.collector.reserve.demand_more()
         service.collector.note_failure(StoreUnavailable("the disk is full"))
         wait_for_readiness(service, 503)
         wait_for_readiness(service, 200)

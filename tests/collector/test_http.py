@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import html
+import itertools
 import logging
 import re
 import socket
@@ -25,20 +26,37 @@ from hubbub.wire.report_batch import encode_batch
 from hubbub.wire.tally_file import parse_tally
 
 CELLS = 1000
+NUMBERS = itertools.count()
 NEW = {"name": "ids", "domain": {"kind": "integers", "bits": 16}, "epsilon": "2"}
 
 
 @pytest.fixture
 def service(database: str) -> Iterator[Service]:
-    """A collector."""
+    """A collector of one's own, without surveys."""
     with running(database) as started:
         yield started
+
+
+@pytest.fixture(scope="module")
+def shared(kept_database: str) -> Iterator[Service]:
+    """A collector that many tests use, each with surveys of its own."""
+    with running(kept_database) as started:
+        yield started
+
+
+class Sharing:
+    """Tests that have enough in a collector that others have used."""
+
+    @pytest.fixture
+    def service(self, shared: Service) -> Service:
+        """The collector."""
+        return shared
 
 
 @pytest.fixture
 def survey(service: Service) -> Survey:
     """A survey whose every report has a cell of its own."""
-    return service.store.add_survey(own_cell_survey(CELLS)).survey
+    return service.store.add_survey(own_cell_survey(CELLS, f"survey {next(NUMBERS)}")).survey
 
 
 def batch(survey: Survey, cells: list[int], seed: int = 1) -> bytes:
@@ -66,8 +84,8 @@ def counted(service: Service, survey: Survey) -> list[int]:
     return [int(cell) for cell in np.repeat(np.arange(CELLS), tally.cells)]
 
 
-class TestHappyPath:
-    """From a survey to its answer."""
+class TestOneCollector:
+    """From a survey to its answer, in a collector that has nothing else."""
 
     def test_the_whole_protocol(self, service: Service) -> None:
         """A survey is created, read by devices, reported to, answered, closed and deleted."""
@@ -102,6 +120,27 @@ class TestHappyPath:
         assert service.ask("DELETE", path, owner=True).status == 204
         assert service.ask("GET", path).kind == "unknown-survey"
         assert service.ask("GET", "/v1/surveys", owner=True).json == {"surveys": []}
+
+    def test_folding_goes_on_by_itself(self, service: Service, survey: Survey) -> None:
+        """Nobody asks, and still the reports leave the pending table."""
+        from sqlalchemy import func, select
+
+        from hubbub.store.schema import pending, reading
+
+        service.upload(survey.survey_id, batch(survey, [1]))
+        patience = time.monotonic() + 60
+        while time.monotonic() < patience:
+            with reading(service.store.engine) as connection:
+                if connection.scalar(select(func.count()).select_from(pending)) == 0:
+                    break
+            time.sleep(0.02)
+        else:
+            pytest.fail("pending reports were not folded")
+        assert "hubbub_folds_total" in service.ask("GET", "/metrics").body.decode()
+
+
+class TestUploads(Sharing):
+    """What becomes of reports."""
 
     def test_a_status_for_each_report(self, service: Service, survey: Survey) -> None:
         """Accepted, duplicate and invalid are told apart, each in its place."""
@@ -151,25 +190,8 @@ class TestHappyPath:
             assert service.ask("POST", path, body).status == 200
         assert counted(service, survey) == [1, 2]
 
-    def test_folding_goes_on_by_itself(self, service: Service, survey: Survey) -> None:
-        """Nobody asks, and still the reports leave the pending table."""
-        from sqlalchemy import func, select
 
-        from hubbub.store.schema import pending, reading
-
-        service.upload(survey.survey_id, batch(survey, [1]))
-        patience = time.monotonic() + 60
-        while time.monotonic() < patience:
-            with reading(service.store.engine) as connection:
-                if connection.scalar(select(func.count()).select_from(pending)) == 0:
-                    break
-            time.sleep(0.02)
-        else:
-            pytest.fail("pending reports were not folded")
-        assert "hubbub_folds_total" in service.ask("GET", "/metrics").body.decode()
-
-
-class TestRefusals:
+class TestRefusals(Sharing):
     """A clear 4xx, and nothing is tallied."""
 
     @pytest.mark.parametrize(
@@ -259,7 +281,7 @@ class TestRefusals:
         assert (reply.status, reply.kind) == (422, "invalid-request")
         assert reply.json["detail"] == "closes must be in the future, got closes=2020-01-01T00:00:00Z"
 
-    def test_a_close_that_another_collector_made(self, service: Service, survey: Survey, database: str) -> None:
+    def test_a_close_that_another_collector_made(self, service: Service, survey: Survey, kept_database: str) -> None:
         """What a collector remembers of a survey does not make it take reports after the close."""
         from tests.collector.own_cell import build
 
@@ -267,7 +289,7 @@ class TestRefusals:
         from hubbub.store.store import Store
 
         assert service.upload(survey.survey_id, batch(survey, [1])).status == 200
-        with Store(database, build) as other:
+        with Store(kept_database, build) as other:
             close_survey(other, survey.survey_id)
             purge(other)
         assert service.upload(survey.survey_id, batch(survey, [1])).kind == "closed"
@@ -308,14 +330,6 @@ class TestLimits:
             assert budget.waiting == 0
             assert service.upload(survey.survey_id, batch(survey, [1])).status == 200
 
-    def test_large_documents(self, tmp_path: object) -> None:
-        """A document for the owner's routes is refused before anybody parses it."""
-        with running(f"{tmp_path}/a.db") as service:
-            large, json_type = b"[" * (MAX_DOCUMENT_BYTES + 1), {"Content_Type": "application/json"}
-            assert service.ask("POST", "/v1/surveys", large, owner=True, **json_type).kind == "too-large"
-            deep = service.ask("POST", "/v1/surveys", b"[" * 100_000, owner=True, **json_type)
-            assert deep.status in (400, 422)
-
     def test_documents_wait_in_the_queue(self, tmp_path: object) -> None:
         """What the owner sends counts as what devices send does."""
         budget = Budget(limit=200)
@@ -325,40 +339,47 @@ class TestLimits:
             assert service.ask("POST", "/v1/surveys", NEW, owner=True).status == 201
             assert budget.waiting == 0
 
-    @pytest.mark.parametrize("path", ["/v1/surveys", f"/v1/surveys/{'0' * 64}/hitters"])
-    def test_documents_of_strangers_are_not_read(self, tmp_path: object, path: str) -> None:
-        """Who has no token is refused before the body has come."""
-        with running(f"{tmp_path}/a.db") as service:
-            host, port = service.url.removeprefix("http://").split(":")
-            with socket.create_connection((host, int(port)), timeout=10) as connection:
-                headers = "Host: x\r\nContent-Type: application/json\r\nContent-Length: 1000"
-                connection.sendall(f"POST {path} HTTP/1.1\r\n{headers}\r\n\r\n[".encode())
-                assert b" 401 " in connection.recv(1000).split(b"\r\n")[0]
+
+@pytest.mark.parametrize("header", ["", "Bearer", "Bearer wrong", "Basic abc", "Bearer é"])
+def test_strangers_are_refused(service: Service, survey: Survey, header: str) -> None:
+    """Every route of the owner needs the token. The collector is new, since wrong guesses are limited."""
+    path = f"/v1/surveys/{survey.survey_id.hex()}"
+    for method, where in [
+        ("POST", "/v1/surveys"),
+        ("GET", "/v1/surveys"),
+        ("GET", f"{path}/status"),
+        ("POST", f"{path}/close"),
+        ("DELETE", path),
+        ("GET", f"{path}/hitters"),
+        ("POST", f"{path}/hitters"),
+        ("GET", f"{path}/tally"),
+    ]:
+        body = NEW if where == "/v1/surveys" else {"candidates": ["1"]}
+        given = {"Authorization": header.encode("utf-8").decode("latin-1")} if header else {}
+        reply = service.ask(method, where, None if method != "POST" else body, **given)
+        assert (reply.status, reply.kind) == (401, "unauthorized"), (method, where)
+        assert reply.headers["www-authenticate"] == "Bearer"
+    assert not service.store.survey(survey.survey_id).closed
 
 
-class TestTheOwner:
+class TestTheOwner(Sharing):
     """Who may ask."""
 
-    @pytest.mark.parametrize("header", ["", "Bearer", "Bearer wrong", "Basic abc", "Bearer é"])
-    def test_strangers_are_refused(self, service: Service, survey: Survey, header: str) -> None:
-        """Every route of the owner needs the token."""
-        path = f"/v1/surveys/{survey.survey_id.hex()}"
-        for method, where in [
-            ("POST", "/v1/surveys"),
-            ("GET", "/v1/surveys"),
-            ("GET", f"{path}/status"),
-            ("POST", f"{path}/close"),
-            ("DELETE", path),
-            ("GET", f"{path}/hitters"),
-            ("POST", f"{path}/hitters"),
-            ("GET", f"{path}/tally"),
-        ]:
-            body = NEW if where == "/v1/surveys" else {"candidates": ["1"]}
-            given = {"Authorization": header.encode("utf-8").decode("latin-1")} if header else {}
-            reply = service.ask(method, where, None if method != "POST" else body, **given)
-            assert (reply.status, reply.kind) == (401, "unauthorized"), (method, where)
-            assert reply.headers["www-authenticate"] == "Bearer"
-        assert not service.store.survey(survey.survey_id).closed
+    def test_large_documents(self, service: Service) -> None:
+        """A document for the owner's routes is refused before anybody parses it."""
+        large, json_type = b"[" * (MAX_DOCUMENT_BYTES + 1), {"Content_Type": "application/json"}
+        assert service.ask("POST", "/v1/surveys", large, owner=True, **json_type).kind == "too-large"
+        deep = service.ask("POST", "/v1/surveys", b"[" * 100_000, owner=True, **json_type)
+        assert deep.status in (400, 422)
+
+    @pytest.mark.parametrize("path", ["/v1/surveys", f"/v1/surveys/{'0' * 64}/hitters"])
+    def test_documents_of_strangers_are_not_read(self, service: Service, path: str) -> None:
+        """Who has no token is refused before the body has come."""
+        host, port = service.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=10) as connection:
+            headers = "Host: x\r\nContent-Type: application/json\r\nContent-Length: 1000"
+            connection.sendall(f"POST {path} HTTP/1.1\r\n{headers}\r\n\r\n[".encode())
+            assert b" 401 " in connection.recv(1000).split(b"\r\n")[0]
 
     @pytest.mark.parametrize(
         "change",
@@ -384,9 +405,14 @@ class TestTheOwner:
     )
     def test_bad_surveys(self, service: Service, change: dict) -> None:
         """A survey that cannot be is refused in one sentence, and none is made."""
+
+        def listed() -> list[str]:
+            return [each["survey_id"] for each in service.ask("GET", "/v1/surveys", owner=True).json["surveys"]]
+
+        before = listed()
         reply = service.ask("POST", "/v1/surveys", {**NEW, **change}, owner=True)
         assert (reply.status, reply.kind) == (422, "invalid-request")
-        assert service.ask("GET", "/v1/surveys", owner=True).json == {"surveys": []}
+        assert listed() == before
 
     def test_a_repeatable_survey_is_made_once(self, service: Service) -> None:
         """With a public seed of one's own the same survey has the same id, and cannot be made twice."""
@@ -438,7 +464,7 @@ class TestTheOwner:
         }
 
 
-class TestPages:
+class TestPages(Sharing):
     """What browsers need."""
 
     def test_the_survey_can_be_cached(self, service: Service, survey: Survey) -> None:
@@ -456,7 +482,7 @@ class TestPages:
 
     def test_origins(self, service: Service) -> None:
         """A survey says whose pages may report; programs, which have no origin, always may."""
-        stored = service.store.add_survey(own_cell_survey(CELLS), ["https://a.example"])
+        stored = service.store.add_survey(own_cell_survey(CELLS, "origins"), ["https://a.example"])
         survey, path = stored.survey, f"/v1/surveys/{stored.survey.survey_id.hex()}"
         for method, where in [("GET", path), ("OPTIONS", f"{path}/reports"), ("POST", f"{path}/reports")]:
             body = batch(survey, [1]) if method == "POST" else None

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
+from pathlib import Path
 
 import pytest
 from tests.docs.pages import DOCS, ROOT
+
+
+@functools.cache
+def defined(file: Path) -> set[str]:
+    """The names of all functions and classes of a file."""
+    nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+    return {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
 
 
 @pytest.mark.parametrize("name", ["errata.md", "glossary.md", "paper.md"])
@@ -18,9 +27,7 @@ def test_named_places_exist(name: str) -> None:
     for path, member in places:
         file = ROOT / path
         assert file.is_file(), f"{name} names {path}"
-        nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        defined = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-        assert not member or member in defined, f"{name} names {path}::{member}"
+        assert not member or member in defined(file), f"{name} names {path}::{member}"
 
 
 STATEMENTS = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ TEXT = walks.PAGE.read_text("utf-8")
 BLOCKS = re.findall(r"```text\n(.*?)```", TEXT.split(walks.BEGIN)[1].split(walks.END)[0], re.DOTALL)
 
 
+@functools.cache
 def defined(file: str) -> set[str]:
     """The qualified names of all functions of a file, those inside of functions included."""
     names: set[str] = set()

@@ -441,7 +441,9 @@ class TestPerson:
         values = piped(table.encode(), column="word", person="id", seed=seed)
         assert Counter(str(value).split("-")[0] for value in values) == Counter(map(str, set(ids)))
 
-    @pytest.mark.parametrize("rows", [2, 3, 5])
+    @pytest.mark.parametrize(
+        "rows", [2, pytest.param(3, marks=pytest.mark.slow), pytest.param(5, marks=pytest.mark.slow)]
+    )
     def test_the_choice_is_uniform(self, make, rows):
         """Over fixed seeds each row is taken as often as an exact binomial allows, false alarm 1e-9."""
         table = "".join(f"{person},{person}-{row}\n" for row in range(rows) for person in "AB")

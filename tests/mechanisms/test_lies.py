@@ -24,6 +24,7 @@ def test_symbols_of_a_tree_are_untrue_as_often_as_it_says(domain) -> None:
     assert_binomial(int(np.count_nonzero(sent != true)), PEOPLE, mechanism.lie_chance)
 
 
+@pytest.mark.slow
 def test_windows_of_a_list_are_untrue_as_often_as_it_says() -> None:
     """A cell counts the windows that hold its value."""
     names = [f"name {k}" for k in range(30)]

@@ -64,45 +64,54 @@ def check(crowd: Histogram, domain=None, **options) -> None:
 
 
 MANY = int(20 * SD)
+# A smaller tree has shorter lists and a narrower beam. It is searched by the same code, in half of the time.
+SMALL = {"size": "small"}
+STANDARD: dict[str, str] = {}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "crowd",
+    ("crowd", "size"),
     [
-        Histogram(numbers([7]), np.array([PEOPLE])),
-        Histogram(numbers(range(1, 12)), np.array([90_000] + [MANY] * 10), singletons=PEOPLE - 90_000 - 10 * MANY),
-        Histogram(numbers(range(1000, 1020)), np.full(20, MANY), singletons=PEOPLE - 20 * MANY),
-        Histogram(numbers(k << 40 for k in range(20)), np.full(20, MANY), singletons=PEOPLE - 20 * MANY),
-        Histogram(
-            numbers(x for y in range(2**40, 2**40 + 20, 2) for x in (y * 2**20, y * 2**20 + 1)),
-            np.full(20, MANY),
-            singletons=PEOPLE - 20 * MANY,
+        (Histogram(numbers([7]), np.array([PEOPLE])), SMALL),
+        (
+            Histogram(numbers(range(1, 12)), np.array([90_000] + [MANY] * 10), singletons=PEOPLE - 90_000 - 10 * MANY),
+            STANDARD,
         ),
-        Histogram(np.empty((0, 1), np.uint64), np.empty(0, np.int64), singletons=PEOPLE),
+        (Histogram(numbers(range(1000, 1020)), np.full(20, MANY), singletons=PEOPLE - 20 * MANY), SMALL),
+        (Histogram(numbers(k << 40 for k in range(20)), np.full(20, MANY), singletons=PEOPLE - 20 * MANY), SMALL),
+        (
+            Histogram(
+                numbers(x for y in range(2**40, 2**40 + 20, 2) for x in (y * 2**20, y * 2**20 + 1)),
+                np.full(20, MANY),
+                singletons=PEOPLE - 20 * MANY,
+            ),
+            STANDARD,
+        ),
+        (Histogram(np.empty((0, 1), np.uint64), np.empty(0, np.int64), singletons=PEOPLE), SMALL),
     ],
     ids=["everyone", "giant of 60 %", "sequential", "clustered", "pairs sharing 63 bits", "all distinct"],
 )
-def test_crowds_that_break_weaker_searches(crowd: Histogram) -> None:
+def test_crowds_that_break_weaker_searches(crowd: Histogram, size: dict[str, str]) -> None:
     """One value of everyone's, giants, ids in sequence, in clusters and in pairs, and nothing at all."""
-    check(crowd)
+    check(crowd, **size)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("exponent", [1.05, 1.5])
-def test_zipf(exponent: float) -> None:
+@pytest.mark.parametrize(("exponent", "size"), [(1.05, STANDARD), (1.5, SMALL)], ids=["1.05", "1.5"])
+def test_zipf(exponent: float, size: dict[str, str]) -> None:
     """Power laws, with a long tail and with a short one."""
-    check(population.zipf(PEOPLE, exponent, 5000, 64, np.random.default_rng(2)))
+    check(population.zipf(PEOPLE, exponent, 5000, 64, np.random.default_rng(2)), **size)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bits", [1, 8, 20, 21, 24, 40, 65, 130, 512])
 def test_universes_of_any_width(bits: int) -> None:
-    """From one bit, which is counted directly, to 512."""
+    """From one bit, which is counted directly, to 512. At 64 bits the other tests have both sizes."""
     rng = np.random.default_rng(bits)
     count = min(4, 2**bits - 1)
     crowd = Histogram(population.random_items(count, bits, rng), np.full(count, PEOPLE // count))
-    check(crowd, Integers(bits))
+    check(crowd, Integers(bits), **(SMALL if bits in (65, 512) else STANDARD))
 
 
 @pytest.mark.slow
@@ -128,7 +137,8 @@ def test_another_crowd_than_expected(expected: int) -> None:
 @pytest.mark.parametrize("epsilon", [0.5, 1, 2, 6])
 def test_any_epsilon(epsilon: float) -> None:
     """One mask to eight: a value of everyone's is found at every epsilon."""
-    _, _, found = discover(Integers(64), Histogram(numbers([9]), np.array([20_000])), epsilon=epsilon)
+    crowd, size = Histogram(numbers([9]), np.array([20_000])), STANDARD if epsilon in (0.5, 6) else SMALL
+    _, _, found = discover(Integers(64), crowd, epsilon=epsilon, **size)
     assert found.items[:, 0].tolist() == [9]
 
 
@@ -153,7 +163,7 @@ def test_words_are_found_by_name() -> None:
     domain = Words()
     words = ["hello", "help", "private", "crowd"]
     crowd = Histogram(domain.encode(words), np.full(4, PEOPLE // 4))
-    _, _, found = discover(domain, crowd)
+    _, _, found = discover(domain, crowd, **SMALL)
     assert set(domain.decode(found.items)) == set(words)
 
 
@@ -164,7 +174,7 @@ def test_other_is_found_and_hides_nobody() -> None:
     long = domain.encode(["unpronounceable " * 9])
     random_words = domain.encode(["privacy", "crowd"])
     crowd = Histogram(np.concatenate([long, random_words]), np.array([PEOPLE - 2 * MANY, MANY, MANY]))
-    _, _, found = discover(domain, crowd)
+    _, _, found = discover(domain, crowd, **SMALL)
     counts = dict(zip(domain.decode(found.items), found.counts.tolist(), strict=True))
     assert set(counts) == {"(other)", "privacy", "crowd"}
     assert abs(counts["(other)"] - (PEOPLE - 2 * MANY)) < 6 * SD
@@ -174,7 +184,7 @@ def test_other_is_found_and_hides_nobody() -> None:
 def test_candidates_beside_what_was_found() -> None:
     """With the large values taken away, a small one is estimated without their collisions."""
     crowd = Histogram(numbers([1, 2]), np.array([100_000, int(6 * SD)]), singletons=40_000)
-    tree, tally, found = discover(Integers(64), crowd)
+    tree, tally, found = discover(Integers(64), crowd, **SMALL)
     beside = tree.estimate_beside(tally, numbers([1, 2, 3]), found.items)
     assert np.all(np.abs(beside.counts - np.array([100_000, int(6 * SD), 0])) <= 6 * beside.stderrs)
 

@@ -11,6 +11,8 @@ from importlib.util import find_spec
 import pytest
 from tests.spark.java import java_home
 
+# Java spends most of a short job on making its code fast, which pays only in long ones.
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
 SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -19,6 +21,8 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.task.maxFailures": "4",
     "spark.executor.pyspark.memory": "1280m",  # the system refuses more to the Python of a task
+    "spark.driver.extraJavaOptions": QUICK_JAVA,
+    "spark.executor.extraJavaOptions": QUICK_JAVA,
     "spark.speculation": "true",
     "spark.speculation.interval": "100ms",
     "spark.speculation.multiplier": "1.1",

@@ -69,7 +69,7 @@ class Collector:
         self.owner = OwnerCheck(lambda: stored_hash(store.engine))
         self.budget.on_change = self.metrics.waiting_bytes.set
         file = database_file(store.engine)
-        self._reserve = None if file is None else Reserve(file)
+        self.reserve = None if file is None else Reserve(file)
         self._most_bytes = math.inf if file is None else max(1, wal_limit(file))
         self._no_room = False  # the disk is full, and uploads are refused until the reserve is there again
         self._full_at = -_FULL_SECONDS
@@ -198,21 +198,21 @@ class Collector:
 
     def _see_to_room(self, added: int) -> None:
         """Raise StoreUnavailable if `added` more bytes do not fit, even after the log has been emptied."""
-        if self._reserve is not None and not self._reserve.has_room_for(added):
+        if self.reserve is not None and not self.reserve.has_room_for(added):
             self.store.has_erased_rows = True
             self.store.remove_erased()
-            if not self._reserve.has_room_for(added):
+            if not self.reserve.has_room_for(added):
                 raise StoreUnavailable("the disk is full")
 
     def note_failure(self, error: Exception) -> bool:
         """Note from the database's message whether pages are damaged or the disk is full; return the latter."""
         damaged = isinstance(error, StoreUnavailable) and "malformed" in str(error).lower()
         self._malformed = self._malformed or damaged
-        if self._reserve is None or not says_full(error):
+        if self.reserve is None or not says_full(error):
             return False
         if not self._no_room:
             log.error("the disk is full: uploads are refused until there is room")
-            self._reserve.demand_more()
+            self.reserve.demand_more()
             self._no_room, self._full_at = True, time.monotonic()
             self._wake.set()
         return True
@@ -228,9 +228,9 @@ class Collector:
     def _fold(self) -> None:
         """Fold pending reports, close surveys whose time is over, purge. What fails is tried again the next time."""
         had_none, still_full, damaged = self._no_room, False, False
-        if had_none and self._reserve is not None:
-            self._reserve.release()  # uploads are refused, so this space is left for work that frees more
-            self.store.step_bytes, self.store.has_erased_rows = self._reserve.size // _STEPS, True
+        if had_none and self.reserve is not None:
+            self.reserve.release()  # uploads are refused, so this space is left for work that frees more
+            self.store.step_bytes, self.store.has_erased_rows = self.reserve.size // _STEPS, True
         steps = [self._empty_log, self._fold_pending, self._follow_the_clock, self._purge]
         for step in [*steps, self._give_back] if had_none else steps:
             try:
@@ -246,10 +246,10 @@ class Collector:
                 self.metrics.fold_failures.inc()
                 log.exception("folding failed and will be tried again")
         self._cannot_fold = damaged
-        if self._reserve is not None and not still_full:
+        if self.reserve is not None and not still_full:
             if time.monotonic() - self._full_at > _FULL_SECONDS:
-                self._reserve.demand_least()  # also while uploads are refused: so much room may never come
-            self._no_room = not self._reserve.fill()
+                self.reserve.demand_least()  # also while uploads are refused: so much room may never come
+            self._no_room = not self.reserve.fill()
             if had_none and not self._no_room:
                 log.warning("there is room on the disk again: uploads are accepted")
                 self.store.step_bytes = STEP_BYTES
@@ -259,16 +259,16 @@ class Collector:
         try:
             self.store.remove_erased()
         except StoreUnavailable as error:
-            if self._reserve is None or not self.note_failure(error):
+            if self.reserve is None or not self.note_failure(error):
                 raise
-            self._reserve.release_all()
+            self.reserve.release_all()
             self.store.remove_erased()
 
     def _succeeds_with_all(self, step: Callable[[], None], error: HubbubError) -> bool:
         """Try a step that makes room again, with all that the reserve has. It makes the file hardly longer."""
-        if self._reserve is None or not self.note_failure(error):
+        if self.reserve is None or not self.note_failure(error):
             return False
-        self._reserve.release_all()
+        self.reserve.release_all()
         try:
             self.store.remove_erased()
             step()
