@@ -29,7 +29,7 @@ def log_in(page: Any, url: str, code: str) -> None:
     """Open the link that logs in, and wait for the surveys."""
     page.goto(f"{url}/login#{code}")
     page.wait_for_url(f"{url}/")
-    page.get_by_role("heading", name="Surveys").wait_for()
+    page.get_by_role("heading", name="Surveys", exact=True).wait_for()
 
 
 class Shown:

@@ -466,8 +466,8 @@ class TestIntake:
         ]
         shown = hubbub_cli(*options, stdin=lines).stdout
         assert (
-            "3,000 people (75.00%) hold a text of more than 4 bytes: it was cut there, and texts that begin alike are "
-            "one.\n"
+            "3,000 people (75.00%) hold a text of more than 4 bytes: it was cut there, and texts with the same "
+            "beginning count as one.\n"
         ) in shown
         assert re.search(r"abcd-1 .* was cut .* 2,500 ", shown)
 
@@ -492,7 +492,7 @@ class TestIntake:
         found = answer(hubbub_cli(*options, "--json", stdin=lines))
         count = found["other"]
         assert 40 <= count <= 41
-        assert f'{count} people ({count / 42:.2%}) hold what is not {why}: it became "(other)".\n' in shown
+        assert f'{count} people ({count / 42:.2%}) hold a value that is not {why}: it became "(other)".\n' in shown
         assert re.search(r"no such .* is \(other\) .* 30 ", shown)
         assert found["truth"][0] == {"value": "no such", "count": 30, "fate": "other"}
         assert "--domain text would hold all of the values.\n" in shown

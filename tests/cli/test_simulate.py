@@ -345,4 +345,4 @@ class TestTable:
         """For the Bucket mechanism the table says whether the condition of its theorem holds."""
         options = ("simulate", *BUCKET, "--bits", "16", "--heavy", "0.5", "--seed", "1")
         assert "nothing is promised" in hubbub_cli(*options, "--people", "5000").stdout
-        assert "there: holds" in hubbub_cli(*options, "--people", "1e9", "--tail", "1e4").stdout
+        assert "held: holds" in hubbub_cli(*options, "--people", "1e9", "--tail", "1e4").stdout

@@ -90,4 +90,4 @@ def test_the_python_page_has_every_public_name(site: Path) -> None:
     assert {name for name in listed if not name.startswith("hubbub.client.")} == homes
     page = (site / "python-api.html").read_text(encoding="utf-8")
     assert all(f'id="{name}"' in page for name in listed)
-    assert "Find the values many people hold" in page
+    assert "Find the values that many people hold" in page

@@ -231,7 +231,7 @@ def test_the_command_counts_on_spark(spark, folder: Path, expected: Tally, tmp_p
     refused = CliRunner().invoke(app, ["tally", str(broken), *common])
     assert refused.exit_code == 2
     assert len(refused.stderr.splitlines()) == 1
-    assert f"got row group 0 of {str(broken)!r}" in refused.stderr
+    assert f"row group 0 of {str(broken)!r} is damaged" in refused.stderr
     CliRunner().invoke(app, ["tally", str(folder), *common, "--jobs", "3"], catch_exceptions=False)  # tasks
     assert read_tally(out, SURVEY) == expected
     both = CliRunner().invoke(app, ["tally", str(folder), *common, "--work", "w"])
