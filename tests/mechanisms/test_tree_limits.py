@@ -1,0 +1,33 @@
+"""The limit that an answer states, against the chances that it is read off."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from hubbub import Hostnames, Integers, create_survey, mechanism_for
+from hubbub.mechanisms.tree.limits import found_chance, found_from
+from hubbub.model.domain import Domain
+from hubbub.model.estimates import Query
+
+
+@pytest.mark.parametrize("domain", [Integers(32), Hostnames()], ids=["numbers", "hosts"])
+@pytest.mark.parametrize(("people", "epsilon"), [(300, 6), (5_000, 2), (20_000, 1), (10**6, 1)])
+def test_a_value_at_the_limit_is_found(domain: Domain, people: int, epsilon: float) -> None:
+    """Less its margin of 8 %, the limit has a chance of about 95 %; less a quarter, it has not.
+
+    The chance of `found_chance` asks for a little more than the limit does, since it must hold for low chances too.
+    """
+    tree = mechanism_for(create_survey("limits", domain, epsilon, mechanism="tree", expected_reports=people))
+    length = tree.stated_bits[0]
+    limit = found_from(tree, people, length, Query())
+    assert limit < people
+    assert 0.89 < found_chance(tree, people, limit / 1.08, length, Query()) < 0.97
+    assert found_chance(tree, people, limit / 1.25, length, Query()) < 0.9
+
+
+def test_a_crowd_that_is_too_small_has_no_limit() -> None:
+    """Where not even a value that everybody holds is found with a chance of 95 %, the limit is infinite."""
+    tree = mechanism_for(create_survey("limits", Integers(32), 0.5, mechanism="tree", expected_reports=50))
+    assert math.isinf(found_from(tree, 50, tree.stated_bits[0], Query()))
