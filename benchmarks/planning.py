@@ -47,7 +47,7 @@ except ModuleNotFoundError:  # run as a script, whose own folder is on the path
     from names import draw_name  # type: ignore[import-not-found,no-redef]
 
 Row = dict[str, Any]
-SEED = 730411  # never tune with this seed
+SEED, SECOND = 730411, 847213  # never tune with these seeds; the second added runs of host names, words and text
 VALUES = 1_000  # planted at each share
 AT_ONCE = 10  # runs of a crowd before the next one's, so that all go on if there is no time for all of them
 MOST_OFF = 0.03
@@ -247,12 +247,18 @@ def section(rows: list[Row], command: str) -> str:
         f"{100 * line['off']:+.1f}{' *' if line['surely'] else ''} |"
         for line in lines
     ]
+    beyond = ", ".join(
+        f"{KINDS[line['kind']].words} at {line['share']:.2%} ({100 * line['off']:+.1f})"
+        for line in lines
+        if abs(line["off"]) > MOST_OFF
+    )
     return "\n".join(
         [
             HEADING,
             "Values are planted at 24 combinations of people, ε, share and domain, and answers are made as",
-            f"`find_hitters` makes them. Made by `{command}` (seed {SEED}).",
-            "The seed was run once: nothing was tuned on it, and the prediction has not changed since.",
+            f"`find_hitters` makes them. Made by `{command}` (seed {SEED},",
+            f"and for host names, words and text also seed {SECOND}). Nothing was tuned on these seeds, and the",
+            "prediction has not changed since.",
             "",
             "Up to 40 values share a crowd at each of three shares, together at most 60 % of it. Of a list, everybody",
             "else holds one of the other values, all equally often; of texts, one of",
@@ -262,7 +268,7 @@ def section(rows: list[Row], command: str) -> str:
             *([f"{few} cells have fewer, {least:,} at least: there was no time for more."] if few else []),
             "",
             f"- **{within} of {len(lines)} cells** are at most {100 * MOST_OFF:.0f} points off; the largest gap is "
-            f"{100 * worst:.1f} points.",
+            f"{100 * worst:.1f} points.{f' More than that: {beyond}.' if beyond else ''}",
             "- A star marks a gap that chance would make less than once in 1,000 times. At 80 %, chance alone is up to",
             "  2.5 points with 1,000 values, 4.6 with 300 and 6 with 180 (two standard errors).",
             "- Chances of lists are the exact law of the counts. Those of a search, and of candidates beside one,",
