@@ -20,17 +20,20 @@ _NORMAL_FROM = 20_000  # people from which the matches of the rows are as good a
 
 
 class RowDraws:
-    """Draws of what every row says of a value that nothing hides, among this many people."""
+    """Draws of what every row says of a value that nothing hides, among this many people.
 
-    def __init__(self, tree: TreeGeometry, people: int) -> None:
+    `times` as many draws as usual, if their law is normal.
+    """
+
+    def __init__(self, tree: TreeGeometry, people: int, times: int = 1) -> None:
         self._tree, self._people = tree, people
         self.shares = np.diff((0, *tree.plan.ends)) / 2.0**ROW_BITS
         self._rng = np.random.default_rng(_DRAWS)
         self._normal = None
         self.draws = _EXACT_DRAWS
         if people >= _NORMAL_FROM:
-            self.draws = _DRAWS
-            self._normal = self._rng.standard_normal((3, _DRAWS, tree.rows))
+            self.draws = times * _DRAWS
+            self._normal = self._rng.standard_normal((3, self.draws, tree.rows))
         self._state = self._rng.bit_generator.state
 
     def counts(self, held: float, draws: int | None = None) -> NDArray[np.float64]:

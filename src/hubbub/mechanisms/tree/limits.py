@@ -30,6 +30,10 @@ _FEW_DRAWS, _ROUGHLY = 300, 0.02  # draws that say where the limit is to about 2
 _MARGIN = 1.08  # for what is not drawn, see docs/limits.md
 _LN2 = math.log(2)
 _HARDLY = -80.0  # the logarithm of a chance below all that are asked for
+# Other values fill the beam of texts. Its last path then ranks between what noise alone makes of it and the highest cut
+# of `TextBeam`. This is in bits, two lower than that cut: what fits crowds of words, host names and text best.
+_FILLED = 4.0
+_CHANCES = 2  # times as many draws where chances are asked for: these are then known to about 0.4 points
 _POINTS = 500  # counts for which tails are computed; those of others lie between
 
 
@@ -97,7 +101,7 @@ class _Way:
     """The way of a value of this many code bits down a tree: what must be reached where."""
 
     def __init__(self, tree: TreeGeometry, people: int, length: int, query: Query, low_chances: bool = False) -> None:
-        self._draws = RowDraws(tree, people)
+        self._draws = RowDraws(tree, people, _CHANCES if low_chances else 1)
         level = math.log(query.level / 4)
         every = np.ones(tree.rows, bool)
         # Which rows together must say at least how much. First of all, all of them.
@@ -124,7 +128,7 @@ class _Way:
             # Inside the beam, among all paths of that depth (the roots are all in it, and far below the root of a text
             # has been noticed), and in the list of its root, among those that parted from it at any depth above …
             if number > 0 and not (tree.coded and depth > steps[0] + TEXT_BROAD):
-                need(depths <= depth, math.log(beams[number]) - _LN2 * depth)
+                need(depths <= depth, math.log(beams[number]) - _LN2 * depth - tree.codec.log_open(depth))
             for above in steps[:number]:
                 if 1 << (depth - above) > lists[number]:
                     among = math.log(lists[number]) - parted - _LN2 * (depth - above)
@@ -183,8 +187,9 @@ class _Notice:
             used = min(depth - fingerprint, length)
             every = depths <= depth
             below = every & (depths > above)
-            among = min(math.log(beams[number]) - _LN2 * (used + fingerprint), -_LN2)
-            stays = tree.count_threshold(round(people * float(shares[every].sum())), among)
+            among = math.log(beams[number]) - _LN2 * (used + fingerprint) - tree.codec.log_open(depth)
+            stays = tree.count_threshold(round(people * float(shares[every].sum())), min(among, -_LN2))
+            stays = max(stays, least(every, used + fingerprint - math.log2(beams[number]) - _FILLED))
             shown = least(below, LEAST_RANK + max(used - known, 0))
             ended = least(every, LEAST_RANK - ENDED + length) if used == length else math.inf
             self._steps.append((every, stays, below, shown, ended))

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.codes.automaton import Jumps, build_automaton
+from hubbub.codes.automaton import Jumps, build_automaton, open_shares
 from hubbub.mechanisms.tree import kernels_paths
 from hubbub.mechanisms.tree.fingerprint import LEADING, code_runs, fingerprint_before, fingerprint_places, path_bits
 from hubbub.model.coded_domain import CodedText
@@ -94,6 +94,10 @@ class PathCodec(ABC):
         """How many of a path's first `depth` bits are not subtracted from its rank."""
 
     @abstractmethod
+    def log_open(self, depth: int) -> float:
+        """The logarithm of the share of all paths of `depth` bits that lead on to values."""
+
+    @abstractmethod
     def hidden_paths(self) -> Paths:
         """Paths of values that a search cannot reach, so that they must be scored by name."""
 
@@ -155,6 +159,10 @@ class NumberPaths(PathCodec):
     def unranked_bits(self, depth: int) -> int:
         """All of them: numbers are ranked by score alone."""
         return depth
+
+    def log_open(self, depth: int) -> float:  # noqa: ARG002
+        """All paths do."""
+        return 0.0
 
     def hidden_paths(self) -> Paths:
         """None."""
@@ -228,6 +236,11 @@ class TextPaths(PathCodec):
     def unranked_bits(self, depth: int) -> int:
         """The fingerprint's bits: they only select among codes, and carry no prior."""
         return fingerprint_before(self._fingerprint, depth)
+
+    def log_open(self, depth: int) -> float:
+        """Of paths whose code has ended, few have the right fingerprint; they are not counted."""
+        shares = open_shares(self.automaton, self._domain.width)
+        return math.log(max(float(shares[depth - self.unranked_bits(depth)]), 1e-300))
 
     def hidden_paths(self) -> Paths:
         """The path of "(other)", which has no code."""
