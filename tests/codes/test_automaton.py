@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.reference import text_code as twin
 
-from hubbub.codes.automaton import DEAD, CodeAutomaton, build_automaton
+from hubbub.codes.automaton import DEAD, CodeAutomaton, build_automaton, open_shares
 from hubbub.codes.table import MAX_BYTES
 from hubbub.codes.text_code import TextCode
 
@@ -52,6 +52,15 @@ def test_a_walk_equals_a_parse(name: str, bits: str) -> None:
     assert (accepted[0] + 1 if len(accepted) else None) == (said[1] if said else None)
     if CODES[name].decode_padded(int("0" + bits, 2), len(bits)) is not None:
         assert path[-1] == automaton.done
+
+
+@EACH_CODE
+def test_open_shares_count_beginnings(name: str) -> None:
+    """Of all strings of up to 10 bits, those after which the automaton is neither in `done` nor in a dead end."""
+    automaton = AUTOMATA[name]
+    for length, share in enumerate(open_shares(automaton, 10)):
+        ended = sum(automaton.walk(bits, length) in {DEAD, automaton.done} for bits in range(1 << length))
+        assert share == 1 - ended / (1 << length)
 
 
 @EACH_CODE

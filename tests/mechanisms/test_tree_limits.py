@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
+from scipy.stats import binom
 
 from hubbub import Hostnames, Integers, create_survey, mechanism_for
 from hubbub.mechanisms.tree.limits import found_chance, found_from
@@ -25,6 +27,21 @@ def test_a_value_at_the_limit_is_found(domain: Domain, people: int, epsilon: flo
     assert limit < people
     assert 0.89 < found_chance(tree, people, limit / 1.08, length, Query()) < 0.97
     assert found_chance(tree, people, limit / 1.25, length, Query()) < 0.9
+
+
+@pytest.mark.parametrize(("people", "epsilon"), [(500, 4), (5_000, 2), (20_000, 1)])
+def test_the_limit_of_one_row_is_that_of_two_binomials(people: int, epsilon: float) -> None:
+    """With one row a value is found if its matches pass the threshold, and their law is known exactly."""
+    tree = mechanism_for(create_survey("limits", Integers(16), epsilon, mechanism="tree", expected_reports=people))
+    limit = found_from(tree, people, 16, Query()) / 1.08
+    needed = tree.count_threshold(people, math.log(Query().level / 4) - 16 * math.log(2))
+    matches = math.ceil(needed / tree.per_match + people * tree.absent - 1e-9)
+    chances = [
+        binom.pmf(held, count, tree.true) @ binom.sf(matches - 1 - held, people - count, tree.absent)
+        for count in (math.floor(0.985 * limit), math.ceil(1.015 * limit))
+        for held in [np.arange(count + 1)]
+    ]
+    assert chances[0] < 0.95 < chances[1]
 
 
 def test_a_crowd_that_is_too_small_has_no_limit() -> None:

@@ -81,7 +81,7 @@ def _found_from(tree: TreeGeometry, people: int, length: int, query: Query) -> f
     The line is that of the normal quantile of the chance, which is nearly straight.
     """
     way = _Way(tree, people, length, query)
-    if way.found_chance(people) < _FOUND:
+    if way.found_chance(people, _FEW_DRAWS) < _FOUND:
         return math.inf
     _, near = bisect(
         lambda held: way.found_chance(held, _FEW_DRAWS) >= _FOUND,
