@@ -116,7 +116,9 @@ class TestOneCollector:
         asked = {"candidates": ["7", "8"], "all_candidates": True}
         named = service.ask("POST", f"{path}/hitters", asked, owner=True).json
         expected = find_hitters(survey, tally, candidates=["7", "8"], all_candidates=True)
-        assert [hitter["value"] for hitter in named["hitters"]] == [hitter.value for hitter in expected.hitters] == [7, 8]
+        assert (
+            [hitter["value"] for hitter in named["hitters"]] == [hitter.value for hitter in expected.hitters] == [7, 8]
+        )
         assert service.ask("POST", f"{path}/close", owner=True).json["state"] == "closed"
         assert service.upload(survey.survey_id, encode_batch(survey.survey_id, reports[:1])).kind == "closed"
         assert service.ask("GET", f"{path}/status", owner=True).json["reports"] == 10_000
