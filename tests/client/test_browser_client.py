@@ -33,6 +33,7 @@ from hubbub import (
     mechanism_for,
 )
 from hubbub.codes.shipped import load_code
+from hubbub.collector.limits import Budget
 from hubbub.collector.serving import serving
 from hubbub.collector.state import Collector
 from hubbub.model.coded_domain import NORMALIZATIONS
@@ -190,7 +191,7 @@ def test_a_collector_counts_its_reports(tmp_path: Path, monkeypatch: pytest.Monk
     survey = create_survey("referrers", Hostnames(), 1, public_seed=SEED)
     with Store(str(tmp_path / "reports.db")) as store:
         store.add_survey(survey)
-        with serving(Collector(store)) as url:
+        with serving(Collector(store, Budget(commit_seconds=60.0))) as url:
             hosts = [f"host{number}.example" for number in range(20)]
             printed = run_node("support/visit.js", f"{url}/hubbub.js", survey.survey_id.hex(), *hosts)
         assert printed == "20\n"

@@ -11,6 +11,7 @@ import pytest
 from tests.docs.pages import COMMANDS, blocks
 
 from hubbub import Hostnames, SeededRandomWords, create_survey
+from hubbub.collector.limits import Budget
 from hubbub.collector.serving import serving
 from hubbub.collector.state import Collector
 from hubbub.store.reports import Upload, append
@@ -49,7 +50,7 @@ def collector(samples: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         )
         monkeypatch.setenv("HUBBUB_TOKEN", replace_token(store.engine))
         monkeypatch.setenv("HUBBUB_DB", database)
-        with serving(Collector(store)) as url:
+        with serving(Collector(store, Budget(commit_seconds=60.0))) as url:
             monkeypatch.setenv("HUBBUB_SERVER", url)
             monkeypatch.setenv("SURVEY", f"{url}/v1/surveys/{survey.survey_id.hex()}")
             yield
