@@ -41,7 +41,7 @@ from hubbub.wire.report_batch import encode_batch
 FOLDER = Path(__file__).resolve().parents[1] / "tests" / "vectors"
 SEED = bytes(range(32))
 TOP = 2**64 - 1
-NAMES = Categories(["red", "green", "blue", "Ärger", "日本", "", " padded "])
+NAMES = Categories.stated(["red", "green", "blue", "Ärger", "日本", "", " padded "], other=True)
 CLOSED = Categories(["yes", "no", "Ärger"], other=False)
 TEXTS = (
     *("", "a", "news.example", "https://www.News.Example:8080/a?b#c", "//user@host.example/", "[2001:db8::1]:443"),

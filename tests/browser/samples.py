@@ -32,7 +32,8 @@ HOSTILE = {
 def fill(store: Store) -> dict[str, str]:
     """Add the surveys; their ids in hex by what they are."""
     sites = {site: round(30_000 / (rank + 1)) for rank, site in enumerate(SITES[:40])} | {"direct": 42_000}
-    hostile = create_survey(HOSTILE_NAME, Categories(list(HOSTILE)), 2, mechanism="subset", expected_reports=5_000)
+    seeded = {"mechanism": "subset", "public_seed": bytes(32)}
+    hostile = create_survey(HOSTILE_NAME, Categories(list(HOSTILE)), 2, expected_reports=5_000, **seeded)
     hundreds = Categories([f"answer number {number}" for number in range(1, 201)], other=False)
     made = {
         "empty": add(store, _survey("Newsletter readers", 1, 10_000), {}),
@@ -40,7 +41,7 @@ def fill(store: Store) -> dict[str, str]:
         "closed": add(store, _survey("Spring campaign", 2, 50_000), {"shop.example": 30_000, "direct": 9_000}),
         "many": add(
             store,
-            create_survey("Two hundred answers", hundreds, 4, mechanism="subset", expected_reports=200_000),
+            create_survey("Two hundred answers", hundreds, 4, expected_reports=200_000, **seeded),
             {name: 5_000 - 20 * place for place, name in enumerate(hundreds.names)},
         ),
         "hostile": add(store, hostile, HOSTILE),

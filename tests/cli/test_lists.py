@@ -12,6 +12,7 @@ import pytest
 
 from hubbub.cli.code import Kind, read_strings
 from hubbub.cli.domains import read_names
+from hubbub.errors import InputError
 
 Cli = Callable[..., CompletedProcess[str]]
 
@@ -50,11 +51,18 @@ def test_utf_16_is_called_by_its_name(
 
 
 def test_lines_end_at_lf_alone(tmp_path: Path) -> None:
-    """The mark of UTF-8 and CR before LF are no part of a name; what is not UTF-8 becomes U+FFFD."""
+    """The mark of UTF-8 and CR before LF are no part of a name. What is not UTF-8 is refused."""
     path = tmp_path / "list.txt"
     long = "x" * 100
-    path.write_bytes(b"\xef\xbb\xbftea\r\n\nmi\rlk\n\xff\n" + f"{long}\ntea\n\u2028last".encode())
-    assert read_names(str(path)) == ["tea", "mi\rlk", "\ufffd", long, "\u2028last"]
+    path.write_bytes(b"\xef\xbb\xbftea\r\n\nmi\rlk\n" + f"{long}\ntea\n\u2028last".encode())
+    assert read_names(str(path)) == ["tea", "mi\rlk", long, "\u2028last"]
+    path.write_bytes(b"tea\rmilk\r")  # an old Mac's
+    assert read_names(str(path)) == ["tea", "milk"]
+    path.write_bytes(b"tea\r\ncaf\xe9\r\n")
+    with pytest.raises(
+        InputError, match=r"must be UTF-8, got another encoding in line 2 of .*list.txt': save it as UTF-8"
+    ):
+        read_names(str(path))
     path.write_bytes("ä\t2\r\ntea\n".encode())
     assert read_strings(str(path), Kind.TEXT) == ({"ä".encode(): 2.0, b"tea": 1.0}, 0)
 

@@ -166,9 +166,10 @@ def test_a_survey_that_is_not_there_yet(peer: Peer, survey: Survey, ledger: Path
 
 
 def test_reports_that_were_left_behind_have_moments_of_their_own(
-    peer: Peer, survey: Survey, other_survey: Survey, ledger: Path
+    peer: Peer, survey: Survey, other_survey: Survey, ledger: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What another process left behind is not sent back to back with a new report, which would link the two."""
+    monkeypatch.setattr("hubbub.client.delivery.secrets.randbelow", lambda below: below // 2)  # its moment is far away
     device = read_survey(other_survey.to_json())
     Ledger(ledger).add(device, peer.url(other_survey), b"left behind")
     with Client(survey.to_json(), url=peer.url(survey), ledger=ledger, **{**FAST, "spread": 1e5}) as client:

@@ -16,13 +16,14 @@ from urllib.parse import quote, urlencode
 
 import pytest
 from tests.browser.samples import HOSTILE, HOSTILE_NAME, fill
-from tests.collector.service import Reply, Service
+from tests.collector.service import PATIENCE, Reply, Service
 
 from hubbub import Categories, SeededRandomWords, Survey, create_survey, mechanism_for, plan
 from hubbub.analysis.needed import what_is_needed
 from hubbub.analysis.outlook import smallest_share
 from hubbub.analysis.plan_words import one_in
 from hubbub.analysis.shuffle import ASSUMPTION, NOT_LIVE, seen_from_outside
+from hubbub.collector.limits import Budget
 from hubbub.collector.serving import serving
 from hubbub.collector.state import Collector
 from hubbub.dashboard.app import create_app
@@ -71,7 +72,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
     """A dashboard with surveys of all sorts."""
     with Store(str(tmp_path_factory.mktemp("dashboard") / "a.db")) as store:
         ids = fill(store)
-        collector = Collector(store, fold_seconds=0.2)
+        collector = Collector(store, Budget(commit_seconds=PATIENCE), fold_seconds=0.2)
         token = replace_token(store.engine)
         with serving(collector, build=create_app) as url:
             service = Dashboard(url, store, collector, token)
@@ -90,7 +91,7 @@ def dashboard(samples: Dashboard) -> Dashboard:
 def fresh(tmp_path: Path) -> Iterator[Dashboard]:
     """A dashboard without surveys, logged in; a login limit of its own."""
     with Store(str(tmp_path / "b.db")) as store:
-        collector = Collector(store, fold_seconds=0.2)
+        collector = Collector(store, Budget(commit_seconds=PATIENCE), fold_seconds=0.2)
         with serving(collector, build=create_app) as url:
             service = Dashboard(url, store, collector, replace_token(store.engine))
             assert service.log_in().status == 204

@@ -6,9 +6,12 @@ import contextlib
 import io
 import runpy
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.docs.pages import PAGES, ROOT, blocks, label
+
+from hubbub import SeededRandomWords
 
 pytestmark = pytest.mark.slow
 
@@ -39,14 +42,17 @@ def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
             printed = ""
 
 
-def test_readme_example_finds_the_sites(capsys: pytest.CaptureFixture[str]) -> None:
+def test_readme_example_finds_the_sites(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The README's example is at most 12 lines and prints all three sites with intervals, the largest first."""
+    monkeypatch.setattr("hubbub.mechanisms.registry.os", SimpleNamespace(urandom=bytes))
+    monkeypatch.setattr("hubbub.finding.BulkRandomWords", lambda: SeededRandomWords(1))
     example = next(block.text for block in blocks(ROOT / "README.md") if block.language == "python")
     assert len([line for line in example.splitlines() if line.strip()]) <= 12
     exec(compile(example, "README.md", "exec"), {})  # noqa: S102
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(":")[0] for line in lines[:3]] == ["search.example", "news.example", "blog.example"]
     assert all("between" in line for line in lines[:3])
+    assert len(lines) == 4  # and nobody holds another one
 
 
 def test_example_script_runs(capsys: pytest.CaptureFixture[str]) -> None:

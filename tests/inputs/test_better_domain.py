@@ -25,6 +25,13 @@ ADDRESSES = ["https://example.org/articles/summer", "http://a.example/c?d=1", "h
         (["13", "99", "123456789", "13.0"], "integers:64", 1),
         ([13, 99], "integers:64", 1),
         (["00501", "00601", "12345"], "text", 1),  # codes, not numbers
+        (["-5", "-3", "-17"], "text", 1),  # the code of host names would take fewer bits
+        ([-5, -3], "text", 1),
+        (["3.5", "2.25"], "text", 1),
+        (["St. Gallen", "New York", "Los Angeles", "Bern"], "text", 1),
+        (["St. Gallen", "New York", "La Paz"] * 2 + HOSTS, "text", 1),
+        (HOSTS * 2 + ["localhost", "direct"], "hostnames", 1),
+        (["New York", "so long"], "text", 1),
         (["192.0.2.1", "10.1.2.3"], "ipv4", 1),
         (["192.0.2.1"] * 3 + ["nowhere"], "text", 1),
         (["§¶" * 15, "ü%€(" * 9, "x" * 65], "bytes:64", 2 / 3),

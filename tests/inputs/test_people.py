@@ -27,6 +27,10 @@ from hubbub.errors import InputError
 from hubbub.inputs.people import open_people
 
 PRIVATE = "s3cret"
+SCRIPTS = [
+    *("tea\nmilk\n", "Łódź\nGdańsk\n", "Москва,Paris\nКазань\n", "Αθήνα\nΠάτρα\n", "שלום\nלום\n", "سلام\nمرحبا\n"),
+    *("नमस्ते\nदिल्ली\n", "தமிழ்\nசென்னை\n", "สวัสดี\nกรุงเทพ\n", "北京\n上海\n广州\n", "あいう\nかきく\n", "서울\n부산\n"),
+]
 LINES = st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]), min_size=1)
 
 
@@ -117,9 +121,18 @@ class TestText:
         """What `str.splitlines` splits at is part of the value."""
         assert read(make("x.txt", f"a{mark}b\nc\n")) == [f"a{mark}b", "c"]
 
-    def test_bad_utf8_is_replaced(self, make):
-        """Bytes that are not UTF-8 become U+FFFD, and the lines around them stay whole."""
-        assert read(make("x.txt", b"a\xff\n\xe2\x82\nb\n")) == ["a\ufffd", "\ufffd", "b"]
+    @pytest.mark.parametrize("bad", [b"caf\xe9", b"\xe2\x82", b"\xed\xa0\x80", b"\xff"])
+    @pytest.mark.parametrize(("before", "line"), [(0, 1), (1, 2), (40_000, 40_001)])
+    @pytest.mark.parametrize("name", ["x.txt", "x.csv", "x.jsonl", "x.txt.gz"])
+    def test_other_encodings_are_refused(self, make, name, before, line, bad):
+        """Replaced bytes would make one value of several: the line is named, and what to do."""
+        quote = b'"' if name == "x.jsonl" else b""
+        data = b"\r\n".join([quote + PRIVATE.encode() + quote] * before + [quote + bad + quote, b"7", b""])
+        path = make(name, gzip.compress(data) if name.endswith(".gz") else data)
+        said = f"a text file must be UTF-8, got another encoding in line {line} of"
+        assert refusal(path) == f"{said} {str(path)!r}: save it as UTF-8"
+        if name == "x.txt":
+            assert refusal("-", stdin=io.BytesIO(data)) == f"{said} '-': save it as UTF-8"
 
     @pytest.mark.parametrize("mark", ["\ufeff", ""])
     @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
@@ -130,6 +143,23 @@ class TestText:
         said = refusal(make(name, gzip.compress(data) if name.endswith(".gz") else data))
         assert "a text file must be UTF-8, got UTF-16 in" in said
         assert said.endswith("save it as UTF-8")
+
+    @pytest.mark.parametrize("mark", ["\ufeff", ""])
+    @pytest.mark.parametrize("order", ["le", "be"])
+    @pytest.mark.parametrize("width", [16, 32])
+    @pytest.mark.parametrize("text", SCRIPTS)
+    def test_wide_text_of_any_script_is_called_by_its_name(self, make, text, width, order, mark):
+        """UTF-32 is not called UTF-16, and neither needs a mark or Latin letters."""
+        said = refusal(make("x.txt", (mark + text).encode(f"utf-{width}-{order}")))
+        assert f"got UTF-{width} in" in said
+
+    @pytest.mark.parametrize(
+        "text",
+        ["1\n2\n3\n4\n5\n6", "1\t2\t3\t4\t5\t6", "a b c d e f", "1\r\n2\r\n3\r\n4", "\x01a\x01b\x01c\x01d\x01\x01e"],
+    )
+    def test_short_lines_are_not_utf_16(self, make, text):
+        """Every second byte is a line end, a tab or a blank, as the first byte of some scripts is in UTF-16."""
+        assert read(make("x.txt", text)) == text.replace("\r", "").split("\n")
 
     @pytest.mark.parametrize("text", ["a\0b\0", "\0\0\0\0\0\0\0\0\0\0", "tea\0\0\0\0\0", "a\0b\0c\0d\0e\0fg"])
     def test_zero_bytes_alone_are_not_utf_16(self, make, text):
@@ -160,11 +190,24 @@ class TestText:
             assert piped(gzip.compress(end.join(lines).encode())) == lines
 
     @given(st.binary(min_size=1))
-    def test_any_bytes_are_text(self, data):
-        """Whatever the bytes are, the values are what splitting at LF gives."""
-        data = b"." + data
-        expected = [line.removesuffix("\r") for line in data.decode("utf-8", "replace").split("\n")]
-        assert piped(data) == [line for line in expected if line]
+    def test_any_bytes_are_text_or_refused(self, data):
+        """Whatever the bytes are, the values are what splitting at LF gives, or the file is not UTF-8."""
+        data = b".\n" + data
+        try:
+            expected = [line.removesuffix("\r") for line in data.decode("utf-8").split("\n")]
+        except UnicodeDecodeError:
+            assert "a text file must be UTF-8, got " in refusal("-", stdin=io.BytesIO(data))
+        else:
+            assert piped(data) == [line for line in expected if line]
+
+    @pytest.mark.parametrize("lines", [["b", "a", "b"], [f"value {k}" for k in range(30_000)]], ids=len)
+    def test_lines_of_old_macs(self, make, lines):
+        """In a file that has CR and no LF lines end at CR, in every format; a CR at its very end is no such file."""
+        assert read(make("x.txt", "\r".join(lines))) == read(make("x.txt", "\r".join([*lines, ""]))) == lines
+        assert read(make("x.csv", "\r".join(["word", *lines]))) == lines
+        assert read(make("x.jsonl", "\r".join(f'"{line}"' for line in lines))) == lines
+        assert read(make("x.txt", "a\r")) == ["a"]
+        assert missing(make("x.txt", "a\r\rb\r")) == 1
 
 
 class TestCsv:
@@ -205,8 +248,8 @@ class TestCsv:
         assert piped(b"a,b\n1,2\n", **options) == ["1"]
 
     def test_encoding(self, make):
-        """The byte order mark is no part of the first name, and bad UTF-8 is replaced."""
-        assert read(make("x.csv", b'\xef\xbb\xbf"a",b\n\xff,2\n'), column="a") == ["\ufffd"]
+        """The byte order mark is no part of the first name."""
+        assert read(make("x.csv", b'\xef\xbb\xbf"a",b\n1,2\n'), column="a") == ["1"]
         assert read(make("x.csv.gz", gzip.compress(b"\xef\xbb\xbfa,b\n1,2\n")), column="a") == ["1"]
 
     @given(

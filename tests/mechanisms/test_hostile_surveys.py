@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hubbub import Integers, ParameterError, create_survey, load_survey
+from hubbub import Hostnames, Integers, ParameterError, create_survey, load_survey
 from hubbub.client import SurveyError
 from hubbub.client.survey import read_survey
 from hubbub.mechanisms.registry import REGISTRY
@@ -70,6 +70,30 @@ def test_odd_numbers_are_refused(case: str) -> None:
             assert path[0] not in ("epsilon", "delta", "options", "parameters") or len(str(refused.value)) < 300
             with pytest.raises(SurveyError):
                 read_survey(text)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ("parameters", "depths", 0),
+        ("parameters", "depths"),
+        ("parameters", "chunks", 1),
+        ("options",),
+        ("options", "size"),
+    ],
+    ids=str,
+)
+def test_long_numbers_and_names_are_cut(path: tuple[Any, ...]) -> None:
+    """Both readers refuse a number of 400 digits, a list of such and a name of 500 letters in a short sentence."""
+    document = json.loads(create_survey("odd", Hostnames(), 1, public_seed=public_seed(1)).to_json())
+    for value in (10**400, -(10**400), [10**400] * 50, {"k" * 500: 10**400}):
+        text = changed(document, path, value)
+        with pytest.raises(ParameterError) as refused:
+            load_survey(text)
+        assert len(str(refused.value)) < 300
+        with pytest.raises(SurveyError) as refused_too:
+            read_survey(text)
+        assert len(str(refused_too.value)) < 300
 
 
 @pytest.mark.parametrize("parse", [parse_epsilon, parse_delta])

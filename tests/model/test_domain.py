@@ -150,6 +150,7 @@ LIST = {"kind": "categories", "names": ["a", "b"], "normalization": 1, "other": 
         (lambda: Categories(["a", "a"]), "'a' twice"),
         (lambda: Categories(["é", "e\u0301"]), "twice"),
         (lambda: Categories([OTHER]), "reserved"),
+        (lambda: Categories(["", "a"]), "names must have at least one character each, got ''"),
         (lambda: Categories("abc"), "list of strings"),
         (lambda: Categories([1]), "list of strings"),
         (lambda: domain_from_json([]), "must be an object"),
@@ -167,6 +168,13 @@ def test_bad_domains(make, said: str) -> None:
     """A domain that cannot be is refused with the rule, the name and the value."""
     with pytest.raises(ParameterError, match=said.replace("(", r"\(")):
         make()
+
+
+def test_an_empty_name_of_a_survey_is_read() -> None:
+    """The format allows it, so a survey that has one is read as all clients read it; a new list may not have one."""
+    stated = domain_from_json({**LIST, "names": ["a", ""]})
+    assert stated.decode(stated.encode(["", "a", "b"])) == ["", "a", OTHER]
+    assert domain_from_json(stated.to_json()) == stated == Categories.stated(["a", ""], other=True)
 
 
 def test_repr_shows_no_names() -> None:

@@ -11,6 +11,7 @@ from itertools import chain, islice
 from typing import Final
 
 from hubbub.errors import InputError, ParameterError
+from hubbub.inputs.decoding import not_utf_8
 from hubbub.inputs.files import Key, PeopleFile, are_names, unlisted
 from hubbub.inputs.plain import Value
 
@@ -66,8 +67,14 @@ class CsvFile(PeopleFile):
 
     def lines(self) -> Iterator[str]:
         """Yield the lines with their original line ends."""
-        with self.unmarked() as raw, io.TextIOWrapper(raw, encoding="utf-8", errors="replace", newline="") as lines:
-            yield from lines
+        done = 0
+        with self.unmarked() as raw, io.TextIOWrapper(raw, encoding="utf-8", newline="") as lines:
+            try:
+                for done, line in enumerate(lines, 1):  # noqa: B007  # read where it fails
+                    yield line
+            except UnicodeDecodeError as error:  # it holds the bytes that follow the last line
+                more = (error.object[: error.start] + b".").splitlines()
+                raise not_utf_8(done + len(more), self.name) from None
 
     def rows(self) -> Iterator[list[str]]:
         """Yield the rows that are not blank, the header first."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import os
 import re
 import zlib
@@ -11,18 +10,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain
 from typing import BinaryIO, ClassVar, cast
 
 from hubbub.errors import InputError
+from hubbub.inputs.decoding import HEAD, MARK, read_blocks, refuse_wide
 from hubbub.inputs.plain import Value
 
 Key = int | str | None
 """How a format identifies one of its columns."""
 
-_PART = 1 << 16  # bytes read at once
-_HEAD, _PAIRS = 64, 8  # bytes that are checked for UTF-16, and the fewest that suffice without its byte order mark
-_MARK = b"\xef\xbb\xbf"  # the byte order mark with which some programs begin UTF-8
 _SHOWN, _LONGEST = 8, 40  # the most names that a message lists, and the most characters of each
 _NAME = re.compile(r"(?=.*[^\W\d_])\w[\w .:/()#%-]{0,39}")
 
@@ -118,28 +114,17 @@ class PeopleFile(ABC):
 
     @contextmanager
     def unmarked(self) -> Iterator[BinaryIO]:
-        """Open a text file after its byte order mark, if it has one. UTF-16 is refused, with a mark or without."""
+        """Open a text file after its byte order mark, if it has one. UTF-16 and UTF-32 are refused."""
         with self.open() as raw:
-            head = raw.read(_HEAD)
-            _refuse_utf_16(head, self.name)
-            raw.seek(len(_MARK) if head.startswith(_MARK) else 0)
+            head = raw.read(HEAD)
+            refuse_wide(head, self.name)
+            raw.seek(len(MARK) if head.startswith(MARK) else 0)
             yield raw
 
     def blocks(self) -> Iterator[list[str]]:
-        """Yield lists of lines without their ends; a blank line is "".
-
-        Lines end at LF or CR LF only: a value may contain CR, VT, NEL or U+2028. In UTF-8 the byte LF is never part of
-        another character, so blocks can be decoded separately.
-        """
+        """Yield lists of lines without their ends, as `read_blocks` does."""
         with self.unmarked() as raw:
-            parts: list[bytes] = []
-            while part := raw.read(_PART):
-                lines, feed, rest = part.rpartition(b"\n")
-                if feed:
-                    yield _lines(b"".join([*parts, lines]))
-                    parts = []
-                parts.append(rest)
-            yield _lines(b"".join(parts))
+            yield from read_blocks(raw, b"", self.name)
 
 
 def read_lines(path: str) -> Iterator[str]:
@@ -148,34 +133,13 @@ def read_lines(path: str) -> Iterator[str]:
     Raises
     ------
     InputError
-        The file is UTF-16, with its mark or without.
+        The file is not UTF-8.
     """
     with open(path, "rb") as raw:
-        head = raw.read(_HEAD)
-        _refuse_utf_16(head, path)
-        first = io.BytesIO((head + raw.readline()).removeprefix(_MARK))
-        for line in chain(first, raw):
-            yield line.decode("utf-8", "replace").removesuffix("\n").removesuffix("\r")
-
-
-def _refuse_utf_16(head: bytes, name: str) -> None:
-    if _looks_like_utf_16(head):
-        raise InputError(f"a text file must be UTF-8, got UTF-16 in {name!r}: save it as UTF-8")
-
-
-def _looks_like_utf_16(head: bytes) -> bool:
-    """Whether a file begins with the mark of UTF-16, or with ASCII characters of two bytes each."""
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return True
-    halves = head[::2], head[1::2]
-    return len(head) >= _PAIRS and any(
-        not zeros.strip(b"\0") and 0 not in text for zeros, text in (halves, halves[::-1])
-    )
-
-
-def _lines(block: bytes) -> list[str]:
-    lines = block.decode("utf-8", "replace").split("\n")
-    return [line.removesuffix("\r") for line in lines] if b"\r" in block else lines
+        head = raw.read(HEAD)
+        refuse_wide(head, path)
+        for lines in read_blocks(raw, head.removeprefix(MARK), path):
+            yield from lines
 
 
 class Lines(PeopleFile):

@@ -5,7 +5,7 @@
 * CSV         is named *.csv or *.tsv, or a column or a delimiter is asked for
 * lines       is everything else
 
-Text is UTF-8 (invalid bytes become U+FFFD) and may be gzipped. Each row is one person. Rows without a value are counted
+Text is UTF-8 and may be gzipped; other encodings are refused. Each row is one person. Rows without a value are counted
 and skipped. With a person column each person counts once: one of their rows with a value is chosen at random, because
 two reports of one person would cost twice the epsilon. Rows without a person are skipped and counted like rows without
 a value.

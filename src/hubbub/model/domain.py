@@ -151,6 +151,18 @@ class Categories(Domain):
     _positions: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __init__(self, names: Sequence[str], other: bool = True) -> None:
+        self._fill(names, other)
+        if "" in self._positions:
+            raise ParameterError("names must have at least one character each, got ''")
+
+    @classmethod
+    def stated(cls, names: Sequence[str], other: bool) -> Categories:
+        """The list that a survey states. The format allows an empty name, which no new list may have."""
+        made = cls.__new__(cls)
+        made._fill(names, other)
+        return made
+
+    def _fill(self, names: Sequence[str], other: bool) -> None:
         if isinstance(names, str) or not isinstance(names, Iterable):
             raise ParameterError(f"names must be a list of strings, got {type(names).__name__}")
         names = list(names)
@@ -339,4 +351,4 @@ def domain_from_json(data: Mapping[str, Any]) -> Domain:
         return Bytes(data["max_bytes"])
     if not isinstance(data["names"], list):
         raise ParameterError(f"domain.names must be a list, got {type(data['names']).__name__}")
-    return Categories(data["names"], data["other"])
+    return Categories.stated(data["names"], data["other"])

@@ -139,7 +139,7 @@ class Survey:
         for name in ("options", "parameters"):
             _check_type(name, data[name], dict, "an object")
         for key, value in data["options"].items():
-            _check_type(f"options.{key}", value, str, "a string")
+            _check_type(f"options.{key[:40]}", value, str, "a string")
         try:
             seed = bytes.fromhex(data["public_seed"])
         except ValueError:

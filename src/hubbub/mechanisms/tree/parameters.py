@@ -89,7 +89,7 @@ def read_plan(parameters: Mapping[str, Any], bits: int) -> TreePlan:
         raise ParameterError("parameters.ends must rise to 2^24, got another sequence")
     for above, depth, chunk in zip((0, *depths), depths, chunks, strict=False):
         if not (above <= depth <= bits and 0 <= chunk <= min(bucket_bits, depth)):
-            raise ParameterError(f"parameters.depths must descend to the {bits} bits of an item, got {depths}")
+            raise ParameterError(f"parameters.depths must descend to the {bits} bits of an item, got {shown(depths)}")
     if depths[0] > MASK_BITS:  # a search looks at all roots
         raise ParameterError(f"parameters.depths must begin at {MASK_BITS} bits or less, got {depths[0]}")
     if depths[-1] != bits:
