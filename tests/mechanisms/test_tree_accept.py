@@ -29,7 +29,7 @@ def searched():
     alone = population.random_items(PEOPLE - 4000, 24, np.random.default_rng(5))
     items = np.concatenate([np.full((4000, 1), 123_456, np.uint64), alone])
     tally = rehearse(tree, survey.survey_id, [items], SeededRandomWords(5))
-    return tree, tree.row_counts(tally), tree.paths(items[:1])
+    return tree, tree.row_counts(tally), tree.codec.to_paths(items[:1])
 
 
 @pytest.mark.parametrize("share", [0.001, 0.05, 1.0])
@@ -68,7 +68,7 @@ def test_what_a_list_lets_go(searched, width: int) -> None:
     """The weights of what leaves the last step of a list, by going through all paths below a root."""
     tree, row_counts, path = searched
     walk = Walk(tree, row_counts)
-    last = len(walk.depths.bits) - 1
+    last = len(walk.depths) - 1
     walk.list_widths[last] = width
     size = row_counts.sums(tree.buckets(path))
     listed, let_go = list_roots(walk, row_counts, path, size)
@@ -112,7 +112,7 @@ def searched_words():
     tree = mechanism_for(survey)
     items = domain.encode(["tea"] * 250 + [f"qu{number:x}ing" for number in range(4_750)])
     tally = rehearse(tree, survey.survey_id, [items], SeededRandomWords(6))
-    return tree, tree.row_counts(tally), tree.paths(items[:1])
+    return tree, tree.row_counts(tally), tree.codec.to_paths(items[:1])
 
 
 def test_a_text_that_ends_is_looked_at_before_the_list_is_cut(searched_words) -> None:
@@ -120,9 +120,9 @@ def test_a_text_that_ends_is_looked_at_before_the_list_is_cut(searched_words) ->
     tree, row_counts, path = searched_words
     walk = Walk(tree, row_counts)
     length = tree.codec.lengths(tree.codec.to_items(path))[0]
-    known = [depth - tree.codec.unranked_bits(depth) for depth in walk.depths.bits]
+    known = [depth - tree.codec.unranked_bits[depth] for depth in walk.depths]
     ends = next(number for number, bits in enumerate(known) if bits >= length)
-    row = walk.depths.rows[ends][0]
+    row = walk.rows[ends][0]
     estimates = row_counts.estimates.copy()
     estimates[row, tree.buckets(path)[0, row]] = -2 * math.sqrt(row_counts.noise * row_counts.people[row])
     walk.list_widths[ends] = 4

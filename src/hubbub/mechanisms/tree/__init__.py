@@ -72,7 +72,12 @@ class Tree(TreeGeometry, SurveyMechanism):
         items, random_words = check_inputs(items, random_words, self.survey.domain, self.random_words_per_report)
         symbols = np.empty(len(items), np.uint8)
         kernels_reports.randomize(
-            self.kernel_coins, self.kernel_rows, self.paths(items), random_words, np.uint64(self.threshold), symbols
+            self.kernel_coins,
+            self.kernel_rows,
+            self.codec.to_paths(items),
+            random_words,
+            np.uint64(self.threshold),
+            symbols,
         )
         reports = np.empty(len(items), self.report_dtype)
         reports["id"] = random_words[:, :2]
@@ -160,7 +165,7 @@ class Tree(TreeGeometry, SurveyMechanism):
         return self._estimate(self.row_counts(tally), items)
 
     def _estimate(self, row_counts: RowCounts, items: Items) -> Estimates:
-        counts = row_counts.sums(self.buckets(self.paths(items)))
+        counts = row_counts.sums(self.buckets(self.codec.to_paths(items)))
         return Estimates(items, counts, self._stderrs(row_counts, counts))
 
     def gap_variance(self, tally: Tally, first: Estimates, second: Estimates) -> NDArray[np.float64]:
@@ -189,8 +194,8 @@ class Tree(TreeGeometry, SurveyMechanism):
         items, found = check_items(items, self.survey.domain), check_items(found, self.survey.domain)
         if self.rows == 1:  # buckets are shared in hashed rows only
             return self.estimate(tally, items)
-        paths = self.paths(items)
-        scored = beside(self, self.row_counts(tally), paths, self.paths(found), self.influence)
+        paths = self.codec.to_paths(items)
+        scored = beside(self, self.row_counts(tally), paths, self.codec.to_paths(found), self.influence)
         stderrs = np.sqrt(self._stderrs(scored.left, scored.counts) ** 2 + scored.added)
         tails = sharing_tails(self, scored.left, paths)
         return Estimates(items, scored.counts, stderrs, sharing_tails=tails, influences=scored.influences)
@@ -273,7 +278,7 @@ class Tree(TreeGeometry, SurveyMechanism):
     def _score_all(self, row_counts: RowCounts, query: Query) -> Estimates:
         """Score every value of a universe that fits into one row, and select those that stand out."""
         items = np.arange(self.size, dtype=np.uint64)[:, np.newaxis]
-        counts = row_counts.sums(self.buckets(self.paths(items)))
+        counts = row_counts.sums(self.buckets(self.codec.to_paths(items)))
         law = self.count_law(round(float(row_counts.people.sum())))
         stands_out = law.threshold(math.log(query.level / 2) - math.log(self.size))
         chosen, threshold = selection.select(counts, stands_out, query)

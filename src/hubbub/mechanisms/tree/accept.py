@@ -40,12 +40,14 @@ def accept(
     needed = tree.acceptance_counts(front.paths, int(people), query).reshape(lists, each)
     rows = row_counts.parts(tree.buckets(front.paths)).reshape(lists, each, -1)
     totals = rows.sum(axis=2)
-    possible = (tree.codec.is_value(front.paths) & np.isfinite(front.scores)).reshape(lists, each)
+    is_value = tree.codec.completed(front.paths, tree.codec.bits)[1]
+    possible = (is_value & np.isfinite(front.scores)).reshape(lists, each)
     lead = np.where(possible, totals - needed, -np.inf)
     best = np.argmax(lead, axis=1)
     pulls, costs = tree.odds(totals[np.arange(lists), best] / people)
     caps = row_caps(tree, row_counts, pulls, costs)
-    prior = tree.codec.prior_nats(front.used).reshape(lists, each)
+    # The prior evidence against each path, in nats: the code bits that it used, or all bits of a number.
+    prior = (math.log(2) * front.used).reshape(lists, each) if tree.coded else math.log(2) * tree.codec.bits
     said = np.minimum(rows, caps[:, np.newaxis, :]).sum(axis=2)
     weights = pulls[:, np.newaxis] * said - costs[:, np.newaxis] * people - prior
     weights = np.where(possible, weights, -np.inf)
@@ -93,7 +95,7 @@ class _Judge:
         """
         tree, row_counts = self.tree, self.row_counts
         people = row_counts.people
-        rare = tree.log_shares(path, self.query)[0]
+        rare = tree.codec.log_priors(path)[0] + math.log(self.query.level / 4)  # as in `acceptance_counts`
         alone = rare - math.log(self.collision * tree.rows)
         for row in range(
             1 if tree.plan.chunks[0] == tree.plan.bucket_bits else 0, tree.rows
@@ -136,7 +138,7 @@ class _Judge:
             shared = int(np.argmax(apart[k]))  # the row where they part
             depth = tree.plan.depths[shared] if shared else 0
             # The number of ways, in nats, to continue below that row with the same fingerprint.
-            known = tree.codec.unranked_bits(depth)
+            known = tree.codec.unranked_bits[depth]
             ways = max(lengths[k] - math.log(2) * (depth - known), 0.0)
             log_level = math.log(self.query.level / 4) - max(ways - math.log(2) * known, math.log(8))
             least = tree.count_threshold(people, log_level)

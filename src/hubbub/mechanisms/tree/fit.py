@@ -54,15 +54,11 @@ class Fit:
     row_counts: RowCounts
     buckets: NDArray[np.int64]
     shares: NDArray[np.float64]
+    counts: NDArray[np.float64]
     with_shared: NDArray[np.float64]
     inflation: NDArray[np.float64]
     trusted: NDArray[np.bool_]
     uneven: NDArray[np.bool_]
-
-    @property
-    def counts(self) -> NDArray[np.float64]:
-        """People who hold each value."""
-        return self.shares * float(self.row_counts.people.sum())
 
     @cached_property
     def left(self) -> RowCounts:
@@ -81,13 +77,8 @@ class Fit:
         return replace(row_counts, estimates=left)
 
 
-def refit(tree: TreeGeometry, row_counts: RowCounts, paths: NDArray[np.uint64]) -> Fit:
-    """Count the values on some paths together. Costs values²·rows."""
-    return fit_buckets(tree, row_counts, tree.buckets(paths).astype(np.int64))
-
-
-def fit_buckets(tree: TreeGeometry, row_counts: RowCounts, buckets: NDArray[np.int64]) -> Fit:
-    """Like `refit`, given the bucket of each value in each row; used to fit again after some values are removed."""
+def refit(tree: TreeGeometry, row_counts: RowCounts, buckets: NDArray[np.int64]) -> Fit:
+    """Count some values together, given the bucket of each value in each row. Costs values²·rows."""
     seen = row_counts.parts(buckets)
     trusted = np.ones(seen.shape, bool)
     shares, inflation = solve_shares(row_counts.people, buckets, seen, trusted)
@@ -105,7 +96,8 @@ def fit_buckets(tree: TreeGeometry, row_counts: RowCounts, buckets: NDArray[np.i
     if shared.any():
         trusted &= np.arange(tree.rows) >= shared[:, np.newaxis]
         shares, inflation = solve_shares(row_counts.people, buckets, seen, trusted)
-    return Fit(row_counts, buckets, shares, with_all * float(row_counts.people.sum()), inflation, trusted, uneven)
+    people = float(row_counts.people.sum())
+    return Fit(row_counts, buckets, shares, shares * people, with_all * people, inflation, trusted, uneven)
 
 
 def overlap(

@@ -33,7 +33,6 @@ _TEXT_LIST = 512  # paths in the list of a root
 _TEXT_SHORTEST = 20  # codes of this many bits or more must be told apart from others with the same beginning
 _FINGERPRINT_SAVES = 8  # bits of a code's remaining ambiguity that the fingerprint resolves
 _TEXT_FINE = 24  # steps are of 4 bits down to this many bits beyond the typical length
-_QUOTA = 128  # paths of the beam under one root
 LIST_WIDTH = 1024  # paths in the list of a promising root
 TEXT_BROAD = 24  # bits below the root down to which the beam of texts has its full width
 _TEXT_FAR = 5  # after this many steps of 8 bits a narrower beam is enough
@@ -221,16 +220,6 @@ def beam_widths(beam: int, depths: Sequence[int], chunks: Sequence[int], coded: 
         narrow = (2 if depth > depths[0] + TEXT_BROAD else 0) + max(chunk - 4, 0) + (2 if wide > _TEXT_FAR else 0)
         widths.append(max(beam >> narrow, 1))
     return widths
-
-
-def root_quotas(beams: Sequence[int], chunks: Sequence[int], coded: bool) -> list[int]:
-    """The most paths of the beam under one root, at each depth, so that one very common value cannot fill the beam.
-
-    The roots of texts have no quota: they share the beam when it is crowded (`kernels_beam.share`).
-    """
-    if coded:
-        return [1 << 40] * len(beams)
-    return [_QUOTA >> max(chunk - 4, 0) // 2 for chunk in (*chunks[1:], 0)]
 
 
 def list_widths(chunks: Sequence[int]) -> list[int]:
