@@ -185,7 +185,8 @@ class Rehearsal:
     def _ask(self, question: Question, items: Iterable[Items], encoder: Encoder) -> Answer:
         survey, domain = self.survey, self.survey.domain
         check_draws(self.mechanism, survey.expected_reports)
-        check_slots(domain, question)
+        if question.values_per_person > 1:
+            check_slots(domain, question.values_per_person)
         named = None
         if question.candidates is not None:
             question = replace(question, candidates=tidy_candidates(domain, question.candidates))

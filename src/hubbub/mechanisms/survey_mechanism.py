@@ -247,7 +247,7 @@ class SurveyMechanism(ABC):
         """
         law = self.count_law(people)
         extra = float(law.collisions(np.zeros(1), np.array([self.noise_stderr(people)]))[0])
-        return -math.expm1(float(law.log_below(law.threshold(log_chance, extra), held, extra)))
+        return -math.expm1(float(law.log_chances(law.threshold(log_chance, extra), held, extra)[1]))
 
     def named_chance(self, people: int, held: float, log_chance: float) -> float:
         """The chance that a candidate stands out, if one that nobody holds does so with a chance of e^log_chance."""
