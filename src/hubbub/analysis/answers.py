@@ -127,7 +127,7 @@ def _limit_for(
 ) -> float:
     """How many people must hold a value for it to be found; infinite for a value that is not in the domain."""
     item = survey.domain.encode([value])
-    if np.array_equal(item, survey.domain.encode([None])) and survey.domain.decode(item)[0] != value:
+    if np.array_equal(item[0], survey.domain.outside) and survey.domain.decode(item)[0] != value:
         return math.inf
     limit = float(decoder.limits_for(tally, item, query, usual)[0])
     limit = limit if slots == 1 else limit_in_people(decoder.count_law(tally.count), slots, limit)

@@ -34,7 +34,7 @@ def hitters_of(
         doubts = np.minimum(1.0, doubts + estimates.doubts)
     influences = np.full(len(counts), influence * law.slots) if estimates.influences is None else estimates.influences
     fakes = np.ceil(np.maximum(counts, 0.0) / influences - 1e-9)
-    empty = survey.domain.encode([None])[0] if law.slots > 1 else None
+    empty = survey.domain.outside if law.slots > 1 else None
     return [
         Hitter(
             value=value,

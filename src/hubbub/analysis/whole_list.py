@@ -32,7 +32,7 @@ def answer_list(survey: Survey, decoder: SurveyMechanism, tally: Tally, question
     law = plain.with_slots(question.values_per_person)
     items = np.arange(survey.domain.size, dtype=np.uint64)[:, np.newaxis]
     if law.slots > 1:  # empty slots report "(other)", which has no row
-        items = np.delete(items, int(survey.domain.encode([None])[0, 0]), axis=0)
+        items = np.delete(items, int(survey.domain.outside[0]), axis=0)
     reported = decoder.estimate(tally, items)
     size, estimates = len(items), reported if law.slots == 1 else in_people(plain, law, reported)
     extra = float(law.collisions(estimates.counts, estimates.stderrs).min())

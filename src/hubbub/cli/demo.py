@@ -92,7 +92,7 @@ def ask_crowd(server: str, token: str, crowd: People, domain: Domain, epsilon: s
     """Create a survey, send the crowd's reports and ask for the answer, all over HTTP; return it with the truth."""
     from hubbub.inputs.encoding import Encoder
     from hubbub.mechanisms.registry import load_survey
-    from hubbub.simulation.rehearsal import seeded_public_seed
+    from hubbub.simulation.rehearsal import randomness_of
 
     started = time.perf_counter()
     request: dict[str, Any] = {
@@ -101,8 +101,9 @@ def ask_crowd(server: str, token: str, crowd: People, domain: Domain, epsilon: s
         "epsilon": epsilon,
         "expected_reports": crowd.count,
     }
-    if seed is not None:
-        request["public_seed"] = seeded_public_seed(seed).hex()
+    public_seed, _ = randomness_of(seed)
+    if public_seed is not None:
+        request["public_seed"] = public_seed.hex()
     created = ask_json(server, "/v1/surveys", token, "POST", request)
     survey = load_survey(ask(server, f"/v1/surveys/{created['survey_id']}"))
     encoder = Encoder(domain, crowd.missing, with_truth=True)
@@ -114,11 +115,11 @@ def ask_crowd(server: str, token: str, crowd: People, domain: Domain, epsilon: s
 
 def send_reports(server: str, survey: Survey, items: Iterable[Items], seed: int | None) -> None:
     """Make one report for each person, as a device does, and send them in batches, a few at the same time."""
-    from hubbub.finding import random_words_for
     from hubbub.mechanisms.registry import mechanism_for
+    from hubbub.simulation.rehearsal import randomness_of
     from hubbub.wire.report_batch import encode_batch
 
-    mechanism, random_words = mechanism_for(survey), random_words_for(seed)
+    mechanism, (_, random_words) = mechanism_for(survey), randomness_of(seed)
     path = f"/v1/surveys/{survey.survey_id.hex()}/reports"
 
     def send(body: bytes, reports: int) -> None:

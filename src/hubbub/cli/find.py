@@ -109,12 +109,13 @@ def find(
         say_if_compiling(rehearsal.mechanism)
         with progress("Reporting", people.count, "people") as advance:
             if people.owners is None:
-                answer = rehearsal.ask(question, counted(people.chunks(), advance), encoder)
+                answer = rehearsal.ask(question, map(encoder.encode, counted(people.chunks(), advance)), encoder)
             else:
                 answer = rehearsal.ask_slots(question, people.chunks, people.owners, encoder)
-        answer = answer.post_processed(post)
+        answer = answer if post == "none" else answer.post_processed(post)
         view = AnswerView(rehearsal.survey, answer, encoder.truth, time.perf_counter() - started)
-    write_files(answer, plot, csv)
+    if plot is not None or csv is not None:
+        write_files(answer, plot, csv)
     if as_json:
         print_json(to_json(view))
     else:

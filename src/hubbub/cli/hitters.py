@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -70,22 +70,28 @@ def hitters(
     hubbub hitters --survey http://127.0.0.1:8000/v1/surveys/ID --candidates sites.txt
     hubbub hitters --tally week.tally --survey survey.json
     """  # noqa: D301
-    from hubbub.cli.domains import read_candidates
-    from hubbub.inputs.encoding import tidy_candidates
     from hubbub.model.question import Question
 
     started = time.perf_counter()
     check_asked(post, plot, csv, [source, tally, candidates])
-    named = read_candidates(candidates, all_candidates)
+    named: Sequence[object] | None = None
+    if candidates is not None or all_candidates:
+        from hubbub.cli.domains import read_candidates
+
+        named = read_candidates(candidates, all_candidates)
     if tally is None:
         parse_survey_url(source)  # a file alone does not say which collector to ask
     survey = read_survey(source)
-    tidied = None if named is None else tidy_candidates(survey.domain, named)
-    question = Question(top, level, tidied, all_candidates, hitters_only, values_per_person)
+    if named is not None:
+        from hubbub.inputs.encoding import tidy_candidates
+
+        named = tidy_candidates(survey.domain, named)
+    question = Question(top, level, named, all_candidates, hitters_only, values_per_person)
     answer = _ask(source, question, need_token(token)) if tally is None else _answer(survey, tally, question)
-    answer = answer.post_processed(post)
+    answer = answer if post == "none" else answer.post_processed(post)
     view = AnswerView(survey, answer, None, time.perf_counter() - started)
-    write_files(answer, plot, csv)
+    if plot is not None or csv is not None:
+        write_files(answer, plot, csv)
     if as_json:
         print_json(to_json(view))
     elif not view.answer.reports:

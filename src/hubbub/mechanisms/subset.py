@@ -69,23 +69,16 @@ class Subset(SurveyMechanism):
         check_size(self.size)
         self.window = whole(parameters, "window", 1, self.size - 1)
         self.threshold = whole_text("keep_threshold", parameters["keep_threshold"])
-        self._epsilon = response_epsilon(self.threshold, self.size, self.window)
+        self.report_dtype = np.dtype([("id", "<u8", (2,)), ("start", "u1" if self.size <= _ONE_BYTE else "<u2")])
+        self.cells_shape = (self.size,)  # the matches of each value
+        # The pure ε of the threshold: for the same coins, two values' chances of a window differ by e^ε at most.
+        self.guarantee = PrivacyGuarantee(response_epsilon(self.threshold, self.size, self.window), Decimal(0))
         self.held, self.absent = match_chances(self.size, self.window, (2**64 - self.threshold) / 2.0**64)
         # held − absent, computed directly, since the subtraction would round to 0 for a tiny threshold.
         self.gap = self.threshold / 2.0**64 * (self.size - self.window) / (self.size - 1)
         self._key = derive_key(survey.public_seed, Purpose.SUBSET_PLACES)
 
     # The client's role.
-
-    @property
-    def report_dtype(self) -> np.dtype[np.void]:
-        """The id ‖ the first place of the window."""
-        return np.dtype([("id", "<u8", (2,)), ("start", "u1" if self.size <= _ONE_BYTE else "<u2")])
-
-    @property
-    def guarantee(self) -> PrivacyGuarantee:
-        """The pure ε of the threshold: for the same coins, two values' chances of a window differ by e^ε at most."""
-        return PrivacyGuarantee(self._epsilon, Decimal(0))
 
     @property
     def lie_chance(self) -> float:
@@ -105,11 +98,6 @@ class Subset(SurveyMechanism):
         return reports
 
     # The collector's role.
-
-    @property
-    def cells_shape(self) -> tuple[int, ...]:
-        """The matches of each value."""
-        return (self.size,)
 
     def validate(self, reports: Reports) -> NDArray[np.bool_]:
         """Which reports name one of the d windows."""

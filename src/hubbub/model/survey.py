@@ -49,6 +49,8 @@ class Survey:
         The number of reports that the parameters were derived for; any number may come.
     opens, closes : datetime or None
         The first and last moment at which reports are taken, in UTC.
+    stated : PrivacyGuarantee
+        The privacy guarantee that is stated to every person: epsilon and delta.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Survey:
     expected_reports: int
     opens: datetime | None = None
     closes: datetime | None = None
+    stated: PrivacyGuarantee = field(init=False, repr=False)
     _id: bytes | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -83,16 +86,14 @@ class Survey:
             raise ParameterError(f"public_seed must be {SEED_BYTES} bytes, got {shown(self.public_seed)}")
         object.__setattr__(self, "expected_reports", parse_people("expected_reports", self.expected_reports))
         for name in ("opens", "closes"):
-            object.__setattr__(self, name, _parse_time(name, getattr(self, name)))
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, _parse_time(name, getattr(self, name)))
         if self.opens and self.closes and self.closes <= self.opens:
-            raise ParameterError(f"closes must be after opens, got closes={_time_text(self.closes)}")
+            said = self.closes.replace(tzinfo=None).isoformat()
+            raise ParameterError(f"closes must be after opens, got closes={said}Z")
         object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
-
-    @property
-    def stated(self) -> PrivacyGuarantee:
-        """The privacy guarantee that is stated to every person."""
-        return PrivacyGuarantee(self.epsilon, self.delta)
+        object.__setattr__(self, "stated", PrivacyGuarantee(self.epsilon, self.delta))
 
     @property
     def survey_id(self) -> bytes:
@@ -107,16 +108,17 @@ class Survey:
             "version": SURVEY_VERSION,
             "name": self.name,
             "domain": self.domain.to_json(),
-            "epsilon": _decimal_text(self.epsilon),
-            "delta": _decimal_text(self.delta),
             "mechanism": self.mechanism,
             "options": dict(self.options),
             "parameters": dict(self.parameters),
             "public_seed": self.public_seed.hex(),
             "expected_reports": self.expected_reports,
-            "opens": _time_text(self.opens),
-            "closes": _time_text(self.closes),
         }
+        for name, number in (("epsilon", self.epsilon), ("delta", self.delta)):
+            text = format(number, "f")
+            document[name] = text.rstrip("0").rstrip(".") if "." in text else text
+        for name, time in (("opens", self.opens), ("closes", self.closes)):
+            document[name] = None if time is None else time.replace(tzinfo=None).isoformat() + "Z"
         # All keys are ASCII, for which Python's order of code points is RFC 8785's order of UTF-16 units.
         text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         return text.encode("utf-8")
@@ -134,12 +136,13 @@ class Survey:
             raise ParameterError(f"a survey has no field of this name, got {shown(unknown[0])}")
         if missing := sorted(expected - set(data)):
             raise ParameterError(f"a survey must have the field {shown(missing[0])}, got none")
-        for name in ("epsilon", "delta", "public_seed"):
-            _check_type(name, data[name], str, "a string")
-        for name in ("options", "parameters"):
-            _check_type(name, data[name], dict, "an object")
+        for name in ("epsilon", "delta", "public_seed", "options", "parameters"):
+            kind, wanted = (dict, "an object") if name in ("options", "parameters") else (str, "a string")
+            if not isinstance(data[name], kind):
+                raise ParameterError(f"{name} must be {wanted}, got {name}={shown(data[name])}")
         for key, value in data["options"].items():
-            _check_type(f"options.{key}", value, str, "a string")
+            if not isinstance(value, str):
+                raise ParameterError(f"options.{key} must be a string, got options.{key}={shown(value)}")
         try:
             seed = bytes.fromhex(data["public_seed"])
         except ValueError:
@@ -147,7 +150,7 @@ class Survey:
         rest = {k: v for k, v in data.items() if k not in ("version", "domain", "public_seed")}
         survey = cls(domain=domain_from_json(data["domain"]), public_seed=seed, **rest)
         try:
-            canonical = _canonical(data)
+            canonical = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
         except UnicodeEncodeError:
             raise ParameterError("a survey must be valid Unicode, got a lone surrogate") from None
         if survey.to_json() != canonical:
@@ -165,14 +168,7 @@ class Survey:
         return (Survey.from_json, (self.to_json(),))
 
 
-def _decimal_text(number: Decimal) -> str:
-    text = format(number, "f")
-    return (text.rstrip("0").rstrip(".") if "." in text else text) or "0"
-
-
-def _parse_time(name: str, value: object) -> datetime | None:
-    if value is None:
-        return None
+def _parse_time(name: str, value: object) -> datetime:
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)
@@ -186,19 +182,6 @@ def _parse_time(name: str, value: object) -> datetime | None:
         return value.astimezone(UTC).replace(microsecond=0)
     except OverflowError:
         raise ParameterError(f"{name} must be in the years 1 to 9999, got {name}={value.isoformat()}") from None
-
-
-def _time_text(value: datetime | None) -> str | None:
-    return None if value is None else value.replace(tzinfo=None).isoformat() + "Z"
-
-
-def _check_type(name: str, value: object, kind: type, text: str) -> None:
-    if not isinstance(value, kind):
-        raise ParameterError(f"{name} must be {text}, got {name}={shown(value)}")
-
-
-def _canonical(data: dict[str, Any]) -> bytes:
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
 
 
 def _parse_document(document: bytes | str) -> Any:

@@ -20,7 +20,6 @@ of the package imports this one.
 from __future__ import annotations
 
 import math
-from decimal import Decimal
 from functools import partial
 
 import numpy as np
@@ -35,14 +34,13 @@ from hubbub.mechanisms.tree.beside import beside, sharing_tails
 from hubbub.mechanisms.tree.fit import influences
 from hubbub.mechanisms.tree.geometry import TreeGeometry
 from hubbub.mechanisms.tree.limits import found_chance, found_from, named_chance
-from hubbub.mechanisms.tree.parameters import derive, stated_lengths
+from hubbub.mechanisms.tree.parameters import derive
 from hubbub.mechanisms.tree.plan import beam_widths
 from hubbub.mechanisms.tree.row_counts import RowCounts
 from hubbub.mechanisms.tree.sampling import APPROXIMATION, LEAST_BUCKET_BITS, sample_row_counts
 from hubbub.mechanisms.tree.search import search
 from hubbub.model.estimates import Estimates, Query
 from hubbub.model.mechanism import Histogram, Items, RandomWords, Reports
-from hubbub.model.privacy import PrivacyGuarantee
 from hubbub.model.tally import Cells, Tally
 from hubbub.numeric.distinct import copy_ids
 from hubbub.numeric.hadamard import transform
@@ -56,11 +54,6 @@ class Tree(TreeGeometry, SurveyMechanism):
     most_subtracted = 4096
 
     # The client's role.
-
-    @property
-    def guarantee(self) -> PrivacyGuarantee:
-        """The pure ε of the threshold: for the same coins, two values' chances of a symbol differ by e^ε at most."""
-        return PrivacyGuarantee(self._epsilon, Decimal(0))
 
     @property
     def lie_chance(self) -> float:
@@ -85,11 +78,6 @@ class Tree(TreeGeometry, SurveyMechanism):
         return reports
 
     # The collector's role.
-
-    @property
-    def cells_shape(self) -> tuple[int, ...]:
-        """The sums of every row, one after the other, then the number of reports of every row."""
-        return ((self.rows << self.plan.bucket_bits) + self.rows,)
 
     def validate(self, reports: Reports) -> NDArray[np.bool_]:
         """A symbol is below 2^s."""
@@ -212,7 +200,7 @@ class Tree(TreeGeometry, SurveyMechanism):
         paths, fit, doubts = search(self, row_counts, query)
         order = np.argsort(-fit.counts, kind="stable")[: query.top]
         paths, counts = paths[order], fit.counts[order]
-        typical, long = stated_lengths(self.survey.domain, self.bits)
+        typical, long = self.stated_bits
         usual = self.count_threshold(people, math.log(query.level / 4) - math.log(2) * typical)
         needed = self.acceptance_counts(paths, people, query)
         return Estimates(
@@ -227,11 +215,6 @@ class Tree(TreeGeometry, SurveyMechanism):
             uneven=fit.uneven[order],
             influences=influences(fit, *self.influence)[order],
         )
-
-    @property
-    def stated_bits(self) -> tuple[int, int | None]:
-        """Code bits of a usual text and of a long one; all bits of a number."""
-        return stated_lengths(self.survey.domain, self.bits)
 
     def found_chance(self, people: int, held: float, query: Query, bits: int | None = None) -> float:
         """The chance that the search finds a value with a code of this many bits, if no other hides it (`limits`)."""

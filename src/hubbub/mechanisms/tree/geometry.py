@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 from functools import cached_property
 
 import numpy as np
@@ -14,11 +15,12 @@ from hubbub.mechanisms.checks import check_fields, whole, whole_text
 from hubbub.mechanisms.tree.fingerprint import path_bits
 from hubbub.mechanisms.tree.kernels import EVIDENCE_FROM, EVIDENCE_STEPS, EVIDENCE_TO, Rows, buckets
 from hubbub.mechanisms.tree.kernels_reports import TABLE_BITS, Coins
-from hubbub.mechanisms.tree.parameters import FIELDS, read_plan
+from hubbub.mechanisms.tree.parameters import FIELDS, STATED_LENGTHS, read_plan
 from hubbub.mechanisms.tree.paths import NumberPaths, PathCodec, TextPaths
 from hubbub.mechanisms.tree.plan import MAX_MASKS, POLYNOMIALS, ROW_BITS, collision_chance
 from hubbub.model.coded_domain import CodedText
 from hubbub.model.estimates import Query
+from hubbub.model.privacy import PrivacyGuarantee
 from hubbub.model.survey import Survey
 from hubbub.numeric.count_law import CountLaw, match_law
 from hubbub.numeric.hashing import Purpose, derive_key
@@ -40,6 +42,10 @@ class TreeGeometry:
         domain = survey.domain
         self.fingerprint = whole(parameters, "fingerprint_bits", 0, 20)
         self.coded = isinstance(domain, CodedText)  # texts may begin alike, and some are likelier than others
+        self.stated_bits: tuple[int, int | None] = (self.bits, None)  # numbers have no long value
+        if isinstance(domain, CodedText):
+            usual, long = STATED_LENGTHS[domain.normalization]
+            self.stated_bits = min(usual, self.bits), min(long, self.bits)
         if (self.fingerprint > 0) != self.coded:
             raise ParameterError(f"parameters.fingerprint_bits must be above 0 for coded text, got {self.fingerprint}")
         self.plan = read_plan(parameters, path_bits(self.fingerprint, self.bits))
@@ -51,7 +57,10 @@ class TreeGeometry:
         self.beam = 1 << whole(parameters, "beam_bits", 0, 20)
         self.threshold = whole_text("keep_threshold", parameters["keep_threshold"])
         self.symbols = 1 << self.masks
-        self._epsilon = response_epsilon(self.threshold, self.symbols)
+        # The pure ε of the threshold: for the same coins, two values' chances of a symbol differ by e^ε at most.
+        self.guarantee = PrivacyGuarantee(response_epsilon(self.threshold, self.symbols), Decimal(0))
+        # The sums of every row, one after the other, then the number of reports of every row.
+        self.cells_shape: tuple[int, ...] = ((self.rows << width) + self.rows,)
         # The chance that two different buckets have the same symbol. In a tree with one row the masks are independent.
         self.collision = collision_chance(width, self.masks) if self.rows == 1 else 1.0 / self.symbols
         # `absent` and `true`: the chance that a report matches a value its sender does not hold, or does hold.

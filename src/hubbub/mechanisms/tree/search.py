@@ -30,7 +30,7 @@ def search(
     walk = Walk(tree, row_counts)
     people = int(row_counts.people.sum())
     # No path of a text code leads to "(other)", which many people may hold: it is scored by name.
-    hidden = tree.codec.to_paths(tree.survey.domain.encode([None] if tree.coded else []))
+    hidden = tree.codec.to_paths(tree.survey.domain.outside[np.newaxis][: int(tree.coded)])
     counts = row_counts.parts(tree.buckets(hidden)).sum(axis=1)
     accepted = hidden[counts >= tree.acceptance_counts(hidden, people, query)]
     fit, doubts = refit(tree, row_counts, tree.buckets(accepted)), np.zeros(len(accepted))
