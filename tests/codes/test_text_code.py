@@ -81,7 +81,7 @@ def test_vectors() -> None:
         ),
         ("if (end := self._ends.get(text[at:])) is not None:", "if (end := self._ends.get(text[at:])) and at:"),
         ("range(min(self._longest, len(text) - at), 0, -1)", "range(1, min(self._longest, len(text) - at) + 1)"),
-        ("self.encode(text) == (bits, length)", "True"),
+        ("code << (width - length) == bits", "True"),
         ("(length, index) for index, length", "(length, -index) for index, length"),
     ],
 )

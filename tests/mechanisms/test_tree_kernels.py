@@ -152,7 +152,7 @@ def said_of_children(
 
 def check_grow(walk: Walk, number: int, row_counts: RowCounts, caps: np.ndarray, front: Front, cases) -> int:
     """`grow` keeps what the twin keeps of the children that `expand` ranks. Returns how many the gaps ruled out."""
-    tree, step = walk.tree, walk.step(number)
+    tree, step = walk.tree, walk.steps[number]
     scores, ranks = walk.expand(number, row_counts, caps, front)
     roots = (front.paths[:, 0] >> walk.root_shift).repeat(scores.shape[1])
     children = list(zip(roots.tolist(), scores.ravel().tolist(), ranks.ravel().tolist(), strict=True))
@@ -231,7 +231,7 @@ def text_front(walk: Walk, number: int, rng: np.random.Generator) -> Front:
     tree = walk.tree
     paths = tree.codec.to_paths(tree.survey.domain.encode(HELD))
     paths = paths[np.argsort(paths[:, 0], kind="stable")]
-    first = paths & tree.codec.prefix_mask(walk.depths[0])
+    first = paths & tree.codec.prefix_masks[walk.depths[0]]
     front = tree.codec.begin(first, rng.integers(-30, 60, len(paths)).astype(np.float32), walk.depths[0])
     for step in range(1, number + 1):
         depth, chunk = walk.depths[step], walk.chunks[step]

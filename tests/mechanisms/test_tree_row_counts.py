@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from hubbub import Hostnames, Integers, create_survey, mechanism_for
-from hubbub.mechanisms.tree import fit as tree_fit
-from hubbub.mechanisms.tree.fit import refit, trusted_rows
+from hubbub.mechanisms.tree.fit import refit, solve_shares, trusted_rows
 from hubbub.mechanisms.tree.row_counts import RowCounts
 from hubbub.testing import public_seed
 
@@ -148,7 +147,7 @@ def test_a_row_that_only_one_of_two_trusts_still_holds_both(seed: int) -> None:
         exact[rows, value] += share * row_counts.people
 
     def solved(estimates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return tree_fit.solve_shares(row_counts.people, buckets, estimates[rows, buckets], trusted)
+        return solve_shares(row_counts.people, buckets, estimates[rows, buckets], trusted)
 
     found, inflation = solved(exact)
     assert np.allclose(found, shares, rtol=1e-6)
@@ -234,6 +233,15 @@ def test_rows_that_are_too_low_stay() -> None:
 
 def test_small_rows_are_pooled() -> None:
     """Neighbours together until they have enough people; what is left over joins the last pool; one pool at least."""
-    people = np.array([5.0, 1, 2, 2, 9, 1, 1])
-    assert tree_fit.pool_rows(people, 5.0).tolist() == [0, 1, 1, 1, 2, 2, 2]
-    assert tree_fit.pool_rows(people, 100.0).tolist() == [0] * 7
+    people = np.array([500.0, 100, 200, 200, 600, 600, 700, 100, 200, 200, 90])
+    row_counts = RowCounts(np.zeros((len(people), 2), np.float32), people, 0.4)
+    for symbols, pools in ((125, [0, 1, 1, 1, 2, 3, 4, 5, 5, 5, 5]), (100_000, [0] * len(people))):
+        tree = Shared(np.zeros((1, len(people))))
+        tree.symbols = symbols
+        for row in range(len(people)):  # a row that is too high is left out, with the rest of its pool
+            parts = 0.1 * people
+            parts[row] += 400
+            trusted, even = trusted_rows(tree, row_counts, parts)
+            alone = np.array(pools) != pools[row]
+            assert even
+            assert trusted.tolist() == (alone if alone.any() else ~alone).tolist()

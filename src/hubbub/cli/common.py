@@ -167,7 +167,10 @@ def print_table(title: str, columns: list[tuple[str, str]], rows: list[list[str]
 
     If the terminal is too narrow for the numbers of a row, each row is printed as a block of lines instead.
     """
+    from rich import box
     from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text as Cell
 
     console = Console()
     headings, sides = [heading for heading, _ in columns], [side for _, side in columns]
@@ -183,28 +186,18 @@ def print_table(title: str, columns: list[tuple[str, str]], rows: list[list[str]
                 _echo(f"{heading:<{max(map(len, headings))}}  {cell}", console)
         typer.echo()
     else:
-        _print_grid(columns, cells, console.width if console.is_terminal else 140)
+        table = Table(box=box.SIMPLE_HEAD)
+        for heading, side in columns:
+            numeric = side == "right"  # numbers are never broken: the pieces would read as other numbers
+            table.add_column(heading, justify="right" if numeric else "left", overflow="fold", no_wrap=numeric)
+        for row in cells:
+            table.add_row(*map(Cell, row))  # as text: a value may look like markup
+        wide = Console(width=console.width if console.is_terminal else 140)
+        with wide.capture() as printed:
+            wide.print(table)
+        sys.stdout.write(printed.get())  # not by rich, which ends the process if nobody reads the output
     for line in caption:
         _echo(line, console)
-
-
-def _print_grid(columns: list[tuple[str, str]], rows: list[list[str]], width: int) -> None:
-    """Print rows as a grid with headings."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text as Cell
-
-    table = Table(box=box.SIMPLE_HEAD)
-    for heading, side in columns:
-        numeric = side == "right"  # numbers are never broken: the pieces would read as other numbers
-        table.add_column(heading, justify="right" if numeric else "left", overflow="fold", no_wrap=numeric)
-    for row in rows:
-        table.add_row(*map(Cell, row))  # as text: a value may look like markup
-    console = Console(width=width)
-    with console.capture() as printed:
-        console.print(table)
-    sys.stdout.write(printed.get())  # not by rich, which ends the process if nobody reads the output
 
 
 def _echo(text: str, console: Any) -> None:

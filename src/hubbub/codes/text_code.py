@@ -146,23 +146,19 @@ class TextCode:
 
     def decode(self, bits: int, length: int) -> bytes | None:
         """The string whose code is exactly these bits; None if there is none, or if it is not UTF-8."""
-        text = self._parse(bits, length)
-        return text if text is not None and self.encode(text) == (bits, length) else None
+        text = self.decode_padded(bits, length)
+        return text if text is not None and self.length(text) == length else None
 
     def decode_padded(self, bits: int, width: int) -> bytes | None:
-        """The string whose code, followed by zeros up to `width` bits, is exactly these bits; None if there is none."""
-        text = self._parse(bits, width)
-        if text is None:
-            return None
-        code, length = self.encode(text)
-        return text if length <= width and code << (width - length) == bits else None
+        """The string whose code, followed by zeros up to `width` bits, is exactly these bits.
 
-    def _parse(self, bits: int, width: int) -> bytes | None:
-        """The string of the first code in `width` bits, canonical or not; None if it does not end or is not UTF-8."""
+        None if there is none, or if it is not UTF-8.
+        """
         if width < 0 or bits < 0 or bits >> width:
             return None
         digits, text, state, at = f"{bits:0{width}b}"[:width], b"", 0, 0
-        while len(text) <= MAX_BYTES:
+        ended = False
+        while not ended:
             # A complete row has a code word for every path, unless the bits end before it does.
             words = self._by_word[state]
             size = next((size for size in range(1, MAX_WORD + 1) if digits[at : at + size] in words), 0)
@@ -179,14 +175,15 @@ class TextCode:
                 if at > width:
                     return None
                 text += int(digits[start:at], 2).to_bytes(count, "big")
-            if ended:
-                try:
-                    text.decode("utf-8")
-                except UnicodeDecodeError:
-                    return None
-                return text if len(text) <= MAX_BYTES else None
             state = self.next_class[symbol]
-        return None
+            if len(text) > MAX_BYTES:
+                return None
+        try:
+            text.decode("utf-8")
+        except UnicodeDecodeError:
+            return None
+        code, length = self.encode(text)  # these bits may be another code of the same string
+        return text if length <= width and code << (width - length) == bits else None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TextCode) and self._table == other._table

@@ -33,6 +33,8 @@ class ChannelMechanism(SurveyMechanism):
         self.guarantee = channel.guarantee(survey.epsilon)
         self.noise_draws = channel.noise_draws
         self.cells_shape = channel.cells_shape
+        # ± the largest valid response times the gain, in people: a count is a mean over parts of ± responses.
+        self.influence = (channel.largest * channel.gain, -(channel.largest * channel.gain))
 
     # The linear query that the channel asks: the Laplace channel for responses and sums, the one-bit channel for bits.
 
@@ -87,12 +89,6 @@ class ChannelMechanism(SurveyMechanism):
     def noise_stderr(self, people: int) -> float:
         """Standard error of a count from the privacy noise alone."""
         return self.channel.noise_stderr(people, self.parts, self.part_scale)
-
-    @property
-    def influence(self) -> tuple[float, float]:
-        """± the largest valid response times the gain, in people: a count is a mean over parts of ± responses."""
-        most = self.channel.largest * self.channel.gain
-        return most, -most
 
     def count_law(self, people: int) -> CountLaw:
         """The law of an estimated count, ignoring collisions."""

@@ -76,6 +76,7 @@ class Subset(SurveyMechanism):
         self.held, self.absent = match_chances(self.size, self.window, (2**64 - self.threshold) / 2.0**64)
         # held − absent, computed directly, since the subtraction would round to 0 for a tiny threshold.
         self.gap = self.threshold / 2.0**64 * (self.size - self.window) / (self.size - 1)
+        self.influence = (1 - self.absent) / self.gap, -self.absent / self.gap
         self._key = derive_key(survey.public_seed, Purpose.SUBSET_PLACES)
 
     # The client's role.
@@ -114,11 +115,6 @@ class Subset(SurveyMechanism):
             add_matches(hash_uint64(self._key, reports["id"]), reports["start"].astype(np.int64), self.window, cells)
 
     # The analyst's role.
-
-    @property
-    def influence(self) -> tuple[float, float]:
-        """The most and the least that one report, honest or not, adds to the count of a value, in people."""
-        return (1 - self.absent) / self.gap, -self.absent / self.gap
 
     def count_law(self, people: int) -> CountLaw:
         """The law of a count, exact for any number of people: matches are sums of independent coins."""

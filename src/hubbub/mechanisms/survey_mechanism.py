@@ -87,6 +87,8 @@ class SurveyMechanism(ABC):
         How many times a device draws noise for one report; the cost of a report is proportional to it.
     cells_shape : tuple of int
         The shape of the tally's cells.
+    influence : tuple of two floats
+        The most and the least that one report, honest or not, adds to the count of a value, in people.
     stated_bits : tuple of int and (int or None)
         Code bits of a usual value and of a long one, for which chances are stated; None if no value is long.
     """
@@ -95,6 +97,7 @@ class SurveyMechanism(ABC):
     random_words_per_report: int
     guarantee: PrivacyGuarantee
     cells_shape: tuple[int, ...]
+    influence: tuple[float, float]
     noise_draws: int = 1
 
     def __init__(self, survey: Survey) -> None:
@@ -179,11 +182,6 @@ class SurveyMechanism(ABC):
     def count_law(self, people: int) -> CountLaw:
         """The law of a count without collisions (its standard error includes them); by default Gaussian."""
         return gaussian_law(people)
-
-    @property
-    @abstractmethod
-    def influence(self) -> tuple[float, float]:
-        """The most and the least that one report, honest or not, adds to the count of a value, in people."""
 
     @abstractmethod
     def noise_stderr(self, people: int) -> float:

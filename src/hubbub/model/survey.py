@@ -51,6 +51,8 @@ class Survey:
         The first and last moment at which reports are taken, in UTC.
     stated : PrivacyGuarantee
         The privacy guarantee that is stated to every person: epsilon and delta.
+    survey_id : bytes
+        SHA-256 of the canonical JSON: the identity a client pins.
     """
 
     name: str
@@ -65,7 +67,7 @@ class Survey:
     opens: datetime | None = None
     closes: datetime | None = None
     stated: PrivacyGuarantee = field(init=False, repr=False)
-    _id: bytes | None = field(default=None, init=False, repr=False)
+    survey_id: bytes = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not 1 <= len(self.name) <= _MAX_NAME:
@@ -94,13 +96,7 @@ class Survey:
         object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
         object.__setattr__(self, "stated", PrivacyGuarantee(self.epsilon, self.delta))
-
-    @property
-    def survey_id(self) -> bytes:
-        """SHA-256 of the canonical JSON: the identity a client pins. Computed once."""
-        if self._id is None:
-            object.__setattr__(self, "_id", hashlib.sha256(self.to_json()).digest())
-        return self._id  # type: ignore[return-value]
+        object.__setattr__(self, "survey_id", hashlib.sha256(self.to_json()).digest())
 
     def to_json(self) -> bytes:
         """The canonical form (RFC 8785): sorted keys, no white space, UTF-8, no floating-point number."""
@@ -148,12 +144,12 @@ class Survey:
         except ValueError:
             raise ParameterError(f"public_seed must be hex, got {shown(data['public_seed'])}") from None
         rest = {k: v for k, v in data.items() if k not in ("version", "domain", "public_seed")}
-        survey = cls(domain=domain_from_json(data["domain"]), public_seed=seed, **rest)
         try:
+            survey = cls(domain=domain_from_json(data["domain"]), public_seed=seed, **rest)
             canonical = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
         except UnicodeEncodeError:
             raise ParameterError("a survey must be valid Unicode, got a lone surrogate") from None
-        if survey.to_json() != canonical:
+        if survey.survey_id != hashlib.sha256(canonical).digest():
             # Two spellings of the same survey would give it two ids.
             raise ParameterError("a survey must be spelled in its canonical form, got another spelling of a field")
         return survey

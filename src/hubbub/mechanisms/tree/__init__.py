@@ -95,20 +95,6 @@ class Tree(TreeGeometry, SurveyMechanism):
 
     # The analyst's role.
 
-    @property
-    def influence(self) -> tuple[float, float]:
-        """The most and the least that one report, honest or not, adds to the count of a value, in people.
-
-        A report whose symbol is the value's adds (1 − absent)/(true − absent); any other adds −absent/(true − absent).
-        Where buckets are hashed both are slightly larger in size, because the count expected from an even spread is
-        subtracted. This holds for `estimate`, which sums over rows. In `discover` a value that shares no bucket with
-        another moves by at most this times the `inflation` of its `Fit`. For values that share buckets,
-        `fit.influences` gives the bound, as long as the set of trusted rows stays the same.
-        """
-        spread = 1 / (1 << self.plan.bucket_bits) if self.rows > 1 else 0.0
-        most, least = (1 - self.absent) * self.per_match, -self.absent * self.per_match
-        return (most - spread) / (1 - spread), (least - spread) / (1 - spread)
-
     def noise_stderr(self, people: int) -> float:
         """The standard error, in people, that privacy noise alone gives the count of a value nobody holds."""
         return math.sqrt(self.noise * people)

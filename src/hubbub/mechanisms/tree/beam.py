@@ -89,7 +89,7 @@ class Beam(ABC):
         `crowding` is how many must reach that rank for one that the quotas let in: one depth above, and then here.
         """
         walk, row_counts, caps = self.walk, self.row_counts, self.caps
-        step, wanted, chunk = walk.step(number), self.widths[number], walk.chunks[number]
+        step, wanted, chunk = walk.steps[number], self.widths[number], walk.chunks[number]
         every = max(1, (len(front.paths) << chunk) // _SAMPLE)
         _, ranks = walk.expand(number, row_counts, caps, front.take(np.arange(0, len(front.paths), every)))
         sample = ranks.ravel()

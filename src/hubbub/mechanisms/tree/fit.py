@@ -178,8 +178,14 @@ def trusted_rows(
     others is dropped, since a collision or forged reports raise one row. Rows that are too low stay: they may show
     that the others belong to another value.
     """
-    trusted = np.ones(len(parts), bool)
-    pools = pool_rows(row_counts.people, _FEW_MATCHES * tree.symbols)
+    trusted, pools = np.ones(len(parts), bool), np.zeros(len(parts), np.int64)
+    number, size = 0, 0.0
+    for row, more in enumerate(row_counts.people):
+        pools[row] = number
+        size += more
+        if size >= _FEW_MATCHES * tree.symbols:
+            number, size = number + 1, 0.0
+    pools = np.minimum(pools, max(number - 1, 0))  # a remainder at the end joins the last full pool
     starts = np.flatnonzero(np.diff(pools, prepend=-1))
     while True:
         sizes = np.add.reduceat(row_counts.people * trusted, starts)
@@ -219,16 +225,3 @@ def _rows_shared(
     steps = np.where(enough, (above / np.maximum(before, 1e-9) - below / np.maximum(after, 1e-9)) / spread, -np.inf)
     highest = int(np.argmax(steps))
     return highest + 1 if steps[highest] >= _STEP else 0
-
-
-def pool_rows(people: NDArray[np.float64], least: float) -> NDArray[np.int64]:
-    """The pool number of each row: neighbouring rows are joined until a pool has at least `least` people."""
-    pools = np.zeros(len(people), np.int64)
-    number, size = 0, 0.0
-    for row, more in enumerate(people):
-        pools[row] = number
-        size += more
-        if size >= least:
-            number, size = number + 1, 0.0
-    # A remainder at the end joins the last full pool.
-    return np.minimum(pools, max(number - 1, 0))

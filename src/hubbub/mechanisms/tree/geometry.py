@@ -72,6 +72,15 @@ class TreeGeometry:
         self.per_match = 1.0 / (self.keep * (1 - self.collision))
         self.noise = self.per_match**2 * self.absent * (1 - self.absent)
         self.own_noise = self.per_match**2 * self.true * (1 - self.true)
+        # The most and the least that one report adds to a count: (1 − absent)/(true − absent) if its symbol is the
+        # value's, and −absent/(true − absent) if not. Where buckets are hashed both are slightly larger in size, since
+        # the count expected from an even spread is subtracted. This holds for `estimate`, which sums over rows. In
+        # `discover` a value that shares no bucket with another moves by at most this times the `inflation` of its
+        # `Fit`. For values that share buckets, `fit.influences` gives the bound, as long as the set of trusted rows
+        # stays the same.
+        spread = 1 / (1 << width) if self.rows > 1 else 0.0
+        most, least = (1 - self.absent) * self.per_match, -self.absent * self.per_match
+        self.influence = (most - spread) / (1 - spread), (least - spread) / (1 - spread)
         self._thresholds: dict[tuple[int, float], float] = {}
         self.limits: dict[tuple[int, int, float], float] = {}  # a cache for `limits.found_from`, which is slow
 
@@ -85,7 +94,7 @@ class TreeGeometry:
         return Rows(
             low=np.uint32(key.low),
             high=np.uint32(key.high),
-            parent_masks=np.stack([self.codec.prefix_mask(bits) for bits in hashed]),
+            parent_masks=self.codec.prefix_masks[hashed],
             depths=np.array(plan.depths, np.int64),
             chunks=np.array(plan.chunks, np.int64),
             bucket_bits=plan.bucket_bits,

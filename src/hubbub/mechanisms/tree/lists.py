@@ -28,7 +28,7 @@ def list_roots(
     be accepted are left out, unless `every` one is asked for.
     """
     lists, codec = len(paths), walk.tree.codec
-    roots = paths & codec.prefix_mask(walk.depths[0])
+    roots = paths & codec.prefix_masks[walk.depths[0]]
     let_go = np.full(lists, -np.inf)
     pulls, costs = walk.tree.odds(sizes / max(walk.people.sum(), 1.0))
     caps = row_caps(walk.tree, row_counts, pulls, costs)

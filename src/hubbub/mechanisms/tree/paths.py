@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -48,6 +49,8 @@ class PathCodec(ABC):
     ----------
     bits, limbs : int
         Bits of a whole path, and the 64-bit limbs that hold them.
+    prefix_masks : uint64 array, shape (bits + 1, limbs)
+        For each depth, a path whose first `depth` bits are ones.
     unranked_bits : sequence of int
         For each depth, how many of a path's first `depth` bits are not subtracted from its rank.
     done : int
@@ -56,14 +59,9 @@ class PathCodec(ABC):
 
     bits: int
     limbs: int
+    prefix_masks: Paths
     unranked_bits: Sequence[int]
     done: int = -1
-
-    def prefix_mask(self, depth: int) -> Paths:
-        """A path whose first `depth` bits are ones."""
-        total = 64 * self.limbs
-        mask = ((1 << depth) - 1) << (total - depth)
-        return np.frombuffer(mask.to_bytes(total // 8, "big"), ">u8").astype(np.uint64)
 
     @abstractmethod
     def to_paths(self, items: Items) -> Paths:
@@ -108,6 +106,7 @@ class NumberPaths(PathCodec):
     def __init__(self, key: HashKey, bits: int, size: int) -> None:
         self._key = np.uint32(key.low), np.uint32(key.high)
         self.bits, self.limbs, self._size = bits, -(-bits // 64), size
+        self.prefix_masks = _prefix_masks(bits)
         self.unranked_bits = range(bits + 1)  # all of them: numbers are ranked by score alone
 
     def to_paths(self, items: Items) -> Paths:
@@ -156,7 +155,7 @@ class TextPaths(PathCodec):
     def __init__(self, key: HashKey, domain: CodedText, fingerprint: int) -> None:
         self._key, self._domain, self._fingerprint = key, domain, fingerprint
         self.bits = path_bits(fingerprint, domain.width)
-        self.limbs = -(-self.bits // 64)
+        self.limbs, self.prefix_masks = -(-self.bits // 64), _prefix_masks(self.bits)
         # The fingerprint's bits: they only select among codes, and carry no prior.
         self.unranked_bits = [fingerprint_before(fingerprint, depth) for depth in range(self.bits + 1)]
         self.automaton = build_automaton(domain.code)
@@ -185,7 +184,7 @@ class TextPaths(PathCodec):
         """
         items = self.to_items(paths)
         whole = self.to_paths(items)
-        matching = np.asarray(((whole & self.prefix_mask(depth)) == paths).all(axis=1))
+        matching = np.asarray(((whole & self.prefix_masks[depth]) == paths).all(axis=1))
         matching[matching] = [value is not None for value in self._domain.decode(items[matching])]
         return whole, matching
 
@@ -225,3 +224,12 @@ class TextPaths(PathCodec):
         paths[ended], real = self.completed(paths[ended], depth)
         scores[ended[~real]] = -np.inf
         return children
+
+
+@cache
+def _prefix_masks(bits: int) -> Paths:
+    """The table `PathCodec.prefix_masks` of paths of this many bits."""
+    ones = np.tri(bits + 1, 64 * -(-bits // 64), -1, dtype=np.uint8)  # in row d, before place d
+    masks = np.packbits(ones, axis=1).view(">u8").astype(np.uint64)
+    masks.flags.writeable = False
+    return masks

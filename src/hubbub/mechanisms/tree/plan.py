@@ -52,13 +52,10 @@ class TreePlan:
 
 def masks_for(epsilon: float) -> int:
     """The number s of masks with the least noise: about ε·log₂e."""
-    return min(range(1, MAX_MASKS + 1), key=lambda masks: noise_of(masks, epsilon))
-
-
-def noise_of(masks: int, epsilon: float) -> float:
-    """The variance that each report adds to the count of a value that its sender does not hold."""
-    grown, symbols = math.expm1(min(epsilon, 50.0)), 1 << masks
-    return (grown + symbols) ** 2 / (grown**2 * (symbols - 1))
+    grown = math.expm1(min(epsilon, 50.0))
+    # The variance that each report adds to the count of a value that its sender does not hold.
+    noise = {masks: (grown + (1 << masks)) ** 2 / (grown**2 * ((1 << masks) - 1)) for masks in range(1, MAX_MASKS + 1)}
+    return min(noise, key=noise.__getitem__)
 
 
 def collision_chance(bits: int, masks: int) -> float:

@@ -35,6 +35,8 @@ class Walk:
         Paths kept at each depth in the list of a promising root.
     root_shift : uint64
         The first limb of a path, shifted right by this, is the number of its root.
+    steps : dict of kernels.Step
+        The tables and constants that the kernels need for the step to each depth below the root.
     """
 
     def __init__(self, tree: TreeGeometry, row_counts: RowCounts) -> None:
@@ -50,26 +52,24 @@ class Walk:
         self.per_error = [np.float32(kernels.EVIDENCE_STEPS / math.sqrt(sum_)) for sum_ in np.cumsum(self.variance)]
         self.list_widths = list_widths(self.chunks)
         self.root_shift = np.uint64(64 - self.depths[0])
-
-    def step(self, number: int) -> kernels.Step:
-        """The tables and constants that the kernels need for the step to a depth."""
-        tree, depth, chunk = self.tree, self.depths[number], self.chunks[number]
-        after, more = tree.codec.jumps(depth, chunk)
-        return kernels.Step(
-            tree=tree.kernel_rows,
-            asked=self.rows[number],
-            depth=depth,
-            chunk=chunk,
-            evidence=self.tables[number],
-            per_error=self.per_error[number],
-            after=after,
-            more=more,
-            done=tree.codec.done,
-            absent=tree.absent,
-            true=tree.true,
-            per_person=1.0 / max(self.so_far[number], 1e-9),
-            per_match=1.0 / tree.per_match,
-        )
+        self.steps = {}
+        for number in range(1, len(self.depths)):
+            after, more = tree.codec.jumps(self.depths[number], self.chunks[number])
+            self.steps[number] = kernels.Step(
+                tree=tree.kernel_rows,
+                asked=self.rows[number],
+                depth=self.depths[number],
+                chunk=self.chunks[number],
+                evidence=self.tables[number],
+                per_error=self.per_error[number],
+                after=after,
+                more=more,
+                done=tree.codec.done,
+                absent=tree.absent,
+                true=tree.true,
+                per_person=1.0 / max(self.so_far[number], 1e-9),
+                per_match=1.0 / tree.per_match,
+            )
 
     def expand(
         self, number: int, row_counts: RowCounts, caps: NDArray[np.float64], front: Front
@@ -78,7 +78,7 @@ class Walk:
         scores = np.empty((len(front.paths), 1 << self.chunks[number]), np.float32)
         ranks = np.empty_like(scores)
         caps = np.atleast_2d(caps)[:, self.rows[number]].astype(np.float32)
-        kernels.expand(self.step(number), row_counts.estimates, caps, front, scores, ranks)
+        kernels.expand(self.steps[number], row_counts.estimates, caps, front, scores, ranks)
         return scores, ranks
 
     def descend(self, number: int, front: Front, scores: NDArray[np.float32], chosen: NDArray[np.int64]) -> Front:
