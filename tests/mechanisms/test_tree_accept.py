@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from scipy.stats import binom
 
 from hubbub import Integers, Query, SeededRandomWords, Words, create_survey, mechanism_for
-from hubbub.mechanisms.tree.accept import accept, row_caps
+from hubbub.mechanisms.tree.accept import accept, odds
 from hubbub.mechanisms.tree.lists import list_roots
 from hubbub.mechanisms.tree.walk import Walk
 from hubbub.simulation import population
@@ -35,10 +35,10 @@ def searched():
 @pytest.mark.parametrize("share", [0.001, 0.05, 1.0])
 def test_odds_are_the_likelihood_ratio_of_the_matches(searched, share: float) -> None:
     """Matches are binomial, with chance 1/q for an absent value: the logarithms of both laws differ by the odds."""
-    tree, _, _ = searched
+    tree, row_counts, _ = searched
     true = tree.keep + (1 - tree.keep) / tree.symbols
     held = 1 / tree.symbols + share * (true - 1 / tree.symbols)
-    pull, cost = tree.odds(np.array([share]))
+    pull, cost, _ = odds(tree, row_counts, np.array([share]))
     matches = np.array([200, 260, 400])
     estimates = (matches - 1000 * tree.absent) * tree.per_match
     ratio = binom.logpmf(matches, 1000, held) - binom.logpmf(matches, 1000, 1 / tree.symbols)
@@ -48,8 +48,7 @@ def test_odds_are_the_likelihood_ratio_of_the_matches(searched, share: float) ->
 def test_a_row_speaks_as_much_as_a_collision_is_rare(searched) -> None:
     """At its cap a row has the nats that speak against a collision; the root has no hash, and no cap."""
     tree, row_counts, _ = searched
-    pulls, costs = tree.odds(np.linspace(0.01, 0.5, 20))
-    caps = row_caps(tree, row_counts, pulls, costs)
+    pulls, costs, caps = odds(tree, row_counts, np.linspace(0.01, 0.5, 20))
     said = pulls[:, np.newaxis] * caps - np.outer(costs, row_counts.people)
     assert np.allclose(said[:, 1:], math.log((1 << tree.plan.bucket_bits) / 40))
     assert np.isinf(caps[:, 0]).all()
@@ -72,8 +71,7 @@ def test_what_a_list_lets_go(searched, width: int) -> None:
     walk.list_widths[last] = width
     size = row_counts.sums(tree.buckets(path))
     listed, let_go = list_roots(walk, row_counts, path, size)
-    pulls, costs = tree.odds(size / PEOPLE)
-    caps = row_caps(tree, row_counts, pulls, costs)
+    pulls, costs, caps = odds(tree, row_counts, size / PEOPLE)
     paths = all_below(tree, path)
     said = np.minimum(row_counts.parts(tree.buckets(paths)), caps).sum(axis=1)
     kept = {row.tobytes() for row in listed.paths}
@@ -93,8 +91,7 @@ def test_doubt_is_spent_and_decides(searched) -> None:
     found, doubts = accept(tree, row_counts, listed, let_go, Query(), 0.025)
     assert found.tolist() == path.tolist()
     assert 0.0 <= doubts[0] < 0.001
-    pull, cost = tree.odds(size / PEOPLE)
-    caps = row_caps(tree, row_counts, pull, cost)
+    pull, cost, caps = odds(tree, row_counts, size / PEOPLE)
     own = pull * np.minimum(row_counts.parts(tree.buckets(path)), caps).sum() - cost * PEOPLE - 24 * math.log(2)
     found, doubts = accept(tree, row_counts, listed, own + math.log(0.02), Query(), 0.025)
     assert len(found) == 1

@@ -41,16 +41,14 @@ class AnswerView:
 
 def check_asked(post: str, plot: str | None, csv: str | None, inputs: Iterable[str | None]) -> None:
     """Refuse an unknown method or an impossible output file, before any input is read."""
-    if post != "none":
-        from hubbub.analysis.post_processing import check_method
+    from hubbub.analysis.post_processing import check_method
 
-        check_method(post)
+    check_method(post)
     if plot is not None:
         from hubbub.analysis.plots import check_plot_file
 
         check_plot_file(plot)
-    if plot is not None or csv is not None:
-        check_outputs([plot, csv], inputs)
+    check_outputs([plot, csv], inputs)
 
 
 def write_files(answer: Answer, plot: str | None, csv: str | None) -> None:

@@ -13,7 +13,7 @@ import typer
 
 from hubbub.cli.answers import AnswerView, show
 from hubbub.cli.common import command, counted, number, parse_count, plural, progress
-from hubbub.cli.hitters import read_answer
+from hubbub.cli.hitters import ask_hitters
 from hubbub.cli.service import ask, ask_json
 from hubbub.errors import ServiceError
 
@@ -92,6 +92,7 @@ def ask_crowd(server: str, token: str, crowd: People, domain: Domain, epsilon: s
     """Create a survey, send the crowd's reports and ask for the answer, all over HTTP; return it with the truth."""
     from hubbub.inputs.encoding import Encoder
     from hubbub.mechanisms.registry import load_survey
+    from hubbub.model.question import Question
     from hubbub.simulation.rehearsal import randomness_of
 
     started = time.perf_counter()
@@ -109,7 +110,7 @@ def ask_crowd(server: str, token: str, crowd: People, domain: Domain, epsilon: s
     encoder = Encoder(domain, crowd.missing, with_truth=True)
     with progress("Reporting", crowd.count, "people") as advance:
         send_reports(server, survey, map(encoder.encode, counted(crowd.chunks(), advance)), seed)
-    answer = read_answer(ask_json(server, f"/v1/surveys/{created['survey_id']}/hitters?top=10", token))
+    answer = ask_hitters(f"{server.rstrip('/')}/v1/surveys/{created['survey_id']}", Question(top=10), token)
     return AnswerView(survey, replace(answer, intake=encoder.intake), encoder.truth, time.perf_counter() - started)
 
 

@@ -85,7 +85,8 @@ def find(
     from hubbub.inputs.people import open_people
     from hubbub.model.question import Question
 
-    check_asked(post, plot, csv, [named_input(file), candidates, domain_file(domain)])
+    if (post, plot, csv) != ("none", None, None):
+        check_asked(post, plot, csv, [named_input(file), candidates, domain_file(domain)])
     named = read_candidates(candidates, all_candidates)
     question = Question(top, level, named, all_candidates, hitters_only, values_per_person)
     several = values_per_person > 1

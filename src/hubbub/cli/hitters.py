@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -73,7 +73,8 @@ def hitters(
     from hubbub.model.question import Question
 
     started = time.perf_counter()
-    check_asked(post, plot, csv, [source, tally, candidates])
+    if (post, plot, csv) != ("none", None, None):
+        check_asked(post, plot, csv, [source, tally, candidates])
     named: Sequence[object] | None = None
     if candidates is not None or all_candidates:
         from hubbub.cli.domains import read_candidates
@@ -87,7 +88,7 @@ def hitters(
 
         named = tidy_candidates(survey.domain, named)
     question = Question(top, level, named, all_candidates, hitters_only, values_per_person)
-    answer = _ask(source, question, need_token(token)) if tally is None else _answer(survey, tally, question)
+    answer = ask_hitters(source, question, need_token(token)) if tally is None else _answer(survey, tally, question)
     answer = answer if post == "none" else answer.post_processed(post)
     view = AnswerView(survey, answer, None, time.perf_counter() - started)
     if plot is not None or csv is not None:
@@ -112,29 +113,26 @@ def _answer(survey: Survey, file: str, question: Question) -> Answer:
     return answer_question(survey, mechanism, sums, question, encode_candidates(survey.domain, question))
 
 
-def _ask(url: str, question: Question, token: str) -> Answer:
-    """Ask a collector."""
+def ask_hitters(url: str, question: Question, token: str) -> Answer:
+    """Ask the collector of a survey's address, and return the answer that is in its JSON document."""
+    from hubbub.analysis.results import Answer
+    from hubbub.model.estimates import Hitter
+
     address = parse_survey_url(url)
     path = f"/v1/surveys/{address.survey_id}/hitters"
     if question.candidates is None:
         form = "&hitters_only=true" if question.hitters_only else ""
-        query = f"{path}?top={question.top}&level={question.level}{form}&values_per_person={question.values_per_person}"
-        return read_answer(ask_json(address.server, query, token))
-    asked = {
-        "candidates": list(question.candidates),
-        "all_candidates": question.all_candidates,
-        "top": question.top,
-        "level": question.level,
-        "values_per_person": question.values_per_person,
-    }
-    return read_answer(ask_json(address.server, path, token, "POST", asked))
-
-
-def read_answer(document: Mapping[str, Any]) -> Answer:
-    """Return the answer that is in a collector's JSON document."""
-    from hubbub.analysis.results import Answer
-    from hubbub.model.estimates import Hitter
-
+        path += f"?top={question.top}&level={question.level}{form}&values_per_person={question.values_per_person}"
+        document = ask_json(address.server, path, token)
+    else:
+        asked = {
+            "candidates": list(question.candidates),
+            "all_candidates": question.all_candidates,
+            "top": question.top,
+            "level": question.level,
+            "values_per_person": question.values_per_person,
+        }
+        document = ask_json(address.server, path, token, "POST", asked)
     limit = document["detection_limit"]
     return Answer(
         document["reports"],

@@ -69,7 +69,16 @@ class TextCode:
         self.symbols: tuple[bytes, ...] = (b"", b"", *alphabet, *tokens, *ends)
         self.first_end = len(self.symbols) - len(ends)
         self.next_class = tuple(DIGITS.index(char) for char in self._table["class"])
-        self.code_words = tuple(_canonical_words([int(digit, 16) for digit in row]) for row in self._table["lengths"])
+        rows = []
+        for lengths in self._table["lengths"]:
+            # Code words in the order of (length, index): each is the one before plus 1, lengthened by zeros.
+            words, word, before = [(0, 0)] * len(lengths), 0, 0
+            for length, index in sorted((length, index) for index, length in enumerate(int(d, 16) for d in lengths)):
+                word <<= length - before
+                words[index] = (word, length)
+                word, before = word + 1, length
+            rows.append(tuple(words))
+        self.code_words = tuple(rows)
         self._matches = {self.symbols[index]: index for index in range(2, self.first_end)}
         self._ends = {self.symbols[index]: index for index in range(self.first_end, len(self.symbols))}
         self._longest = max(map(len, self._matches), default=0)
@@ -196,14 +205,3 @@ class TextCode:
 
     def __reduce__(self) -> tuple[type[TextCode], tuple[dict[str, Any]]]:
         return (TextCode, (self.to_json(),))
-
-
-def _canonical_words(lengths: list[int]) -> tuple[tuple[int, int], ...]:
-    """Code words in the order of (length, index): each is the one before plus 1, lengthened by zeros."""
-    words = [(0, 0)] * len(lengths)
-    word = before = 0
-    for length, index in sorted((length, index) for index, length in enumerate(lengths)):
-        word <<= length - before
-        words[index] = (word, length)
-        word, before = word + 1, length
-    return tuple(words)

@@ -141,7 +141,7 @@ def mechanism_for(survey: Survey) -> SurveyMechanism:
     if resolved != dict(survey.options):
         raise ParameterError("a survey must carry every option of its mechanism, got some missing or misspelled")
     built = entry.build(survey)
-    if not built.guarantee.within(survey.stated):
+    if built.guarantee.epsilon > survey.epsilon or built.guarantee.delta > survey.delta:
         raise PrivacyError(f"a survey must execute no more than it states ({survey.stated}), got {built.guarantee}")
     return built
 

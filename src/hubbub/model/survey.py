@@ -122,7 +122,15 @@ class Survey:
     @classmethod
     def from_json(cls, document: bytes | str) -> Survey:
         """Read the shape of a survey; `hubbub.load_survey` also checks its privacy."""
-        data = _parse_document(document)
+        try:
+            data = json.loads(
+                document, object_pairs_hook=_each_once, parse_float=_whole_only, parse_constant=_whole_only
+            )
+        except (ValueError, RecursionError) as error:
+            if isinstance(error, ParameterError):
+                raise
+            reason = type(error).__name__
+            raise ParameterError(f"a survey must be JSON, got a document that is not ({reason})") from None
         expected = {each.name for each in fields(cls) if each.init} | {"version"}
         if not isinstance(data, dict):
             raise ParameterError(f"a survey must be a JSON object, got {type(data).__name__}")
@@ -180,19 +188,14 @@ def _parse_time(name: str, value: object) -> datetime:
         raise ParameterError(f"{name} must be in the years 1 to 9999, got {name}={value.isoformat()}") from None
 
 
-def _parse_document(document: bytes | str) -> Any:
-    def no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        keys = [key for key, _ in pairs]
-        if len(set(keys)) < len(keys):
-            raise ParameterError("a survey must name each field once, got a field twice")
-        return dict(pairs)
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of a survey's JSON, which must name each field once."""
+    keys = [key for key, _ in pairs]
+    if len(set(keys)) < len(keys):
+        raise ParameterError("a survey must name each field once, got a field twice")
+    return dict(pairs)
 
-    def whole_only(text: str) -> Any:
-        raise ParameterError(f"numbers in a survey must be whole, got {text[:40]}")
 
-    try:
-        return json.loads(document, object_pairs_hook=no_duplicates, parse_float=whole_only, parse_constant=whole_only)
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, ParameterError):
-            raise
-        raise ParameterError(f"a survey must be JSON, got a document that is not ({type(error).__name__})") from None
+def _whole_only(text: str) -> Any:
+    """Refuse a number of a survey's JSON that is not whole."""
+    raise ParameterError(f"numbers in a survey must be whole, got {text[:40]}")

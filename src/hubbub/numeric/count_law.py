@@ -119,12 +119,14 @@ class CountLaw:
         low = -high
         for _ in range(_HALVINGS + max(0, self.people.bit_length() - 40)):  # t is smaller for more people
             t = (low + high) / 2
-            is_far = ~(self._total(t, v, more, self.own(t), self.other(t))[1] < y)
+            is_far = ~(v * self.own(t)[1] + (self.people - v) * self.other(t)[1] + more * t < y)
             low, high = np.where(is_far, low, t), np.where(is_far, t, high)
         t = np.asarray((low + high) / 2)
-        value, slope, bend = self._total(t, v, more, self.own(t), self.other(t))
+        own, other = self.own(t), self.other(t)
+        slope = v * own[1] + (self.people - v) * other[1] + more * t
         impossible = np.abs(slope - y) > 1e-6 * (1.0 + np.abs(y))  # no t solves it: the edge cannot be reached
-        root = np.where(impossible, np.sign(t) * np.inf, self._signed_root(t, y, value, bend))  # P[above] = Q(root)
+        root = np.where(impossible, np.sign(t) * np.inf, self._signed_root(t, y, v, more, own, other))
+        # P[estimate > edge] = Q(root)
         return np.asarray(log_ndtr(-root)), np.asarray(log_ndtr(root))
 
     def log_tail(self, counts: Floats, extra: Floats) -> Floats:
@@ -143,12 +145,13 @@ class CountLaw:
 
         def is_far(t: float) -> bool:
             at = np.array([t])
-            value, slope, bend = self._total(at, held, more, self.own(at), self.other(at))
-            return not float(self._signed_root(at, slope, value, bend)[0]) < width
+            own, other = self.own(at), self.other(at)
+            slope = held * own[1] + (self.people - held) * other[1] + more * at
+            return not float(self._signed_root(at, slope, held, more, own, other)[0]) < width
 
         _, high = bisect(is_far, 0.0, float(self._most(held, more)[0]), _HALVINGS)
         at = np.array([high])
-        return max(exact, float(self._total(at, held, more, self.own(at), self.other(at))[1][0]))
+        return max(exact, float((held * self.own(at)[1] + (self.people - held) * self.other(at)[1] + more * at)[0]))
 
     # Limits.
 
@@ -185,8 +188,7 @@ class CountLaw:
             t = side * size
             own, other = self.own(t), self.other(t)
             held = (edge - self.people * other[1] - extra * t) / np.maximum(own[1] - other[1], 1e-100)
-            value, _, bend = self._total(t, np.clip(held, 0.0, self.people), extra, own, other)
-            near = side * self._signed_root(t, edge, value, bend) < width
+            near = side * self._signed_root(t, edge, np.clip(held, 0.0, self.people), extra, own, other) < width
             # The solution `held` falls as t grows.
             is_far = ~np.where(held > self.people, side > 0, np.where(held < 0, side < 0, near))
             low, high = np.where(is_far, low, size), np.where(is_far, size, high)
@@ -200,14 +202,11 @@ class CountLaw:
         is_first, is_second = (few, many) if side > 0 else (many, few)
         return np.where(is_first | (part >= self.people), first, np.where(is_second, second, held))
 
-    def _total(self, t: Floats, held: Floats, extra: Floats, own: Triple, other: Triple) -> Triple:
-        """K_v(t) and its derivatives for v = `held`, given the cumulants of both kinds of reports at t."""
+    def _signed_root(self, t: Floats, edge: Floats, held: Floats, extra: Floats, own: Triple, other: Triple) -> Floats:
+        """r* = w + ln(u/w)/w at t, given the cumulants there of both kinds of reports."""
         rest = self.people - held
-        value, slope, bend = (held * mine + rest * theirs for mine, theirs in zip(own, other, strict=True))
-        return value + extra * t * t / 2, slope + extra * t, bend + extra
-
-    def _signed_root(self, t: Floats, edge: Floats, value: Floats, bend: Floats) -> Floats:
-        """r* = w + ln(u/w)/w."""
+        value = held * own[0] + rest * other[0] + extra * t * t / 2  # K_v(t) and its second derivative, v = `held`
+        bend = held * own[2] + rest * other[2] + extra
         w = np.sign(t) * np.sqrt(np.maximum(2 * (t * edge - value), 0.0))
         half = np.clip(self.step * t / 2, -_REACH, _REACH)
         u = (2 * np.sinh(half) / self.step if self.step > 0 else t) * np.sqrt(bend)

@@ -44,8 +44,7 @@ def accept(
     possible = (is_value & np.isfinite(front.scores)).reshape(lists, each)
     lead = np.where(possible, totals - needed, -np.inf)
     best = np.argmax(lead, axis=1)
-    pulls, costs = tree.odds(totals[np.arange(lists), best] / people)
-    caps = row_caps(tree, row_counts, pulls, costs)
+    pulls, costs, caps = odds(tree, row_counts, totals[np.arange(lists), best] / people)
     # The prior evidence against each path, in nats: the code bits that it used, or all bits of a number.
     prior = (math.log(2) * front.used).reshape(lists, each) if tree.coded else math.log(2) * tree.codec.bits
     said = np.minimum(rows, caps[:, np.newaxis, :]).sum(axis=2)
@@ -147,20 +146,34 @@ class _Judge:
         return np.array(found[:_MOST_TWINS], np.int64)
 
 
-def row_caps(
-    tree: TreeGeometry, row_counts: RowCounts, pulls: NDArray[np.float64], costs: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """The largest estimate, in people, that counts in each row for each value: shape (values, rows).
+def odds(
+    tree: TreeGeometry, row_counts: RowCounts, shares: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """The log-likelihood ratio that a value is held by a given share of the people rather than by nobody.
+
+    A report matches the value with chance `absent` if nobody holds it, and with a larger one if that share does, so the
+    ratio is linear in the number of matches, and thus in the estimate.
 
     With a small chance a bucket also holds another value of similar size, which would explain a high estimate equally
     well. So the evidence from one row is capped at the logarithm of that chance. A root that is not hashed has no
     collisions, and no cap.
+
+    Returns
+    -------
+    pulls, costs : float arrays
+        For each value, in nats: what each estimated person adds, and what each report subtracts.
+    caps : float array, shape (values, rows)
+        The largest estimate, in people, that counts in each row for each value.
     """
+    absent = tree.absent
+    held = absent + np.clip(shares, 0.0, 1.0) * (tree.true - absent)
+    match, miss = np.log(held / absent), np.log((1 - held) / (1 - absent))
+    pulls, costs = (match - miss) / tree.per_match, -absent * match - (1 - absent) * miss
     most = -math.log(collision_chance(tree, len(pulls)))
     caps = (most + np.outer(costs, row_counts.people)) / np.maximum(pulls, 1e-30)[:, np.newaxis]
     if tree.plan.chunks[0] == tree.plan.bucket_bits:
         caps[:, 0] = np.inf
-    return np.asarray(caps)
+    return pulls, costs, np.asarray(caps)
 
 
 def collision_chance(tree: TreeGeometry, values: int) -> float:

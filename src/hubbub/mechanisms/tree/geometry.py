@@ -133,18 +133,6 @@ class TreeGeometry:
         """The law of a count among this many people, ignoring collisions of hashed buckets."""
         return match_law(people, self.true, self.absent, 1.0 / self.per_match)
 
-    def odds(self, shares: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The log-likelihood ratio that a value is held by a given share of the people rather than by nobody.
-
-        Returned as two arrays, in nats: what each estimated person adds, and what each report subtracts. A report
-        matches the value with chance `absent` if nobody holds it, and with a larger one if that share does, so the
-        ratio is linear in the number of matches, and thus in the estimate.
-        """
-        absent, true = self.absent, self.true
-        held = absent + np.clip(shares, 0.0, 1.0) * (true - absent)
-        match, miss = np.log(held / absent), np.log((1 - held) / (1 - absent))
-        return (match - miss) / self.per_match, -absent * match - (1 - absent) * miss
-
     def evidence(self, people: float) -> NDArray[np.float32]:
         """A table of the evidence, in bits, that somebody holds a value, by its count in standard errors.
 

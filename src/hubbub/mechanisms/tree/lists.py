@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.mechanisms.tree import kernels
-from hubbub.mechanisms.tree.accept import row_caps
+from hubbub.mechanisms.tree.accept import odds
 from hubbub.mechanisms.tree.paths import Front
 from hubbub.mechanisms.tree.plan import TEXT_BROAD
 from hubbub.mechanisms.tree.row_counts import RowCounts
@@ -30,8 +30,7 @@ def list_roots(
     lists, codec = len(paths), walk.tree.codec
     roots = paths & codec.prefix_masks[walk.depths[0]]
     let_go = np.full(lists, -np.inf)
-    pulls, costs = walk.tree.odds(sizes / max(walk.people.sum(), 1.0))
-    caps = row_caps(walk.tree, row_counts, pulls, costs)
+    pulls, costs, caps = odds(walk.tree, row_counts, sizes / max(walk.people.sum(), 1.0))
     said = row_counts.estimates[0, walk.tree.buckets(roots, [0])[:, 0]]
     front = codec.begin(roots, np.minimum(said, caps[:, 0]).astype(np.float32), walk.depths[0])
     if lists == 0:
