@@ -82,7 +82,7 @@ def hitters(
         named = read_candidates(candidates, all_candidates)
     if tally is None:
         parse_survey_url(source)  # a file alone does not say which collector to ask
-    survey = read_survey(source)
+    survey = read_survey(source, build=tally is not None)
     if named is not None:
         from hubbub.inputs.encoding import tidy_candidates
 
