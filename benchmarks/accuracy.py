@@ -173,7 +173,7 @@ def tails(cell: Cell, mechanism: Mechanism) -> float:
     if not isinstance(mechanism, Tree):
         raise TypeError(f"the mechanism must be a tree, got {mechanism!r}")
     some = np.zeros((1, mechanism.survey.domain.item_limbs), np.uint64)
-    needed = mechanism.acceptance_counts(mechanism.paths(some), cell.people, Query(level=LEVEL))
+    needed = mechanism.acceptance_counts(mechanism.codec.to_paths(some), cell.people, Query(level=LEVEL))
     held = float(needed[0])
     for _ in range(8):  # the count whose own noise is in the spread
         spread = mechanism.noise * (cell.people - held) + mechanism.own_noise * held

@@ -28,7 +28,7 @@ from hubbub.mechanisms.registry import REGISTRY
 from hubbub.model.mechanism import Items
 from hubbub.numeric.hadamard import transform
 from hubbub.simulation import population
-from hubbub.simulation.rehearsal import seeded_public_seed
+from hubbub.simulation.rehearsal import randomness_of
 from hubbub.wire.report_batch import encode_batch, parse_batch
 
 SEED, REPEATS, EPSILON = 1, 3, "1"
@@ -74,7 +74,7 @@ def build(kind: str, bits: int, epsilon: str = EPSILON, reports: int = EXPECTED_
     """The survey of a case, the same each time."""
     name, *values = kind.split()
     names = [option.name for option in REGISTRY[name].about.options]  # a case gives the first of them
-    options, public_seed = dict(zip(names, values, strict=False)), seeded_public_seed(seed)
+    options, public_seed = dict(zip(names, values, strict=False)), randomness_of(seed)[0]
     return create_survey(kind, Integers(bits), epsilon, None, name, options, reports, public_seed=public_seed)
 
 

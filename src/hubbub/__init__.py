@@ -26,14 +26,15 @@ def _homes() -> dict[str, str]:
 
 
 def __getattr__(name: str) -> object:
-    """Load a public name from its home."""
+    """Load a public name from its home, once."""
     from importlib import import_module
 
     if name == "__all__":
         return __dir__()
     if name.startswith("_") or name not in _homes():
         raise AttributeError(f"module 'hubbub' has no attribute {name!r}")
-    return getattr(import_module(_homes()[name]), name)
+    globals()[name] = loaded = getattr(import_module(_homes()[name]), name)
+    return loaded
 
 
 def __dir__() -> list[str]:

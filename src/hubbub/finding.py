@@ -26,8 +26,8 @@ from hubbub.model.mechanism import Items
 from hubbub.model.numbers import own_number
 from hubbub.model.question import Question
 from hubbub.model.survey import Survey
-from hubbub.numeric.randomness import BulkRandomWords, RandomWordSource, SeededRandomWords
-from hubbub.simulation.rehearsal import check_draws, rehearse, seeded_public_seed
+from hubbub.numeric.randomness import RandomWordSource
+from hubbub.simulation.rehearsal import check_draws, randomness_of, rehearse
 
 _AT_ONCE: Final = 65_536
 _MOST_DIGITS: Final = 20  # the most digits of a number below 2^64
@@ -97,28 +97,27 @@ def find(
     if persons is None and values_per_person > 1:
         raise ParameterError(f"values_per_person must come with persons, got values_per_person={values_per_person}")
     seed = seed if seed is None or isinstance(seed, int) else own_number(seed)
-    people, missing, owners = _read_people(values, persons, values_per_person > 1, seed)
+    people, missing, owners = (
+        (*read_column(values), None) if persons is None else _read_owned(values, persons, values_per_person > 1, seed)
+    )
     if not people:
         nobody = f"none, and {missing:,} missing" if missing else "none"
         raise InputError(f"values must hold at least one person's value, got {nobody}")
     domain = default_domain(people[:_AT_ONCE]) if domain is None else domain
     count = len(people) if owners is None else owners.people
     rehearsal = plan_rehearsal(domain, count, epsilon, delta, mechanism, options, seed)
+    encoder, starts = Encoder(domain, missing), range(0, len(people), _AT_ONCE)
+    if owners is not None:
+        return rehearsal.ask_slots(
+            question, lambda: (people[start : start + _AT_ONCE] for start in starts), owners, encoder
+        )
+    return rehearsal.ask(question, (encoder.encode(people[start : start + _AT_ONCE]) for start in starts), encoder)
 
-    def chunks() -> Iterator[Sequence[Value]]:
-        return (people[start : start + _AT_ONCE] for start in range(0, len(people), _AT_ONCE))
 
-    if owners is None:
-        return rehearsal.ask(question, chunks(), Encoder(domain, missing))
-    return rehearsal.ask_slots(question, chunks, owners, Encoder(domain, missing))
-
-
-def _read_people(
-    values: Iterable[object], persons: Iterable[object] | None, several: bool, seed: int | None
+def _read_owned(
+    values: Iterable[object], persons: Iterable[object], several: bool, seed: int | None
 ) -> tuple[Sequence[Value], int, Owners | None]:
     """The values that count, how many are missing, and, if everybody may have several values, their owners."""
-    if persons is None:
-        return (*read_column(values), None)
     rows, names = read_rows(values), read_rows(persons)
     if len(rows) != len(names):
         raise InputError(f"persons must be as many as values, got {len(names):,} and {len(rows):,}")
@@ -147,18 +146,28 @@ class Rehearsal:
     mechanism: SurveyMechanism
     random_words: RandomWordSource
 
-    def ask(self, question: Question, chunks: Iterable[Sequence[Value]], encoder: Encoder) -> Answer:
-        """Make, send, check and add up everybody's report, and answer from the sums.
+    def ask(self, question: Question, items: Iterable[Items], encoder: Encoder) -> Answer:
+        """Make, check and add up everybody's report, and answer from the sums.
 
-        The values come in parts that fit in memory; the encoder counts values that were cut or are outside the domain.
-        An invalid question is a ParameterError before the first part is read.
+        The items come from the encoder, in parts that fit in memory; it counts values that were cut or are outside the
+        domain. An invalid question is a ParameterError before the first part is read.
         """
-        return self._ask(question, map(encoder.encode, chunks), encoder)
+        survey, domain = self.survey, self.survey.domain
+        check_draws(self.mechanism, survey.expected_reports)
+        if question.values_per_person > 1:
+            check_slots(domain, question.values_per_person)
+        named = None
+        if question.candidates is not None:
+            question = replace(question, candidates=tidy_candidates(domain, question.candidates))
+            named = encode_candidates(domain, question)
+        tally = rehearse(self.mechanism, survey.survey_id, items, self.random_words)
+        answer = answer_question(survey, self.mechanism, tally, question, named)
+        return replace(answer, intake=encoder.intake)
 
     def ask_slots(
         self, question: Question, chunks: Callable[[], Iterable[Sequence[Value]]], owners: Owners, encoder: Encoder
     ) -> Answer:
-        """Like `ask`, for people with several values each: everybody reports one of `values_per_person` slots.
+        """Like `ask`, for the values of people with several each: everybody reports one of `values_per_person` slots.
 
         `chunks` returns the same values at every call; `owners` has the owner of each. The items of all values are kept
         in memory. The encoder's truth and the answer both count the people who have a value.
@@ -174,25 +183,13 @@ class Rehearsal:
                 marks = first[start : start + len(part)]
                 encoder.encode([value for value, mark in zip(part, marks.tolist(), strict=True) if mark])
                 start += len(part)
-            empty = domain.encode([None])
+            empty = domain.outside[np.newaxis]
             reported, encoder.over = draw_slots(
                 everything, owners, empty, question.values_per_person, self.random_words
             )
             yield reported
 
-        return self._ask(question, items(), encoder)
-
-    def _ask(self, question: Question, items: Iterable[Items], encoder: Encoder) -> Answer:
-        survey, domain = self.survey, self.survey.domain
-        check_draws(self.mechanism, survey.expected_reports)
-        check_slots(domain, question)
-        named = None
-        if question.candidates is not None:
-            question = replace(question, candidates=tidy_candidates(domain, question.candidates))
-            named = encode_candidates(domain, question)
-        tally = rehearse(self.mechanism, survey.survey_id, items, self.random_words)
-        answer = answer_question(survey, self.mechanism, tally, question, named)
-        return replace(answer, intake=encoder.intake)
+        return self.ask(question, items(), encoder)
 
 
 def default_domain(values: Sequence[Value]) -> Domain:
@@ -230,11 +227,6 @@ def plan_rehearsal(
     seed = seed if seed is None or isinstance(seed, int) else own_number(seed)
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
         raise ParameterError(f"seed must be a whole number of at least 0, got seed={shown(seed)}")
-    public_seed = None if seed is None else seeded_public_seed(seed)
+    public_seed, random_words = randomness_of(seed)
     survey = create_survey("find", domain, epsilon, delta, mechanism, options, people, public_seed=public_seed)
-    return Rehearsal(survey, mechanism_for(survey), random_words_for(seed))
-
-
-def random_words_for(seed: int | None) -> RandomWordSource:
-    """The random words of a rehearsal: secret without a seed, reproducible with one."""
-    return BulkRandomWords() if seed is None else SeededRandomWords(seed)
+    return Rehearsal(survey, mechanism_for(survey), random_words)

@@ -83,8 +83,8 @@ def test_the_width_is_enough_for_crowds_of_equal_counts(size: int, held: int) ->
     threshold = law.threshold(math.log(level / size))
     width = simultaneous_width(law, size, threshold, 0.0, level)
     values = min(people // held, size)
-    passing, alpha = math.exp(float(law.log_above(threshold, held))), float(normal_tail(width))
-    failing = math.exp(float(law.log_below(threshold, held)))
+    passing, alpha = math.exp(float(law.log_chances(threshold, held)[0])), float(normal_tail(width))
+    failing = math.exp(float(law.log_chances(threshold, held)[1]))
     assert values * (min(alpha, passing) + max(0.0, alpha - failing)) <= level
     assert alpha * people >= level / 4
 

@@ -46,7 +46,7 @@ def rows_of_all_counts(mechanism: str, bits: int, epsilon: float, people: int, g
         return law, counts > threshold, counts - width * stderrs, counts + width * stderrs
     width = simultaneous_width(law, 2**bits, threshold, 0.0, INTERVALS)
     none = np.zeros_like(counts)
-    return law, counts > threshold, law.lower(counts, none, width), law.upper(counts, none, width)
+    return law, counts > threshold, *law.limits(counts, none, width)
 
 
 def gaussian_width(people: int, size: int, threshold: float, stderr: float, level: float) -> float:

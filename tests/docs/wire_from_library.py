@@ -30,7 +30,7 @@ def tree_from_the_library() -> dict[str, str]:
     survey = create_survey("tree", Integers(24), 3, public_seed=SEED)
     tree = mechanism_for(replace(survey, parameters={**survey.parameters, **TREE}))
     five = survey.domain.encode([5])
-    path = tree.paths(five)
+    path = tree.codec.to_paths(five)
     told, other = (tree.randomize(five, np.array([[*ID, word, SPREAD[1]]], np.uint64)) for word in (0, LIE))
     cells = np.zeros(tree.cells_shape, np.int64)
     tree.accumulate(cells, told)

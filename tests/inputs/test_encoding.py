@@ -12,7 +12,7 @@ from hubbub.codes.shipped import load_code
 from hubbub.inputs.encoding import Encoder, Held, tidy_candidates
 from hubbub.model.coded_domain import CodedText
 from hubbub.model.estimates import Intake
-from hubbub.numeric.bulk_items import encode_items, encode_marked
+from hubbub.numeric.bulk_items import encode_marked
 
 CODED = CodedText(load_code("text"), "text-1", 512)
 ALL = [Integers(8), IPv4(), Categories(["a", "b"]), Bytes(4), CODED, Words(), Hostnames()]
@@ -27,7 +27,7 @@ class TestMarks:
         """Marking changes no item, and a mark is what one value alone would get."""
         marked = encode_marked(domain, VALUES)
         assert np.array_equal(marked.items, domain.encode(VALUES))
-        assert np.array_equal(marked.items, encode_items(domain, VALUES))
+        assert np.array_equal(marked.items, domain.encode(VALUES))
         for place, value in enumerate(VALUES):
             decoded = domain.decode(marked.items[place])
             assert marked.other[place] == (decoded == ["(other)"])

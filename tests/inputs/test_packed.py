@@ -24,7 +24,7 @@ from hubbub import (
 )
 from hubbub.inputs.columns import read_column
 from hubbub.inputs.encoding import Encoder
-from hubbub.numeric.bulk_items import encode_items, encode_marked
+from hubbub.numeric.bulk_items import encode_marked
 from hubbub.numeric.packed import PackedNumbers, PackedTexts
 
 TEXTS = ["Tea", "naïve", "192.0.2.1", "x" * 80, " 13 ", "13.0", "é" * 40, "\ufffd", "a b", "https://www.Example.org/a"]
@@ -69,7 +69,7 @@ def test_texts_have_the_items_of_a_list(name: str, domain: Domain) -> None:
     expected = encode_marked(domain, TEXTS + TEXTS)
     for found, wanted in zip(encode_marked(domain, column), expected, strict=True):
         assert np.array_equal(found, wanted)
-    assert np.array_equal(encode_items(domain, column[3:9]), expected.items[3:9])
+    assert np.array_equal(encode_marked(domain, column[3:9]).items, expected.items[3:9])
     by_list, by_column = Encoder(domain, 0, with_truth=True), Encoder(domain, 0, with_truth=True)
     assert np.array_equal(by_list.encode(TEXTS), by_column.encode(column[: len(TEXTS)]))
     assert by_list.intake == by_column.intake

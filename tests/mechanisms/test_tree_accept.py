@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from scipy.stats import binom
 
 from hubbub import Integers, Query, SeededRandomWords, Words, create_survey, mechanism_for
-from hubbub.mechanisms.tree.accept import accept, row_caps
+from hubbub.mechanisms.tree.accept import accept, odds
 from hubbub.mechanisms.tree.lists import list_roots
 from hubbub.mechanisms.tree.walk import Walk
 from hubbub.simulation import population
@@ -29,16 +29,16 @@ def searched():
     alone = population.random_items(PEOPLE - 4000, 24, np.random.default_rng(5))
     items = np.concatenate([np.full((4000, 1), 123_456, np.uint64), alone])
     tally = rehearse(tree, survey.survey_id, [items], SeededRandomWords(5))
-    return tree, tree.row_counts(tally), tree.paths(items[:1])
+    return tree, tree.row_counts(tally), tree.codec.to_paths(items[:1])
 
 
 @pytest.mark.parametrize("share", [0.001, 0.05, 1.0])
 def test_odds_are_the_likelihood_ratio_of_the_matches(searched, share: float) -> None:
     """Matches are binomial, with chance 1/q for an absent value: the logarithms of both laws differ by the odds."""
-    tree, _, _ = searched
+    tree, row_counts, _ = searched
     true = tree.keep + (1 - tree.keep) / tree.symbols
     held = 1 / tree.symbols + share * (true - 1 / tree.symbols)
-    pull, cost = tree.odds(np.array([share]))
+    pull, cost, _ = odds(tree, row_counts, np.array([share]))
     matches = np.array([200, 260, 400])
     estimates = (matches - 1000 * tree.absent) * tree.per_match
     ratio = binom.logpmf(matches, 1000, held) - binom.logpmf(matches, 1000, 1 / tree.symbols)
@@ -48,8 +48,7 @@ def test_odds_are_the_likelihood_ratio_of_the_matches(searched, share: float) ->
 def test_a_row_speaks_as_much_as_a_collision_is_rare(searched) -> None:
     """At its cap a row has the nats that speak against a collision; the root has no hash, and no cap."""
     tree, row_counts, _ = searched
-    pulls, costs = tree.odds(np.linspace(0.01, 0.5, 20))
-    caps = row_caps(tree, row_counts, pulls, costs)
+    pulls, costs, caps = odds(tree, row_counts, np.linspace(0.01, 0.5, 20))
     said = pulls[:, np.newaxis] * caps - np.outer(costs, row_counts.people)
     assert np.allclose(said[:, 1:], math.log((1 << tree.plan.bucket_bits) / 40))
     assert np.isinf(caps[:, 0]).all()
@@ -68,12 +67,11 @@ def test_what_a_list_lets_go(searched, width: int) -> None:
     """The weights of what leaves the last step of a list, by going through all paths below a root."""
     tree, row_counts, path = searched
     walk = Walk(tree, row_counts)
-    last = len(walk.depths.bits) - 1
+    last = len(walk.depths) - 1
     walk.list_widths[last] = width
     size = row_counts.sums(tree.buckets(path))
     listed, let_go = list_roots(walk, row_counts, path, size)
-    pulls, costs = tree.odds(size / PEOPLE)
-    caps = row_caps(tree, row_counts, pulls, costs)
+    pulls, costs, caps = odds(tree, row_counts, size / PEOPLE)
     paths = all_below(tree, path)
     said = np.minimum(row_counts.parts(tree.buckets(paths)), caps).sum(axis=1)
     kept = {row.tobytes() for row in listed.paths}
@@ -93,8 +91,7 @@ def test_doubt_is_spent_and_decides(searched) -> None:
     found, doubts = accept(tree, row_counts, listed, let_go, Query(), 0.025)
     assert found.tolist() == path.tolist()
     assert 0.0 <= doubts[0] < 0.001
-    pull, cost = tree.odds(size / PEOPLE)
-    caps = row_caps(tree, row_counts, pull, cost)
+    pull, cost, caps = odds(tree, row_counts, size / PEOPLE)
     own = pull * np.minimum(row_counts.parts(tree.buckets(path)), caps).sum() - cost * PEOPLE - 24 * math.log(2)
     found, doubts = accept(tree, row_counts, listed, own + math.log(0.02), Query(), 0.025)
     assert len(found) == 1
@@ -112,7 +109,7 @@ def searched_words():
     tree = mechanism_for(survey)
     items = domain.encode(["tea"] * 250 + [f"qu{number:x}ing" for number in range(4_750)])
     tally = rehearse(tree, survey.survey_id, [items], SeededRandomWords(6))
-    return tree, tree.row_counts(tally), tree.paths(items[:1])
+    return tree, tree.row_counts(tally), tree.codec.to_paths(items[:1])
 
 
 def test_a_text_that_ends_is_looked_at_before_the_list_is_cut(searched_words) -> None:
@@ -120,9 +117,9 @@ def test_a_text_that_ends_is_looked_at_before_the_list_is_cut(searched_words) ->
     tree, row_counts, path = searched_words
     walk = Walk(tree, row_counts)
     length = tree.codec.lengths(tree.codec.to_items(path))[0]
-    known = [depth - tree.codec.unranked_bits(depth) for depth in walk.depths.bits]
+    known = [depth - tree.codec.unranked_bits[depth] for depth in walk.depths]
     ends = next(number for number, bits in enumerate(known) if bits >= length)
-    row = walk.depths.rows[ends][0]
+    row = walk.rows[ends][0]
     estimates = row_counts.estimates.copy()
     estimates[row, tree.buckets(path)[0, row]] = -2 * math.sqrt(row_counts.noise * row_counts.people[row])
     walk.list_widths[ends] = 4

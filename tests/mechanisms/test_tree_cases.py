@@ -12,7 +12,7 @@ from hubbub import Hostnames, Integers, Query, SeededRandomWords, create_survey,
 from hubbub.mechanisms.tree import Tree
 from hubbub.mechanisms.tree.fit import refit
 from hubbub.model.tally import Tally
-from hubbub.numeric.hashing import hash_uint64
+from hubbub.numeric.hashing import Purpose, derive_key, hash_uint64
 from hubbub.simulation.rehearsal import rehearse
 from hubbub.testing import public_seed
 
@@ -76,7 +76,7 @@ def test_siblings_are_counted_apart(seed: int) -> None:
 def sharing(tree: Tree, bits: int) -> list[str]:
     """Two hosts that begin alike and whose paths have so many first bits in common."""
     names = [f"siblings{number}.com" for number in range(2000)]
-    first = tree.paths(DOMAIN.encode(names))[:, 0] >> np.uint64(64 - bits)
+    first = tree.codec.to_paths(DOMAIN.encode(names))[:, 0] >> np.uint64(64 - bits)
     seen: dict[int, str] = {}
     for name, place in zip(names, first.tolist(), strict=True):
         if place in seen:
@@ -90,7 +90,7 @@ def test_siblings_that_share_a_root_are_both_found(seed: int) -> None:
     """Their fingerprints begin with the same eight bits, so that they share buckets, and one list, for a long way."""
     tree = make(4, 40_000, seed)
     names = sharing(tree, tree.plan.depths[0])
-    buckets = tree.buckets(tree.paths(DOMAIN.encode(names)))
+    buckets = tree.buckets(tree.codec.to_paths(DOMAIN.encode(names)))
     assert buckets[0, 0] == buckets[1, 0]
     held = {names[0]: 5000, names[1]: 2500}
     found = found_in(tree, tally_of(tree, held, 40_000, seed))
@@ -103,7 +103,7 @@ def forged_reports(tree: Tree, value: str, row: int, count: int, seed: int):
     """Reports without noise for a value, all of one row: ids are drawn until their coins choose it."""
     ends, share = np.array(tree.plan.ends), np.diff(tree.plan.ends, prepend=0)[row] / 2**24
     random_words = SeededRandomWords(seed).draw(int(2 * count / share) + 1000, 4)
-    coins = hash_uint64(tree.keys.coins, random_words[:, :2]) >> np.uint64(40)
+    coins = hash_uint64(derive_key(tree.survey.public_seed, Purpose.TREE_COINS), random_words[:, :2]) >> np.uint64(40)
     random_words = random_words[np.searchsorted(ends, coins.astype(np.int64), side="right") == row][:count]
     random_words[:, 2] = 0  # the truth is kept
     assert len(random_words) == count
@@ -132,7 +132,7 @@ def test_reports_forged_in_one_row_hide_nobody(
     count, stderr = found["google.com"]
     assert abs(count - holders) < 6 * stderr
     if epsilon == 1:  # so many that the row is not believed
-        fit = refit(tree, tree.row_counts(tally), tree.paths(DOMAIN.encode(["google.com"])))
+        fit = refit(tree, tree.row_counts(tally), tree.buckets(tree.codec.to_paths(DOMAIN.encode(["google.com"]))))
         assert not fit.trusted[0, row]
         assert fit.uneven[0]
         assert abs(count - holders) < abs(
@@ -189,7 +189,7 @@ def test_forged_reports_move_a_reported_count_by_no_more_than_they_can(one_row: 
     """As many times the influence of one, times people over the people in the rows that are used."""
     people, name = 20_000, "google.com"
     tree, honest, before = honest_crowd(name, 4000, people)
-    path = tree.paths(DOMAIN.encode([name]))
+    path = tree.codec.to_paths(DOMAIN.encode([name]))
     if one_row:
         reports = forged_reports(tree, name, 3, forged, 7)
     else:
@@ -198,7 +198,7 @@ def test_forged_reports_move_a_reported_count_by_no_more_than_they_can(one_row: 
         reports = tree.randomize(np.repeat(DOMAIN.encode([name]), forged, axis=0), random_words)
     tally = added(tree, honest, reports)
     row_counts = tree.row_counts(tally)
-    fit = refit(tree, row_counts, path)
+    fit = refit(tree, row_counts, tree.buckets(path))
     scale = row_counts.people.sum() / row_counts.people[fit.trusted[0]].sum()
     assert fit.inflation[0] == pytest.approx(scale, rel=1e-6)
     assert 1 <= scale <= 1.5 * (1 + 1e-9)

@@ -20,6 +20,7 @@ from hubbub.mechanisms.tree.walk import Walk
 from hubbub.model.coded_domain import Words
 from hubbub.model.domain import Integers
 from hubbub.model.survey import Survey
+from hubbub.numeric.hashing import Purpose, derive_key
 from hubbub.numeric.randomness import SeededRandomWords
 
 
@@ -63,7 +64,10 @@ def test_reports_and_sums_equal_the_twins(bits: int, epsilon: str) -> None:
     reports = tree.randomize(items, random_words)
     cells = np.zeros(tree.cells_shape, np.int64)
     tree.accumulate(cells, reports)
-    bijection, coins, bucket = (key_bytes(key) for key in tree.keys)
+    bijection, coins, bucket = (
+        key_bytes(derive_key(tree.survey.public_seed, purpose))
+        for purpose in (Purpose.TREE_BIJECTION, Purpose.TREE_COINS, Purpose.TREE_BUCKET)
+    )
     expected = np.zeros_like(cells)
     for number, row_words, report in zip(numbers, random_words.tolist(), reports, strict=True):
         report_id = b"".join(word.to_bytes(8, "little") for word in row_words[:2])
@@ -118,7 +122,7 @@ def test_the_transform_counts_matches() -> None:
     reports = tree.randomize(items, random_words)
     cells = np.zeros(tree.cells_shape, np.int64)
     tree.accumulate(cells, reports)
-    coins = key_bytes(tree.keys.coins)
+    coins = key_bytes(derive_key(tree.survey.public_seed, Purpose.TREE_COINS))
     spectrum = naive.walsh_hadamard(cells[:32].tolist())
     for place in range(32):
         matches = 0
@@ -133,14 +137,14 @@ def said_of_children(
     tree: Tree, row_counts: RowCounts, walk: Walk, number: int, path: list[int]
 ) -> list[dict[int, float]]:
     """What each row of a depth says of each child of a path, by the twin of buckets. The path has zeros there."""
-    depth, chunk = walk.depths.bits[number], walk.depths.chunks[number]
+    depth, chunk = walk.depths[number], walk.chunks[number]
     bits = "".join(f"{word:064b}" for word in path)
     said = []
-    for row in walk.depths.rows[number].tolist():
+    for row in walk.rows[number].tolist():
         whole = [
             bits[: depth - chunk] + f"{child:0{chunk}b}" + "0" * (len(bits) - depth) for child in range(1 << chunk)
         ]
-        key = key_bytes(tree.keys.buckets)
+        key = key_bytes(derive_key(tree.survey.public_seed, Purpose.TREE_BUCKET))
         places = [naive.tree_bucket(key, each, row, depth, chunk, tree.plan.bucket_bits) for each in whole]
         said.append({child: float(row_counts.estimates[row, place]) for child, place in enumerate(places)})
     return said
@@ -148,9 +152,9 @@ def said_of_children(
 
 def check_grow(walk: Walk, number: int, row_counts: RowCounts, caps: np.ndarray, front: Front, cases) -> int:
     """`grow` keeps what the twin keeps of the children that `expand` ranks. Returns how many the gaps ruled out."""
-    tree, step = walk.tree, walk.step(number)
+    tree, step = walk.tree, walk.steps[number]
     scores, ranks = walk.expand(number, row_counts, caps, front)
-    roots = walk.root_of(front.paths).repeat(scores.shape[1])
+    roots = (front.paths[:, 0] >> walk.root_shift).repeat(scores.shape[1])
     children = list(zip(roots.tolist(), scores.ravel().tolist(), ranks.ravel().tolist(), strict=True))
     ruled_out = 0
     for quota, cut in cases:
@@ -158,8 +162,8 @@ def check_grow(walk: Walk, number: int, row_counts: RowCounts, caps: np.ndarray,
             np.empty(ranks.size, np.int64), np.empty(ranks.size, np.float32), np.empty(ranks.size, np.float32)
         )
         needed = walk.needed_scores(number, cut)
-        own_caps = caps[walk.depths.rows[number]].astype(np.float32)
-        shift = np.uint64(64 - walk.depths.bits[0])
+        own_caps = caps[walk.rows[number]].astype(np.float32)
+        shift = np.uint64(64 - walk.depths[0])
         filled, turned_away = kernels_beam.grow(
             step, row_counts.estimates, own_caps, front, shift, quota, np.float32(cut), needed, out
         )
@@ -170,7 +174,7 @@ def check_grow(walk: Walk, number: int, row_counts: RowCounts, caps: np.ndarray,
             kernels_beam.SMALL_ROOT,
             lambda best: naive.hopeless_gap(
                 best,
-                float(walk.depths.people[: number + 1].sum()),
+                float(walk.people[: number + 1].sum()),
                 tree.absent,
                 tree.true,
                 1 / tree.per_match,
@@ -198,20 +202,19 @@ def test_the_steps_of_a_beam_equal_the_twins(number: int, scale: int) -> None:
     estimates = scale * rng.integers(-6, 7, (tree.rows, 1 << tree.plan.bucket_bits)).astype(np.float32)
     row_counts = RowCounts(estimates, np.full(tree.rows, 50.0), tree.noise)
     walk = Walk(tree, row_counts)
-    depths = walk.depths
-    number %= len(depths.bits)
-    above = depths.bits[number - 1]
+    number %= len(walk.depths)
+    above = walk.depths[number - 1]
     roots = np.sort(rng.integers(0, 5, 40).astype(np.uint64))
-    hidden = rng.integers(0, 2 ** (above - depths.bits[0] + 1), 40, dtype=np.uint64) >> np.uint64(1)
-    paths = (roots << np.uint64(64 - depths.bits[0]) | hidden << np.uint64(64 - above))[:, np.newaxis]
+    hidden = rng.integers(0, 2 ** (above - walk.depths[0] + 1), 40, dtype=np.uint64) >> np.uint64(1)
+    paths = (roots << np.uint64(64 - walk.depths[0]) | hidden << np.uint64(64 - above))[:, np.newaxis]
     scores = scale * rng.integers(-3, 4, 40).astype(np.float32)
     front = Front(paths, scores, np.zeros(40, np.int32), np.zeros(40, np.float32))
     caps = scale * rng.integers(1, 7, (2, tree.rows)).astype(np.float64)
     seen_scores, seen_ranks = walk.expand(number, row_counts, caps, front)
-    all_children = range(1 << depths.chunks[number])
+    all_children = range(1 << walk.chunks[number])
     for i, path in enumerate(paths.tolist()):
         said = said_of_children(tree, row_counts, walk, number, path)
-        limits = caps[i // 20, depths.rows[number]].tolist()
+        limits = caps[i // 20, walk.rows[number]].tolist()
         expected = naive.tree_children(said, limits, float(scores[i]), all_children)
         assert seen_scores[i].tolist() == expected
         assert seen_ranks[i].tolist() == expected
@@ -226,12 +229,12 @@ HELD = ("a", "at", "crowd", "hello", "help", "helping", "of", "privacy", "privat
 def text_front(walk: Walk, number: int, rng: np.random.Generator) -> Front:
     """Some words on their way down the tree, at one depth, with whole numbers for scores."""
     tree = walk.tree
-    paths = tree.paths(tree.survey.domain.encode(HELD))
+    paths = tree.codec.to_paths(tree.survey.domain.encode(HELD))
     paths = paths[np.argsort(paths[:, 0], kind="stable")]
-    first = paths & tree.codec.prefix_mask(walk.depths.bits[0])
-    front = tree.codec.begin(first, rng.integers(-30, 60, len(paths)).astype(np.float32), walk.depths.bits[0])
+    first = paths & tree.codec.prefix_masks[walk.depths[0]]
+    front = tree.codec.begin(first, rng.integers(-30, 60, len(paths)).astype(np.float32), walk.depths[0])
     for step in range(1, number + 1):
-        depth, chunk = walk.depths.bits[step], walk.depths.chunks[step]
+        depth, chunk = walk.depths[step], walk.chunks[step]
         bits = ["".join(f"{word:064b}" for word in path)[depth - chunk : depth] for path in paths.tolist()]
         chosen = (np.arange(len(paths)) << chunk) + np.array([int(each, 2) for each in bits])
         front = walk.descend(step, front, front.scores.copy(), chosen)
@@ -246,13 +249,13 @@ def test_the_steps_of_a_text_beam_equal_the_twins(number: int) -> None:
     estimates = rng.integers(-6, 25, (tree.rows, 1 << tree.plan.bucket_bits)).astype(np.float32)
     row_counts = RowCounts(estimates, np.full(tree.rows, 80.0), tree.noise)
     walk = Walk(tree, row_counts)
-    number %= len(walk.depths.bits)
+    number %= len(walk.depths)
     front = text_front(walk, number - 1, rng)
-    chunk, depth = walk.depths.chunks[number], walk.depths.bits[number]
+    chunk, depth = walk.chunks[number], walk.depths[number]
     caps = rng.integers(8, 25, (2, tree.rows)).astype(np.float64)
     seen_scores, seen_ranks = walk.expand(number, row_counts, caps, front)
     after, more = tree.codec.jumps(depth, chunk)
-    table, per_error = walk.evidence(number)
+    table, per_error = walk.tables[number], walk.per_error[number]
     ended = 0
     for i, path in enumerate(front.paths.tolist()):
         node, used = int(front.nodes[i]), float(front.used[i])
@@ -263,7 +266,7 @@ def test_the_steps_of_a_text_beam_equal_the_twins(number: int) -> None:
         else:
             spent = {c: used + float(more[node, c]) for c in range(1 << chunk) if after[node, c] >= 0}
         said = said_of_children(tree, row_counts, walk, number, path)
-        limits = caps[2 * i // len(front.paths), walk.depths.rows[number]].tolist()
+        limits = caps[2 * i // len(front.paths), walk.rows[number]].tolist()
         expected = naive.tree_children(said, limits, float(front.scores[i]), spent)
         assert seen_scores[i].tolist() == expected
         for child, code in spent.items():
@@ -279,10 +282,10 @@ def test_an_ended_text_goes_on_alone() -> None:
     """Down to the full depth a word stays one path, that of its item, and it uses no more of its code."""
     tree = make_tree(0, "4", domain=Words())
     walk = Walk(tree, RowCounts(np.zeros((tree.rows, 1 << tree.plan.bucket_bits), np.float32), np.ones(tree.rows), 1))
-    front = text_front(walk, len(walk.depths.bits) - 1, np.random.default_rng(3))
+    front = text_front(walk, len(walk.depths) - 1, np.random.default_rng(3))
     assert (front.nodes == tree.codec.done).all()
     assert set(tree.survey.domain.decode(tree.codec.to_items(front.paths))) == set(HELD)
-    assert tree.codec.is_value(front.paths).all()
+    assert tree.codec.completed(front.paths, tree.codec.bits)[1].all()
     assert front.used.tolist() == [
         tree.survey.domain.code_length(v) for v in tree.survey.domain.decode(tree.codec.to_items(front.paths))
     ]

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from hubbub import Hostnames, Integers, create_survey, mechanism_for
-from hubbub.mechanisms.tree import fit as tree_fit
-from hubbub.mechanisms.tree.fit import refit, trusted_rows
+from hubbub.mechanisms.tree.fit import refit, solve_shares, trusted_rows
 from hubbub.mechanisms.tree.row_counts import RowCounts
 from hubbub.testing import public_seed
 
@@ -19,7 +18,7 @@ class Shared:
     coded = False  # numbers
 
     def __init__(self, buckets: np.ndarray) -> None:
-        self.known = buckets.astype(np.uint64)
+        self.known = buckets.astype(np.int64)
         self.rows = buckets.shape[1]
 
     def buckets(self, paths: np.ndarray) -> np.ndarray:
@@ -64,7 +63,7 @@ def test_counts_are_least_squares(seed: int) -> None:
     """Values that share buckets are counted as a dense solver counts them, and so is what sharing costs."""
     tree, row_counts, shares = random_case(seed)
     paths = np.arange(len(shares), dtype=np.uint64)[:, np.newaxis]
-    fit = refit(tree, row_counts, paths)
+    fit = refit(tree, row_counts, tree.buckets(paths))
     buckets = tree.known.astype(np.int64)
     assert fit.trusted.all()
     assert not fit.uneven.any()
@@ -79,7 +78,7 @@ def test_a_value_that_shares_nothing_has_the_sum_of_its_rows() -> None:
     """One value alone: the plain sum, and no inflation."""
     tree, row_counts, shares = random_case(11)
     assert len(shares) == 1
-    fit = refit(tree, row_counts, np.zeros((1, 1), np.uint64))
+    fit = refit(tree, row_counts, tree.buckets(np.zeros((1, 1), np.uint64)))
     assert fit.counts[0] == pytest.approx(row_counts.sums(tree.known[:1])[0], rel=1e-6)
     assert fit.inflation[0] == pytest.approx(1.0, rel=1e-6)
 
@@ -97,16 +96,16 @@ def test_first_rows_that_an_unknown_text_shares_are_left_out(seed: int) -> None:
         estimates[np.arange(rows), each] += 0.12 * people
     row_counts = RowCounts(estimates.astype(np.float32), people, 0.4)
     tree = Shared(buckets)
-    assert refit(tree, row_counts, np.zeros((1, 1), np.uint64)).trusted.any(axis=1).all()
+    assert refit(tree, row_counts, tree.buckets(np.zeros((1, 1), np.uint64))).trusted.any(axis=1).all()
     tree.coded = True
-    alone = refit(tree, row_counts, np.zeros((1, 1), np.uint64))
+    alone = refit(tree, row_counts, tree.buckets(np.zeros((1, 1), np.uint64)))
     assert alone.trusted[0].tolist() == [row >= parted for row in range(rows)]
     held = 0.12 * people.sum()
     assert alone.with_shared[0] > 1.05 * held  # what the rows say with the other text in them
     below = people[parted:].sum() / people.sum()
     assert alone.inflation[0] == pytest.approx(1 / below, rel=1e-6)
     assert abs(alone.counts[0] - held) < 5 * np.sqrt(0.4 * people.sum() * alone.inflation[0])
-    both = refit(tree, row_counts, np.arange(2, dtype=np.uint64)[:, np.newaxis])
+    both = refit(tree, row_counts, tree.buckets(np.arange(2, dtype=np.uint64)[:, np.newaxis]))
     assert both.trusted.all()
     assert (np.abs(both.counts - held) < 5 * np.sqrt(0.4 * people.sum() * both.inflation)).all()
 
@@ -118,7 +117,7 @@ def test_a_forged_row_is_left_out_and_counts_are_those_of_the_rest(seed: int) ->
     row = seed % 4
     bucket = int(tree.known[0, row])
     row_counts.estimates[row, bucket] += 0.4 * row_counts.people[row]
-    fit = refit(tree, row_counts, np.arange(len(shares), dtype=np.uint64)[:, np.newaxis])
+    fit = refit(tree, row_counts, tree.buckets(np.arange(len(shares), dtype=np.uint64)[:, np.newaxis]))
     hit = tree.known[:, row] == bucket
     assert not fit.trusted[hit, row].any()
     assert fit.uneven[hit].all()
@@ -148,7 +147,7 @@ def test_a_row_that_only_one_of_two_trusts_still_holds_both(seed: int) -> None:
         exact[rows, value] += share * row_counts.people
 
     def solved(estimates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return tree_fit.solve_shares(row_counts.people, buckets, estimates[rows, buckets], trusted)
+        return solve_shares(row_counts.people, buckets, estimates[rows, buckets], trusted)
 
     found, inflation = solved(exact)
     assert np.allclose(found, shares, rtol=1e-6)
@@ -163,7 +162,7 @@ def test_a_row_that_only_one_of_two_trusts_still_holds_both(seed: int) -> None:
 def test_what_is_left_has_no_trace_of_the_values() -> None:
     """Buckets that nobody shares keep what they say; those of the values keep noise."""
     tree, row_counts, shares = random_case(7)
-    fit = refit(tree, row_counts, np.arange(len(shares), dtype=np.uint64)[:, np.newaxis])
+    fit = refit(tree, row_counts, tree.buckets(np.arange(len(shares), dtype=np.uint64)[:, np.newaxis]))
     rows = np.arange(len(row_counts.people))
     touched = np.zeros(row_counts.estimates.shape, bool)
     for value in tree.known.astype(np.int64):
@@ -176,7 +175,7 @@ def test_what_is_left_has_no_trace_of_the_values() -> None:
 def test_nothing_is_left_of_nobody() -> None:
     """Without values there is nothing to count, and the row_counts stay."""
     tree, row_counts, _ = random_case(1)
-    fit = refit(tree, row_counts, np.empty((0, 1), np.uint64))
+    fit = refit(tree, row_counts, tree.buckets(np.empty((0, 1), np.uint64)))
     assert len(fit.counts) == len(fit.inflation) == len(fit.uneven) == 0
     assert np.array_equal(fit.left.estimates, row_counts.estimates)
 
@@ -234,6 +233,15 @@ def test_rows_that_are_too_low_stay() -> None:
 
 def test_small_rows_are_pooled() -> None:
     """Neighbours together until they have enough people; what is left over joins the last pool; one pool at least."""
-    people = np.array([5.0, 1, 2, 2, 9, 1, 1])
-    assert tree_fit.pool_rows(people, 5.0).tolist() == [0, 1, 1, 1, 2, 2, 2]
-    assert tree_fit.pool_rows(people, 100.0).tolist() == [0] * 7
+    people = np.array([500.0, 100, 200, 200, 600, 600, 700, 100, 200, 200, 90])
+    row_counts = RowCounts(np.zeros((len(people), 2), np.float32), people, 0.4)
+    for symbols, pools in ((125, [0, 1, 1, 1, 2, 3, 4, 5, 5, 5, 5]), (100_000, [0] * len(people))):
+        tree = Shared(np.zeros((1, len(people))))
+        tree.symbols = symbols
+        for row in range(len(people)):  # a row that is too high is left out, with the rest of its pool
+            parts = 0.1 * people
+            parts[row] += 400
+            trusted, even = trusted_rows(tree, row_counts, parts)
+            alone = np.array(pools) != pools[row]
+            assert even
+            assert trusted.tolist() == (alone if alone.any() else ~alone).tolist()

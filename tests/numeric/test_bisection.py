@@ -1,15 +1,13 @@
-"""Bisection: the edge of a condition, in floats, in arrays and in whole numbers."""
+"""Bisection: the edge of a condition, in floats and in whole numbers."""
 
 from __future__ import annotations
 
 import math
 
-import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hubbub.numeric.bisection import bisect, bisect_each, first_whole
+from hubbub.numeric.bisection import bisect, first_whole
 
 
 @given(st.floats(-1e6, 1e6))
@@ -28,13 +26,6 @@ def test_it_ends_after_its_steps_or_when_close_enough() -> None:
     low, high = bisect(lambda x: not asked.append(x) and x >= 0.3, 0.0, 1.0, close=lambda low, high: high - low < 0.1)
     assert high - low == 1 / 16
     assert len(asked) == 4
-
-
-def test_arrays_are_searched_together() -> None:
-    """Each place finds its own edge, as it would alone."""
-    edges = np.array([0.1, 0.5, 0.9])
-    found = bisect_each(lambda x: x >= edges, np.zeros(3), np.ones(3), 60)
-    assert found == pytest.approx(edges, rel=1e-15)
 
 
 @given(st.integers(1, 1000))

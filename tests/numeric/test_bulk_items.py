@@ -13,7 +13,7 @@ from hubbub.codes.shipped import load_code
 from hubbub.codes.text_code import TextCode
 from hubbub.model.coded_domain import NORMALIZATIONS, CodedText, Hostnames, Words
 from hubbub.model.domain import OTHER, Bytes, Categories, Integers, IPv4
-from hubbub.numeric.bulk_items import encode_items
+from hubbub.numeric.bulk_items import encode_marked
 
 SHIPPED = [Hostnames(), Words(), Words("tr"), CodedText(load_code("text"), "text-1", 192)]
 DOMAINS = [
@@ -55,7 +55,7 @@ ascii_text = st.text(st.characters(max_codepoint=127), max_size=70)
 @example(values=["é" * 40, "Straße.de", b"bytes.org", None, 7, 7.0, Hostile(), "a\x00"])
 def test_items_equal_those_of_the_domain(domain, values) -> None:
     """Any values of any type, with every rule, code and width."""
-    items, expected = encode_items(domain, iter(values)), domain.encode(values)
+    items, expected = encode_marked(domain, iter(values)).items, domain.encode(values)
     assert items.dtype == expected.dtype
     assert items.shape == expected.shape
     assert np.array_equal(items, expected)
@@ -70,7 +70,7 @@ def test_texts_of_every_length_and_likelihood(domain) -> None:
     for _ in range(10_000):
         likely = tokens[: int(rng.integers(1, len(tokens) + 1))]
         values.append("".join(rng.choice(likely, int(rng.integers(0, 25))))[: int(rng.integers(0, 71))])
-    items = encode_items(domain, values)
+    items = encode_marked(domain, values).items
     assert np.array_equal(items, domain.encode(values))
     other = domain.encode([None])[0]
     assert 100 < (items == other).all(axis=1).sum() < 9_000

@@ -37,8 +37,8 @@ def test_tails_of_responses_are_those_of_the_exact_law(epsilon: int, symbols: in
         exact = matches(people, held, symbols, keep)
         above, below = exact[::-1].cumsum()[::-1], exact.cumsum()
         for true, said in (
-            (above, law.log_above(counts - law.step / 2, held)),
-            (below, law.log_below(counts + law.step / 2, held)),
+            (above, law.log_chances(counts - law.step / 2, held)[0]),
+            (below, law.log_chances(counts + law.step / 2, held)[1]),
         ):
             some = (true < 0.4) & (true > 1e-12)
             ratio = true[some] / np.exp(said[some])
@@ -64,7 +64,7 @@ def test_tails_of_laplace_noise_are_those_of_the_exact_law(rate: float, people: 
     some = (above < 0.4) & (above > 1e-10)
     counts = np.arange(len(exact)) - len(exact) // 2
     held = people // 2
-    ratio = above[some] / np.exp(laplace_law(people, rate).log_above(counts[some] + held - 0.5, held))
+    ratio = above[some] / np.exp(laplace_law(people, rate).log_chances(counts[some] + held - 0.5, held)[0])
     assert (ratio <= UNDERSTATED).all()
     assert (ratio >= 1 / 1.2).all()
 
@@ -79,15 +79,15 @@ def test_limits_undo_tails(law, extra: float) -> None:
     more = np.full_like(counts, extra)
     chance = math.log(0.001)
     width = normal_quantile(0.001)
-    low, high = law.lower(counts, more, width), law.upper(counts, more, width)
+    low, high = law.limits(counts, more, width)
     assert (low <= high).all()
     inside = (low > 0) & (low < 500)
-    tails = law.log_above(counts - law.step / 2, low, more)
+    tails = law.log_chances(counts - law.step / 2, low, more)[0]
     assert inside.sum() > 10
     assert tails[inside] == pytest.approx(chance, abs=1e-4)
     assert (tails[low == 0] >= chance - 1e-4).all()
     inside = (high > 0) & (high < 500)
-    tails = law.log_below(counts + law.step / 2, high, more)
+    tails = law.log_chances(counts + law.step / 2, high, more)[1]
     assert inside.sum() > 10
     assert tails[inside] == pytest.approx(chance, abs=1e-4)
     assert (tails[high == 500] >= chance - 1e-4).all()
@@ -100,17 +100,19 @@ def test_thresholds_are_exactly_binomial() -> None:
         least = (binomial_threshold(2000, 1 / 64, log_chance) - 0.5 - 2000 / 64) * law.step
         assert law.threshold(log_chance) == pytest.approx(least)
         assert law.threshold(log_chance, 100.0) > least
-        assert float(law.log_above(law.threshold(log_chance, 100.0), 0.0, 100.0)) == pytest.approx(log_chance, rel=1e-6)
+        assert float(law.log_chances(law.threshold(log_chance, 100.0), 0.0, 100.0)[0]) == pytest.approx(
+            log_chance, rel=1e-6
+        )
     noise = laplace_law(20, 0.5)
-    assert float(noise.log_above(noise.threshold(-9.0), 0.0)) == pytest.approx(-9.0, rel=1e-6)
+    assert float(noise.log_chances(noise.threshold(-9.0), 0.0)[0]) == pytest.approx(-9.0, rel=1e-6)
 
 
 def test_without_a_law_of_reports_all_is_gaussian() -> None:
     """Limits are then the count and so many standard errors either way, and the threshold a Gaussian quantile."""
     law = gaussian_law(10_000)
     assert law.collisions(np.array([5.0]), np.array([30.0])) == 900.0
-    assert law.lower(np.array([500.0]), np.array([900.0]), 3.0) == pytest.approx(410.0)
-    assert law.upper(np.array([500.0]), np.array([900.0]), 3.0) == pytest.approx(590.0)
+    assert law.limits(np.array([500.0]), np.array([900.0]), 3.0)[0] == pytest.approx(410.0)
+    assert law.limits(np.array([500.0]), np.array([900.0]), 3.0)[1] == pytest.approx(590.0)
     assert law.threshold(math.log(0.001), 900.0) == pytest.approx(30 * normal_quantile(0.001), rel=1e-6)
     assert law.seen_from(100.0, 900.0, 1.645) == pytest.approx(100 + 30 * 1.645, rel=1e-6)
     assert law.seen_from(9_999.0, 900.0, 1.645) > 10_000
@@ -122,10 +124,18 @@ def test_many_counts_are_interpolated() -> None:
     counts = np.random.default_rng(1).normal(300, 400, 20_000)
     for extra in (np.full(20_000, 900.0), np.random.default_rng(2).uniform(0, 900, 20_000)):
         some = np.arange(0, 20_000, 97)
-        said = law.lower(counts, extra, 4.0), law.upper(counts, extra, 4.0), law.log_tail(counts, extra)
-        alone = tuple(
-            each(counts[some], extra[some], *more)
-            for each, more in ((law.lower, (4.0,)), (law.upper, (4.0,)), (law.log_tail, ()))
-        )
+        said = *law.limits(counts, extra, 4.0), law.log_tail(counts, extra)
+        alone = *law.limits(counts[some], extra[some], 4.0), law.log_tail(counts[some], extra[some])
         for many, few in zip(said, alone, strict=True):
             assert many[some] == pytest.approx(few, rel=1e-3, abs=0.2)
+
+
+def test_arrays_are_searched_together() -> None:
+    """Each place finds its own limits and chances, as it would alone."""
+    law = response_law(2000, 4, 0.5)
+    counts, more = np.array([-40.0, 3.0, 120.0, 1999.0]), np.array([0.0, 9.0, 0.0, 400.0])
+    together = *law.limits(counts, more, 3.0), *law.log_chances(counts + 0.1, 50.0, more)
+    for place in range(len(counts)):
+        here = counts[[place]], more[[place]]
+        alone = *law.limits(*here, 3.0), *law.log_chances(here[0] + 0.1, 50.0, here[1])
+        assert [each[0] for each in alone] == [each[place] for each in together]

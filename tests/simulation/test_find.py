@@ -105,7 +105,8 @@ def test_it_is_the_protocol_step_by_step() -> None:
     survey = rehearsal.survey
     tally = rehearse(rehearsal.mechanism, survey.survey_id, [domain.encode(values)], SeededRandomWords(5))
     by_hand = replace(find_hitters(survey, tally, top=20, level=0.05), intake=Intake())
-    assert rehearsal.ask(Question(), [values[:500], values[500:]], Encoder(domain)) == by_hand
+    encoder = Encoder(domain)
+    assert rehearsal.ask(Question(), map(encoder.encode, [values[:500], values[500:]]), encoder) == by_hand
     assert find(values, 2, domain, seed=5) == by_hand
 
 
@@ -192,9 +193,9 @@ def test_nothing_is_reported_before_the_request_is_checked() -> None:
         raise AssertionError("read")
         yield
 
-    rehearsal = plan_rehearsal(Integers(8), 10, 1, seed=1)
+    rehearsal, encoder = plan_rehearsal(Integers(8), 10, 1, seed=1), Encoder(Integers(8))
     with pytest.raises(ParameterError, match="candidates"):
-        rehearsal.ask(Question(candidates=["nowhere"]), chunks(), Encoder(Integers(8)))
+        rehearsal.ask(Question(candidates=["nowhere"]), map(encoder.encode, chunks()), encoder)
 
 
 def test_it_is_public() -> None:

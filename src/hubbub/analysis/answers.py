@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hubbub.analysis.intervals import simultaneous_width
 from hubbub.analysis.results import Answer
-from hubbub.analysis.rows import hitters_of, log_tails, reachable
+from hubbub.analysis.rows import hitters_of, log_tails
 from hubbub.analysis.slots import check_slots, in_people, limit_in_people
 from hubbub.analysis.whole_list import answer_list
 from hubbub.errors import ParameterError
@@ -72,31 +72,36 @@ def answer_question(
     survey: Survey, decoder: SurveyMechanism, tally: Tally, question: Question, named: Items | None
 ) -> Answer:
     """The answer to a question whose candidates are the items `named`, from `encode_candidates`."""
-    check_slots(survey.domain, question)
     slots = question.values_per_person
+    if slots > 1:
+        check_slots(survey.domain, slots)
     if tally.count == 0:
         return Answer(0, math.inf, (), None if named is None else math.inf, values_per_person=slots)
     if named is None and survey.domain.is_list and not question.hitters_only:
         return answer_list(survey, decoder, tally, question)
     plain = decoder.count_law(tally.count)
-    rows_of = _Rows(survey, plain.with_slots(slots), decoder.influence[0])
-    query = question.query if named is None else question.query.split(2)
+    law = plain if slots == 1 else plain.with_slots(slots)
+    rows_of, query = _Rows(survey, law, decoder.influence[0]), question.query
     if named is None:
         # Ask for one more: the item that empty slots report may be among the hitters, and is not shown.
         reported = decoder.discover(tally, query if slots == 1 else replace(query, top=query.top + 1))
-        found = in_people(plain, rows_of.law, reported)
+        found = reported if slots == 1 else in_people(plain, law, reported)
         rows, limit = rows_of.searched(query, found), None
     else:
+        query = query.split(2)
         reported, beside = _search_and_score(decoder, plain, tally, question, named)
-        found, scored = in_people(plain, rows_of.law, reported), in_people(plain, rows_of.law, beside)
+        found, scored = (each if slots == 1 else in_people(plain, law, each) for each in (reported, beside))
         rows, limit = rows_of.listed(query, scored, found, question.all_candidates)
         rows = sorted(rows_of.searched(query, found, named) + rows, key=lambda hitter: -hitter.count)
+    # A limit that is larger than the number of reports is out of reach.
+    usual = math.inf if found.detection_limit > tally.count else found.detection_limit
+    limit, long = (math.inf if each is not None and each > tally.count else each for each in (limit, found.long_limit))
     return Answer(
         tally.count,
-        reachable(found.detection_limit, tally),
+        usual,
         tuple(rows if question.all_candidates else rows[: question.top]),
-        reachable(limit, tally),
-        reachable(found.long_limit, tally),
+        limit,
+        long,
         partial(_limit_for, survey, decoder, tally, query, reported.detection_limit, slots),
         values_per_person=slots,
     )
@@ -122,10 +127,11 @@ def _limit_for(
 ) -> float:
     """How many people must hold a value for it to be found; infinite for a value that is not in the domain."""
     item = survey.domain.encode([value])
-    if np.array_equal(item, survey.domain.encode([None])) and survey.domain.decode(item)[0] != value:
+    if np.array_equal(item[0], survey.domain.outside) and survey.domain.decode(item)[0] != value:
         return math.inf
     limit = float(decoder.limits_for(tally, item, query, usual)[0])
-    return reachable(limit_in_people(decoder.count_law(tally.count), slots, limit), tally)
+    limit = limit if slots == 1 else limit_in_people(decoder.count_law(tally.count), slots, limit)
+    return math.inf if limit > tally.count else limit
 
 
 def encode_candidates(domain: Domain, question: Question) -> Items | None:
@@ -153,14 +159,14 @@ class _Rows:
 
         A found value whose count may be due to noise and to values that share its buckets is left out.
         """
-        if not len(found):
+        if not len(found.items):
             return []
         size, law = self.survey.domain.size, self.law
         extra = law.collisions(found.counts, found.stderrs)
         width = simultaneous_width(law, size, found.threshold, float(extra.max()), query.level / 2)
         # A union bound over all values searched: `choices` is the logarithm of their number.
-        choices = np.full(len(found), math.log(size)) if found.log_priors is None else -found.log_priors
-        listed = np.zeros(len(found), np.bool_)
+        choices = np.full(len(found.items), math.log(size)) if found.log_priors is None else -found.log_priors
+        listed = np.zeros(len(found.items), np.bool_)
         if named is not None:
             listed = _contained(found.items, named)
             choices[listed] = math.log(len(named))

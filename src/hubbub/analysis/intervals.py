@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import ndtri_exp
 
-from hubbub.numeric.bisection import bisect
 from hubbub.numeric.count_law import UNDERSTATED, CountLaw
-from hubbub.numeric.tails import normal_quantile_log
 
 _COUNTS = 1200  # numbers of holders that are tried
 _SLOPES = 120
@@ -45,28 +43,25 @@ def simultaneous_width(law: CountLaw, size: int, threshold: float, extra: float,
     """
     slack = math.log(UNDERSTATED)
     if not math.isfinite(threshold):
-        return normal_quantile_log(math.log(level / 2) - slack - math.log(size))
+        return float(-ndtri_exp(math.log(level / 2) - slack - math.log(size)))
     if law.people < 1:
         return 0.0
     held = np.unique(np.geomspace(1, law.people, _COUNTS).round())
-    passing = np.exp(law.log_above(threshold, held, extra))
-    failing = np.exp(law.log_below(threshold, held, extra))
-
-    def is_too_much(log_chance: float) -> bool:
-        chance = math.exp(log_chance)
-        misses = np.minimum(chance, passing) + np.maximum(0.0, chance - failing)
-        return _worst_crowd(misses, held, law.people * law.slots, size) > level
-
+    passing, failing = (np.exp(logs) for logs in law.log_chances(threshold, held, extra))
+    people = law.people * law.slots
     low, high = math.log(level / 2) - math.log(size), math.log(level)
-    low = max(low, math.log(level / 2) - math.log(law.people * law.slots))  # at most this many values are held
-    low, _ = bisect(is_too_much, low, high, _HALVINGS)
-    return normal_quantile_log(low - slack)
-
-
-def _worst_crowd(chances: NDArray[np.float64], held: NDArray[np.float64], people: int, size: int) -> float:
-    """An upper bound on the sum of chances over the values of any crowd, by duality."""
-    steepest = float(np.max(chances / held))
-    slopes = np.concatenate([[0.0], steepest * np.geomspace(1e-4, 1.0, _SLOPES)])
-    above = np.maximum((chances - slopes[:, np.newaxis] * held).max(axis=1), 0.0)
-    above[-1] = 0.0  # but for rounding
-    return float(np.min(above * float(min(size, people)) + slopes * people))
+    low = max(low, math.log(level / 2) - math.log(people))  # at most this many values are held
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        chance = math.exp(middle)
+        misses = np.minimum(chance, passing) + np.maximum(0.0, chance - failing)
+        # An upper bound on the sum of the misses over the values of any crowd, by duality.
+        steepest = float(np.max(misses / held))
+        slopes = np.concatenate([[0.0], steepest * np.geomspace(1e-4, 1.0, _SLOPES)])
+        above = np.maximum((misses - slopes[:, np.newaxis] * held).max(axis=1), 0.0)
+        above[-1] = 0.0  # but for rounding
+        is_too_much = float(np.min(above * float(min(size, people)) + slopes * people)) > level
+        low, high = (low, middle) if is_too_much else (middle, high)
+    return float(-ndtri_exp(low - slack))  # Q⁻¹(α)

@@ -81,7 +81,8 @@ class Outlook:
             )
         if not isinstance(self.wanted, (int, float)) or not 0 < self.wanted < 1:
             raise ParameterError(f"chance must be between 0 and 1, got chance={shown(self.wanted)}")
-        check_slots(self.domain, Question(level=self.level, values_per_person=self.slots))  # checks both numbers, too
+        Question(level=self.level, values_per_person=self.slots)  # which checks both numbers
+        check_slots(self.domain, self.slots)
 
     @property
     def values(self) -> int:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from typing import overload
-
 import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.model.estimates import Estimates, Hitter
 from hubbub.model.survey import Survey
-from hubbub.model.tally import Tally
 from hubbub.numeric.count_law import CountLaw
 
 
@@ -32,13 +28,13 @@ def hitters_of(
     """
     counts, stderrs = estimates.counts, estimates.stderrs
     extra = law.collisions(counts, stderrs)
-    low, high = law.lower(counts, extra, width), law.upper(counts, extra, width)
+    low, high = law.limits(counts, extra, width)
     doubts = np.exp(np.minimum(0.0, log_choices + log_tails(law, estimates)))
     if estimates.doubts is not None:
         doubts = np.minimum(1.0, doubts + estimates.doubts)
     influences = np.full(len(counts), influence * law.slots) if estimates.influences is None else estimates.influences
     fakes = np.ceil(np.maximum(counts, 0.0) / influences - 1e-9)
-    empty = survey.domain.encode([None])[0] if law.slots > 1 else None
+    empty = survey.domain.outside if law.slots > 1 else None
     return [
         Hitter(
             value=value,
@@ -65,12 +61,3 @@ def log_tails(law: CountLaw, estimates: Estimates) -> NDArray[np.float64]:
     if estimates.sharing_tails is None:
         return tails
     return np.logaddexp(tails, np.log(np.maximum(estimates.sharing_tails, 1e-300)))
-
-
-@overload
-def reachable(limit: float, tally: Tally) -> float: ...
-@overload
-def reachable(limit: float | None, tally: Tally) -> float | None: ...
-def reachable(limit: float | None, tally: Tally) -> float | None:
-    """The limit, or infinity if it is larger than the number of reports."""
-    return math.inf if limit is not None and limit > tally.count else limit

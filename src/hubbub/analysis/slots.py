@@ -17,27 +17,23 @@ from hubbub.errors import ParameterError
 from hubbub.mechanisms.selection import FOUND_95
 from hubbub.model.domain import Domain
 from hubbub.model.estimates import Estimates
-from hubbub.model.question import Question
 from hubbub.numeric.count_law import CountLaw
 
 _ROUNDS = 20  # of a fixed-point iteration that converges in a few
 
 
-def check_slots(domain: Domain, question: Question) -> None:
+def check_slots(domain: Domain, slots: int) -> None:
     """Refuse several slots for a closed list: without an item for empty slots, an empty slot would count as a value."""
-    if question.values_per_person > 1 and not domain.has_other:
-        got = f"values_per_person={question.values_per_person}"
-        raise ParameterError(f'values_per_person must be 1 for a list without "(other)", got {got}')
+    if slots > 1 and not domain.has_other:
+        raise ParameterError(f'values_per_person must be 1 for a list without "(other)", got values_per_person={slots}')
 
 
 def in_people(plain: CountLaw, law: CountLaw, found: Estimates) -> Estimates:
     """Convert counts of reports to counts of people who have the value; `law` is `plain.with_slots(…)`.
 
-    With one slot these are the same. The cost is negligible.
+    The cost is negligible.
     """
     slots = law.slots
-    if slots == 1:
-        return found
     counts = slots * found.counts
     collisions = slots**2 * plain.collisions(found.counts, found.stderrs)
     return replace(

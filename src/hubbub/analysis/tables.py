@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, Final
 
-from hubbub.analysis.wording import finite, interval, number, percent, plural, sure, visible
+from hubbub.analysis.wording import interval, number, percent, plural, sure, visible
 from hubbub.model.estimates import Hitter, Intake
 
 if TYPE_CHECKING:
@@ -84,7 +85,10 @@ def about_over(people: int, slots: int) -> str:
 
 def about_limits(answer: Answer, example: str = "") -> str:
     """What could have been found, in a sentence or two; for texts also about long ones, with an example if given."""
-    usual, named = finite(answer.detection_limit), finite(answer.candidate_limit)
+    usual, named, long = (
+        limit if limit is not None and math.isfinite(limit) else None
+        for limit in (answer.detection_limit, answer.candidate_limit, answer.long_limit)
+    )
     if usual is None:
         said = "Too few people: nothing could have been found by a search."
         if _stands(answer):  # a value was found all the same, or named
@@ -99,7 +103,6 @@ def about_limits(answer: Answer, example: str = "") -> str:
         said += f", named ones by fewer than about {number(named)}"
     if answer.long_limit is None:
         return f"{said}."
-    long = finite(answer.long_limit)
     among = "cannot be found: too few people" if long is None else f"by fewer than about {number(long)}"
     such = f", such as {example}, " if example else " "
     return f"{said}; long ones{such}{among}."
@@ -143,11 +146,10 @@ def short(value: object) -> str:
 
 def as_document(answer: Answer) -> dict[str, Any]:
     """The answer as plain data for JSON; an infinite limit is None. docs/commands.md describes the fields."""
+    limits = {name: getattr(answer, name) for name in ("detection_limit", "long_limit", "candidate_limit")}
     return {
         "reports": answer.reports,
-        "detection_limit": finite(answer.detection_limit),
-        "long_limit": finite(answer.long_limit),
-        "candidate_limit": finite(answer.candidate_limit),
+        **{name: limit if limit is not None and math.isfinite(limit) else None for name, limit in limits.items()},
         "whole_list": answer.whole_list,
         "values_per_person": answer.values_per_person,
         "post_processing": answer.post_processing,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hubbub.analysis.intervals import simultaneous_width
 from hubbub.analysis.results import Answer
-from hubbub.analysis.rows import hitters_of, reachable
+from hubbub.analysis.rows import hitters_of
 from hubbub.analysis.slots import in_people
 from hubbub.mechanisms.selection import FOUND_95
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
@@ -32,9 +32,9 @@ def answer_list(survey: Survey, decoder: SurveyMechanism, tally: Tally, question
     law = plain.with_slots(question.values_per_person)
     items = np.arange(survey.domain.size, dtype=np.uint64)[:, np.newaxis]
     if law.slots > 1:  # empty slots report "(other)", which has no row
-        items = np.delete(items, int(survey.domain.encode([None])[0, 0]), axis=0)
+        items = np.delete(items, int(survey.domain.outside[0]), axis=0)
     reported = decoder.estimate(tally, items)
-    size, estimates = len(items), in_people(plain, law, reported)
+    size, estimates = len(items), reported if law.slots == 1 else in_people(plain, law, reported)
     extra = float(law.collisions(estimates.counts, estimates.stderrs).min())
     width = simultaneous_width(law, size, -math.inf, extra, question.level / 2)
     rows = hitters_of(
@@ -45,11 +45,12 @@ def answer_list(survey: Survey, decoder: SurveyMechanism, tally: Tally, question
         replace(row, stands_out=row.low > 0, ahead_of=int(behind)) for row, behind in zip(rows, ahead, strict=True)
     )
     limit = law.seen_from(law.threshold(float(normal_tail_log(width)), extra), extra, FOUND_95)
+    limit = math.inf if limit > tally.count else limit
     return Answer(
         tally.count,
-        reachable(limit, tally),
+        limit,
         tuple(sorted(marked, key=lambda row: -row.count)),
-        limit_of=lambda value: math.inf if survey.domain.lacks(value) else reachable(limit, tally),
+        limit_of=lambda value: math.inf if survey.domain.lacks(value) else limit,
         whole_list=True,
         values_per_person=law.slots,
     )

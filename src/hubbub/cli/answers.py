@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hubbub.analysis.results import Answer
     from hubbub.inputs.encoding import Truth
     from hubbub.model.domain import Domain
+    from hubbub.model.estimates import Intake
     from hubbub.model.question import Question
     from hubbub.model.survey import Survey
 
@@ -82,6 +83,8 @@ def to_json(view: AnswerView) -> dict[str, Any]:
 
 def show(view: AnswerView, question: Question) -> None:
     """Print the domain, and the answer to the question as a table with sentences below it."""
+    from hubbub.analysis.tables import about_limits
+
     survey, answer = view.survey, view.answer
     typer.echo(f"Domain: {survey.domain.described}.")
     with_named = answer.candidate_limit is not None
@@ -98,10 +101,16 @@ def show(view: AnswerView, question: Question) -> None:
         rows += _unseen(view.truth, answer, question.top, with_named)
     options = " ".join(f"{key}={value}" for key, value in survey.options.items())
     title = f"{survey.mechanism} {options}".strip() + f": {plural(answer.reports, 'report')}, {survey.stated}"
-    caption = [*_about_list(answer)] if answer.whole_list else [_about_search(survey.domain, answer)]
+    nothing = not any(hitter.stands_out for hitter in answer.hitters)
+    if answer.whole_list:
+        caption = _about_list(answer)
+    else:
+        limits = about_limits(answer, survey.domain.long_example or "")
+        caption = [f"Nothing stands out. {limits}" if nothing else limits]
     caption[-1] += f" {view.seconds:.1f} s."
-    caption += [*_about_counts(answer), *_about_noise(answer), *_about_intake(survey.domain, answer)]
-    caption += _about_needed(survey, answer, question)
+    caption += _about_counts(answer)
+    caption += _about_intake(survey.domain, answer.intake, answer) if answer.intake is not None else []
+    caption += _about_needed(survey, answer, question) if nothing else []
     print_table(title, columns, rows, caption)
 
 
@@ -117,12 +126,6 @@ def _unseen(truth: Truth, answer: Answer, top: int, with_named: bool) -> list[li
     ]
 
 
-def _about_search(domain: Domain, answer: Answer) -> str:
-    """A sentence: whether something stands out, and what could have been found."""
-    standing = any(hitter.stands_out for hitter in answer.hitters)
-    return f"{'' if standing else 'Nothing stands out. '}{about_limits(domain, answer)}"
-
-
 def _about_list(answer: Answer) -> list[str]:
     """Sentences about a whole list: what stands out, and which values are ahead of which."""
     from hubbub.analysis.tables import about_list
@@ -132,24 +135,15 @@ def _about_list(answer: Answer) -> list[str]:
     return [*([first] if rows > _LIST_SHOWN else []), *about_list(answer)]
 
 
-def about_limits(domain: Domain, answer: Answer) -> str:
-    """What could have been found, in a sentence or two; for texts, with an example of a long one."""
-    from hubbub.analysis.tables import about_limits as said_of
-
-    return said_of(answer, domain.long_example or "")
-
-
 def _about_counts(answer: Answer) -> list[str]:
-    """Sentences on the meaning of counts, if there are several slots or post-processing."""
+    """Sentences on what counts mean after slots and post-processing, on impossible ones, and on reports that disagree.
+
+    Only what there is to say.
+    """
     from hubbub.analysis.tables import about_post_processing, about_slots
 
     said = [about_slots(answer.values_per_person)] if answer.values_per_person > 1 else []
-    return said if answer.post_processing == "none" else [*said, about_post_processing(answer.post_processing)]
-
-
-def _about_noise(answer: Answer) -> list[str]:
-    """Sentences on impossible counts, and on reports that disagree."""
-    said = []
+    said += [about_post_processing(answer.post_processing)] if answer.post_processing != "none" else []
     if any(hitter.uneven for hitter in answer.hitters):
         names = ", ".join(str(hitter.value) for hitter in answer.hitters if hitter.uneven)
         said.append(f"Parts of the reports disagree about {names}: a shared sum, or forged reports.")
@@ -162,8 +156,6 @@ def _about_noise(answer: Answer) -> list[str]:
 
 def _about_needed(survey: Survey, answer: Answer, question: Question) -> list[str]:
     """If nothing stands out: a sentence that says what it would have taken, as in `hubbub plan`."""
-    if any(hitter.stands_out for hitter in answer.hitters):
-        return []
     from hubbub.analysis.answers import encode_candidates
     from hubbub.analysis.needed import what_is_needed
     from hubbub.inputs.encoding import tidy_candidates
@@ -175,12 +167,9 @@ def _about_needed(survey: Survey, answer: Answer, question: Question) -> list[st
     return [said] if said else []
 
 
-def _about_intake(domain: Domain, answer: Answer) -> list[str]:
+def _about_intake(domain: Domain, intake: Intake, answer: Answer) -> list[str]:
     """Sentences about values that were missing, cut or not in the domain."""
-    intake, reports = answer.intake, answer.reports
-    if intake is None:
-        return []
-    said = []
+    reports, said = answer.reports, []
     if intake.missing:
         then = "skipped, and not among the reports" if answer.values_per_person == 1 else "they fill no slot"
         said.append(f"{plural(intake.missing, 'row has', 'rows have')} no value: {then}.")
@@ -195,7 +184,7 @@ def _about_intake(domain: Domain, answer: Answer) -> list[str]:
             "it was cut there, and texts with the same beginning count as one."
         )
     if intake.other:
-        became = '"(other)"' if domain.decode(domain.encode([None])) == ["(other)"] else "one of them, by a public rule"
+        became = '"(other)"' if domain.decode(domain.outside) == ["(other)"] else "one of them, by a public rule"
         said.append(
             f"{_holders(intake.other, reports, several)} a value that is not {domain.member}: it became {became}."
         )

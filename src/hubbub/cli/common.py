@@ -167,7 +167,10 @@ def print_table(title: str, columns: list[tuple[str, str]], rows: list[list[str]
 
     If the terminal is too narrow for the numbers of a row, each row is printed as a block of lines instead.
     """
+    from rich import box
     from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text as Cell
 
     console = Console()
     headings, sides = [heading for heading, _ in columns], [side for _, side in columns]
@@ -175,41 +178,26 @@ def print_table(title: str, columns: list[tuple[str, str]], rows: list[list[str]
     # The least width at which no number is broken and a text has twelve characters.
     longest = [max(len(heading), *(len(row[k]) for row in cells), 0) for k, heading in enumerate(headings)]
     least = sum(3 + (size if side == "right" else min(size, 12)) for size, side in zip(longest, sides, strict=True)) + 2
-    _echo(title, console)
+    above, grid = [title], ""
     if console.is_terminal and console.width < least:
+        widest = max(map(len, headings))
         for row in cells:
-            typer.echo()
-            for heading, cell in zip(headings, row, strict=True):
-                _echo(f"{heading:<{max(map(len, headings))}}  {cell}", console)
-        typer.echo()
+            above += ["", *(f"{heading:<{widest}}  {cell}" for heading, cell in zip(headings, row, strict=True))]
+        above.append("")
     else:
-        _print_grid(columns, cells, console.width if console.is_terminal else 140)
-    for line in caption:
-        _echo(line, console)
-
-
-def _print_grid(columns: list[tuple[str, str]], rows: list[list[str]], width: int) -> None:
-    """Print rows as a grid with headings."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text as Cell
-
-    table = Table(box=box.SIMPLE_HEAD)
-    for heading, side in columns:
-        numeric = side == "right"  # numbers are never broken: the pieces would read as other numbers
-        table.add_column(heading, justify="right" if numeric else "left", overflow="fold", no_wrap=numeric)
-    for row in rows:
-        table.add_row(*map(Cell, row))  # as text: a value may look like markup
-    console = Console(width=width)
-    with console.capture() as printed:
-        console.print(table)
-    sys.stdout.write(printed.get())  # not by rich, which ends the process if nobody reads the output
-
-
-def _echo(text: str, console: Any) -> None:
-    """Print a line; on a terminal it is wrapped between words, since a terminal would break it inside numbers."""
-    line = visible(text)
-    if console.is_terminal:
-        line = textwrap.fill(line, console.width, break_long_words=False, break_on_hyphens=False)
-    typer.echo(line)
+        table = Table(box=box.SIMPLE_HEAD)
+        for heading, side in columns:
+            numeric = side == "right"  # numbers are never broken: the pieces would read as other numbers
+            table.add_column(heading, justify="right" if numeric else "left", overflow="fold", no_wrap=numeric)
+        for row in cells:
+            table.add_row(*map(Cell, row))  # as text: a value may look like markup
+        wide = Console(width=console.width if console.is_terminal else 140)
+        with wide.capture() as printed:
+            wide.print(table)
+        grid = printed.get()
+    # On a terminal a line is wrapped between words, since a terminal would break it inside numbers.
+    wrapper = textwrap.TextWrapper(console.width, break_long_words=False, break_on_hyphens=False)
+    for lines, after in ((above, grid), (caption, "")):
+        for line in map(visible, lines):
+            typer.echo(wrapper.fill(line) if console.is_terminal else line)
+        sys.stdout.write(after)  # not by rich, which ends the process if nobody reads the output

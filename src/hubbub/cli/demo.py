@@ -13,7 +13,7 @@ import typer
 
 from hubbub.cli.answers import AnswerView, show
 from hubbub.cli.common import command, counted, number, parse_count, plural, progress
-from hubbub.cli.hitters import read_answer
+from hubbub.cli.hitters import ask_hitters
 from hubbub.cli.service import ask, ask_json
 from hubbub.errors import ServiceError
 
@@ -92,7 +92,8 @@ def ask_crowd(server: str, token: str, crowd: People, domain: Domain, epsilon: s
     """Create a survey, send the crowd's reports and ask for the answer, all over HTTP; return it with the truth."""
     from hubbub.inputs.encoding import Encoder
     from hubbub.mechanisms.registry import load_survey
-    from hubbub.simulation.rehearsal import seeded_public_seed
+    from hubbub.model.question import Question
+    from hubbub.simulation.rehearsal import randomness_of
 
     started = time.perf_counter()
     request: dict[str, Any] = {
@@ -101,24 +102,25 @@ def ask_crowd(server: str, token: str, crowd: People, domain: Domain, epsilon: s
         "epsilon": epsilon,
         "expected_reports": crowd.count,
     }
-    if seed is not None:
-        request["public_seed"] = seeded_public_seed(seed).hex()
+    public_seed, _ = randomness_of(seed)
+    if public_seed is not None:
+        request["public_seed"] = public_seed.hex()
     created = ask_json(server, "/v1/surveys", token, "POST", request)
     survey = load_survey(ask(server, f"/v1/surveys/{created['survey_id']}"))
     encoder = Encoder(domain, crowd.missing, with_truth=True)
     with progress("Reporting", crowd.count, "people") as advance:
         send_reports(server, survey, map(encoder.encode, counted(crowd.chunks(), advance)), seed)
-    answer = read_answer(ask_json(server, f"/v1/surveys/{created['survey_id']}/hitters?top=10", token))
+    answer = ask_hitters(f"{server.rstrip('/')}/v1/surveys/{created['survey_id']}", Question(top=10), token)
     return AnswerView(survey, replace(answer, intake=encoder.intake), encoder.truth, time.perf_counter() - started)
 
 
 def send_reports(server: str, survey: Survey, items: Iterable[Items], seed: int | None) -> None:
     """Make one report for each person, as a device does, and send them in batches, a few at the same time."""
-    from hubbub.finding import random_words_for
     from hubbub.mechanisms.registry import mechanism_for
+    from hubbub.simulation.rehearsal import randomness_of
     from hubbub.wire.report_batch import encode_batch
 
-    mechanism, random_words = mechanism_for(survey), random_words_for(seed)
+    mechanism, (_, random_words) = mechanism_for(survey), randomness_of(seed)
     path = f"/v1/surveys/{survey.survey_id.hex()}/reports"
 
     def send(body: bytes, reports: int) -> None:

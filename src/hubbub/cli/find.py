@@ -85,7 +85,8 @@ def find(
     from hubbub.inputs.people import open_people
     from hubbub.model.question import Question
 
-    check_asked(post, plot, csv, [named_input(file), candidates, domain_file(domain)])
+    if (post, plot, csv) != ("none", None, None):
+        check_asked(post, plot, csv, [named_input(file), candidates, domain_file(domain)])
     named = read_candidates(candidates, all_candidates)
     question = Question(top, level, named, all_candidates, hitters_only, values_per_person)
     several = values_per_person > 1
@@ -109,12 +110,13 @@ def find(
         say_if_compiling(rehearsal.mechanism)
         with progress("Reporting", people.count, "people") as advance:
             if people.owners is None:
-                answer = rehearsal.ask(question, counted(people.chunks(), advance), encoder)
+                answer = rehearsal.ask(question, map(encoder.encode, counted(people.chunks(), advance)), encoder)
             else:
                 answer = rehearsal.ask_slots(question, people.chunks, people.owners, encoder)
-        answer = answer.post_processed(post)
+        answer = answer if post == "none" else answer.post_processed(post)
         view = AnswerView(rehearsal.survey, answer, encoder.truth, time.perf_counter() - started)
-    write_files(answer, plot, csv)
+    if plot is not None or csv is not None:
+        write_files(answer, plot, csv)
     if as_json:
         print_json(to_json(view))
     else:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -70,22 +70,29 @@ def hitters(
     hubbub hitters --survey http://127.0.0.1:8000/v1/surveys/ID --candidates sites.txt
     hubbub hitters --tally week.tally --survey survey.json
     """  # noqa: D301
-    from hubbub.cli.domains import read_candidates
-    from hubbub.inputs.encoding import tidy_candidates
     from hubbub.model.question import Question
 
     started = time.perf_counter()
-    check_asked(post, plot, csv, [source, tally, candidates])
-    named = read_candidates(candidates, all_candidates)
+    if (post, plot, csv) != ("none", None, None):
+        check_asked(post, plot, csv, [source, tally, candidates])
+    named: Sequence[object] | None = None
+    if candidates is not None or all_candidates:
+        from hubbub.cli.domains import read_candidates
+
+        named = read_candidates(candidates, all_candidates)
     if tally is None:
         parse_survey_url(source)  # a file alone does not say which collector to ask
-    survey = read_survey(source)
-    tidied = None if named is None else tidy_candidates(survey.domain, named)
-    question = Question(top, level, tidied, all_candidates, hitters_only, values_per_person)
-    answer = _ask(source, question, need_token(token)) if tally is None else _answer(survey, tally, question)
-    answer = answer.post_processed(post)
+    survey = read_survey(source, build=tally is not None)
+    if named is not None:
+        from hubbub.inputs.encoding import tidy_candidates
+
+        named = tidy_candidates(survey.domain, named)
+    question = Question(top, level, named, all_candidates, hitters_only, values_per_person)
+    answer = ask_hitters(source, question, need_token(token)) if tally is None else _answer(survey, tally, question)
+    answer = answer if post == "none" else answer.post_processed(post)
     view = AnswerView(survey, answer, None, time.perf_counter() - started)
-    write_files(answer, plot, csv)
+    if plot is not None or csv is not None:
+        write_files(answer, plot, csv)
     if as_json:
         print_json(to_json(view))
     elif not view.answer.reports:
@@ -106,29 +113,26 @@ def _answer(survey: Survey, file: str, question: Question) -> Answer:
     return answer_question(survey, mechanism, sums, question, encode_candidates(survey.domain, question))
 
 
-def _ask(url: str, question: Question, token: str) -> Answer:
-    """Ask a collector."""
+def ask_hitters(url: str, question: Question, token: str) -> Answer:
+    """Ask the collector of a survey's address, and return the answer that is in its JSON document."""
+    from hubbub.analysis.results import Answer
+    from hubbub.model.estimates import Hitter
+
     address = parse_survey_url(url)
     path = f"/v1/surveys/{address.survey_id}/hitters"
     if question.candidates is None:
         form = "&hitters_only=true" if question.hitters_only else ""
-        query = f"{path}?top={question.top}&level={question.level}{form}&values_per_person={question.values_per_person}"
-        return read_answer(ask_json(address.server, query, token))
-    asked = {
-        "candidates": list(question.candidates),
-        "all_candidates": question.all_candidates,
-        "top": question.top,
-        "level": question.level,
-        "values_per_person": question.values_per_person,
-    }
-    return read_answer(ask_json(address.server, path, token, "POST", asked))
-
-
-def read_answer(document: Mapping[str, Any]) -> Answer:
-    """Return the answer that is in a collector's JSON document."""
-    from hubbub.analysis.results import Answer
-    from hubbub.model.estimates import Hitter
-
+        path += f"?top={question.top}&level={question.level}{form}&values_per_person={question.values_per_person}"
+        document = ask_json(address.server, path, token)
+    else:
+        asked = {
+            "candidates": list(question.candidates),
+            "all_candidates": question.all_candidates,
+            "top": question.top,
+            "level": question.level,
+            "values_per_person": question.values_per_person,
+        }
+        document = ask_json(address.server, path, token, "POST", asked)
     limit = document["detection_limit"]
     return Answer(
         document["reports"],

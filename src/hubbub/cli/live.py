@@ -28,9 +28,9 @@ def run_live(epsilon: str, seed: int | None) -> None:
     from hubbub.collector.serving import serving
     from hubbub.collector.state import Collector
     from hubbub.dashboard.app import create_app
-    from hubbub.finding import random_words_for
     from hubbub.mechanisms.registry import create_survey, mechanism_for
     from hubbub.model.coded_domain import Hostnames
+    from hubbub.simulation.rehearsal import randomness_of
     from hubbub.simulation.visitors import draw_visitors
     from hubbub.store.keys import make_code
     from hubbub.store.store import Store
@@ -38,7 +38,7 @@ def run_live(epsilon: str, seed: int | None) -> None:
 
     survey = create_survey("Top referrers", Hostnames(), epsilon, expected_reports=_EXPECTED)
     mechanism = mechanism_for(survey)
-    rng, random_words, sent = np.random.default_rng(seed), random_words_for(seed), 0
+    rng, (_, random_words), sent = np.random.default_rng(seed), randomness_of(seed), 0
     path = f"/v1/surveys/{survey.survey_id.hex()}/reports"
     with tempfile.TemporaryDirectory(prefix="hubbub-live-") as folder, Store(str(Path(folder) / "live.db")) as store:
         store.add_survey(survey)

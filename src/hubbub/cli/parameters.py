@@ -22,8 +22,12 @@ from hubbub.errors import shown
 
 
 def _process(param: Any, ctx: Any, value: Any) -> Any:
-    """The checked value of a parameter, for its command."""
-    if not _needs_check(param, value):
+    """The checked value of a parameter, for its command. A text that stays text, a default and a flag need no check."""
+    texts = value or () if param.multiple else (value,)
+    # The declared type, which versions of typer that do not provide it lack. Two of them accept any text.
+    asked = getattr(getattr(param, "type_descriptor", None), "annotation", None)
+    is_read = any(isinstance(text, str) for text in texts) and asked not in (str, list[str])
+    if param.nargs == 1 and not (value is None and param.required) and not is_read:
         return param.callback(ctx, param, value) if param.callback else value
     try:
         return type(param).process_value(param, ctx, value)
@@ -31,20 +35,6 @@ def _process(param: Any, ctx: Any, value: Any) -> Any:
         if value is not None and repr(value) not in error.message:
             error.message = f"{error.message}, got {shown(value)}"
         raise
-
-
-def _needs_check(param: Any, value: Any) -> bool:
-    """Whether typer must check a value. A text that stays text, a default and a flag need no check."""
-    if param.nargs != 1 or (value is None and param.required):
-        return True
-    texts = value or () if param.multiple else (value,)
-    kept = {str, list[str]}  # types that accept any text
-    return any(isinstance(text, str) for text in texts) and _asked_type(param) not in kept
-
-
-def _asked_type(param: Any) -> Any:
-    """The declared type of a parameter; None in versions of typer that do not provide it."""
-    return getattr(getattr(param, "type_descriptor", None), "annotation", None)
 
 
 _ClickError: Any = typer.BadParameter.__mro__[2]  # click's, or that of the copy that typer has: no name for both

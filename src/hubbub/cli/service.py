@@ -91,17 +91,13 @@ def ask(
 
 
 def open_url(request: urllib.request.Request, seconds: float) -> Any:
-    """Open a URL and return the reply, as urllib does."""
-    return _opener(request.host).open(request, timeout=seconds)
-
-
-def _opener(host: str | None) -> urllib.request.OpenerDirector:
-    """Return the opener of URLs. It uses the proxy of the environment, unless the host is this machine.
+    """Open a URL and return the reply, as urllib does. The proxy of the environment is used, unless the host is here.
 
     Redirects are not followed, so that the owner's token goes only to the host that was named.
     """
-    here = re.match(r"(localhost|127\.[0-9.]+|\[::1\])(:|$)", host or "") is not None
-    return urllib.request.build_opener(NoRedirect, *([urllib.request.ProxyHandler({})] if here else []))
+    here = re.match(r"(localhost|127\.[0-9.]+|\[::1\])(:|$)", request.host or "") is not None
+    opener = urllib.request.build_opener(NoRedirect, *([urllib.request.ProxyHandler({})] if here else []))
+    return opener.open(request, timeout=seconds)
 
 
 def ask_json(

@@ -17,10 +17,18 @@ SurveySource = Annotated[
 ]
 
 
-def read_survey(source: str) -> Survey:
-    """The survey of a file or an address; its privacy guarantee is recomputed and checked."""
-    from hubbub.mechanisms.registry import load_survey
+def read_survey(source: str, build: bool = True) -> Survey:
+    """The survey of a file or an address; its privacy guarantee is recomputed and checked.
 
+    A command that builds no mechanism, since it leaves all work to the collector, need not do that: the collector has
+    done it. It saves the time to load all mechanisms.
+    """
+    if build:
+        from hubbub.mechanisms.registry import load_survey
+    else:
+        from hubbub.model.survey import Survey
+
+        load_survey = Survey.from_json
     if source.startswith(("http://", "https://")):
         address = parse_survey_url(source)
         survey = load_survey(ask(address.server, f"/v1/surveys/{address.survey_id}"))

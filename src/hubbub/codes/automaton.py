@@ -79,7 +79,8 @@ class CodeAutomaton:
             for of_code in is_code:  # each bit doubles the number of chunks
                 after, used = np.repeat(after, 2, axis=1), np.repeat(used, 2, axis=1)
                 if of_code:
-                    after, used = self._step(after, used, np.arange(after.shape[1]) & 1)
+                    used = used + ((after >= 0) & (after != self.done))  # padding does not count
+                    after = np.where(after >= 0, self.next[after, np.arange(after.shape[1]) & 1], DEAD).astype(np.int32)
             self._jumps[is_code] = Jumps(after, used)
         return self._jumps[is_code]
 
@@ -89,15 +90,9 @@ class CodeAutomaton:
         bits = np.unpackbits(raw, axis=1)[:, 64 * items.shape[1] - width :]
         nodes, used = np.zeros(len(items), np.int32), np.zeros(len(items), np.float32)
         for place in range(width):
-            nodes, used = self._step(nodes, used, bits[:, place])
+            used += (nodes >= 0) & (nodes != self.done)  # padding does not count
+            nodes = np.where(nodes >= 0, self.next[nodes, bits[:, place]], DEAD).astype(np.int32)
         return used.astype(np.float64)
-
-    def _step(
-        self, nodes: NDArray[np.int32], used: NDArray[np.float32], bits: NDArray[np.integer]
-    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """The nodes after one more bit, and the number of code bits used by then; padding does not count."""
-        after = np.where(nodes >= 0, self.next[nodes, bits], DEAD).astype(np.int32)
-        return after, used + ((nodes >= 0) & (nodes != self.done))
 
 
 @lru_cache(maxsize=4)

@@ -1,4 +1,4 @@
-"""Many strings at once: rules of normalisation and a text code, by the loops in `kernels`."""
+"""Rules of normalisation and text codes in the form that the loops in `kernels` take, for many strings at once."""
 
 from __future__ import annotations
 
@@ -9,37 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.codes import kernels
-from hubbub.codes.table import ESC, MAX_BYTES
+from hubbub.codes.table import ESC
 from hubbub.codes.text_code import TextCode
 
 RULES: Final = {"text-1": kernels.TEXT, "words-1": kernels.WORDS, "hostnames-1": kernels.HOSTNAMES}
 """Rules of normalisation that the kernels know."""
 
 
-def normalize_ascii(
-    rule: str, data: NDArray[np.uint8], ends: NDArray[np.int64], reserved: bytes
-) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """ASCII strings in normal form: rows of 64 bytes, and the size of each in bytes; −1 for a string that is refused.
-
-    The strings are concatenated in `data`, and `ends` has the end of each. The text `reserved` is refused, too.
-    """
-    texts, sizes = np.empty((len(ends), MAX_BYTES), np.uint8), np.empty(len(ends), np.int64)
-    kernels.normalize(RULES[rule], data, ends, np.frombuffer(reserved, np.uint8), texts, sizes)
-    return texts, sizes
-
-
-def encode_texts(code: TextCode, texts: NDArray[np.uint8], sizes: NDArray[np.int64], width: int) -> NDArray[np.uint64]:
-    """The code of each text as an item of `width` bits: all ones if the size is −1 or the code is too long.
-
-    Texts are rows of 64 bytes. Costs a fraction of a microsecond each.
-    """
-    items = np.zeros((len(texts), -(-width // 64)), np.uint64)
-    kernels.encode(_tables(code), texts, sizes, width, items)
-    return items
-
-
 @lru_cache(maxsize=8)
-def _tables(code: TextCode) -> kernels.CodeTables:
+def code_tables(code: TextCode) -> kernels.CodeTables:
     """A code in the form that its kernel takes."""
     columns = np.zeros(256, np.int64)  # column 0 is for the bytes that no symbol has
     used = sorted(set(b"".join(code.symbols)))

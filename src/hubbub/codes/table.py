@@ -49,9 +49,19 @@ def check_table(table: Mapping[str, Any]) -> dict[str, Any]:
     size = len(json.dumps(dict(table), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"))
     if size > MAX_JSON_BYTES:
         raise ParameterError(f"a code must be at most {MAX_JSON_BYTES} bytes of JSON, got {size}")
-    _check_symbols("bytes", list(table["bytes"]), 1)
-    _check_symbols("tokens", table["tokens"], 2)
-    _check_symbols("ends", table["ends"], 1)
+    for name, texts, shortest in (
+        ("bytes", list(table["bytes"]), 1),
+        ("tokens", table["tokens"], 2),
+        ("ends", table["ends"], 1),
+    ):
+        # Distinct strings of bytes. A token and an end may be equal: the place in the string tells them apart.
+        for text in texts:
+            if not shortest <= len(text) <= MAX_BYTES or max(text) > "\xff":
+                wanted = f"strings of {shortest} to {MAX_BYTES} characters up to U+00FF"
+                raise ParameterError(f"code.{name} must hold {wanted}, got {text[:40]!r}")
+        if len(set(texts)) < len(texts):
+            twice = next(text for index, text in enumerate(texts) if text in texts[:index])
+            raise ParameterError(f"code.{name} must be distinct, got {twice!r} twice")
     symbols = 2 + len(table["bytes"]) + len(table["tokens"]) + len(table["ends"])
     classes = len(table["lengths"])
     if not 1 <= classes <= len(DIGITS):
@@ -74,15 +84,3 @@ def check_table(table: Mapping[str, Any]) -> dict[str, Any]:
 
 def _missing(name: str) -> str:
     return "no " if name in FIELDS else "unknown "
-
-
-def _check_symbols(name: str, texts: list[str], shortest: int) -> None:
-    """Require distinct strings of bytes. A token and an end may be equal: the place in the string tells them apart."""
-    for text in texts:
-        if not shortest <= len(text) <= MAX_BYTES or max(text) > "\xff":
-            raise ParameterError(
-                f"code.{name} must hold strings of {shortest} to {MAX_BYTES} characters up to U+00FF, got {text[:40]!r}"
-            )
-    if len(set(texts)) < len(texts):
-        twice = next(text for index, text in enumerate(texts) if text in texts[:index])
-        raise ParameterError(f"code.{name} must be distinct, got {twice!r} twice")

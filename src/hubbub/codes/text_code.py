@@ -17,7 +17,7 @@ any language needs about a page of code.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from hubbub.codes.table import DIGITS, END, ESC, MAX_BYTES, MAX_FILE_BYTES, MAX_WORD, check_table
@@ -69,11 +69,22 @@ class TextCode:
         self.symbols: tuple[bytes, ...] = (b"", b"", *alphabet, *tokens, *ends)
         self.first_end = len(self.symbols) - len(ends)
         self.next_class = tuple(DIGITS.index(char) for char in self._table["class"])
-        self.code_words = tuple(_canonical_words([int(digit, 16) for digit in row]) for row in self._table["lengths"])
+        rows = []
+        for lengths in self._table["lengths"]:
+            # Code words in the order of (length, index): each is the one before plus 1, lengthened by zeros.
+            words, word, before = [(0, 0)] * len(lengths), 0, 0
+            for length, index in sorted((length, index) for index, length in enumerate(int(d, 16) for d in lengths)):
+                word <<= length - before
+                words[index] = (word, length)
+                word, before = word + 1, length
+            rows.append(tuple(words))
+        self.code_words = tuple(rows)
         self._matches = {self.symbols[index]: index for index in range(2, self.first_end)}
         self._ends = {self.symbols[index]: index for index in range(self.first_end, len(self.symbols))}
         self._longest = max(map(len, self._matches), default=0)
-        self._by_word = tuple({word: index for index, word in enumerate(row)} for row in self.code_words)
+        self._by_word = tuple(
+            {f"{word:0{size}b}": index for index, (word, size) in enumerate(row)} for row in self.code_words
+        )
 
     @classmethod
     def from_json(cls, document: str | bytes) -> TextCode:
@@ -144,54 +155,44 @@ class TextCode:
 
     def decode(self, bits: int, length: int) -> bytes | None:
         """The string whose code is exactly these bits; None if there is none, or if it is not UTF-8."""
-        text = self._parse(bits, length)
-        return text if text is not None and self.encode(text) == (bits, length) else None
+        text = self.decode_padded(bits, length)
+        return text if text is not None and self.length(text) == length else None
 
     def decode_padded(self, bits: int, width: int) -> bytes | None:
-        """The string whose code, followed by zeros up to `width` bits, is exactly these bits; None if there is none."""
-        text = self._parse(bits, width)
-        if text is None:
-            return None
-        code, length = self.encode(text)
-        return text if length <= width and code << (width - length) == bits else None
+        """The string whose code, followed by zeros up to `width` bits, is exactly these bits.
 
-    def _parse(self, bits: int, width: int) -> bytes | None:
-        """The string of the first code in `width` bits, canonical or not; None if it does not end or is not UTF-8."""
+        None if there is none, or if it is not UTF-8.
+        """
         if width < 0 or bits < 0 or bits >> width:
             return None
-        text, state, left = b"", 0, width
-
-        def take(count: int) -> int:
-            nonlocal left
-            if left < count:
-                raise EOFError
-            left -= count
-            return bits >> left & (1 << count) - 1
-
+        digits, text, state, at = f"{bits:0{width}b}"[:width], b"", 0, 0
+        ended = False
+        while not ended:
+            # A complete row has a code word for every path, unless the bits end before it does.
+            words = self._by_word[state]
+            size = next((size for size in range(1, MAX_WORD + 1) if digits[at : at + size] in words), 0)
+            if not size:
+                return None
+            symbol, at = words[digits[at : at + size]], at + size
+            text += self.symbols[symbol]
+            ended = symbol == END or symbol >= self.first_end
+            if symbol == ESC:
+                ended = digits[at : at + 1] == "1"
+                start = at + (_TAIL_HEADER if ended else 1)
+                count = int(digits[at + 1 : start] or "0", 2) + 1 if ended else 1
+                at = start + 8 * count
+                if at > width:
+                    return None
+                text += int(digits[start:at], 2).to_bytes(count, "big")
+            state = self.next_class[symbol]
+            if len(text) > MAX_BYTES:
+                return None
         try:
-            while len(text) <= MAX_BYTES:
-                symbol = self._take_symbol(state, take)
-                text += self.symbols[symbol]
-                ended = symbol == END or symbol >= self.first_end
-                if symbol == ESC:
-                    ended = take(1) == 1
-                    count = take(6) + 1 if ended else 1
-                    text += take(8 * count).to_bytes(count, "big")
-                if ended:
-                    text.decode("utf-8")
-                    return text if len(text) <= MAX_BYTES else None
-                state = self.next_class[symbol]
-        except (EOFError, UnicodeDecodeError):
-            pass
-        return None
-
-    def _take_symbol(self, state: int, take: Callable[[int], int]) -> int:
-        word = 0
-        for length in range(1, MAX_WORD + 1):
-            word = word << 1 | take(1)
-            if (symbol := self._by_word[state].get((word, length))) is not None:
-                return symbol
-        raise AssertionError("a complete row has a code word for every path")
+            text.decode("utf-8")
+        except UnicodeDecodeError:
+            return None
+        code, length = self.encode(text)  # these bits may be another code of the same string
+        return text if length <= width and code << (width - length) == bits else None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TextCode) and self._table == other._table
@@ -204,14 +205,3 @@ class TextCode:
 
     def __reduce__(self) -> tuple[type[TextCode], tuple[dict[str, Any]]]:
         return (TextCode, (self.to_json(),))
-
-
-def _canonical_words(lengths: list[int]) -> tuple[tuple[int, int], ...]:
-    """Code words in the order of (length, index): each is the one before plus 1, lengthened by zeros."""
-    words = [(0, 0)] * len(lengths)
-    word = before = 0
-    for length, index in sorted((length, index) for index, length in enumerate(lengths)):
-        word <<= length - before
-        words[index] = (word, length)
-        word, before = word + 1, length
-    return tuple(words)

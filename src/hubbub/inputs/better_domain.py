@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -34,22 +35,31 @@ _MOST = 2048  # values of a sample
 _AS_GOOD = 0.01  # share of the values; domains within this of the best count as equally good
 
 
+@dataclass
 class Sample:
-    """A sample of a stream of values: every k-th, with k chosen so that at most 2,048 are kept."""
+    """A sample of a stream of values: every k-th, with k chosen so that at most 2,048 are kept.
 
-    def __init__(self) -> None:
-        self.values: list[Value] = []
-        self._step, self._skip = 1, 0
+    Attributes
+    ----------
+    values : list
+        Those that are kept.
+    step, skip : int
+        k, and how many of the next values come before one that is kept.
+    """
+
+    values: list[Value] = field(default_factory=list)
+    step: int = 1
+    skip: int = 0
 
     def add(self, values: Sequence[Value]) -> None:
         """Add some more values of the stream. Only those that are kept are read."""
-        while len(self.values) + len(range(self._skip, len(values), self._step)) > _MOST:
+        while len(self.values) + len(range(self.skip, len(values), self.step)) > _MOST:
             # The next one to be kept continues the sequence.
-            self._skip += self._step * (len(self.values) % 2)
+            self.skip += self.step * (len(self.values) % 2)
             self.values = self.values[::2]
-            self._step *= 2
-        self.values += [values[place] for place in range(self._skip, len(values), self._step)]
-        self._skip = (self._skip - len(values)) % self._step
+            self.step *= 2
+        self.values += [values[place] for place in range(self.skip, len(values), self.step)]
+        self.skip = (self.skip - len(values)) % self.step
 
 
 def better_domain(values: list[Value], mark: Callable[[Domain, Sequence[Value]], Marked]) -> tuple[str, float] | None:

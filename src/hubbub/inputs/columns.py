@@ -26,8 +26,16 @@ class Column(NamedTuple):
 def read_column(values: Any) -> Column:
     """One value of each person, by the rules of `plain`; an InputError for anything but a column of values."""
     _check_column(values)
-    if (packed := _packed(values)) is not None:
-        return packed
+    # Numbers and texts stay packed, without a Python object for each. A masked array, which has missing values of its
+    # own, is another type than a plain one.
+    if type(values) is np.ndarray and values.dtype.kind in "iu":
+        return Column(PackedNumbers(values), 0)
+    library = type(values).__module__.partition(".")[0]
+    if library in ("pandas", "polars", "pyarrow") and find_spec("pyarrow") is not None:
+        from hubbub.inputs.arrow import packed_values
+
+        if (packed := packed_values(values)) is not None:
+            return Column(*packed)
     everybody = _listed(values)
     held = present(everybody)
     return Column(held, len(everybody) - len(held))
@@ -59,20 +67,6 @@ def _check_column(values: Any) -> None:
     else:
         return
     raise InputError(f"values must be a list of values, one of each person, got {type(values).__name__}: {hint}")
-
-
-def _packed(values: Any) -> Column | None:
-    """A column of numbers or texts without a Python object for each; None for any other column."""
-    if isinstance(values, np.ndarray):
-        # A masked array, which has missing values of its own, is another type.
-        return Column(PackedNumbers(values), 0) if type(values) is np.ndarray and values.dtype.kind in "iu" else None
-    library = type(values).__module__.partition(".")[0]
-    if library not in ("pandas", "polars", "pyarrow") or find_spec("pyarrow") is None:
-        return None
-    from hubbub.inputs.arrow import packed_values
-
-    packed = packed_values(values)
-    return None if packed is None else Column(*packed)
 
 
 def _listed(values: Any) -> list[object]:

@@ -68,6 +68,10 @@ class Bucket(RowSketch):
         self.soft = survey.options["decoder"] == "soft"
         # Correcting a third wrong row takes a millisecond in small universes and seconds in large ones.
         self.order = 3 if self.bits <= 64 else 2
+        # ± the most that one report adds to a row's sum of signs, corrected for the background (see `estimate`).
+        noise, spread = self.channel.noise, self._background
+        most = self.channel.gain if noise is None else 1.0 + self.part_scale * self.channel.largest
+        self.influence = most * (1 - spread) + spread, -most * (1 - spread) + spread
 
     # The hash functions.
 
@@ -236,14 +240,6 @@ class Bucket(RowSketch):
         return 0.02 + 2e-9 * self.bits**3
 
     # How far off a count may be.
-
-    @property
-    def influence(self) -> tuple[float, float]:
-        """± the most that one report adds to a row's sum of signs, corrected for the background (see `estimate`)."""
-        noise = self.channel.noise
-        most = self.channel.gain if noise is None else 1.0 + self.part_scale * self.channel.largest
-        spread = self._background
-        return most * (1 - spread) + spread, -most * (1 - spread) + spread
 
     def collision_stderr(self, norm: float) -> float:
         """‖v‖₂/√rows: every other value agrees with this one in about half of the rows."""

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hubbub.errors import ParameterError, shown
 from hubbub.model.domain_base import Domain
@@ -56,7 +55,10 @@ def check_inputs(items: object, random_words: object, domain: Domain, needed: in
     types and shapes, but never a value.
     """
     checked = check_items(items, domain)
-    drawn = _check_uint64("random_words", random_words)
+    if not isinstance(random_words, np.ndarray) or random_words.dtype != np.uint64:
+        got = f"dtype {random_words.dtype}" if isinstance(random_words, np.ndarray) else type(random_words).__name__
+        raise ParameterError(f"random_words must be an array of uint64, got {got}")
+    drawn: RandomWords = np.require(random_words, np.uint64, ["C", "A", "E"])
     if drawn.shape != (len(checked), needed):
         raise ParameterError(f"random_words must have shape ({len(checked)}, {needed}), got {drawn.shape}")
     return checked, drawn
@@ -64,34 +66,21 @@ def check_inputs(items: object, random_words: object, domain: Domain, needed: in
 
 def check_items(items: object, domain: Domain) -> Items:
     """Items of the domain, C-contiguous. Anything else is a ParameterError that quotes no item."""
-    checked = _check_uint64("items", items)
+    if not isinstance(items, np.ndarray) or items.dtype != np.uint64:
+        got = f"dtype {items.dtype}" if isinstance(items, np.ndarray) else type(items).__name__
+        raise ParameterError(f"items must be an array of uint64, got {got}")
+    checked: Items = np.require(items, np.uint64, ["C", "A", "E"])
     if checked.ndim != 2 or checked.shape[1] != domain.item_limbs:
         raise ParameterError(f"items must have shape (n, {domain.item_limbs}), got {checked.shape}")
-    if _any_beyond(checked, domain.size):
+    # Compare every item, as a number, with the last one, from the highest limb down.
+    above, equal = np.zeros(len(checked), np.bool_), np.ones(len(checked), np.bool_)
+    for k in reversed(range(domain.item_limbs)) if domain.size < 1 << 64 * domain.item_limbs else ():
+        last = np.uint64((domain.size - 1) >> 64 * k & (1 << 64) - 1)
+        above |= equal & (checked[:, k] > last)
+        equal &= checked[:, k] == last
+    if above.any():
         raise ParameterError("items must be encoded values of the survey's domain, got one that is not")
     return checked
-
-
-def _check_uint64(name: str, array: object) -> NDArray[np.uint64]:
-    """A C-contiguous array of uint64; a ParameterError for any other type."""
-    if not isinstance(array, np.ndarray):
-        raise ParameterError(f"{name} must be an array of uint64, got {type(array).__name__}")
-    if array.dtype != np.uint64:
-        raise ParameterError(f"{name} must be an array of uint64, got dtype {array.dtype}")
-    return np.require(array, np.uint64, ["C", "A", "E"])
-
-
-def _any_beyond(items: Items, size: int) -> bool:
-    """True if any item, as a number, is `size` or larger."""
-    count = items.shape[1]
-    if size >= 1 << 64 * count:
-        return False
-    above, equal = np.zeros(len(items), np.bool_), np.ones(len(items), np.bool_)
-    for k in reversed(range(count)):
-        last = np.uint64((size - 1) >> 64 * k & (1 << 64) - 1)
-        above |= equal & (items[:, k] > last)
-        equal &= items[:, k] == last
-    return bool(above.any())
 
 
 def check_reports(reports: Reports, dtype: np.dtype[np.void]) -> None:

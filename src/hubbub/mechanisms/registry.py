@@ -81,10 +81,8 @@ def create_survey(
     if not isinstance(domain, Domain):
         raise ParameterError(f"domain must be a Domain, such as hubbub.Hostnames(), got domain={shown(domain)}")
     stated_epsilon = parse_epsilon(epsilon)
-    entry = find_entry(choose_mechanism(domain, float(stated_epsilon)) if mechanism is None else mechanism)
-    if options is not None and not isinstance(options, Mapping):
-        raise ParameterError(f"options must be a dict, got {type(options).__name__}")
-    resolved = resolve_options(entry, options or {})
+    chosen = choose_mechanism(domain, float(stated_epsilon)) if mechanism is None else mechanism
+    entry, resolved = resolve(chosen, {} if options is None else options)
     stated_delta = entry.default_delta(resolved) if delta is None else parse_delta(delta)
     request = Request(
         domain, stated_epsilon, stated_delta, resolved, parse_people("expected_reports", expected_reports)
@@ -139,26 +137,24 @@ def load_survey(document: bytes | str) -> Survey:
 
 def mechanism_for(survey: Survey) -> SurveyMechanism:
     """The mechanism of a survey; a PrivacyError if its executed privacy loss is above what the survey states."""
-    entry = find_entry(survey.mechanism)
-    if resolve_options(entry, survey.options) != dict(survey.options):
+    entry, resolved = resolve(survey.mechanism, survey.options)
+    if resolved != dict(survey.options):
         raise ParameterError("a survey must carry every option of its mechanism, got some missing or misspelled")
     built = entry.build(survey)
-    if not built.guarantee.within(survey.stated):
+    if built.guarantee.epsilon > survey.epsilon or built.guarantee.delta > survey.delta:
         raise PrivacyError(f"a survey must execute no more than it states ({survey.stated}), got {built.guarantee}")
     return built
 
 
-def find_entry(name: object) -> Entry:
-    """The registry's entry of this name."""
-    if not isinstance(name, str) or name not in REGISTRY:
-        raise ParameterError(f"mechanism must be one of {', '.join(REGISTRY)}, got mechanism={shown(name)}")
-    return REGISTRY[name]
-
-
-def resolve_options(entry: Entry, options: Mapping[str, object]) -> dict[str, str]:
-    """All options of the mechanism, with defaults filled in, as a survey spells them."""
+def resolve(mechanism: object, options: Mapping[str, object]) -> tuple[Entry, dict[str, str]]:
+    """The registry's entry of this name, and all its options, with defaults filled in, as a survey spells them."""
+    if not isinstance(mechanism, str) or mechanism not in REGISTRY:
+        raise ParameterError(f"mechanism must be one of {', '.join(REGISTRY)}, got mechanism={shown(mechanism)}")
+    if not isinstance(options, Mapping):
+        raise ParameterError(f"options must be a dict, got {type(options).__name__}")
+    entry = REGISTRY[mechanism]
     known = {option.name: option for option in entry.about.options}
     if unknown := sorted(set(options) - set(known)):
         names = ", ".join(known) or "no options"
         raise ParameterError(f"mechanism {entry.about.name} has {names}, got option {shown(unknown[0])}")
-    return {name: option.resolve(options.get(name, option.default)) for name, option in known.items()}
+    return entry, {name: option.resolve(options.get(name, option.default)) for name, option in known.items()}

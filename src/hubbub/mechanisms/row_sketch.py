@@ -17,7 +17,6 @@ from hubbub.mechanisms.checks import check_cells, check_inputs, check_reports
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism, check_listed
 from hubbub.model.estimates import Query
 from hubbub.model.mechanism import Histogram, Items, RandomWords, Reports
-from hubbub.model.privacy import PrivacyGuarantee
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Cells, Tally
 from hubbub.numeric.count_law import CountLaw
@@ -29,6 +28,13 @@ class ChannelMechanism(SurveyMechanism):
     def __init__(self, survey: Survey, channel: Channel) -> None:
         super().__init__(survey)
         self.channel = channel
+        self.report_dtype = channel.report_dtype
+        self.random_words_per_report = channel.random_words_per_report
+        self.guarantee = channel.guarantee(survey.epsilon)
+        self.noise_draws = channel.noise_draws
+        self.cells_shape = channel.cells_shape
+        # ± the largest valid response times the gain, in people: a count is a mean over parts of ± responses.
+        self.influence = (channel.largest * channel.gain, -(channel.largest * channel.gain))
 
     # The linear query that the channel asks: the Laplace channel for responses and sums, the one-bit channel for bits.
 
@@ -51,31 +57,6 @@ class ChannelMechanism(SurveyMechanism):
         raise NotImplementedError("this mechanism has no one-bit form")
 
     # Answered by the channel.
-
-    @property
-    def report_dtype(self) -> np.dtype[np.void]:
-        """The id ‖ one bit, or the id ‖ one integer per row."""
-        return self.channel.report_dtype
-
-    @property
-    def random_words_per_report(self) -> int:
-        """Two random words for the id, plus those that the channel needs."""
-        return self.channel.random_words_per_report
-
-    @property
-    def guarantee(self) -> PrivacyGuarantee:
-        """The guarantee computed from the thresholds of the survey."""
-        return self.channel.guarantee(self.survey.epsilon)
-
-    @property
-    def noise_draws(self) -> int:
-        """1 for one-bit reports; one for each coordinate with Laplace noise."""
-        return self.channel.noise_draws
-
-    @property
-    def cells_shape(self) -> tuple[int, ...]:
-        """The shape of the channel's sums."""
-        return self.channel.cells_shape
 
     def randomize(self, items: Items, random_words: RandomWords) -> Reports:
         """One report per row: a pure function of items and random words."""
@@ -108,12 +89,6 @@ class ChannelMechanism(SurveyMechanism):
     def noise_stderr(self, people: int) -> float:
         """Standard error of a count from the privacy noise alone."""
         return self.channel.noise_stderr(people, self.parts, self.part_scale)
-
-    @property
-    def influence(self) -> tuple[float, float]:
-        """± the largest valid response times the gain, in people: a count is a mean over parts of ± responses."""
-        most = self.channel.largest * self.channel.gain
-        return most, -most
 
     def count_law(self, people: int) -> CountLaw:
         """The law of an estimated count, ignoring collisions."""

@@ -69,23 +69,17 @@ class Subset(SurveyMechanism):
         check_size(self.size)
         self.window = whole(parameters, "window", 1, self.size - 1)
         self.threshold = whole_text("keep_threshold", parameters["keep_threshold"])
-        self._epsilon = response_epsilon(self.threshold, self.size, self.window)
+        self.report_dtype = np.dtype([("id", "<u8", (2,)), ("start", "u1" if self.size <= _ONE_BYTE else "<u2")])
+        self.cells_shape = (self.size,)  # the matches of each value
+        # The pure ε of the threshold: for the same coins, two values' chances of a window differ by e^ε at most.
+        self.guarantee = PrivacyGuarantee(response_epsilon(self.threshold, self.size, self.window), Decimal(0))
         self.held, self.absent = match_chances(self.size, self.window, (2**64 - self.threshold) / 2.0**64)
         # held − absent, computed directly, since the subtraction would round to 0 for a tiny threshold.
         self.gap = self.threshold / 2.0**64 * (self.size - self.window) / (self.size - 1)
+        self.influence = (1 - self.absent) / self.gap, -self.absent / self.gap
         self._key = derive_key(survey.public_seed, Purpose.SUBSET_PLACES)
 
     # The client's role.
-
-    @property
-    def report_dtype(self) -> np.dtype[np.void]:
-        """The id ‖ the first place of the window."""
-        return np.dtype([("id", "<u8", (2,)), ("start", "u1" if self.size <= _ONE_BYTE else "<u2")])
-
-    @property
-    def guarantee(self) -> PrivacyGuarantee:
-        """The pure ε of the threshold: for the same coins, two values' chances of a window differ by e^ε at most."""
-        return PrivacyGuarantee(self._epsilon, Decimal(0))
 
     @property
     def lie_chance(self) -> float:
@@ -106,11 +100,6 @@ class Subset(SurveyMechanism):
 
     # The collector's role.
 
-    @property
-    def cells_shape(self) -> tuple[int, ...]:
-        """The matches of each value."""
-        return (self.size,)
-
     def validate(self, reports: Reports) -> NDArray[np.bool_]:
         """Which reports name one of the d windows."""
         check_reports(reports, self.report_dtype)
@@ -126,11 +115,6 @@ class Subset(SurveyMechanism):
             add_matches(hash_uint64(self._key, reports["id"]), reports["start"].astype(np.int64), self.window, cells)
 
     # The analyst's role.
-
-    @property
-    def influence(self) -> tuple[float, float]:
-        """The most and the least that one report, honest or not, adds to the count of a value, in people."""
-        return (1 - self.absent) / self.gap, -self.absent / self.gap
 
     def count_law(self, people: int) -> CountLaw:
         """The law of a count, exact for any number of people: matches are sums of independent coins."""

@@ -71,7 +71,34 @@ class Sample:
 
 
 class SurveyMechanism(ABC):
-    """The mechanism of one survey."""
+    """The mechanism of one survey.
+
+    Attributes
+    ----------
+    survey, survey_id, size, bits, item_limbs
+        The survey, and facts about its domain.
+    report_dtype : dtype
+        The fixed binary layout of one report, little-endian.
+    random_words_per_report : int
+        How many random words of 64 bits one report uses, the same for every item.
+    guarantee : PrivacyGuarantee
+        The guarantee computed from the integer thresholds of the survey.
+    noise_draws : int
+        How many times a device draws noise for one report; the cost of a report is proportional to it.
+    cells_shape : tuple of int
+        The shape of the tally's cells.
+    influence : tuple of two floats
+        The most and the least that one report, honest or not, adds to the count of a value, in people.
+    stated_bits : tuple of int and (int or None)
+        Code bits of a usual value and of a long one, for which chances are stated; None if no value is long.
+    """
+
+    report_dtype: np.dtype[np.void]
+    random_words_per_report: int
+    guarantee: PrivacyGuarantee
+    cells_shape: tuple[int, ...]
+    influence: tuple[float, float]
+    noise_draws: int = 1
 
     def __init__(self, survey: Survey) -> None:
         self.survey = survey
@@ -79,31 +106,12 @@ class SurveyMechanism(ABC):
         self.size = survey.domain.size
         self.bits = survey.domain.bits
         self.item_limbs = survey.domain.item_limbs
+        self.stated_bits: tuple[int, int | None] = (self.bits, None)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Survey]]:
         return (type(self), (self.survey,))
 
     # The client's role.
-
-    @property
-    @abstractmethod
-    def report_dtype(self) -> np.dtype[np.void]:
-        """The fixed binary layout of one report, little-endian."""
-
-    @property
-    @abstractmethod
-    def random_words_per_report(self) -> int:
-        """How many random words of 64 bits one report uses, the same for every item."""
-
-    @property
-    @abstractmethod
-    def guarantee(self) -> PrivacyGuarantee:
-        """The guarantee computed from the integer thresholds of the survey."""
-
-    @property
-    def noise_draws(self) -> int:
-        """How many times a device draws noise for one report; the cost of a report is proportional to it."""
-        return 1
 
     @property
     def lie_chance(self) -> float | None:
@@ -115,11 +123,6 @@ class SurveyMechanism(ABC):
         """One report per item: a pure function of items and random words."""
 
     # The collector's role.
-
-    @property
-    @abstractmethod
-    def cells_shape(self) -> tuple[int, ...]:
-        """The shape of the tally's cells."""
 
     @abstractmethod
     def validate(self, reports: Reports) -> NDArray[np.bool_]:
@@ -180,11 +183,6 @@ class SurveyMechanism(ABC):
         """The law of a count without collisions (its standard error includes them); by default Gaussian."""
         return gaussian_law(people)
 
-    @property
-    @abstractmethod
-    def influence(self) -> tuple[float, float]:
-        """The most and the least that one report, honest or not, adds to the count of a value, in people."""
-
     @abstractmethod
     def noise_stderr(self, people: int) -> float:
         """The standard error, in people, that the privacy noise of this many people alone gives a count."""
@@ -226,11 +224,6 @@ class SurveyMechanism(ABC):
 
     # What can be expected of a survey before anybody has answered it.
 
-    @property
-    def stated_bits(self) -> tuple[int, int | None]:
-        """Code bits of a usual value and of a long one, for which chances are stated; None if no value is long."""
-        return self.bits, None
-
     def found_chance(self, people: int, held: float, query: Query, bits: int | None = None) -> float:
         """The chance that `discover` finds a value that `held` of this many people hold.
 
@@ -247,7 +240,7 @@ class SurveyMechanism(ABC):
         """
         law = self.count_law(people)
         extra = float(law.collisions(np.zeros(1), np.array([self.noise_stderr(people)]))[0])
-        return -math.expm1(float(law.log_below(law.threshold(log_chance, extra), held, extra)))
+        return -math.expm1(float(law.log_chances(law.threshold(log_chance, extra), held, extra)[1]))
 
     def named_chance(self, people: int, held: float, log_chance: float) -> float:
         """The chance that a candidate stands out, if one that nobody holds does so with a chance of e^log_chance."""

@@ -139,6 +139,9 @@ class CodedText(Domain):
                 f"got normalization={shown(self.normalization)}"
             )
         check_bits("width", self.width, 16, MAX_BITS)
+        # An item that is not a padded code encodes no value. A host that is too long is "(other)", and is not cut.
+        most = None if self.normalization == "hostnames-1" else MAX_BYTES
+        self._measure(1 << self.width, (1 << self.width) - 1, cut_after=most)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.normalization}, {self.width} bits)"
@@ -153,11 +156,6 @@ class CodedText(Domain):
     @property
     def _key(self) -> tuple[TextCode, str, int]:
         return (self.code, self.normalization, self.width)
-
-    @property
-    def size(self) -> int:
-        """2^width; an item that is not a padded code encodes no value."""
-        return 1 << self.width
 
     @property
     def described(self) -> str:
@@ -193,20 +191,16 @@ class CodedText(Domain):
     def normal_bytes(self, value: object) -> bytes | None:
         """The bytes that the code encodes; None for a value that is "(other)" at any width. Never raises."""
         try:
-            normal = self._normal(as_text(value))
+            normal = NORMALIZATIONS[self.normalization](as_text(value))
         except Exception:  # a foreign object may do anything
             return None
-        return None if normal is None else normal.encode("utf-8")
+        # The text "(other)" has no item of its own: two items would be shown alike.
+        return None if normal is None or normal == OTHER else normal.encode("utf-8")
 
     def code_length(self, value: object) -> int | None:
         """Bits of a value's code, even if longer than `width`; None for a value that is "(other)" at any width."""
         normal = self.normal_bytes(value)
         return None if normal is None else self.code.length(normal)
-
-    @property
-    def cut_after(self) -> int | None:
-        """64 bytes for text and words; None for hosts, since one that is too long is "(other)"."""
-        return None if self.normalization == "hostnames-1" else MAX_BYTES
 
     def cuts(self, value: object) -> bool:
         """Whether the text, in normal form, has more than `cut_after` bytes."""
@@ -216,14 +210,6 @@ class CodedText(Domain):
             return self.cut_after is not None and len(_lower(text).encode("utf-8")) > self.cut_after
         except Exception:  # a foreign object may do anything
             return False
-
-    @property
-    def _fallback(self) -> int:
-        return self.size - 1
-
-    def _normal(self, text: str) -> str | None:
-        normal = NORMALIZATIONS[self.normalization](text)
-        return None if normal == OTHER else normal  # otherwise two items would be shown as "(other)"
 
     def _index(self, value: object) -> int:
         normal = self.normal_bytes(value)
@@ -239,7 +225,7 @@ class CodedText(Domain):
         if raw is None:
             return None
         text = raw.decode("utf-8")
-        return text if self._normal(text) == text else None
+        return text if text != OTHER and NORMALIZATIONS[self.normalization](text) == text else None
 
 
 class Text(CodedText):

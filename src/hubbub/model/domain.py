@@ -48,11 +48,7 @@ class Integers(Domain):
 
     def __post_init__(self) -> None:
         check_bits("bits", self.bits, 1, MAX_BITS)
-
-    @property
-    def size(self) -> int:
-        """2^bits."""
-        return 1 << self.bits
+        self._measure(1 << self.bits, (1 << self.bits) - 1)
 
     @property
     def described(self) -> str:
@@ -67,10 +63,6 @@ class Integers(Domain):
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         return {"kind": "integers", "bits": self.bits}
-
-    @property
-    def _fallback(self) -> int:
-        return self.size - 1
 
     def _index(self, value: object) -> int:
         if isinstance(value, str):
@@ -96,10 +88,8 @@ class IPv4(Domain):
     ['192.0.2.1', '192.0.2.1', '(other)']
     """
 
-    @property
-    def size(self) -> int:
-        """2^32."""
-        return 1 << 32
+    def __post_init__(self) -> None:
+        self._measure(1 << 32, (1 << 32) - 1)
 
     @property
     def described(self) -> str:
@@ -114,10 +104,6 @@ class IPv4(Domain):
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         return {"kind": "ipv4"}
-
-    @property
-    def _fallback(self) -> int:
-        return self.size - 1
 
     def _index(self, value: object) -> int:
         if isinstance(value, bytes | str):
@@ -184,19 +170,11 @@ class Categories(Domain):
         object.__setattr__(self, "names", clean)
         object.__setattr__(self, "other", other)
         object.__setattr__(self, "_positions", positions)
+        size = len(clean) + other
+        self._measure(size, len(clean) if other else self._stand_in(""), is_list=size <= _LONGEST_LIST)
 
     def __repr__(self) -> str:
         return f"Categories({len(self.names)} names{'' if self.other else ', other=False'})"
-
-    @property
-    def size(self) -> int:
-        """The names, and "(other)" unless the list is closed."""
-        return len(self.names) + self.other
-
-    @property
-    def is_list(self) -> bool:
-        """True for up to 1,024 values."""
-        return self.size <= _LONGEST_LIST
 
     @property
     def has_other(self) -> bool:
@@ -220,10 +198,6 @@ class Categories(Domain):
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         return {"kind": "categories", "names": list(self.names), "normalization": 1, "other": self.other}
-
-    @property
-    def _fallback(self) -> int:
-        return len(self.names) if self.other else self._stand_in("")
 
     def _stand_in(self, text: str) -> int:
         """The index of the name that a closed list uses for a text that is not on it."""
@@ -264,11 +238,8 @@ class Bytes(Domain):
 
     def __post_init__(self) -> None:
         check_bits("max_bytes", self.max_bytes, 1, MAX_BITS // 8)
-
-    @property
-    def size(self) -> int:
-        """2^(8·max_bytes); items that are not UTF-8 in normal form encode no value."""
-        return 1 << (8 * self.max_bytes)
+        # Items that are not UTF-8 in normal form encode no value.
+        self._measure(1 << (8 * self.max_bytes), 0, cut_after=self.max_bytes)
 
     @property
     def described(self) -> str:
@@ -283,15 +254,6 @@ class Bytes(Domain):
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         return {"kind": "bytes", "max_bytes": self.max_bytes, "normalization": 1}
-
-    @property
-    def _fallback(self) -> int:
-        return 0
-
-    @property
-    def cut_after(self) -> int:
-        """`max_bytes`."""
-        return self.max_bytes
 
     def cuts(self, value: object) -> bool:
         """Whether the text, in normal form, has more than `max_bytes` bytes."""

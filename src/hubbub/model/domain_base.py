@@ -9,6 +9,7 @@ from __future__ import annotations
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -22,28 +23,42 @@ OTHER: Final = "(other)"
 MAX_BITS: Final = 512
 
 
+@dataclass(frozen=True, slots=True)
 class Domain(ABC):
-    """A universe of `size` items, each of `bits` bits, with a total `encode` and a partial `decode`."""
+    """A universe of `size` items, each of `bits` bits, with a total `encode` and a partial `decode`.
 
-    @property
-    @abstractmethod
-    def size(self) -> int:
-        """How many items there are, the reserved one included; N in the paper. Need not be a power of two."""
+    Attributes
+    ----------
+    size : int
+        How many items there are, the reserved one included; N in the paper. Need not be a power of two.
+    bits : int
+        Bits of an item: ⌈log₂ size⌉, from 1 to 512.
+    item_limbs : int
+        64-bit limbs of an item.
+    outside : uint64 array, shape (item_limbs,)
+        The item of every value that is not in the domain, and of a missing value.
+    cut_after : int or None
+        Bytes of UTF-8 after which text is cut; None if nothing is cut.
+    is_list : bool
+        True for a short list of names, of which an answer can show every value.
+    """
 
-    @property
-    def bits(self) -> int:
-        """Bits of an item: ⌈log₂ size⌉, from 1 to 512."""
-        return (self.size - 1).bit_length()
+    size: int = field(init=False, repr=False, compare=False)
+    bits: int = field(init=False, repr=False, compare=False)
+    item_limbs: int = field(init=False, repr=False, compare=False)
+    outside: NDArray[np.uint64] = field(init=False, repr=False, compare=False)
+    cut_after: int | None = field(init=False, repr=False, compare=False)
+    is_list: bool = field(init=False, repr=False, compare=False)
+    _fallback: int = field(init=False, repr=False, compare=False)  # `outside`, as a number
 
-    @property
-    def item_limbs(self) -> int:
-        """64-bit limbs of an item."""
-        return -(-self.bits // 64)
-
-    @property
-    def is_list(self) -> bool:
-        """True for a short list of names, of which an answer can show every value."""
-        return False
+    def _measure(self, size: int, fallback: int, cut_after: int | None = None, is_list: bool = False) -> None:
+        """Set the attributes of every domain. Whoever makes a domain calls it once."""
+        bits = (size - 1).bit_length()
+        limbs = -(-bits // 64)
+        outside = np.frombuffer(fallback.to_bytes(8 * limbs, "little"), "<u8").astype(np.uint64)
+        known = {"size": size, "bits": bits, "item_limbs": limbs, "outside": outside, "cut_after": cut_after}
+        for name, value in {**known, "is_list": is_list, "_fallback": fallback}.items():
+            object.__setattr__(self, name, value)
 
     @property
     def has_other(self) -> bool:
@@ -73,19 +88,9 @@ class Domain(ABC):
     def _index(self, value: object) -> int:
         """The item as a number. It may raise; the caller then uses `_fallback`."""
 
-    @property
-    @abstractmethod
-    def _fallback(self) -> int:
-        """The item of a value that is not in the domain."""
-
     @abstractmethod
     def _value(self, index: int) -> int | str | None:
         """The value of an item below `size`, or None if the item encodes no value."""
-
-    @property
-    def cut_after(self) -> int | None:
-        """Bytes of UTF-8 after which text is cut; None if nothing is cut."""
-        return None
 
     def cuts(self, value: object) -> bool:  # noqa: ARG002
         """Whether a value is too long, so that its item stands for its beginning only. Never raises."""

@@ -24,9 +24,5 @@ class PrivacyGuarantee:
     epsilon: Decimal
     delta: Decimal
 
-    def within(self, other: PrivacyGuarantee) -> bool:
-        """Whether this is at least as strong as `other` in both numbers."""
-        return self.epsilon <= other.epsilon and self.delta <= other.delta
-
     def __str__(self) -> str:
         return f"ε = {float(self.epsilon):.4g}" + (f", δ = {float(self.delta):.2g}" if self.delta else "")

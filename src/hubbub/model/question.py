@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from hubbub.errors import ParameterError, shown
@@ -37,6 +37,8 @@ class Question:
     values_per_person : int
         The number of slots of each person, from 1 to 1,000; each person reported one slot. With several slots, the
         answer counts the people who have a value in any of their slots.
+    query : Query
+        The part of the question that a decoder takes.
     """
 
     top: int = 20
@@ -45,12 +47,13 @@ class Question:
     all_candidates: bool = False
     hitters_only: bool = False
     values_per_person: int = 1
+    query: Query = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("top", "level", "values_per_person"):
             if not isinstance(given := getattr(self, name), int | float):
                 object.__setattr__(self, name, own_number(given))
-        _ = self.query  # which checks `top` and `level`
+        object.__setattr__(self, "query", Query(self.top, self.level))  # which checks both
         slots = self.values_per_person
         if isinstance(slots, bool) or not isinstance(slots, int) or not 1 <= slots <= MAX_SLOTS:
             got = f"values_per_person={shown(slots)}"
@@ -71,8 +74,3 @@ class Question:
         object.__setattr__(self, "candidates", tuple(self.candidates))
         if not self.candidates:
             raise ParameterError("candidates must name at least one value of the domain, got none")
-
-    @property
-    def query(self) -> Query:
-        """The part of the question that a decoder takes."""
-        return Query(self.top, self.level)

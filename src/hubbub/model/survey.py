@@ -49,6 +49,10 @@ class Survey:
         The number of reports that the parameters were derived for; any number may come.
     opens, closes : datetime or None
         The first and last moment at which reports are taken, in UTC.
+    stated : PrivacyGuarantee
+        The privacy guarantee that is stated to every person: epsilon and delta.
+    survey_id : bytes
+        SHA-256 of the canonical JSON: the identity a client pins.
     """
 
     name: str
@@ -62,7 +66,8 @@ class Survey:
     expected_reports: int
     opens: datetime | None = None
     closes: datetime | None = None
-    _id: bytes | None = field(default=None, init=False, repr=False)
+    stated: PrivacyGuarantee = field(init=False, repr=False)
+    survey_id: bytes = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not 1 <= len(self.name) <= _MAX_NAME:
@@ -83,23 +88,15 @@ class Survey:
             raise ParameterError(f"public_seed must be {SEED_BYTES} bytes, got {shown(self.public_seed)}")
         object.__setattr__(self, "expected_reports", parse_people("expected_reports", self.expected_reports))
         for name in ("opens", "closes"):
-            object.__setattr__(self, name, _parse_time(name, getattr(self, name)))
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, _parse_time(name, getattr(self, name)))
         if self.opens and self.closes and self.closes <= self.opens:
-            raise ParameterError(f"closes must be after opens, got closes={_time_text(self.closes)}")
+            said = self.closes.replace(tzinfo=None).isoformat()
+            raise ParameterError(f"closes must be after opens, got closes={said}Z")
         object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
-
-    @property
-    def stated(self) -> PrivacyGuarantee:
-        """The privacy guarantee that is stated to every person."""
-        return PrivacyGuarantee(self.epsilon, self.delta)
-
-    @property
-    def survey_id(self) -> bytes:
-        """SHA-256 of the canonical JSON: the identity a client pins. Computed once."""
-        if self._id is None:
-            object.__setattr__(self, "_id", hashlib.sha256(self.to_json()).digest())
-        return self._id  # type: ignore[return-value]
+        object.__setattr__(self, "stated", PrivacyGuarantee(self.epsilon, self.delta))
+        object.__setattr__(self, "survey_id", hashlib.sha256(self.to_json()).digest())
 
     def to_json(self) -> bytes:
         """The canonical form (RFC 8785): sorted keys, no white space, UTF-8, no floating-point number."""
@@ -107,16 +104,17 @@ class Survey:
             "version": SURVEY_VERSION,
             "name": self.name,
             "domain": self.domain.to_json(),
-            "epsilon": _decimal_text(self.epsilon),
-            "delta": _decimal_text(self.delta),
             "mechanism": self.mechanism,
             "options": dict(self.options),
             "parameters": dict(self.parameters),
             "public_seed": self.public_seed.hex(),
             "expected_reports": self.expected_reports,
-            "opens": _time_text(self.opens),
-            "closes": _time_text(self.closes),
         }
+        for name, number in (("epsilon", self.epsilon), ("delta", self.delta)):
+            text = format(number, "f")
+            document[name] = text.rstrip("0").rstrip(".") if "." in text else text
+        for name, time in (("opens", self.opens), ("closes", self.closes)):
+            document[name] = None if time is None else time.replace(tzinfo=None).isoformat() + "Z"
         # All keys are ASCII, for which Python's order of code points is RFC 8785's order of UTF-16 units.
         text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         return text.encode("utf-8")
@@ -124,7 +122,15 @@ class Survey:
     @classmethod
     def from_json(cls, document: bytes | str) -> Survey:
         """Read the shape of a survey; `hubbub.load_survey` also checks its privacy."""
-        data = _parse_document(document)
+        try:
+            data = json.loads(
+                document, object_pairs_hook=_each_once, parse_float=_whole_only, parse_constant=_whole_only
+            )
+        except (ValueError, RecursionError) as error:
+            if isinstance(error, ParameterError):
+                raise
+            reason = type(error).__name__
+            raise ParameterError(f"a survey must be JSON, got a document that is not ({reason})") from None
         expected = {each.name for each in fields(cls) if each.init} | {"version"}
         if not isinstance(data, dict):
             raise ParameterError(f"a survey must be a JSON object, got {type(data).__name__}")
@@ -134,23 +140,24 @@ class Survey:
             raise ParameterError(f"a survey has no field of this name, got {shown(unknown[0])}")
         if missing := sorted(expected - set(data)):
             raise ParameterError(f"a survey must have the field {shown(missing[0])}, got none")
-        for name in ("epsilon", "delta", "public_seed"):
-            _check_type(name, data[name], str, "a string")
-        for name in ("options", "parameters"):
-            _check_type(name, data[name], dict, "an object")
+        for name in ("epsilon", "delta", "public_seed", "options", "parameters"):
+            kind, wanted = (dict, "an object") if name in ("options", "parameters") else (str, "a string")
+            if not isinstance(data[name], kind):
+                raise ParameterError(f"{name} must be {wanted}, got {name}={shown(data[name])}")
         for key, value in data["options"].items():
-            _check_type(f"options.{key[:40]}", value, str, "a string")
+            if not isinstance(value, str):
+                raise ParameterError(f"options.{key[:40]} must be a string, got options.{key[:40]}={shown(value)}")
         try:
             seed = bytes.fromhex(data["public_seed"])
         except ValueError:
             raise ParameterError(f"public_seed must be hex, got {shown(data['public_seed'])}") from None
         rest = {k: v for k, v in data.items() if k not in ("version", "domain", "public_seed")}
-        survey = cls(domain=domain_from_json(data["domain"]), public_seed=seed, **rest)
         try:
-            canonical = _canonical(data)
+            survey = cls(domain=domain_from_json(data["domain"]), public_seed=seed, **rest)
+            canonical = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
         except UnicodeEncodeError:
             raise ParameterError("a survey must be valid Unicode, got a lone surrogate") from None
-        if survey.to_json() != canonical:
+        if survey.survey_id != hashlib.sha256(canonical).digest():
             # Two spellings of the same survey would give it two ids.
             raise ParameterError("a survey must be spelled in its canonical form, got another spelling of a field")
         return survey
@@ -165,14 +172,7 @@ class Survey:
         return (Survey.from_json, (self.to_json(),))
 
 
-def _decimal_text(number: Decimal) -> str:
-    text = format(number, "f")
-    return (text.rstrip("0").rstrip(".") if "." in text else text) or "0"
-
-
-def _parse_time(name: str, value: object) -> datetime | None:
-    if value is None:
-        return None
+def _parse_time(name: str, value: object) -> datetime:
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)
@@ -188,32 +188,14 @@ def _parse_time(name: str, value: object) -> datetime | None:
         raise ParameterError(f"{name} must be in the years 1 to 9999, got {name}={value.isoformat()}") from None
 
 
-def _time_text(value: datetime | None) -> str | None:
-    return None if value is None else value.replace(tzinfo=None).isoformat() + "Z"
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of a survey's JSON, which must name each field once."""
+    keys = [key for key, _ in pairs]
+    if len(set(keys)) < len(keys):
+        raise ParameterError("a survey must name each field once, got a field twice")
+    return dict(pairs)
 
 
-def _check_type(name: str, value: object, kind: type, text: str) -> None:
-    if not isinstance(value, kind):
-        raise ParameterError(f"{name} must be {text}, got {name}={shown(value)}")
-
-
-def _canonical(data: dict[str, Any]) -> bytes:
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
-
-
-def _parse_document(document: bytes | str) -> Any:
-    def no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        keys = [key for key, _ in pairs]
-        if len(set(keys)) < len(keys):
-            raise ParameterError("a survey must name each field once, got a field twice")
-        return dict(pairs)
-
-    def whole_only(text: str) -> Any:
-        raise ParameterError(f"numbers in a survey must be whole, got {text[:40]}")
-
-    try:
-        return json.loads(document, object_pairs_hook=no_duplicates, parse_float=whole_only, parse_constant=whole_only)
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, ParameterError):
-            raise
-        raise ParameterError(f"a survey must be JSON, got a document that is not ({type(error).__name__})") from None
+def _whole_only(text: str) -> Any:
+    """Refuse a number of a survey's JSON that is not whole."""
+    raise ParameterError(f"numbers in a survey must be whole, got {text[:40]}")

@@ -4,11 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
-
 
 def bisect(
     holds: Callable[[float], bool],
@@ -41,15 +36,6 @@ def bisect(
             break
         low, high = (low, middle) if holds(middle) else (middle, high)
     return low, high
-
-
-def bisect_each(holds: Callable[[Floats], NDArray[np.bool_]], low: Floats, high: Floats, steps: int) -> Floats:
-    """The middles of many intervals after `steps` halvings; `holds` is called for all of them at once."""
-    for _ in range(steps):
-        middle = (low + high) / 2
-        there = holds(middle)
-        low, high = np.where(there, low, middle), np.where(there, middle, high)
-    return np.asarray((low + high) / 2)
 
 
 def first_whole(holds: Callable[[int], bool], low: int, high: int) -> int:

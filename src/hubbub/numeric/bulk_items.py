@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.codes.bulk import encode_texts, normalize_ascii
-from hubbub.codes.kernels import byte_set, strip
+from hubbub.codes.bulk import RULES, code_tables
+from hubbub.codes.kernels import byte_set, encode, normalize, strip
+from hubbub.codes.table import MAX_BYTES
 from hubbub.jit import kernel
 from hubbub.model.coded_domain import CodedText
 from hubbub.model.domain import Bytes, Categories, Integers
@@ -23,16 +24,6 @@ _LONGEST_NUMBER = 155  # digits, as in Integers
 _STRIPPED = byte_set("\t\n\v\f\r \x1c\x1d\x1e\x1f")  # by str.strip, which takes more than a browser
 
 
-def encode_items(domain: Domain, values: Iterable[object]) -> Items:
-    """The items of the values, bit for bit those of `domain.encode`. Total: never raises on a value.
-
-    Costs a fraction of a microsecond for an ASCII string; other values are encoded in Python, which is slower.
-    """
-    if isinstance(values, PackedTexts | PackedNumbers):
-        return encode_marked(domain, values).items
-    return _encode_strings(domain, _Strings(values))
-
-
 class Marked(NamedTuple):
     """Items, with marks on those that do not represent their value exactly."""
 
@@ -42,10 +33,12 @@ class Marked(NamedTuple):
 
 
 def encode_marked(domain: Domain, values: Iterable[object]) -> Marked:
-    """The items of `encode_items`, with marks on values that were cut or are not in the domain.
+    """The items of the values, with marks on values that were cut or are not in the domain.
 
-    Costs little more than `encode_items` for ASCII strings; each distinct string that is too long or not ASCII is
-    checked once in Python. Packed values stay packed: only non-ASCII or distinct ones become Python objects.
+    The items are bit for bit those of `domain.encode`. Total: never raises on a value. Costs a fraction of a
+    microsecond for an ASCII string; other values are encoded in Python, which is slower. Each distinct string that is
+    too long or not ASCII is checked once in Python. Packed values stay packed: only non-ASCII or distinct ones become
+    Python objects.
     """
     if isinstance(values, PackedNumbers) and isinstance(domain, Integers) and domain.bits <= 64:
         return _take_numbers(domain, values)
@@ -54,11 +47,15 @@ def encode_marked(domain: Domain, values: Iterable[object]) -> Marked:
         once = encode_marked(domain, different)
         return Marked(once.items[where], once.cut[where], once.other[where])
     strings = _Strings(values)
-    items = _encode_strings(domain, strings)
-    (fallback,) = domain.encode([None])
+    if isinstance(domain, CodedText):
+        items = _encode(domain, strings)
+    elif isinstance(domain, Bytes):
+        items = _cut(domain, strings)
+    else:
+        items = _parse(domain, strings) if isinstance(domain, Integers) else domain.encode(strings.values)
     other = np.zeros(len(items), np.bool_)
-    if domain.decode(fallback) == [OTHER]:
-        other = (items == fallback).all(axis=1)
+    if domain.decode(domain.outside) == [OTHER]:
+        other = (items == domain.outside).all(axis=1)
     elif isinstance(domain, Categories):  # a closed list, which maps other values to one of its names
         _mark(other, range(len(items)), strings.values, domain.lacks)
     cut = np.zeros(len(items), np.bool_)
@@ -80,16 +77,6 @@ def _mark(
         if value not in seen:
             seen[value] = is_marked(value)
         marks[place] = seen[value]
-
-
-def _encode_strings(domain: Domain, strings: _Strings) -> Items:
-    if isinstance(domain, CodedText):
-        return _encode(domain, strings)
-    if isinstance(domain, Bytes):
-        return _cut(domain, strings)
-    if isinstance(domain, Integers):
-        return _parse(domain, strings)
-    return domain.encode(strings.values)
 
 
 class _Strings:
@@ -156,7 +143,10 @@ def _parse(domain: Integers, strings: _Strings) -> Items:
 
 
 def _encode(domain: CodedText, strings: _Strings) -> Items:
-    texts, sizes = normalize_ascii(domain.normalization, strings.data, strings.ends, OTHER.encode("ascii"))
+    # Texts in normal form as rows of 64 bytes, and the size of each in bytes: −1 for a string that is refused.
+    count, reserved = len(strings.ends), np.frombuffer(OTHER.encode("ascii"), np.uint8)
+    texts, sizes = np.empty((count, MAX_BYTES), np.uint8), np.empty(count, np.int64)
+    normalize(RULES[domain.normalization], strings.data, strings.ends, reserved, texts, sizes)
     seen: dict[str, bytes | None] = {}
     for place in strings.odd:
         value = strings.values[place]
@@ -168,7 +158,9 @@ def _encode(domain: CodedText, strings: _Strings) -> Items:
             raw = domain.normal_bytes(value)
         sizes[place] = -1 if raw is None else len(raw)
         texts[place, : len(raw or b"")] = np.frombuffer(raw or b"", np.uint8)
-    return encode_texts(domain.code, texts, sizes, domain.width)
+    items = np.zeros((count, domain.item_limbs), np.uint64)
+    encode(code_tables(domain.code), texts, sizes, domain.width, items)
+    return items
 
 
 @kernel

@@ -11,13 +11,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_ndtr
 
-from hubbub.numeric.bisection import bisect, bisect_each
-from hubbub.numeric.tails import binomial_threshold, normal_quantile_log, normal_tail_log
+from hubbub.numeric.bisection import bisect
+from hubbub.numeric.tails import binomial_threshold, normal_quantile_log
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -105,17 +107,31 @@ class CountLaw:
 
     # Tails.
 
-    def log_above(self, edge: Floats | float, held: Floats | float, extra: Floats | float = 0.0) -> Floats:
-        """The logarithm of P[estimate > edge] for a value that `held` people hold; no edge may be a lattice point."""
-        return normal_tail_log(self._deviation(edge, held, extra))
+    def log_chances(
+        self, edge: Floats | float, held: Floats | float, extra: Floats | float = 0.0
+    ) -> tuple[Floats, Floats]:
+        """The logarithms of P[estimate > edge] and P[estimate < edge] for a value that `held` people hold.
 
-    def log_below(self, edge: Floats | float, held: Floats | float, extra: Floats | float = 0.0) -> Floats:
-        """The logarithm of P[estimate < edge] for a value that `held` people hold."""
-        return normal_tail_log(-self._deviation(edge, held, extra))
+        No edge may be a lattice point.
+        """
+        y, v, more = np.broadcast_arrays(*(np.asarray(each, np.float64) for each in (edge, held, extra)))
+        high = self._most(v, more)
+        low = -high
+        for _ in range(_HALVINGS + max(0, self.people.bit_length() - 40)):  # t is smaller for more people
+            t = (low + high) / 2
+            is_far = ~(v * self.own(t)[1] + (self.people - v) * self.other(t)[1] + more * t < y)
+            low, high = np.where(is_far, low, t), np.where(is_far, t, high)
+        t = np.asarray((low + high) / 2)
+        own, other = self.own(t), self.other(t)
+        slope = v * own[1] + (self.people - v) * other[1] + more * t
+        impossible = np.abs(slope - y) > 1e-6 * (1.0 + np.abs(y))  # no t solves it: the edge cannot be reached
+        root = np.where(impossible, np.sign(t) * np.inf, self._signed_root(t, y, v, more, own, other))
+        # P[estimate > edge] = Q(root)
+        return np.asarray(log_ndtr(-root)), np.asarray(log_ndtr(root))
 
     def log_tail(self, counts: Floats, extra: Floats) -> Floats:
         """The logarithm of P[estimate >= count] for a value that nobody holds."""
-        return _interpolated(lambda some, more: self.log_above(some - self.step / 2, 0.0, more), counts, extra)
+        return _interpolated(lambda some, more: self.log_chances(some - self.step / 2, 0.0, more)[0], counts, extra)
 
     def threshold(self, log_chance: float, extra: float = 0.0) -> float:
         """The least edge that an absent value passes with a chance of e^log_chance at most, between lattice points."""
@@ -129,81 +145,68 @@ class CountLaw:
 
         def is_far(t: float) -> bool:
             at = np.array([t])
-            value, slope, bend = self._total(at, held, more)
-            return not float(self._signed_root(at, slope, value, bend)[0]) < width
+            own, other = self.own(at), self.other(at)
+            slope = held * own[1] + (self.people - held) * other[1] + more * at
+            return not float(self._signed_root(at, slope, held, more, own, other)[0]) < width
 
         _, high = bisect(is_far, 0.0, float(self._most(held, more)[0]), _HALVINGS)
-        return max(exact, float(self._total(np.array([high]), held, more)[1][0]))
+        at = np.array([high])
+        return max(exact, float((held * self.own(at)[1] + (self.people - held) * self.other(at)[1] + more * at)[0]))
 
     # Limits.
 
-    def lower(self, counts: Floats, extra: Floats, width: float) -> Floats:
-        """The fewest holders for which an estimate reaches the count with a chance of Q(width)."""
-        return _interpolated(lambda some, more: self._limit(some - self.step / 2, more, width, 1.0), counts, extra)
+    def limits(self, counts: Floats, extra: Floats, width: float) -> tuple[Floats, Floats]:
+        """The fewest holders for which an estimate reaches the count with a chance of Q(width), and the most.
 
-    def upper(self, counts: Floats, extra: Floats, width: float) -> Floats:
-        """The most holders for which an estimate stays at or below the count with a chance of Q(width)."""
-        return _interpolated(lambda some, more: self._limit(some + self.step / 2, more, width, -1.0), counts, extra)
+        With the most, an estimate stays at or below the count with that chance.
+        """
+        half = self.step / 2
+        low = _interpolated(lambda some, more: self._limit(some - half, more, width, 1.0), counts, extra)
+        high = _interpolated(lambda some, more: self._limit(some + half, more, width, -1.0), counts, extra)
+        return low, high
 
     def seen_from(self, edge: float, extra: float, width: float) -> float:
         """How many must hold a value for its estimate to pass the edge with a chance of 1 − Q(width).
 
         More than `people` if even everybody is not enough.
         """
-        if float(self.log_below(edge, self.people, extra)) > float(normal_tail_log(width)):
+        if float(self.log_chances(edge, self.people, extra)[1]) > float(log_ndtr(-width)):
             return max(self.people + 1.0, edge + width * math.sqrt(float(self.variance(np.zeros(1))[0]) + extra))
         return float(self._limit(np.array([edge]), np.array([extra]), width, -1.0)[0])
 
     # The saddlepoint.
-
-    def _deviation(self, edge: Floats | float, held: Floats | float, extra: Floats | float) -> Floats:
-        """r* with P[estimate > edge] = Q(r*)."""
-        y, v, more = np.broadcast_arrays(*(np.asarray(each, np.float64) for each in (edge, held, extra)))
-        most = self._most(v, more)
-        halvings = _HALVINGS + max(0, self.people.bit_length() - 40)  # t is smaller for more people
-        t = bisect_each(lambda at: ~(self._total(at, v, more)[1] < y), -most, most, halvings)
-        value, slope, bend = self._total(t, v, more)
-        impossible = np.abs(slope - y) > 1e-6 * (1.0 + np.abs(y))  # no t solves it: the edge cannot be reached
-        return np.where(impossible, np.sign(t) * np.inf, self._signed_root(t, y, value, bend))
 
     def _limit(self, edge: Floats, extra: Floats, width: float, side: float) -> Floats:
         """The v in 0…n with P_v[beyond the edge] = Q(width), above it for side 1 and below it for side −1.
 
         At a given t the saddlepoint equation K_v'(t) = edge is linear in v. So there is one unknown, t.
         """
-
-        def is_far(size: Floats) -> NDArray[np.bool_]:
+        zeros = held = low = np.zeros_like(edge)
+        high = self._most(zeros, extra)
+        for _ in range(_HALVINGS + 1):  # the last one only for `held`
+            size = (low + high) / 2
             t = side * size
-            held, own, other = self._held(t, edge, extra)
-            value, _, bend = _mixed(np.clip(held, 0.0, self.people), self.people, own, other)
-            near = side * self._signed_root(t, edge, value + extra * t * t / 2, bend + extra) < width
+            own, other = self.own(t), self.other(t)
+            held = (edge - self.people * other[1] - extra * t) / np.maximum(own[1] - other[1], 1e-100)
+            near = side * self._signed_root(t, edge, np.clip(held, 0.0, self.people), extra, own, other) < width
             # The solution `held` falls as t grows.
-            return ~np.where(held > self.people, side > 0, np.where(held < 0, side < 0, near))
-
-        zeros = np.zeros_like(edge)
-        held = self._held(side * bisect_each(is_far, zeros, self._most(zeros, extra), _HALVINGS), edge, extra)[0]
+            is_far = ~np.where(held > self.people, side > 0, np.where(held < 0, side < 0, near))
+            low, high = np.where(is_far, low, size), np.where(is_far, size, high)
         # Round limits very close to 0 or to everybody to exactly that. With standard errors of millions of people the
         # rounding error can be whole people; then the limit is rounded so that the interval gets wider.
         spread = np.sqrt(self.variance(zeros) + extra)
         part = np.maximum(_PART, _RESOLUTION * math.sqrt(self.people) * spread)
-        low, high = (part, _PART) if side > 0 else (_PART, part)
+        below, above = (part, _PART) if side > 0 else (_PART, part)
         first, second = (0.0, float(self.people)) if side > 0 else (float(self.people), 0.0)
-        few, many = held < low, held > self.people - high
+        few, many = held < below, held > self.people - above
         is_first, is_second = (few, many) if side > 0 else (many, few)
         return np.where(is_first | (part >= self.people), first, np.where(is_second, second, held))
 
-    def _held(self, t: Floats, edge: Floats, extra: Floats) -> tuple[Floats, Triple, Triple]:
-        """The v with K_v'(t) = edge, and the cumulants at t."""
-        own, other = self.own(t), self.other(t)
-        apart = np.maximum(own[1] - other[1], 1e-100)
-        return (edge - self.people * other[1] - extra * t) / apart, own, other
-
-    def _total(self, t: Floats, held: Floats, extra: Floats) -> Triple:
-        value, slope, bend = _mixed(held, self.people, self.own(t), self.other(t))
-        return value + extra * t * t / 2, slope + extra * t, bend + extra
-
-    def _signed_root(self, t: Floats, edge: Floats, value: Floats, bend: Floats) -> Floats:
-        """r* = w + ln(u/w)/w."""
+    def _signed_root(self, t: Floats, edge: Floats, held: Floats, extra: Floats, own: Triple, other: Triple) -> Floats:
+        """r* = w + ln(u/w)/w at t, given the cumulants there of both kinds of reports."""
+        rest = self.people - held
+        value = held * own[0] + rest * other[0] + extra * t * t / 2  # K_v(t) and its second derivative, v = `held`
+        bend = held * own[2] + rest * other[2] + extra
         w = np.sign(t) * np.sqrt(np.maximum(2 * (t * edge - value), 0.0))
         half = np.clip(self.step * t / 2, -_REACH, _REACH)
         u = (2 * np.sinh(half) / self.step if self.step > 0 else t) * np.sqrt(bend)
@@ -231,20 +234,18 @@ def match_law(people: int, held: float, absent: float, gap: float) -> CountLaw:
     since the difference may round to 0 for a tiny ε.
     """
     step = 1.0 / gap
+    own = partial(_match_cumulants, min(held, 1 - 2.0**-53), 1.0, absent, step)
+    return CountLaw(people, own, partial(_match_cumulants, absent, 0.0, absent, step), step, _REACH / step, absent)
 
-    def cumulants(chance: float, mean: float) -> Cumulants:
-        def at(t: Floats) -> Triple:
-            # Written as differences from t = 0; otherwise rounding would move the mean if a step is many people.
-            grown = np.expm1(step * t)
-            total = 1 + chance * grown
-            spread = chance * (1 - chance) / total
-            value = np.log1p(chance * grown) - absent * step * t
-            return value, mean + step * spread * grown, step**2 * spread * np.exp(step * t) / total
 
-        return at
-
-    own, other = cumulants(min(held, 1 - 2.0**-53), 1.0), cumulants(absent, 0.0)
-    return CountLaw(people, own, other, step, _REACH / step, absent)
+def _match_cumulants(chance: float, mean: float, absent: float, step: float, t: Floats) -> Triple:
+    """The cumulants of a report that matches with this chance, and then adds a step. Its mean is given."""
+    # Written as differences from t = 0; otherwise rounding would move the mean if a step is many people.
+    grown = np.expm1(step * t)
+    total = 1 + chance * grown
+    spread = chance * (1 - chance) / total
+    value = np.log1p(chance * grown) - absent * step * t
+    return value, mean + step * spread * grown, step**2 * spread * np.exp(step * t) / total
 
 
 def mean_variance(size: int, held: float, absent: float, gap: float) -> float:
@@ -285,12 +286,6 @@ def gaussian_law(people: int) -> CountLaw:
         return np.zeros_like(t), np.zeros_like(t), np.zeros_like(t)
 
     return CountLaw(people, own, other, 0.0, math.inf)
-
-
-def _mixed(held: Floats, people: int, own: Triple, other: Triple) -> Triple:
-    """Cumulants of the sum over everybody."""
-    rest = people - held
-    return held * own[0] + rest * other[0], held * own[1] + rest * other[1], held * own[2] + rest * other[2]
 
 
 def _interpolated(function: Callable[[Floats, Floats], Floats], counts: Floats, extra: Floats) -> Floats:

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from scipy.special import betainc, log_ndtr, ndtr, ndtri, ndtri_exp
 
 from hubbub.errors import ParameterError
-from hubbub.numeric.bisection import first_whole
 
 
 def normal_quantile(chance: float) -> float:
@@ -41,20 +40,17 @@ def normal_error(stderr: float, beta: float) -> float:
 
 def binomial_threshold(trials: int, chance: float, log_level: float) -> int:
     """The least k with ln P[Bin(trials, chance) ≥ k] ≤ log_level; trials + 1 if there is none."""
-
-    def is_rare(successes: int) -> bool:
-        tail = binomial_tail(successes, trials, chance)
-        # For tails too small for a float, Chernoff's bound is sharp enough.
-        log_tail = math.log(tail) if tail > 1e-290 else -trials * _divergence(successes / trials, chance)
-        return bool(log_tail <= log_level)
-
-    return first_whole(is_rare, 0, trials + 1)
-
-
-def _divergence(share: float, chance: float) -> float:
-    """Kullback–Leibler divergence of two coins."""
-    rest = (1 - share) * math.log((1 - share) / (1 - chance)) if share < 1 else 0.0
-    return share * math.log(share / chance) + rest
+    low, high = 0, trials + 1
+    while high - low > 1:
+        successes = (low + high) // 2
+        tail, share = float(betainc(successes, trials - successes + 1, chance)), successes / trials
+        if tail > 1e-290:
+            log_tail = math.log(tail)
+        else:  # too small for a float: Chernoff's bound, the Kullback–Leibler divergence of two coins, is sharp enough
+            rest = (1 - share) * math.log((1 - share) / (1 - chance)) if share < 1 else 0.0
+            log_tail = -trials * (share * math.log(share / chance) + rest)
+        low, high = (low, successes) if log_tail <= log_level else (successes, high)
+    return high
 
 
 def binomial_tail(successes: int, trials: int, chance: float) -> float:

@@ -1,4 +1,4 @@
-"""The real per-person path, for a whole crowd: randomise, send, validate, add up."""
+"""The real per-person path, for a whole crowd: randomise, validate, add up."""
 
 from __future__ import annotations
 
@@ -11,24 +11,27 @@ from hubbub.mechanisms.survey_mechanism import SurveyMechanism, make_reports
 from hubbub.model.mechanism import Items, Mechanism, add_up
 from hubbub.model.survey import SEED_BYTES
 from hubbub.model.tally import Tally
-from hubbub.numeric.randomness import RandomWordSource
-from hubbub.wire.report_batch import encode_batch, parse_batch
+from hubbub.numeric.randomness import BulkRandomWords, RandomWordSource, SeededRandomWords
 
 MAX_DRAWS = 200_000_000
 
 
 def rehearse(mechanism: Mechanism, survey_id: bytes, items: Iterable[Items], random_words: RandomWordSource) -> Tally:
-    """The tally of everybody's reports: made from items, sent as bytes, parsed, checked and added up.
+    """The tally of everybody's reports: made from items, checked and added up, as those of devices are.
 
     Memory does not grow with the number of people: reports are made from a few megabytes of random words at a time.
     """
-    sent = (encode_batch(survey_id, reports) for reports in make_reports(mechanism, items, random_words))
-    return add_up(mechanism, survey_id, (parse_batch(batch, survey_id, mechanism.report_dtype) for batch in sent))
+    return add_up(mechanism, survey_id, make_reports(mechanism, items, random_words))
 
 
-def seeded_public_seed(seed: int) -> bytes:
-    """A public seed for a rehearsal that must be repeatable."""
-    return np.random.default_rng([seed, 1]).bytes(SEED_BYTES)
+def randomness_of(seed: int | None) -> tuple[bytes | None, RandomWordSource]:
+    """The public seed and the random words of a rehearsal: repeatable with a seed.
+
+    Without one the public seed is None, so that it will be drawn, and the random words are secret.
+    """
+    if seed is None:
+        return None, BulkRandomWords()
+    return np.random.default_rng([seed, 1]).bytes(SEED_BYTES), SeededRandomWords(seed)
 
 
 def check_draws(mechanism: SurveyMechanism, people: int) -> None:

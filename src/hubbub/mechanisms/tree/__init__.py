@@ -20,7 +20,6 @@ of the package imports this one.
 from __future__ import annotations
 
 import math
-from decimal import Decimal
 from functools import partial
 
 import numpy as np
@@ -35,14 +34,13 @@ from hubbub.mechanisms.tree.beside import beside, sharing_tails
 from hubbub.mechanisms.tree.fit import influences
 from hubbub.mechanisms.tree.geometry import TreeGeometry
 from hubbub.mechanisms.tree.limits import found_chance, found_from, named_chance
-from hubbub.mechanisms.tree.parameters import derive, stated_lengths
+from hubbub.mechanisms.tree.parameters import derive
 from hubbub.mechanisms.tree.plan import beam_widths
 from hubbub.mechanisms.tree.row_counts import RowCounts
 from hubbub.mechanisms.tree.sampling import APPROXIMATION, LEAST_BUCKET_BITS, sample_row_counts
 from hubbub.mechanisms.tree.search import search
 from hubbub.model.estimates import Estimates, Query
 from hubbub.model.mechanism import Histogram, Items, RandomWords, Reports
-from hubbub.model.privacy import PrivacyGuarantee
 from hubbub.model.tally import Cells, Tally
 from hubbub.numeric.distinct import copy_ids
 from hubbub.numeric.hadamard import transform
@@ -58,11 +56,6 @@ class Tree(TreeGeometry, SurveyMechanism):
     # The client's role.
 
     @property
-    def guarantee(self) -> PrivacyGuarantee:
-        """The pure ε of the threshold: for the same coins, two values' chances of a symbol differ by e^ε at most."""
-        return PrivacyGuarantee(self._epsilon, Decimal(0))
-
-    @property
     def lie_chance(self) -> float:
         """The chance of a symbol other than the true one."""
         return 1.0 - self.true
@@ -72,7 +65,12 @@ class Tree(TreeGeometry, SurveyMechanism):
         items, random_words = check_inputs(items, random_words, self.survey.domain, self.random_words_per_report)
         symbols = np.empty(len(items), np.uint8)
         kernels_reports.randomize(
-            self.kernel_coins, self.kernel_rows, self.paths(items), random_words, np.uint64(self.threshold), symbols
+            self.kernel_coins,
+            self.kernel_rows,
+            self.codec.to_paths(items),
+            random_words,
+            np.uint64(self.threshold),
+            symbols,
         )
         reports = np.empty(len(items), self.report_dtype)
         reports["id"] = random_words[:, :2]
@@ -80,11 +78,6 @@ class Tree(TreeGeometry, SurveyMechanism):
         return reports
 
     # The collector's role.
-
-    @property
-    def cells_shape(self) -> tuple[int, ...]:
-        """The sums of every row, one after the other, then the number of reports of every row."""
-        return ((self.rows << self.plan.bucket_bits) + self.rows,)
 
     def validate(self, reports: Reports) -> NDArray[np.bool_]:
         """A symbol is below 2^s."""
@@ -101,20 +94,6 @@ class Tree(TreeGeometry, SurveyMechanism):
         kernels_reports.accumulate(self.kernel_coins, ids, symbols, cells[:split], cells[split:])
 
     # The analyst's role.
-
-    @property
-    def influence(self) -> tuple[float, float]:
-        """The most and the least that one report, honest or not, adds to the count of a value, in people.
-
-        A report whose symbol is the value's adds (1 − absent)/(true − absent); any other adds −absent/(true − absent).
-        Where buckets are hashed both are slightly larger in size, because the count expected from an even spread is
-        subtracted. This holds for `estimate`, which sums over rows. In `discover` a value that shares no bucket with
-        another moves by at most this times the `inflation` of its `Fit`. For values that share buckets,
-        `fit.influences` gives the bound, as long as the set of trusted rows stays the same.
-        """
-        spread = 1 / (1 << self.plan.bucket_bits) if self.rows > 1 else 0.0
-        most, least = (1 - self.absent) * self.per_match, -self.absent * self.per_match
-        return (most - spread) / (1 - spread), (least - spread) / (1 - spread)
 
     def noise_stderr(self, people: int) -> float:
         """The standard error, in people, that privacy noise alone gives the count of a value nobody holds."""
@@ -160,7 +139,7 @@ class Tree(TreeGeometry, SurveyMechanism):
         return self._estimate(self.row_counts(tally), items)
 
     def _estimate(self, row_counts: RowCounts, items: Items) -> Estimates:
-        counts = row_counts.sums(self.buckets(self.paths(items)))
+        counts = row_counts.sums(self.buckets(self.codec.to_paths(items)))
         return Estimates(items, counts, self._stderrs(row_counts, counts))
 
     def gap_variance(self, tally: Tally, first: Estimates, second: Estimates) -> NDArray[np.float64]:
@@ -189,8 +168,8 @@ class Tree(TreeGeometry, SurveyMechanism):
         items, found = check_items(items, self.survey.domain), check_items(found, self.survey.domain)
         if self.rows == 1:  # buckets are shared in hashed rows only
             return self.estimate(tally, items)
-        paths = self.paths(items)
-        scored = beside(self, self.row_counts(tally), paths, self.paths(found), self.influence)
+        paths = self.codec.to_paths(items)
+        scored = beside(self, self.row_counts(tally), paths, self.codec.to_paths(found), self.influence)
         stderrs = np.sqrt(self._stderrs(scored.left, scored.counts) ** 2 + scored.added)
         tails = sharing_tails(self, scored.left, paths)
         return Estimates(items, scored.counts, stderrs, sharing_tails=tails, influences=scored.influences)
@@ -207,7 +186,7 @@ class Tree(TreeGeometry, SurveyMechanism):
         paths, fit, doubts = search(self, row_counts, query)
         order = np.argsort(-fit.counts, kind="stable")[: query.top]
         paths, counts = paths[order], fit.counts[order]
-        typical, long = stated_lengths(self.survey.domain, self.bits)
+        typical, long = self.stated_bits
         usual = self.count_threshold(people, math.log(query.level / 4) - math.log(2) * typical)
         needed = self.acceptance_counts(paths, people, query)
         return Estimates(
@@ -222,11 +201,6 @@ class Tree(TreeGeometry, SurveyMechanism):
             uneven=fit.uneven[order],
             influences=influences(fit, *self.influence)[order],
         )
-
-    @property
-    def stated_bits(self) -> tuple[int, int | None]:
-        """Code bits of a usual text and of a long one; all bits of a number."""
-        return stated_lengths(self.survey.domain, self.bits)
 
     def found_chance(self, people: int, held: float, query: Query, bits: int | None = None) -> float:
         """The chance that the search finds a value with a code of this many bits, if no other hides it (`limits`)."""
@@ -273,7 +247,7 @@ class Tree(TreeGeometry, SurveyMechanism):
     def _score_all(self, row_counts: RowCounts, query: Query) -> Estimates:
         """Score every value of a universe that fits into one row, and select those that stand out."""
         items = np.arange(self.size, dtype=np.uint64)[:, np.newaxis]
-        counts = row_counts.sums(self.buckets(self.paths(items)))
+        counts = row_counts.sums(self.buckets(self.codec.to_paths(items)))
         law = self.count_law(round(float(row_counts.people.sum())))
         stands_out = law.threshold(math.log(query.level / 2) - math.log(self.size))
         chosen, threshold = selection.select(counts, stands_out, query)

@@ -40,12 +40,13 @@ def accept(
     needed = tree.acceptance_counts(front.paths, int(people), query).reshape(lists, each)
     rows = row_counts.parts(tree.buckets(front.paths)).reshape(lists, each, -1)
     totals = rows.sum(axis=2)
-    possible = (tree.codec.is_value(front.paths) & np.isfinite(front.scores)).reshape(lists, each)
+    is_value = tree.codec.completed(front.paths, tree.codec.bits)[1]
+    possible = (is_value & np.isfinite(front.scores)).reshape(lists, each)
     lead = np.where(possible, totals - needed, -np.inf)
     best = np.argmax(lead, axis=1)
-    pulls, costs = tree.odds(totals[np.arange(lists), best] / people)
-    caps = row_caps(tree, row_counts, pulls, costs)
-    prior = tree.codec.prior_nats(front.used).reshape(lists, each)
+    pulls, costs, caps = odds(tree, row_counts, totals[np.arange(lists), best] / people)
+    # The prior evidence against each path, in nats: the code bits that it used, or all bits of a number.
+    prior = (math.log(2) * front.used).reshape(lists, each) if tree.coded else math.log(2) * tree.codec.bits
     said = np.minimum(rows, caps[:, np.newaxis, :]).sum(axis=2)
     weights = pulls[:, np.newaxis] * said - costs[:, np.newaxis] * people - prior
     weights = np.where(possible, weights, -np.inf)
@@ -93,7 +94,7 @@ class _Judge:
         """
         tree, row_counts = self.tree, self.row_counts
         people = row_counts.people
-        rare = tree.log_shares(path, self.query)[0]
+        rare = tree.codec.log_priors(path)[0] + math.log(self.query.level / 4)  # as in `acceptance_counts`
         alone = rare - math.log(self.collision * tree.rows)
         for row in range(
             1 if tree.plan.chunks[0] == tree.plan.bucket_bits else 0, tree.rows
@@ -136,7 +137,7 @@ class _Judge:
             shared = int(np.argmax(apart[k]))  # the row where they part
             depth = tree.plan.depths[shared] if shared else 0
             # The number of ways, in nats, to continue below that row with the same fingerprint.
-            known = tree.codec.unranked_bits(depth)
+            known = tree.codec.unranked_bits[depth]
             ways = max(lengths[k] - math.log(2) * (depth - known), 0.0)
             log_level = math.log(self.query.level / 4) - max(ways - math.log(2) * known, math.log(8))
             least = tree.count_threshold(people, log_level)
@@ -145,20 +146,34 @@ class _Judge:
         return np.array(found[:_MOST_TWINS], np.int64)
 
 
-def row_caps(
-    tree: TreeGeometry, row_counts: RowCounts, pulls: NDArray[np.float64], costs: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """The largest estimate, in people, that counts in each row for each value: shape (values, rows).
+def odds(
+    tree: TreeGeometry, row_counts: RowCounts, shares: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """The log-likelihood ratio that a value is held by a given share of the people rather than by nobody.
+
+    A report matches the value with chance `absent` if nobody holds it, and with a larger one if that share does, so the
+    ratio is linear in the number of matches, and thus in the estimate.
 
     With a small chance a bucket also holds another value of similar size, which would explain a high estimate equally
     well. So the evidence from one row is capped at the logarithm of that chance. A root that is not hashed has no
     collisions, and no cap.
+
+    Returns
+    -------
+    pulls, costs : float arrays
+        For each value, in nats: what each estimated person adds, and what each report subtracts.
+    caps : float array, shape (values, rows)
+        The largest estimate, in people, that counts in each row for each value.
     """
+    absent = tree.absent
+    held = absent + np.clip(shares, 0.0, 1.0) * (tree.true - absent)
+    match, miss = np.log(held / absent), np.log((1 - held) / (1 - absent))
+    pulls, costs = (match - miss) / tree.per_match, -absent * match - (1 - absent) * miss
     most = -math.log(collision_chance(tree, len(pulls)))
     caps = (most + np.outer(costs, row_counts.people)) / np.maximum(pulls, 1e-30)[:, np.newaxis]
     if tree.plan.chunks[0] == tree.plan.bucket_bits:
         caps[:, 0] = np.inf
-    return np.asarray(caps)
+    return pulls, costs, np.asarray(caps)
 
 
 def collision_chance(tree: TreeGeometry, values: int) -> float:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hubbub.mechanisms.tree import kernels_beam
 from hubbub.mechanisms.tree.paths import Front
-from hubbub.mechanisms.tree.plan import beam_widths, root_quotas
+from hubbub.mechanisms.tree.plan import beam_widths
 from hubbub.mechanisms.tree.row_counts import RowCounts
 from hubbub.mechanisms.tree.walk import Walk
 from hubbub.model.estimates import Query
@@ -22,6 +22,8 @@ MAX_ROOTS = 512
 """Promising roots looked into in one pass."""
 
 _NEAR = 0.5  # a root is promising from this many standard errors below acceptance
+_QUOTA = 128  # paths of the beam under one root of numbers
+_NO_QUOTA = 1 << 40
 _SAMPLE = 1 << 16  # children looked at to see where the beam ends
 
 Roots = tuple[NDArray[np.uint64], NDArray[np.float64]]
@@ -37,38 +39,40 @@ class Beam(ABC):
 
     def __init__(self, walk: Walk, row_counts: RowCounts, capped: bool) -> None:
         self.walk, self.row_counts = walk, row_counts
-        tree, depths = walk.tree, walk.depths
+        tree = walk.tree
         self.caps = np.full(len(row_counts.people), np.inf)
         if capped:
             most = math.sqrt(2 * math.log((1 << tree.plan.bucket_bits) / 32))
             self.caps = most * np.sqrt(row_counts.noise * row_counts.people)
-        self.widths = beam_widths(tree.beam, depths.bits, depths.chunks, tree.coded)
-        self._quotas = root_quotas(self.widths, depths.chunks, tree.coded)
-        self.ends = len(depths.bits)  # the step before which the beam ends
+        self.widths = beam_widths(tree.beam, walk.depths, walk.chunks, tree.coded)
+        # The most paths of the beam under one root, at each depth, so that one very common value cannot fill it. The
+        # roots of texts have no quota: they share the beam when it is crowded (`kernels_beam.share`).
+        self._quotas = [
+            _NO_QUOTA if tree.coded else _QUOTA >> max(chunk - 4, 0) // 2 for chunk in (*walk.chunks[1:], 0)
+        ]
+        # The highest rank at which the beam may end at each depth, and the step before which it ends.
+        self.highest_cuts = [np.float32(np.inf)] * len(walk.depths)
+        self.ends = len(walk.depths)
 
     @abstractmethod
     def near_roots(self, front: Front, query: Query) -> Roots:
         """One path for each root that is worth a list, best first, given the end of the beam."""
 
     @abstractmethod
-    def best_root(self, front: Front) -> Roots:
+    def best_root(self, front: Front, query: Query) -> Roots:
         """The best root, or none, whether it is worth a list or not."""
 
     @abstractmethod
     def leave(self, number: int, front: Front, ranks: NDArray[np.float32]) -> Front:
         """Take note of a step, and return the paths that stay in the beam."""
 
-    @abstractmethod
-    def highest_cut(self, number: int) -> np.float32:
-        """The highest rank at which the beam may end."""
-
-    @abstractmethod
-    def thinned(self, front: Front, chunk: int, wanted: int, filled: int, out: kernels_beam.Children) -> int:
-        """Thin out children where there are many more than wanted. Returns how many of the first ones stay."""
-
     def best_paths(self) -> Front:
         """The best paths, best first, where the beam ends."""
-        front = self._all_roots()
+        tree, bits = self.walk.tree, self.walk.depths[0]
+        roots = np.zeros((1 << bits, tree.codec.limbs), np.uint64)
+        roots[:, 0] = np.arange(len(roots), dtype=np.uint64) << self.walk.root_shift
+        said = self.row_counts.estimates[0, tree.buckets(roots, [0])[:, 0]]
+        front = tree.codec.begin(roots, np.minimum(said, self.caps[0]).astype(np.float32), bits)
         ranks, crowding = front.scores, 1.0
         for number in range(1, self.ends):
             front, ranks, crowding = self._grow(number, front, crowding)
@@ -78,50 +82,41 @@ class Beam(ABC):
             front = stay
         return front.take(np.argsort(-ranks, kind="stable"))
 
-    def _all_roots(self) -> Front:
-        """Every root."""
-        bits = self.walk.depths.bits[0]
-        paths = np.zeros((1 << bits, self.walk.tree.codec.limbs), np.uint64)
-        paths[:, 0] = np.arange(len(paths), dtype=np.uint64) << np.uint64(64 - bits)
-        said = self.row_counts.estimates[0, self.walk.tree.row_buckets(0, paths).astype(np.int64)]
-        return self.walk.tree.codec.begin(paths, np.minimum(said, self.caps[0]).astype(np.float32), bits)
-
     def _grow(self, number: int, front: Front, crowding: float) -> tuple[Front, NDArray[np.float32], float]:
         """About as many of the best children as the beam is wide, at most a quota of each root, with their ranks.
 
         The rank at which the beam ends is estimated from some of the parents, so that nothing need be sorted.
         `crowding` is how many must reach that rank for one that the quotas let in: one depth above, and then here.
         """
-        row_counts, caps = self.row_counts, self.caps
-        step, wanted, chunk = self.walk.step(number), self.widths[number], self.walk.depths.chunks[number]
+        walk, row_counts, caps = self.walk, self.row_counts, self.caps
+        step, wanted, chunk = walk.steps[number], self.widths[number], walk.chunks[number]
         every = max(1, (len(front.paths) << chunk) // _SAMPLE)
-        sample = self.walk.expand(number, row_counts, caps, front.take(np.arange(0, len(front.paths), every)))[
-            1
-        ].ravel()
+        _, ranks = walk.expand(number, row_counts, caps, front.take(np.arange(0, len(front.paths), every)))
+        sample = ranks.ravel()
         sample = np.sort(sample[sample > -np.inf])[::-1]
         # Memory that is not written to costs nothing.
         room = len(front.paths) << chunk
         out = kernels_beam.Children(np.empty(room, np.int64), np.empty(room, np.float32), np.empty(room, np.float32))
-        shift, quota = np.uint64(64 - self.walk.depths.bits[0]), self._quotas[number]
-        own_caps = caps[self.walk.depths.rows[number]].astype(np.float32)
+        own_caps = caps[walk.rows[number]].astype(np.float32)
         reach = int(wanted * crowding)
         while True:
             cut = sample[reach // every] if reach // every < len(sample) else np.float32(-np.inf)
-            cut = min(cut, self.highest_cut(number))
-            needed = self.walk.needed_scores(number, float(cut))
+            cut = min(cut, self.highest_cuts[number])
+            needed = walk.needed_scores(number, float(cut))
             filled, turned_away = kernels_beam.grow(
-                step, row_counts.estimates, own_caps, front, shift, quota, cut, needed, out
+                step, row_counts.estimates, own_caps, front, walk.root_shift, self._quotas[number], cut, needed, out
             )
             if filled >= 0.8 * wanted or reach // every >= len(sample):
                 break
             reach = max(wanted + turned_away, 2 * reach)
         crowding = min(max(reach / max(filled, 1), 1.0), 1e6)
-        if filled > 1.2 * wanted:
-            filled = self.thinned(front, chunk, wanted, filled, out)
+        if filled > 1.2 * wanted and walk.tree.coded:
+            # In a crowded beam many paths rank high only for their root: all roots get an equal quota.
+            filled = int(kernels_beam.share(front.paths[:, 0] >> walk.root_shift, chunk, wanted, filled, out))
         chosen = np.arange(filled)
         if filled > 1.2 * wanted:
             chosen = np.sort(np.argpartition(out.ranks[:filled], filled - wanted)[filled - wanted :])
-        grown = self.walk.descend(number, front, out.scores[chosen], out.places[chosen])
+        grown = walk.descend(number, front, out.scores[chosen], out.places[chosen])
         possible = np.flatnonzero(grown.scores > -np.inf)
         return grown.take(possible), out.ranks[chosen[possible]], crowding
 
@@ -133,20 +128,12 @@ class NumberBeam(Beam):
         """All stay."""
         return front
 
-    def highest_cut(self, number: int) -> np.float32:  # noqa: ARG002
-        """Any."""
-        return np.float32(np.inf)
-
-    def thinned(self, front: Front, chunk: int, wanted: int, filled: int, out: kernels_beam.Children) -> int:  # noqa: ARG002
-        """All: the quotas have thinned them."""
-        return filled
-
     def near_roots(self, front: Front, query: Query) -> Roots:
         """Roots whose best path is near acceptance, and its count."""
         row_counts, tree = self.row_counts, self.walk.tree
         people = float(row_counts.people.sum())
         # The best of each root, since the many good paths of a giant's root are one value.
-        _, first = np.unique(self.walk.root_of(front.paths), return_index=True)
+        _, first = np.unique(front.paths[:, 0] >> self.walk.root_shift, return_index=True)
         some = front.take(np.sort(first)[: 8 * MAX_ROOTS])
         counts = row_counts.sums(tree.buckets(some.paths))
         lead = counts - tree.acceptance_counts(some.paths, int(people), query)
@@ -154,6 +141,6 @@ class NumberBeam(Beam):
         near = near[np.argsort(-lead[near], kind="stable")[:MAX_ROOTS]]
         return some.paths[near], counts[near]
 
-    def best_root(self, front: Front) -> Roots:
+    def best_root(self, front: Front, query: Query) -> Roots:  # noqa: ARG002
         """The root of the best path."""
         return front.paths[:1], self.row_counts.sums(self.walk.tree.buckets(front.paths[:1]))

@@ -54,14 +54,14 @@ def beside(
     """
     people = max(float(row_counts.people.sum()), 1.0)
     shares = row_counts.people / people
-    fit = refit(tree, row_counts, known)
+    fit = refit(tree, row_counts, tree.buckets(known))
     theirs, fitted = fit.buckets, fit.with_shared  # shared buckets are separated below
     inverse = np.linalg.pinv(overlap(theirs, theirs, shares), rcond=1e-6, hermitian=True)
     estimates = row_counts.estimates.astype(np.float64)
     for row, share in enumerate(shares):
         np.subtract.at(estimates[row], theirs[:, row], fitted * share)
     left = RowCounts(estimates.astype(np.float32), row_counts.people, row_counts.noise)
-    mine = tree.buckets(paths).astype(np.int64)
+    mine = tree.buckets(paths)
     counts, added = left.sums(mine), np.zeros(len(mine))
     most, least = influence
     of_known, largest = influences(fit, most, least), np.full(len(mine), most)

@@ -54,15 +54,11 @@ class Fit:
     row_counts: RowCounts
     buckets: NDArray[np.int64]
     shares: NDArray[np.float64]
+    counts: NDArray[np.float64]
     with_shared: NDArray[np.float64]
     inflation: NDArray[np.float64]
     trusted: NDArray[np.bool_]
     uneven: NDArray[np.bool_]
-
-    @property
-    def counts(self) -> NDArray[np.float64]:
-        """People who hold each value."""
-        return self.shares * float(self.row_counts.people.sum())
 
     @cached_property
     def left(self) -> RowCounts:
@@ -81,13 +77,8 @@ class Fit:
         return replace(row_counts, estimates=left)
 
 
-def refit(tree: TreeGeometry, row_counts: RowCounts, paths: NDArray[np.uint64]) -> Fit:
-    """Count the values on some paths together. Costs values²·rows."""
-    return fit_buckets(tree, row_counts, tree.buckets(paths).astype(np.int64))
-
-
-def fit_buckets(tree: TreeGeometry, row_counts: RowCounts, buckets: NDArray[np.int64]) -> Fit:
-    """Like `refit`, given the bucket of each value in each row; used to fit again after some values are removed."""
+def refit(tree: TreeGeometry, row_counts: RowCounts, buckets: NDArray[np.int64]) -> Fit:
+    """Count some values together, given the bucket of each value in each row. Costs values²·rows."""
     seen = row_counts.parts(buckets)
     trusted = np.ones(seen.shape, bool)
     shares, inflation = solve_shares(row_counts.people, buckets, seen, trusted)
@@ -105,7 +96,8 @@ def fit_buckets(tree: TreeGeometry, row_counts: RowCounts, buckets: NDArray[np.i
     if shared.any():
         trusted &= np.arange(tree.rows) >= shared[:, np.newaxis]
         shares, inflation = solve_shares(row_counts.people, buckets, seen, trusted)
-    return Fit(row_counts, buckets, shares, with_all * float(row_counts.people.sum()), inflation, trusted, uneven)
+    people = float(row_counts.people.sum())
+    return Fit(row_counts, buckets, shares, shares * people, with_all * people, inflation, trusted, uneven)
 
 
 def overlap(
@@ -186,8 +178,14 @@ def trusted_rows(
     others is dropped, since a collision or forged reports raise one row. Rows that are too low stay: they may show
     that the others belong to another value.
     """
-    trusted = np.ones(len(parts), bool)
-    pools = pool_rows(row_counts.people, _FEW_MATCHES * tree.symbols)
+    trusted, pools = np.ones(len(parts), bool), np.zeros(len(parts), np.int64)
+    number, size = 0, 0.0
+    for row, more in enumerate(row_counts.people):
+        pools[row] = number
+        size += more
+        if size >= _FEW_MATCHES * tree.symbols:
+            number, size = number + 1, 0.0
+    pools = np.minimum(pools, max(number - 1, 0))  # a remainder at the end joins the last full pool
     starts = np.flatnonzero(np.diff(pools, prepend=-1))
     while True:
         sizes = np.add.reduceat(row_counts.people * trusted, starts)
@@ -227,16 +225,3 @@ def _rows_shared(
     steps = np.where(enough, (above / np.maximum(before, 1e-9) - below / np.maximum(after, 1e-9)) / spread, -np.inf)
     highest = int(np.argmax(steps))
     return highest + 1 if steps[highest] >= _STEP else 0
-
-
-def pool_rows(people: NDArray[np.float64], least: float) -> NDArray[np.int64]:
-    """The pool number of each row: neighbouring rows are joined until a pool has at least `least` people."""
-    pools = np.zeros(len(people), np.int64)
-    number, size = 0, 0.0
-    for row, more in enumerate(people):
-        pools[row] = number
-        size += more
-        if size >= least:
-            number, size = number + 1, 0.0
-    # A remainder at the end joins the last full pool.
-    return np.minimum(pools, max(number - 1, 0))

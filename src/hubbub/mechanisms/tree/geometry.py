@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from decimal import Decimal
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,26 +14,18 @@ from hubbub.errors import ParameterError
 from hubbub.mechanisms.checks import check_fields, whole, whole_text
 from hubbub.mechanisms.tree.fingerprint import path_bits
 from hubbub.mechanisms.tree.kernels import EVIDENCE_FROM, EVIDENCE_STEPS, EVIDENCE_TO, Rows, buckets
-from hubbub.mechanisms.tree.kernels_reports import Coins, first_rows
-from hubbub.mechanisms.tree.parameters import FIELDS, read_plan
+from hubbub.mechanisms.tree.kernels_reports import TABLE_BITS, Coins
+from hubbub.mechanisms.tree.parameters import FIELDS, STATED_LENGTHS, read_plan
 from hubbub.mechanisms.tree.paths import NumberPaths, PathCodec, TextPaths
-from hubbub.mechanisms.tree.plan import MAX_MASKS, POLYNOMIALS, collision_chance
+from hubbub.mechanisms.tree.plan import MAX_MASKS, POLYNOMIALS, ROW_BITS, collision_chance
 from hubbub.model.coded_domain import CodedText
 from hubbub.model.estimates import Query
-from hubbub.model.mechanism import Items
+from hubbub.model.privacy import PrivacyGuarantee
 from hubbub.model.survey import Survey
 from hubbub.numeric.count_law import CountLaw, match_law
-from hubbub.numeric.hashing import HashKey, Purpose, derive_key
+from hubbub.numeric.hashing import Purpose, derive_key
 from hubbub.numeric.sampling import response_epsilon
 from hubbub.numeric.tails import binomial_threshold
-
-
-class Keys(NamedTuple):
-    """Keys of the public hash: of paths, of the coins of reports, and of buckets."""
-
-    paths: HashKey
-    coins: HashKey
-    buckets: HashKey
 
 
 class TreeGeometry:
@@ -49,6 +42,10 @@ class TreeGeometry:
         domain = survey.domain
         self.fingerprint = whole(parameters, "fingerprint_bits", 0, 20)
         self.coded = isinstance(domain, CodedText)  # texts may begin alike, and some are likelier than others
+        self.stated_bits: tuple[int, int | None] = (self.bits, None)  # numbers have no long value
+        if isinstance(domain, CodedText):
+            usual, long = STATED_LENGTHS[domain.normalization]
+            self.stated_bits = min(usual, self.bits), min(long, self.bits)
         if (self.fingerprint > 0) != self.coded:
             raise ParameterError(f"parameters.fingerprint_bits must be above 0 for coded text, got {self.fingerprint}")
         self.plan = read_plan(parameters, path_bits(self.fingerprint, self.bits))
@@ -60,7 +57,10 @@ class TreeGeometry:
         self.beam = 1 << whole(parameters, "beam_bits", 0, 20)
         self.threshold = whole_text("keep_threshold", parameters["keep_threshold"])
         self.symbols = 1 << self.masks
-        self._epsilon = response_epsilon(self.threshold, self.symbols)
+        # The pure ε of the threshold: for the same coins, two values' chances of a symbol differ by e^ε at most.
+        self.guarantee = PrivacyGuarantee(response_epsilon(self.threshold, self.symbols), Decimal(0))
+        # The sums of every row, one after the other, then the number of reports of every row.
+        self.cells_shape: tuple[int, ...] = ((self.rows << width) + self.rows,)
         # The chance that two different buckets have the same symbol. In a tree with one row the masks are independent.
         self.collision = collision_chance(width, self.masks) if self.rows == 1 else 1.0 / self.symbols
         # `absent` and `true`: the chance that a report matches a value its sender does not hold, or does hold.
@@ -72,27 +72,29 @@ class TreeGeometry:
         self.per_match = 1.0 / (self.keep * (1 - self.collision))
         self.noise = self.per_match**2 * self.absent * (1 - self.absent)
         self.own_noise = self.per_match**2 * self.true * (1 - self.true)
+        # The most and the least that one report adds to a count: (1 − absent)/(true − absent) if its symbol is the
+        # value's, and −absent/(true − absent) if not. Where buckets are hashed both are slightly larger in size, since
+        # the count expected from an even spread is subtracted. This holds for `estimate`, which sums over rows. In
+        # `discover` a value that shares no bucket with another moves by at most this times the `inflation` of its
+        # `Fit`. For values that share buckets, `fit.influences` gives the bound, as long as the set of trusted rows
+        # stays the same.
+        spread = 1 / (1 << width) if self.rows > 1 else 0.0
+        most, least = (1 - self.absent) * self.per_match, -self.absent * self.per_match
+        self.influence = (most - spread) / (1 - spread), (least - spread) / (1 - spread)
         self._thresholds: dict[tuple[int, float], float] = {}
         self.limits: dict[tuple[int, int, float], float] = {}  # a cache for `limits.found_from`, which is slow
 
     # Public coins and buckets.
 
     @cached_property
-    def keys(self) -> Keys:
-        """The keys, from the survey's seed."""
-        seed = self.survey.public_seed
-        root = Purpose.TREE_FINGERPRINT if self.coded else Purpose.TREE_BIJECTION
-        return Keys(*(derive_key(seed, purpose) for purpose in (root, Purpose.TREE_COINS, Purpose.TREE_BUCKET)))
-
-    @cached_property
     def kernel_rows(self) -> Rows:
         """The rows, in the form that the kernels take."""
-        key, plan = self.keys.buckets, self.plan
+        key, plan = derive_key(self.survey.public_seed, Purpose.TREE_BUCKET), self.plan
         hashed = [depth - chunk for depth, chunk in zip(plan.depths, plan.chunks, strict=True)]
         return Rows(
             low=np.uint32(key.low),
             high=np.uint32(key.high),
-            parent_masks=np.stack([self.codec.prefix_mask(bits) for bits in hashed]),
+            parent_masks=self.codec.prefix_masks[hashed],
             depths=np.array(plan.depths, np.int64),
             chunks=np.array(plan.chunks, np.int64),
             bucket_bits=plan.bucket_bits,
@@ -101,51 +103,35 @@ class TreeGeometry:
     @cached_property
     def kernel_coins(self) -> Coins:
         """How to read a report's coins, in the form that the kernels take."""
-        key, ends = self.keys.coins, np.array(self.plan.ends, np.uint64)
-        width = self.plan.bucket_bits
+        key, width = derive_key(self.survey.public_seed, Purpose.TREE_COINS), self.plan.bucket_bits
+        ends = np.array(self.plan.ends, np.uint64)
+        tops = np.arange(1 << TABLE_BITS, dtype=np.uint64) << np.uint64(ROW_BITS - TABLE_BITS)
+        first_rows = np.searchsorted(ends, tops, side="right").astype(np.int64)
         polynomial = 1 << width | POLYNOMIALS[width - 1] if self.rows == 1 else 0
         low, high = np.uint32(key.low), np.uint32(key.high)
-        return Coins(low, high, ends, first_rows(ends), self.masks, width, np.uint64(polynomial))
+        return Coins(low, high, ends, first_rows, self.masks, width, np.uint64(polynomial))
 
     @cached_property
     def codec(self) -> PathCodec:
         """How items become paths: by the domain's text code if it has one."""
-        domain, key = self.survey.domain, self.keys.paths
+        domain, seed = self.survey.domain, self.survey.public_seed
         if isinstance(domain, CodedText):
-            return TextPaths(key, domain, self.fingerprint)
-        return NumberPaths(key, domain.bits, domain.size)
+            return TextPaths(derive_key(seed, Purpose.TREE_FINGERPRINT), domain, self.fingerprint)
+        return NumberPaths(derive_key(seed, Purpose.TREE_BIJECTION), domain.bits, domain.size)
 
-    def paths(self, items: Items) -> NDArray[np.uint64]:
-        """The path of each item, shape (n, limbs of a path)."""
-        return self.codec.to_paths(items)
-
-    def buckets(self, paths: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """The bucket of each path in each row, shape (n, rows)."""
-        return np.stack([self.row_buckets(row, paths) for row in range(self.rows)], axis=1)
-
-    def row_buckets(self, row: int, paths: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """The bucket of each path in one row."""
-        found = np.empty(len(paths), np.uint64)
-        buckets(self.kernel_rows, row, paths, found)
-        return found
+    def buckets(self, paths: NDArray[np.uint64], rows: Sequence[int] | None = None) -> NDArray[np.int64]:
+        """The bucket of each path in each row, or in the given ones: shape (n, rows)."""
+        rows = range(self.rows) if rows is None else rows
+        found = np.empty((len(rows), len(paths)), np.uint64)
+        for row, where in zip(rows, found, strict=True):
+            buckets(self.kernel_rows, row, paths, where)
+        return np.ascontiguousarray(found.T).astype(np.int64)
 
     # What counts mean.
 
     def count_law(self, people: int) -> CountLaw:
         """The law of a count among this many people, ignoring collisions of hashed buckets."""
         return match_law(people, self.true, self.absent, 1.0 / self.per_match)
-
-    def odds(self, shares: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The log-likelihood ratio that a value is held by a given share of the people rather than by nobody.
-
-        Returned as two arrays, in nats: what each estimated person adds, and what each report subtracts. A report
-        matches the value with chance `absent` if nobody holds it, and with a larger one if that share does, so the
-        ratio is linear in the number of matches, and thus in the estimate.
-        """
-        absent, true = self.absent, self.true
-        held = absent + np.clip(shares, 0.0, 1.0) * (true - absent)
-        match, miss = np.log(held / absent), np.log((1 - held) / (1 - absent))
-        return (match - miss) / self.per_match, -absent * match - (1 - absent) * miss
 
     def evidence(self, people: float) -> NDArray[np.float32]:
         """A table of the evidence, in bits, that somebody holds a value, by its count in standard errors.
@@ -166,16 +152,12 @@ class TreeGeometry:
         """The least count, in people, at which each value is accepted.
 
         An absent value matches each report with the same chance, so its matches are binomial. It reaches this count
-        with a chance of at most level/2 times the value's share of the level (`log_shares`), by the exact tail. A
-        search uses half of that: the other half is for neighbours of real values (`search`).
+        with a chance of at most level/2 times the value's share of the level (its prior), by the exact tail. A search
+        uses half of that: the other half is for neighbours of real values (`search`).
         """
-        shares = self.log_shares(paths, query)
+        shares = self.codec.log_priors(paths) + math.log(query.level / (2 if self.rows == 1 else 4))
         found = {share: self.count_threshold(people, share) for share in set(shares.tolist())}
         return np.array([found[share] for share in shares.tolist()], np.float64)
-
-    def log_shares(self, paths: NDArray[np.uint64], query: Query) -> NDArray[np.float64]:
-        """The logarithm of the allowed chance that each value is reported though nobody holds it."""
-        return self.codec.log_priors(paths) + math.log(query.level / (2 if self.rows == 1 else 4))
 
     def count_threshold(self, people: int, log_level: float) -> float:
         """The least count, in people, that an absent value reaches with chance e^log_level at most. Cached."""

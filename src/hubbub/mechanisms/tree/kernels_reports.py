@@ -12,14 +12,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hubbub.jit import inlined, inner, kernel
 from hubbub.mechanisms.tree.kernels import chunk_bits
 from hubbub.mechanisms.tree.plan import MASK_BITS, ROW_BITS
 from hubbub.numeric.hashing import BLOCK, absorb_block, fill_block, finish_block, start
 
-_TABLE_BITS = 10
+TABLE_BITS = 10
 _NEAR_SHIFT = 2  # from a quarter as many additions as a row has sums, they go to a separate array first
 _HELD = 1 << 16  # the most reports of one row that are held back
 
@@ -50,12 +49,6 @@ class Coins(NamedTuple):
     masks: int
     bucket_bits: int
     polynomial: Any
-
-
-def first_rows(ends: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """The table `Coins.first_rows`."""
-    tops = np.arange(1 << _TABLE_BITS, dtype=np.uint64) << np.uint64(ROW_BITS - _TABLE_BITS)
-    return np.searchsorted(ends, tops, side="right").astype(np.int64)
 
 
 class _Room(NamedTuple):
@@ -134,7 +127,7 @@ def _draw_coins(how, ids, room, rows, drawn):  # type: ignore[no-untyped-def]
         finish_block(longer, np.int64(5), drawn[more], count)
     for i in range(count):
         coin = drawn[0, i] >> np.uint64(64 - ROW_BITS)
-        row = how.first_rows[coin >> np.uint64(ROW_BITS - _TABLE_BITS)]
+        row = how.first_rows[coin >> np.uint64(ROW_BITS - TABLE_BITS)]
         while coin >= how.ends[row]:
             row += 1
         rows[i] = row

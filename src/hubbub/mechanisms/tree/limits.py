@@ -128,7 +128,7 @@ class _Way:
             # Inside the beam, among all paths of that depth (the roots are all in it, and far below the root of a text
             # has been noticed), and in the list of its root, among those that parted from it at any depth above …
             if number > 0 and not (tree.coded and depth > steps[0] + TEXT_BROAD):
-                need(depths <= depth, math.log(beams[number]) - _LN2 * depth - tree.codec.log_open(depth))
+                need(depths <= depth, math.log(beams[number]) - _LN2 * depth - tree.codec.log_open[depth])
             for above in steps[:number]:
                 if 1 << (depth - above) > lists[number]:
                     among = math.log(lists[number]) - parted - _LN2 * (depth - above)
@@ -187,7 +187,7 @@ class _Notice:
             used = min(depth - fingerprint, length)
             every = depths <= depth
             below = every & (depths > above)
-            among = math.log(beams[number]) - _LN2 * (used + fingerprint) - tree.codec.log_open(depth)
+            among = math.log(beams[number]) - _LN2 * (used + fingerprint) - tree.codec.log_open[depth]
             stays = tree.count_threshold(round(people * float(shares[every].sum())), min(among, -_LN2))
             stays = max(stays, least(every, used + fingerprint - math.log2(beams[number]) - _FILLED))
             shown = least(below, LEAST_RANK + max(used - known, 0))

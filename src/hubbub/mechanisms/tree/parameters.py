@@ -18,10 +18,8 @@ from hubbub.mechanisms.tree.plan import (
     masks_for,
     plan_text_tree,
     plan_tree,
-    text_beam_width,
 )
 from hubbub.model.coded_domain import CodedText
-from hubbub.model.domain_base import Domain
 from hubbub.numeric.sampling import response_threshold
 
 MAX_EPSILON = 6
@@ -29,7 +27,8 @@ _STANDARD_FROM = 300_000  # people from which a larger tally pays
 _STANDARD_VALUES = 30  # or number of values that could be found at once from which it pays
 _FINGERPRINT_BITS = 16
 _TYPICAL_LENGTHS = {"hostnames-1": 56, "words-1": 44, "text-1": 64}  # code lengths, in bits, that trees are tuned for
-_STATED_LENGTHS = {"hostnames-1": (48, 76), "words-1": (30, 48), "text-1": (48, 112)}  # median, and longest tenth
+STATED_LENGTHS = {"hostnames-1": (48, 76), "words-1": (30, 48), "text-1": (48, 112)}
+"""Code bits of a usual and of a long text, for which detection limits are stated: median, and longest tenth."""
 FIELDS = {
     *("bucket_bits", "depths", "chunks", "ends", "masks", "keep_threshold", "beam_bits", "fingerprint_bits"),
 }
@@ -54,7 +53,7 @@ def derive(request: Request) -> dict[str, Any]:
         standard = size == "standard" or (size == "auto" and (crowded or request.expected_reports >= _STANDARD_FROM))
         typical = min(_TYPICAL_LENGTHS[domain.normalization], domain.width)
         plan = plan_text_tree(fingerprint, domain.bits, typical, standard)
-        beam = text_beam_width(standard)
+        beam = 1 << (plan.bucket_bits - 1)  # fewer, since text codes have more depths and each path costs more
     else:
         fingerprint = 0
         plan = plan_tree(domain.bits, standard)
@@ -97,11 +96,3 @@ def read_plan(parameters: Mapping[str, Any], bits: int) -> TreePlan:
     if len(depths) == 1 and chunks[0] != bucket_bits:
         raise ParameterError(f"parameters.chunks must be bucket_bits where there is one row, got {chunks[0]}")
     return TreePlan(bucket_bits, depths, chunks, ends)
-
-
-def stated_lengths(domain: Domain, bits: int) -> tuple[int, int | None]:
-    """Code bits of a usual and of a long value, for which detection limits are stated. Numbers have no long value."""
-    if not isinstance(domain, CodedText):
-        return bits, None
-    usual, long = _STATED_LENGTHS[domain.normalization]
-    return min(usual, bits), min(long, bits)

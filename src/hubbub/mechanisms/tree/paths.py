@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +24,7 @@ from hubbub.mechanisms.tree import kernels_paths
 from hubbub.mechanisms.tree.fingerprint import LEADING, code_runs, fingerprint_before, fingerprint_places, path_bits
 from hubbub.model.coded_domain import CodedText
 from hubbub.model.mechanism import Items
-from hubbub.numeric.hashing import HashKey, hash_uint64
+from hubbub.numeric.hashing import HashKey, hash_words
 
 Paths = NDArray[np.uint64]
 
@@ -47,23 +49,22 @@ class PathCodec(ABC):
     ----------
     bits, limbs : int
         Bits of a whole path, and the 64-bit limbs that hold them.
+    prefix_masks : uint64 array, shape (bits + 1, limbs)
+        For each depth, a path whose first `depth` bits are ones.
+    unranked_bits : sequence of int
+        For each depth, how many of a path's first `depth` bits are not subtracted from its rank.
+    log_open : sequence of float
+        For each depth, the logarithm of the share of all paths of so many bits that lead on to values.
     done : int
         The state of a path whose text has ended; −1 if there are no states.
     """
 
     bits: int
+    limbs: int
+    prefix_masks: Paths
+    unranked_bits: Sequence[int]
+    log_open: Sequence[float]
     done: int = -1
-
-    @property
-    def limbs(self) -> int:
-        """64-bit limbs of a path."""
-        return -(-self.bits // 64)
-
-    def prefix_mask(self, depth: int) -> Paths:
-        """A path whose first `depth` bits are ones."""
-        total = 64 * self.limbs
-        mask = ((1 << depth) - 1) << (total - depth)
-        return np.frombuffer(mask.to_bytes(total // 8, "big"), ">u8").astype(np.uint64)
 
     @abstractmethod
     def to_paths(self, items: Items) -> Paths:
@@ -74,8 +75,8 @@ class PathCodec(ABC):
         """The item of each path, shape (n, limbs of an item)."""
 
     @abstractmethod
-    def is_value(self, paths: Paths) -> NDArray[np.bool_]:
-        """Whether each whole path belongs to a value of the domain."""
+    def completed(self, paths: Paths, depth: int) -> tuple[Paths, NDArray[np.bool_]]:
+        """Whole paths of values that end within the first `depth` bits, and which of them are values of the domain."""
 
     @abstractmethod
     def lengths(self, items: Items) -> NDArray[np.float64]:
@@ -86,22 +87,6 @@ class PathCodec(ABC):
         """The logarithm of each value's share of the level; the shares of all values sum to at most 1."""
 
     @abstractmethod
-    def prior_nats(self, used: NDArray[np.float32]) -> NDArray[np.floating]:
-        """The prior evidence against each whole path, in nats, given `Front.used`."""
-
-    @abstractmethod
-    def unranked_bits(self, depth: int) -> int:
-        """How many of a path's first `depth` bits are not subtracted from its rank."""
-
-    @abstractmethod
-    def log_open(self, depth: int) -> float:
-        """The logarithm of the share of all paths of `depth` bits that lead on to values."""
-
-    @abstractmethod
-    def hidden_paths(self) -> Paths:
-        """Paths of values that a search cannot reach, so that they must be scored by name."""
-
-    @abstractmethod
     def jumps(self, depth: int, chunk: int) -> Jumps:
         """For every state and every chunk, where the last `chunk` of a path's first `depth` bits lead."""
 
@@ -110,11 +95,11 @@ class PathCodec(ABC):
         """Roots of `depth` bits with their states; impossible ones are left out."""
 
     @abstractmethod
-    def advance(self, parents: Front, last: NDArray[np.int64], grown: Paths, depth: int, chunk: int) -> Front:
-        """The children as a `Front`; impossible ones get a score of −∞.
+    def advance(self, children: Front, last: NDArray[np.int64], depth: int, chunk: int) -> Front:
+        """The children with their own states; impossible ones get a score of −∞.
 
-        For each child: `parents` has its parent, but with the child's score; `last` the chunk that it adds; `grown`
-        its path.
+        `children` has path and score of each child, but the state and the code bits of its parent; `last` has the chunk
+        that it adds.
         """
 
 
@@ -123,7 +108,10 @@ class NumberPaths(PathCodec):
 
     def __init__(self, key: HashKey, bits: int, size: int) -> None:
         self._key = np.uint32(key.low), np.uint32(key.high)
-        self.bits, self._size = bits, size
+        self.bits, self.limbs, self._size = bits, -(-bits // 64), size
+        self.prefix_masks = _prefix_masks(bits)
+        self.unranked_bits = range(bits + 1)  # all of them: numbers are ranked by score alone
+        self.log_open = [0.0] * (bits + 1)
 
     def to_paths(self, items: Items) -> Paths:
         """Apply the bijection and write the most significant bit first."""
@@ -137,12 +125,12 @@ class NumberPaths(PathCodec):
         kernels_paths.paths_to_numbers(*self._key, np.ascontiguousarray(paths, np.uint64), self.bits, items)
         return items
 
-    def is_value(self, paths: Paths) -> NDArray[np.bool_]:
-        """Whether the item is inside the universe."""
+    def completed(self, paths: Paths, depth: int) -> tuple[Paths, NDArray[np.bool_]]:  # noqa: ARG002
+        """The paths, and whether the item of each is inside the universe."""
         if self._size == 1 << self.bits:
-            return np.ones(len(paths), bool)
+            return paths, np.ones(len(paths), bool)
         items = self.to_items(paths)
-        return np.array([int.from_bytes(item.tobytes(), "little") < self._size for item in items], bool)
+        return paths, np.array([int.from_bytes(item.tobytes(), "little") < self._size for item in items], bool)
 
     def lengths(self, items: Items) -> NDArray[np.float64]:
         """All bits of an item, for each."""
@@ -152,22 +140,6 @@ class NumberPaths(PathCodec):
         """−ln N for each path."""
         return np.full(len(paths), -math.log(self._size))
 
-    def prior_nats(self, used: NDArray[np.float32]) -> NDArray[np.floating]:
-        """All bits of a path, in nats, for each."""
-        return np.full(used.shape, math.log(2) * self.bits)
-
-    def unranked_bits(self, depth: int) -> int:
-        """All of them: numbers are ranked by score alone."""
-        return depth
-
-    def log_open(self, depth: int) -> float:  # noqa: ARG002
-        """All paths do."""
-        return 0.0
-
-    def hidden_paths(self) -> Paths:
-        """None."""
-        return np.empty((0, self.limbs), np.uint64)
-
     def jumps(self, depth: int, chunk: int) -> Jumps:  # noqa: ARG002
         """Empty tables of the types that the kernels take."""
         return Jumps(np.zeros((1, 1), np.int32), np.zeros((1, 1), np.float32))
@@ -176,9 +148,9 @@ class NumberPaths(PathCodec):
         """All roots; numbers have no states."""
         return Front(roots, scores, np.zeros(len(roots), np.int32), np.zeros(len(roots), np.float32))
 
-    def advance(self, parents: Front, last: NDArray[np.int64], grown: Paths, depth: int, chunk: int) -> Front:  # noqa: ARG002
+    def advance(self, children: Front, last: NDArray[np.int64], depth: int, chunk: int) -> Front:  # noqa: ARG002
         """All children; none is impossible."""
-        return parents._replace(paths=grown)
+        return children
 
 
 class TextPaths(PathCodec):
@@ -187,8 +159,14 @@ class TextPaths(PathCodec):
     def __init__(self, key: HashKey, domain: CodedText, fingerprint: int) -> None:
         self._key, self._domain, self._fingerprint = key, domain, fingerprint
         self.bits = path_bits(fingerprint, domain.width)
+        self.limbs, self.prefix_masks = -(-self.bits // 64), _prefix_masks(self.bits)
+        # The fingerprint's bits: they only select among codes, and carry no prior.
+        self.unranked_bits = [fingerprint_before(fingerprint, depth) for depth in range(self.bits + 1)]
         self.automaton = build_automaton(domain.code)
         self.done = self.automaton.done
+        # Of paths whose code has ended, few have the right fingerprint; they are not counted.
+        shares = np.log(np.maximum(open_shares(self.automaton, domain.width), 1e-300))
+        self.log_open = [float(shares[depth - bits]) for depth, bits in enumerate(self.unranked_bits)]
         self._runs = code_runs(domain.width, fingerprint)
 
     def to_paths(self, items: Items) -> Paths:
@@ -196,7 +174,7 @@ class TextPaths(PathCodec):
         items = np.ascontiguousarray(items)
         paths = np.zeros((len(items), self.limbs), np.uint64)
         places = np.array([place for place in fingerprint_places(self._fingerprint) if place < self.bits], np.int64)
-        hashes = hash_uint64(self._key, items)
+        hashes = hash_words(self._key, items.astype("<u8", copy=False).view("<u4"))
         kernels_paths.texts_to_paths(items, hashes, self._domain.width, places, self._runs, paths)
         return paths
 
@@ -206,18 +184,14 @@ class TextPaths(PathCodec):
         kernels_paths.paths_to_texts(np.ascontiguousarray(paths), self._domain.width, self._runs, items)
         return items
 
-    def is_value(self, paths: Paths) -> NDArray[np.bool_]:
-        """Whether each path has the code of a text of the domain, with the right fingerprint."""
-        return self._completed(paths, self.bits)[1]
-
-    def _completed(self, paths: Paths, depth: int) -> tuple[Paths, NDArray[np.bool_]]:
+    def completed(self, paths: Paths, depth: int) -> tuple[Paths, NDArray[np.bool_]]:
         """Whole paths of texts that end within the first `depth` bits, and which of them are valid.
 
         A valid one is a text of the domain whose fingerprint agrees with the first `depth` bits of the given path.
         """
         items = self.to_items(paths)
         whole = self.to_paths(items)
-        matching = np.asarray(((whole & self.prefix_mask(depth)) == paths).all(axis=1))
+        matching = np.asarray(((whole & self.prefix_masks[depth]) == paths).all(axis=1))
         matching[matching] = [value is not None for value in self._domain.decode(items[matching])]
         return whole, matching
 
@@ -227,24 +201,7 @@ class TextPaths(PathCodec):
 
     def log_priors(self, paths: Paths) -> NDArray[np.float64]:
         """−l·ln 2 for each path, where l is the length of its code in bits."""
-        return -math.log(2) * self.lengths(self.to_items(paths))
-
-    def prior_nats(self, used: NDArray[np.float32]) -> NDArray[np.floating]:
-        """The code bits used, in nats."""
-        return np.asarray(math.log(2) * used)
-
-    def unranked_bits(self, depth: int) -> int:
-        """The fingerprint's bits: they only select among codes, and carry no prior."""
-        return fingerprint_before(self._fingerprint, depth)
-
-    def log_open(self, depth: int) -> float:
-        """Of paths whose code has ended, few have the right fingerprint; they are not counted."""
-        shares = open_shares(self.automaton, self._domain.width)
-        return math.log(max(float(shares[depth - self.unranked_bits(depth)]), 1e-300))
-
-    def hidden_paths(self) -> Paths:
-        """The path of "(other)", which has no code."""
-        return self.to_paths(self._domain.encode([None]))
+        return -math.log(2) * self.automaton.lengths(self.to_items(paths), self._domain.width)
 
     def jumps(self, depth: int, chunk: int) -> Jumps:
         """Where the code bits of the chunk lead; bits of the fingerprint change nothing."""
@@ -257,21 +214,29 @@ class TextPaths(PathCodec):
         first = (roots[:, 0] >> np.uint64(64 - depth)).astype(np.int64) & ((1 << bits) - 1)
         after, used = self.jumps(depth, bits)
         nodes, roots, scores = after[0, first], roots.copy(), scores.copy()
-        self._complete(np.flatnonzero(nodes == self.done), roots, scores, depth)
+        ended = np.flatnonzero(nodes == self.done)
+        roots[ended], real = self.completed(roots[ended], depth)
+        scores[ended[~real]] = -np.inf
         front = Front(roots, scores, nodes, used[0, first].astype(np.float32))
         return front.take(np.flatnonzero((nodes >= 0) & (scores > -np.inf)))
 
-    def advance(self, parents: Front, last: NDArray[np.int64], grown: Paths, depth: int, chunk: int) -> Front:
-        """Children that follow the code; a text that ends here gets its whole path."""
-        _, scores, nodes, used = parents
+    def advance(self, children: Front, last: NDArray[np.int64], depth: int, chunk: int) -> Front:
+        """Children that follow the code; a text that ends here gets its whole path, and −∞ if it is not valid."""
+        paths, scores, nodes, used = children
         after, more = self.jumps(depth, chunk)
         open_ = np.flatnonzero(nodes != self.done)
         used[open_] += more[nodes[open_], last[open_]]
         nodes[open_] = after[nodes[open_], last[open_]]
-        self._complete(open_[(nodes[open_] == self.done) & (scores[open_] > -np.inf)], grown, scores, depth)
-        return Front(grown, scores, nodes, used)
-
-    def _complete(self, ended: NDArray[np.int64], paths: Paths, scores: NDArray[np.float32], depth: int) -> None:
-        """Write the whole path of each text that has ended; those that are not valid get a score of −∞."""
-        paths[ended], real = self._completed(paths[ended], depth)
+        ended = open_[(nodes[open_] == self.done) & (scores[open_] > -np.inf)]
+        paths[ended], real = self.completed(paths[ended], depth)
         scores[ended[~real]] = -np.inf
+        return children
+
+
+@cache
+def _prefix_masks(bits: int) -> Paths:
+    """The table `PathCodec.prefix_masks` of paths of this many bits."""
+    ones = np.tri(bits + 1, 64 * -(-bits // 64), -1, dtype=np.uint8)  # in row d, before place d
+    masks = np.packbits(ones, axis=1).view(">u8").astype(np.uint64)
+    masks.flags.writeable = False
+    return masks

@@ -26,6 +26,7 @@ ONE_ROW_BITS = 20  # a universe of at most this many bits has one row, with a ce
 POLYNOMIALS = (1, 3, 3, 3, 5, 3, 3, 27, 3, 9, 5, 9, 27, 33, 3, 43, 9, 9, 39, 9)
 """For b = 1 to 20 the least odd p for which x^b + p is irreducible over GF(2); bit i of p is x^i."""
 FULL_DEPTH_ROWS = 3  # the full depth has three rows with independent hashes, so that one collision cannot decide
+_BUCKET_BITS = (16, 18)  # of a bucket's number, and of the roots: in a small tree, and in a standard one
 _REACH = 2.3  # how far above the beam's edge a value should stand at each depth, in standard errors
 _LEVEL = 0.05
 _TEXT_REACH = 2.1  # the same for text, in the beam and in the list of a root
@@ -33,7 +34,6 @@ _TEXT_LIST = 512  # paths in the list of a root
 _TEXT_SHORTEST = 20  # codes of this many bits or more must be told apart from others with the same beginning
 _FINGERPRINT_SAVES = 8  # bits of a code's remaining ambiguity that the fingerprint resolves
 _TEXT_FINE = 24  # steps are of 4 bits down to this many bits beyond the typical length
-_QUOTA = 128  # paths of the beam under one root
 LIST_WIDTH = 1024  # paths in the list of a promising root
 TEXT_BROAD = 24  # bits below the root down to which the beam of texts has its full width
 _TEXT_FAR = 5  # after this many steps of 8 bits a narrower beam is enough
@@ -52,13 +52,10 @@ class TreePlan:
 
 def masks_for(epsilon: float) -> int:
     """The number s of masks with the least noise: about ε·log₂e."""
-    return min(range(1, MAX_MASKS + 1), key=lambda masks: noise_of(masks, epsilon))
-
-
-def noise_of(masks: int, epsilon: float) -> float:
-    """The variance that each report adds to the count of a value that its sender does not hold."""
-    grown, symbols = math.expm1(min(epsilon, 50.0)), 1 << masks
-    return (grown + symbols) ** 2 / (grown**2 * (symbols - 1))
+    grown = math.expm1(min(epsilon, 50.0))
+    # The variance that each report adds to the count of a value that its sender does not hold.
+    noise = {masks: (grown + (1 << masks)) ** 2 / (grown**2 * ((1 << masks) - 1)) for masks in range(1, MAX_MASKS + 1)}
+    return min(noise, key=noise.__getitem__)
 
 
 def collision_chance(bits: int, masks: int) -> float:
@@ -90,7 +87,7 @@ def plan_tree(bits: int, standard: bool) -> TreePlan:
     """
     if bits <= ONE_ROW_BITS:
         return TreePlan(bits, (bits,), (bits,), (1 << ROW_BITS,))
-    step, root = _chunk(bits), _bucket_bits(standard)
+    step, root = _chunk(bits), _BUCKET_BITS[standard]
     depths = [root, *range(root + step, bits, step), bits]
     chunks = [below - above for above, below in pairwise([0, *depths])]
     shares = _shares(depths, chunks[-1], beam_width(bits, standard))
@@ -128,12 +125,12 @@ def plan_text_tree(fingerprint: int, width: int, typical: int, standard: bool) -
     A code that has ended is padded with zeros, so deeper rows also count short codes.
     """
     bits = path_bits(fingerprint, width)
-    root = _bucket_bits(standard)
+    root = _BUCKET_BITS[standard]
     knee = min(bits, root + 4 * -(-(path_bits(fingerprint, min(typical + _TEXT_FINE, width)) - root) // 4))
     depths = list(range(root, knee, 4)) + list(range(knee, bits, 8)) + [bits]
     chunks = [below - above for above, below in pairwise([0, *depths])]
     lengths = [depth - fingerprint_before(fingerprint, depth) for depth in depths]
-    cumulative = _text_shares(depths, lengths, typical, text_beam_width(standard))
+    cumulative = _text_shares(depths, lengths, typical, 1 << (root - 1))
     shares = _raised([after - above for above, after in pairwise([0.0, *cumulative])], 0.1)
     rows = list(zip(depths, chunks, shares, strict=True))
     return TreePlan(root, tuple(depths), tuple(chunks), _ends([share for _, _, share in rows]))
@@ -190,19 +187,9 @@ def _text_shares(depths: list[int], lengths: list[int], typical: int, beam: int)
     return least(bisect(fits, 0.0, 16.0, 20)[1])
 
 
-def _bucket_bits(standard: bool) -> int:
-    """Bits of a bucket's number, and depth of the roots."""
-    return 18 if standard else 16
-
-
 def beam_width(bits: int, standard: bool) -> int:
     """Paths kept at each depth; fewer in wide universes, whose wider chunks have more children to look at."""
-    return 1 << (_bucket_bits(standard) - (0 if _chunk(bits) == 4 else 5))
-
-
-def text_beam_width(standard: bool) -> int:
-    """Paths kept at each depth of a text tree: fewer, since text codes have more depths and each path costs more."""
-    return 1 << (_bucket_bits(standard) - 1)
+    return 1 << (_BUCKET_BITS[standard] - (0 if _chunk(bits) == 4 else 5))
 
 
 def beam_widths(beam: int, depths: Sequence[int], chunks: Sequence[int], coded: bool) -> list[int]:
@@ -221,16 +208,6 @@ def beam_widths(beam: int, depths: Sequence[int], chunks: Sequence[int], coded: 
         narrow = (2 if depth > depths[0] + TEXT_BROAD else 0) + max(chunk - 4, 0) + (2 if wide > _TEXT_FAR else 0)
         widths.append(max(beam >> narrow, 1))
     return widths
-
-
-def root_quotas(beams: Sequence[int], chunks: Sequence[int], coded: bool) -> list[int]:
-    """The most paths of the beam under one root, at each depth, so that one very common value cannot fill the beam.
-
-    The roots of texts have no quota: they share the beam when it is crowded (`kernels_beam.share`).
-    """
-    if coded:
-        return [1 << 40] * len(beams)
-    return [_QUOTA >> max(chunk - 4, 0) // 2 for chunk in (*chunks[1:], 0)]
 
 
 def list_widths(chunks: Sequence[int]) -> list[int]:

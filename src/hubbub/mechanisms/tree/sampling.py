@@ -32,14 +32,13 @@ def sample_row_counts(tree: TreeGeometry, crowd: Histogram, rng: np.random.Gener
     """
     shares = np.diff((0, *tree.plan.ends)) / 2.0**ROW_BITS
     buckets = 1 << tree.plan.bucket_bits
-    paths = tree.paths(crowd.items)
+    paths = tree.codec.to_paths(crowd.items)
     speaking = rng.multinomial(crowd.counts, shares)
     alone = rng.multinomial(crowd.singletons, shares)
     people = speaking.sum(axis=0) + alone
     estimates = np.empty((tree.rows, buckets), np.float32)
     for row in range(tree.rows):
-        where = tree.row_buckets(row, paths).astype(np.int64)
-        holders = np.bincount(where, speaking[:, row], buckets).astype(np.int64)
+        holders = np.bincount(tree.buckets(paths, [row])[:, 0], speaking[:, row], buckets).astype(np.int64)
         if alone[row]:
             holders += rng.multinomial(alone[row], np.full(buckets, 1 / buckets))
         matches = rng.binomial(holders, tree.true) + rng.binomial(people[row] - holders, tree.absent)

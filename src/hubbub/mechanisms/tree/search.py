@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hubbub.mechanisms.tree.accept import accept
 from hubbub.mechanisms.tree.beam import NumberBeam
-from hubbub.mechanisms.tree.fit import Fit, fit_buckets, refit
+from hubbub.mechanisms.tree.fit import Fit, refit
 from hubbub.mechanisms.tree.geometry import TreeGeometry
 from hubbub.mechanisms.tree.lists import list_roots
 from hubbub.mechanisms.tree.row_counts import RowCounts
@@ -30,24 +30,26 @@ def search(
     walk = Walk(tree, row_counts)
     people = int(row_counts.people.sum())
     # No path of a text code leads to "(other)", which many people may hold: it is scored by name.
-    hidden = tree.codec.hidden_paths()
-    accepted = hidden[row_counts.sums(tree.buckets(hidden)) >= tree.acceptance_counts(hidden, people, query)]
-    fit, doubts = refit(tree, row_counts, accepted), np.zeros(len(accepted))
+    hidden = tree.codec.to_paths(tree.survey.domain.outside[np.newaxis][: int(tree.coded)])
+    counts = row_counts.parts(tree.buckets(hidden)).sum(axis=1)
+    accepted = hidden[counts >= tree.acceptance_counts(hidden, people, query)]
+    fit, doubts = refit(tree, row_counts, tree.buckets(accepted)), np.zeros(len(accepted))
     doubt = query.level / 4  # another quarter is for false values due to noise, and half for intervals
     for number in range(_PASSES):
         beam = (TextBeam if tree.coded else NumberBeam)(walk, fit.left, capped=number > 0)
         promising = beam.best_paths()
         if query.best_guess:
-            best, _ = list_roots(walk, fit.left, *beam.best_root(promising), every=True)
-            guess = best.paths[np.flatnonzero(tree.codec.is_value(best.paths))[:1]]
-            return guess, refit(tree, row_counts, guess), np.ones(len(guess))
+            best, _ = list_roots(walk, fit.left, *beam.best_root(promising, query), every=True)
+            guess = best.paths[np.flatnonzero(tree.codec.completed(best.paths, tree.codec.bits)[1])[:1]]
+            return guess, refit(tree, row_counts, tree.buckets(guess)), np.ones(len(guess))
         near, sizes = beam.near_roots(promising, query)
         fresh, theirs = accept(tree, fit.left, *list_roots(walk, fit.left, near, sizes), query, doubt)
         doubt -= float(theirs.sum())
-        new = ~_contains(accepted, fresh)
+        known = {path.tobytes() for path in accepted}
+        new = np.array([path.tobytes() not in known for path in fresh], bool)
         few = 8 * np.count_nonzero(new) <= len(accepted)
         accepted, doubts = np.concatenate([accepted, fresh[new]]), np.concatenate([doubts, theirs[new]])
-        fit = refit(tree, row_counts, accepted)
+        fit = refit(tree, row_counts, tree.buckets(accepted))
         # A value that rested on collisions with another may now be too small: remove such values. One at a time, the
         # worst first, since of two that share most rows each may look too small beside the other.
         while len(accepted):
@@ -56,13 +58,7 @@ def search(
             if lead[worst] >= 0:
                 break
             accepted, doubts = np.delete(accepted, worst, axis=0), np.delete(doubts, worst)
-            fit = fit_buckets(tree, row_counts, np.delete(fit.buckets, worst, axis=0))
+            fit = refit(tree, row_counts, np.delete(fit.buckets, worst, axis=0))
         if few:  # too few new values for another pass to find more
             break
     return accepted, fit, doubts
-
-
-def _contains(many: NDArray[np.uint64], some: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Whether each path of `some` is in `many`."""
-    known = {path.tobytes() for path in many}
-    return np.array([path.tobytes() in known for path in some], bool)
