@@ -90,7 +90,10 @@ class CodeAutomaton:
         bits = np.unpackbits(raw, axis=1)[:, 64 * items.shape[1] - width :]
         nodes, used = np.zeros(len(items), np.int32), np.zeros(len(items), np.float32)
         for place in range(width):
-            used += (nodes >= 0) & (nodes != self.done)  # padding does not count
+            going_on = (nodes >= 0) & (nodes != self.done)  # padding does not count
+            if not going_on.any():
+                break
+            used += going_on
             nodes = np.where(nodes >= 0, self.next[nodes, bits[:, place]], DEAD).astype(np.int32)
         return used.astype(np.float64)
 

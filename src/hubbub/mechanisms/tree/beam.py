@@ -93,20 +93,21 @@ class Beam(ABC):
         every = max(1, (len(front.paths) << chunk) // _SAMPLE)
         _, ranks = walk.expand(number, row_counts, caps, front.take(np.arange(0, len(front.paths), every)))
         sample = ranks.ravel()
-        sample = np.sort(sample[sample > -np.inf])[::-1]
+        sample = sample[sample > -np.inf]
         # Memory that is not written to costs nothing.
         room = len(front.paths) << chunk
         out = kernels_beam.Children(np.empty(room, np.int64), np.empty(room, np.float32), np.empty(room, np.float32))
         own_caps = caps[walk.rows[number]].astype(np.float32)
         reach = int(wanted * crowding)
         while True:
-            cut = sample[reach // every] if reach // every < len(sample) else np.float32(-np.inf)
+            ends = len(sample) - 1 - reach // every  # the place of the beam's last path, if the sample were sorted
+            cut = np.partition(sample, ends)[ends] if ends >= 0 else np.float32(-np.inf)
             cut = min(cut, self.highest_cuts[number])
             needed = walk.needed_scores(number, float(cut))
             filled, turned_away = kernels_beam.grow(
                 step, row_counts.estimates, own_caps, front, walk.root_shift, self._quotas[number], cut, needed, out
             )
-            if filled >= 0.8 * wanted or reach // every >= len(sample):
+            if filled >= 0.8 * wanted or ends < 0:
                 break
             reach = max(wanted + turned_away, 2 * reach)
         crowding = min(max(reach / max(filled, 1), 1.0), 1e6)

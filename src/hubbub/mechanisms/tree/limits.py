@@ -40,11 +40,33 @@ _POINTS = 500  # counts for which tails are computed; those of others lie betwee
 def found_from(tree: TreeGeometry, people: int, length: int, query: Query) -> float:
     """The number of holders with which a value of this many code bits is found with a chance of 95 %.
 
-    `people` are all who report. Infinite if not even everybody is enough. About 100 ms.
+    `people` are all who report. Infinite if not even everybody is enough. About 100 ms for the first asking.
+
+    Few draws say where to look. There, many draws give the chance at three counts. A line through its normal
+    quantile, which is nearly straight, gives the result.
     """
     key = (people, length, query.level)
-    if key not in tree.limits:
-        tree.limits[key] = _found_from(tree, people, length, query)
+    if key in tree.limits:
+        return tree.limits[key]
+    tree.limits[key] = math.inf
+    way = _Way(tree, people, length, query)
+    if way.found_chance(people, _FEW_DRAWS) < _FOUND:
+        return math.inf
+    _, near = bisect(
+        lambda held: way.found_chance(held, _FEW_DRAWS) >= _FOUND,
+        0.0,
+        float(people),
+        close=lambda low, high: high - low <= max(0.5, _ROUGHLY * high),
+    )
+    step, draws = max(2.0, 2 * _ROUGHLY * near), way.draws // 2
+    chances = [way.found_chance(near + number * step, draws) for number in (-1, 0, 1)]
+    # By Q⁻¹ a chance of 95 % is −1.645; chances of 0 and 1 count as half a draw.
+    below, at, above = (normal_quantile(min(max(chance, 0.5 / draws), 1 - 0.5 / draws)) for chance in chances)
+    fall = max(below - above, 0.1) / (2 * step)
+    needed = ((below + at + above) / 3 - normal_quantile(_FOUND)) / fall
+    limit = (near + min(max(needed, -2 * step), 2 * step)) * _MARGIN
+    if limit <= people:
+        tree.limits[key] = limit
     return tree.limits[key]
 
 
@@ -75,33 +97,12 @@ def _way(tree: TreeGeometry, people: int, length: int, query: Query) -> _Way:
     return _Way(tree, people, length, query, low_chances=True)
 
 
-def _found_from(tree: TreeGeometry, people: int, length: int, query: Query) -> float:
-    """Few draws say where to look. There many draws give the chance at three counts, and a line is fitted.
-
-    The line is that of the normal quantile of the chance, which is nearly straight.
-    """
-    way = _Way(tree, people, length, query)
-    if way.found_chance(people, _FEW_DRAWS) < _FOUND:
-        return math.inf
-    _, near = bisect(
-        lambda held: way.found_chance(held, _FEW_DRAWS) >= _FOUND,
-        0.0,
-        float(people),
-        close=lambda low, high: high - low <= max(0.5, _ROUGHLY * high),
-    )
-    step = max(2.0, 2 * _ROUGHLY * near)
-    below, at, above = (way.quantile(near + number * step) for number in (-1, 0, 1))
-    rise = max(above - below, 0.1) / (2 * step)
-    needed = (normal_quantile(1 - _FOUND) - (below + at + above) / 3) / rise
-    high = near + min(max(needed, -2 * step), 2 * step)
-    return high * _MARGIN if high * _MARGIN <= people else math.inf
-
-
 class _Way:
     """The way of a value of this many code bits down a tree: what must be reached where."""
 
     def __init__(self, tree: TreeGeometry, people: int, length: int, query: Query, low_chances: bool = False) -> None:
         self._draws = RowDraws(tree, people, _CHANCES if low_chances else 1)
+        self.draws = self._draws.draws
         level = math.log(query.level / 4)
         every = np.ones(tree.rows, bool)
         # Which rows together must say at least how much. First of all, all of them.
@@ -144,11 +145,6 @@ class _Way:
         self._rows = np.array([rows for rows, _ in needs], np.float64).T
         self._least = np.array([least for _, least in needs])
         self._notice = _Notice(tree, people, length, self._draws.shares) if tree.coded else None
-
-    def quantile(self, held: float) -> float:
-        """The normal quantile of the chance if `held` people hold the value: 1.645 where it is 95 %."""
-        draws = self._draws.draws // 2
-        return -normal_quantile(min(max(self.found_chance(held, draws), 0.5 / draws), 1 - 0.5 / draws))
 
     def found_chance(self, held: float, draws: int | None = None) -> float:
         """The chance that the search finds the value if `held` people hold it."""
