@@ -252,9 +252,9 @@ def page(result: dict[str, Any]) -> str:
         "The collector has one worker, SQLite, a survey of `tree`, and has done its first fold (adding stored reports "
         "to the tally). A report counts when its acknowledgement has arrived, which is sent after the report is on the "
         "disk. **p50** and **p99** are the median and the 99th percentile of the time that a request takes. "
-        "**Nothing** is an endpoint of the same server that reads the same bytes and replies. **Ratio** is its requests "
-        f"per second divided by those of the collector. The two were measured in turns, {ROUNDS} times each; the figures are "
-        "medians.",
+        "**Nothing** is an endpoint of the same server that reads the same bytes and replies. **Ratio** is its "
+        "requests per second divided by those of the collector. The two were measured in turns, "
+        f"{ROUNDS} times each; the figures are medians.",
         "",
         "| reports in a request | connections | reports/s | requests/s | p50 ms | p99 ms "
         "| nothing: requests/s | ratio |",
@@ -282,8 +282,8 @@ def page(result: dict[str, Any]) -> str:
         "",
         f"Resident memory of the collector by number of reports, in batches of 1,000, after the first fold: "
         f"{memory}. The collector takes {result['cpu_us_per_report']:.1f} µs of CPU time per report. The database "
-        f"takes {result['bytes_per_report']:.0f} bytes per report while the survey is open, for the id in an index. When the "
-        "survey closes, only the tally stays.",
+        f"takes {result['bytes_per_report']:.0f} bytes per report while the survey is open, for the id in an index. "
+        "When the survey closes, only the tally stays.",
         "",
     ]
     return "\n".join(lines)
