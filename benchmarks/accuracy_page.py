@@ -141,7 +141,7 @@ def page(results: Row) -> str:
     pure = table(f"; ε; people; reported; right; F1@10; {timed}", ten) if rivals else f"{peer}."
     if rivals:
         longer = " and ".join(f"**{ratio:.0f}** times as long at ε = {each:g}" for each, ratio in ratios(peer).items())
-        pure += f"\n\nTo make a report and add it up takes pure-ldp {longer}."
+        pure += f"\n\nTo make a report and add it up, pure-ldp takes {longer}."
     lines = [
         line(
             row,
@@ -172,67 +172,72 @@ def page(results: Row) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in results["versions"].items())
     return f"""# Accuracy
 
-How many people must hold a value before `tree` finds it, how often it reports a value that nobody holds, how far its
-counts are off, and what other methods do on the same crowds.
+This page measures `tree`: how many people must hold a value before it is found, how often a value is reported that
+nobody holds, and how far counts are off. It compares other methods on the same crowds.
 
 Made by `{results["command"]}`
 with {versions}.
-Every crowd, public seed and report follows from seed {results["seed"]}, which is not used to choose any parameter.
-`--runs` sets how many runs stand behind a figure; the tables say how many there were, and the intervals say what so
-many runs can tell.
+Seed {results["seed"]} determines every crowd, public seed and report. No parameter was chosen with this seed.
+The tables state the number of runs behind each figure (`--runs`), with intervals that show what so many runs can tell.
 
 ## What is measured
 
-- **sd** is the unit: √n·2e^(ε/2)/(e^ε − 1), the standard deviation of the best frequency oracle with everybody's
-  reports. A value that c people hold has **z** = c/sd.
-- **z95** is the smallest z that is found with probability 95 %. Values are planted with z uniform in a window around
-  the limit below (from 1.5 under it to 3.5 above it, 6.5 in wide universes), everybody else is alone with a random
-  value, and a probit of found against z is fitted by maximum likelihood. Its 90 % interval is a bootstrap over runs.
-- **Ratio** is z95 over that of an exhaustive search: scoring each of the 2^b values with the best oracle and a false
-  positive level of 5 % has z95 = Q⁻¹(0.05·2^−b) + 1.645, which is {limits[0]:.2f} at 64 bits, {limits[1]:.2f} at
-  128 and {limits[2]:.2f} at 256.
-- A run has a **false positive** if it reports any value that nobody holds; its interval is Wilson's, of 95 %.
+- **sd** is the unit of counts: √n·2e^(ε/2)/(e^ε − 1) for n people. It is the standard deviation of a count from the
+  best frequency oracle (a method that estimates how many people hold a given value), with everybody's report. A value
+  that c people hold has **z** = c/sd.
+- **z95** is the smallest z at which a value is found with a chance of 95 %. Planted values have z uniform in a window
+  around the z95 of an exhaustive search (see Ratio): from 1.5 below it to 3.5 above it, 6.5 above it in wide
+  universes. Everybody else holds a random value of their own. A probit curve of found against z is fitted by maximum
+  likelihood. Its 90 % interval is a bootstrap over runs.
+- **Ratio** is z95 divided by that of an exhaustive search, which scores each of the 2^b values with the best oracle at
+  a false positive level of 5 %. The exhaustive search has z95 = Q⁻¹(0.05·2^−b) + 1.645, where Q is the upper tail of
+  the normal law: {limits[0]:.2f} at 64 bits, {limits[1]:.2f} at 128 and {limits[2]:.2f} at 256.
+- A run has a **false positive** if it reports any value that nobody holds. The share of such runs has a 95 % Wilson
+  interval.
 - **Count error** is the root mean square of (estimate − truth)/sd over the values found.
-- **Intervals held** are the runs in which every interval of the answer contains its true count; `find_hitters` is
-  asked for level 0.05, half of it for intervals, so 97.5 % is what it promises.
-- Crowds have 25 values near the limit, or as many as two thirds of the people can hold: small crowds with a
-  small ε have room for fewer. 200 of them do not fit into a million people at ε = 1, hence ε = 4 in that load.
+- **Intervals held** counts the runs in which every interval of the answer contains its true count. `find_hitters` is
+  asked for level 0.05 and spends half of it on intervals, so it promises 97.5 % of runs.
+- Crowds have 25 values **near the limit** (in that window). Small crowds with a small ε have fewer, since all of them
+  together are held by at most two thirds of the people. 200 values do not fit into a million people at ε = 1, so that
+  load has ε = 4.
 
 ## Against the targets
 
-Point estimates decide here; their intervals are in the tables below. At most 16 of 200 runs (8 %) may have a false
-positive.
+The point estimate decides whether a target is reached; the tables below have the intervals. At most 16 of 200 runs
+(8 %) may have a false positive.
 
 {table("figure; target; measured; ", verdicts(results, tree, speeds))}
 
-**Why some are missed.** *64 bits*: a count must reach a threshold that has a quarter of the level and binomial tails;
-the column "by its tails" below is the least that z95 could be. Beyond that a value may fall out of the beam or stay in
-doubt, which is what keeps false positives rare. *Hosts*: one set of shares serves codes of all lengths, and a code is
-in the beam with bits of a fingerprint, which only its end confirms. *256 bits*: the beam has 2^13 paths for the sake
-of time, and a value must stay in it for 31 depths. *Candidates*: the list has half of the level, and few runs stand
-behind the figure.
+**Why some are missed.** *64 bits*: a count must pass a threshold computed with a quarter of the level and with
+binomial tails; the column "by its tails" below is the least that z95 could be. In addition, a value may fall out of
+the beam (the paths that the search keeps at a depth) or stay in doubt. This strictness keeps false positives rare.
+*Hosts*: the shares of people who report each depth are the same for codes of all lengths, and a code's path has bits
+of a fingerprint, which can only be checked where the code ends. *256 bits*: to save time the beam has only 2^13 paths,
+and a value must stay in it for 31 depths. *Candidates*: the list has half of the level, and the figure rests on few
+runs.
 
 ## By ε and people, 64 bits
 
 {table(f"ε; people; sd; by its tails; stated z95; {ours}", lines)}
 
-**By its tails** is what scoring every value with all reports of the same survey would have: an absent value's matches
-are binomial, whose tail is heavier than a normal one if there are few people or ε is large, a quarter of the level is
-for noise, and a value's own reports are noisy too. The stated z95 is the detection limit printed with every answer.
+**By its tails** is the z95 of scoring every value with all reports of the same survey. It takes three things into
+account: the reports that match an absent value by chance are binomial, with a heavier tail than the normal law if
+people are few or ε is large; only a quarter of the level is for noise; and a value's own reports are noisy too. The
+**stated z95** is the detection limit printed with every answer.
 
 ## Names
 
-A million people, {results["names"][0]["runs"]} runs with 8 names of each class, drawn from the law of the code itself;
-everybody else shares a long name with about twenty others. The limit of a name is that of scoring every name, when a
-name of b bits may be wrong with a chance of 5 %·2^−b. **Above** is how far z must be above that limit, to be found with
-probability 95 %.
+A million people, {results["names"][0]["runs"]} runs with 8 names of each class. Names are drawn at random with the
+probabilities that their text code gives them; everybody else shares a long name with about twenty others. The **limit**
+of a name is the z95 of scoring every name, if a name of b bits may be wrong with a chance of 5 %·2^−b. **Above** is how
+much more than this limit z must be for a name to be found with a chance of 95 %.
 
 {table("names; ε; code bits; limit; above [90 %]; runs with a false positive [95 %]; count error; decode s", named)}
 
-With a list of 2^20 candidates of 64 bits, 25 of them held, ε = 1, a million people ({listed["runs"]} runs): z95
-{span(listed)}, against {show(listed["exhaustive"])} for scoring the list alone with all of the level, of which it
-has half. Runs with a false positive: {errs(listed)}. Count error {error(listed)}. Search and list take
-{show(listed["decode_s"], 1)} s.
+Candidates: with a list of 2^20 candidates of 64 bits, of which 25 are held, ε = 1 and a million people
+({listed["runs"]} runs), z95 is {span(listed)}. It would be {show(listed["exhaustive"])} for scoring the
+list alone with the whole level; the list has half of it. Runs with a false positive: {errs(listed)}. Count
+error: {error(listed)}. The search and the list together take {show(listed["decode_s"], 1)} s.
 
 ## By load, 64 bits, ε = 1, a million people
 
@@ -244,28 +249,30 @@ has half. Runs with a false positive: {errs(listed)}. Count error {error(listed)
 
 ## Against the prefix extending method
 
-All see the same crowds: a million people, values of 64 bits with z uniform from 9 to 24, 12 of them at ε = 1 and 25
-at ε = 4. PEM splits people into groups that report longer and longer prefixes by local hashing, and keeps the best
-prefixes of each. Steps of 4 or 8 bits with twice as many prefixes kept as there are values are usual; the tuned plan
-has the steps and group sizes that are best by theory with 2^20 candidates on each level. All are drawn from their
-exact law. **z95, listed** only asks that a value is in the final list, which is filled up with values that nobody
-holds; **z95** asks that it also stands out from the noise of all candidates of the last level, at level 5 %. `tree`
-has a quarter of that level. The window is wide, so a single miss far above z95 raises it and widens its interval.
+All methods get the same crowds: a million people, values of 64 bits with z uniform from 9 to 24, 12 of them at ε = 1
+and 25 at ε = 4. The prefix extending method (PEM) splits people into groups that report longer and longer prefixes by
+local hashing, and keeps the best prefixes of each group. Usual plans have steps of 4 or 8 bits and keep twice as many
+prefixes as there are values. The tuned plan has the steps and group sizes that are best in theory with 2^20 candidates
+in each step. All are drawn from their exact law. For **z95, listed** a value need only be in the final list, which is
+filled up with values that nobody holds. For **z95** it must also stand out from the noise of all candidates of the last
+step, at level 5 %; `tree` has a quarter of that level. The window of z is wide, so a single miss far above z95 raises
+it and widens its interval.
 
 {table("; ε; runs; z95 [90 %]; z95, listed [90 %]; runs with a false positive [95 %]; count error", versus)}
 
 ## Against pure-ldp
 
-The ten largest values of a Zipf 1.5 crowd. pure-ldp runs its own PEM in steps of 8 bits over a count mean sketch
-({rows} × {columns}), keeps 20 prefixes and answers with the best ten; its default oracle goes through all 2^64 values
-for every report. It always reports ten; `tree` reports what stands out. One crowd for each ε; CPU time of one thread.
+Both search for the ten largest values of a Zipf 1.5 crowd. pure-ldp runs its own PEM in steps of 8 bits over a count
+mean sketch ({rows} × {columns}), keeps 20 prefixes and always reports the best ten. (Its default oracle would go
+through all 2^64 values for every report.) `tree` reports only what stands out. There is one crowd for each ε. Times are
+CPU time of one thread.
 
 {pure}
 
 ## Speed
 
-ε = 1, 2^20 people, ten values near the limit; CPU time of one thread, the best of three. Nanoseconds belong to the
-machine they were measured on; how decode grows with bits does not.
+ε = 1, 2^20 people, ten values near the limit. Times are CPU time of one thread, the best of three repetitions. The
+times depend on the machine; how decode grows with the bits does not.
 
 {table(f"bits; size; {timed}; tally MiB", costs)}
 """

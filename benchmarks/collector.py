@@ -243,16 +243,18 @@ def page(result: dict[str, Any]) -> str:
         "# Collector benchmarks",
         "",
         "Made by `python benchmarks/collector.py --write docs/collector-benchmarks.md` with "
-        f"python {result['python']}, {versions} on {result['cores']} cores, which also made the load. The load average "
-        f"before was {result['load_before']:.1f}{result['priority']}. Writing a page to the disk and waiting for it "
-        f"took {result['fsync_ms']:.2f} ms.",
+        f"python {result['python']}, {versions} on {result['cores']} cores, which also sent the requests. The load "
+        f"average before the run was {result['load_before']:.1f}{result['priority']}. Writing one page (4 KiB) to the "
+        f"disk and waiting until it is there took {result['fsync_ms']:.2f} ms.",
         "",
         "## Durable reports a second",
         "",
-        "One worker, SQLite, `tree`, the first fold being behind it. A report counts when its acknowledgement has come "
-        "back, which is after it is on the disk. **Nothing** is an endpoint of the same server in the same run that "
-        "reads the same bytes and replies. **Ratio** is how many times fewer requests the collector takes than that. "
-        f"Both took turns, {ROUNDS} times each; medians.",
+        "The collector has one worker, SQLite, a survey of `tree`, and has done its first fold (adding stored reports "
+        "to the tally). A report counts when its acknowledgement has arrived, which is sent after the report is on the "
+        "disk. **p50** and **p99** are the median and the 99th percentile of the time that a request takes. "
+        "**Nothing** is an endpoint of the same server that reads the same bytes and replies. **Ratio** is its "
+        "requests per second divided by those of the collector. The two were measured in turns, "
+        f"{ROUNDS} times each; the figures are medians.",
         "",
         "| reports in a request | connections | reports/s | requests/s | p50 ms | p99 ms "
         "| nothing: requests/s | ratio |",
@@ -273,15 +275,15 @@ def page(result: dict[str, Any]) -> str:
     lines += [
         "",
         f"The target of {TARGET:,} durable reports a second in batches of 1,000 is {verdict}: {best:,.0f}. "
-        f"A request with a single report costs {single:.1f} times one that does nothing, at 64 connections; at one "
-        "connection it waits for the disk each time.",
+        f"With 64 connections, a request with a single report costs {single:.1f} times as much as one that does "
+        "nothing. With one connection, every request waits for the disk.",
         "",
         "## A million reports",
         "",
-        f"Resident memory of the collector after so many reports in batches of 1,000, the first fold being behind it: "
-        f"{memory}. CPU time of the collector: {result['cpu_us_per_report']:.1f} µs a report. The database takes "
-        f"{result['bytes_per_report']:.0f} bytes a report while the survey is open: its id, in an index. When the "
-        "survey closes, only the tally stays.",
+        f"Resident memory of the collector by number of reports, in batches of 1,000, after the first fold: "
+        f"{memory}. The collector takes {result['cpu_us_per_report']:.1f} µs of CPU time per report. The database "
+        f"takes {result['bytes_per_report']:.0f} bytes per report while the survey is open, for the id in an index. "
+        "When the survey closes, only the tally stays.",
         "",
     ]
     return "\n".join(lines)

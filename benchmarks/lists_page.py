@@ -12,7 +12,7 @@ TIME_GOAL, TIME_VALUES = 100.0, 64
 Row = dict[str, Any]
 
 CROWDS = {
-    "even": "Every value is held by as many people",
+    "even": "Every value is held by the same number of people",
     "Zipf": "The value of rank r is held in proportion to 1/r",
     "one": "Everybody holds the same value",
 }
@@ -153,8 +153,9 @@ def peer_section(results: Row) -> list[str]:
     people = results["peers"][0]["people"]
     lists = list(dict.fromkeys(key[:3] for key in found))
     return [
-        f"Errors as ratios to the optimum, on the same crowds of {people:,} people. Counts are raw and unbiased,",
-        "before any clipping. pure-ldp is slow per person, so it has fewer runs and wider intervals.",
+        f"The figures are errors divided by the optimum, on the same crowds of {people:,} people. Counts are raw:",
+        "unbiased, and not clipped. pure-ldp is slow per person, so it has fewer runs and wider intervals. OUE is",
+        "optimised unary encoding, GRR is randomised response over all values; direct encoding is the same as GRR.",
         "",
         *table(
             "; ".join(["crowd", "values", "ε", "`subset`", *names]),
@@ -179,13 +180,14 @@ def time_section(results: Row) -> list[str]:
     wide = [row for row in times if row["subset"]["window"] > 1]
     longest = max(wide, key=lambda row: row["values"], default=None)
     lines = [
-        "CPU time in ns, encode / tally (`randomize` / `accumulate`), the best of three repetitions. `subset` is",
-        "called for many people at once; its random words are drawn before, which takes the time in the column",
-        "*words*. Peers are called for one person at a time, as they are made to be; their draws are in encode. Tally",
-        "of multi-freq-ldpy includes its estimate.",
+        "Times are CPU time per report in nanoseconds (ns), the best of three repetitions: encode / tally",
+        "(`randomize` / `accumulate`). `subset` is called for many people at once. Its random words are drawn",
+        "beforehand; the column *words* has the time that this takes. Peers are called for one person at a time, as",
+        "they are designed, and draw their randomness in encode. The tally of multi-freq-ldpy includes its",
+        "estimate.",
         "",
-        f"The load of the machine was {results['load']:.1f} on {results['cores']} cores when the run began. Above 1",
-        "for each core the machine is shared, and times are longer than they would be.",
+        f"The load of the machine was {results['load']:.1f} on {results['cores']} cores when the run began. A load",
+        "above 1 for each core means that other programs ran too, so times are longer than on an idle machine.",
         "",
         *table(
             "; ".join(["values", "ε", "window", "words", "`subset`", *names]),
@@ -211,26 +213,29 @@ def time_section(results: Row) -> list[str]:
 
 
 INTRODUCTION = """
-How large is the error of a count when the values are a short list, and what does a report cost? `make lists` measures
-it in about a quarter of an hour, with a seed that is never used to choose anything; `make lists-quick` takes about a
-minute and prints a part.
+This page measures the error of a count when the values are a short list, and the time that a report takes. `make lists`
+repeats it in about a quarter of an hour, with a seed that no parameter was chosen with. `make lists-quick` takes about
+a minute and prints a part.
 
-The list is closed, so it has exactly as many values as the tables say. The error is the root mean square over all
-values and runs, whether anybody holds them or not, as a ratio to the **optimum**: subset selection by formula, with the
-size of subsets that has the least such error, the noise of a value's own people included. After ± is half of the 99 %
-interval.
+The lists are closed (no "other" value), so they have exactly as many values as the tables say. The error is the root
+mean square over all values and runs, including values that nobody holds. It is divided by the **optimum**: the error of
+subset selection by formula, with the size of subsets that makes it smallest. The optimum includes the noise of the
+people who hold the value. The figure after ± is half the width of the 99 % interval.
 
-With 1,000 people `subset` is run person by person. With more, tallies are drawn from their law (`sample_tally`). `tree`
-is always run person by person, with a fresh public seed in each run. Its values have whole bits: a list whose size is
-not a power of two is counted as if it were longer, and with few values that costs.
+With 1,000 people, `subset` makes a report for each person. With more people, tallies are drawn from their law
+(`sample_tally`). `tree` always makes a report for each person, with a fresh public seed in each run. It needs a whole
+number of bits: a list whose size is not a power of two counts as a longer one, which makes errors larger if there are
+few values.
 """
 TARGETS = """
-A cell misses if all of its 99 % interval is beyond the target. For peers the interval is that of the quotient.
+A cell is one combination of crowd, values, ε and people. It misses a target if its whole 99 % interval is beyond it.
+For peers (other libraries), the interval is that of the ratio of the two errors.
 """
 OPTIMUM = """
-By formula. Everybody is among the own people of one value and among the others of the rest, so the error over all
-values is the same for every crowd, and so is the size of subsets with the least error. `subset` chooses its windows by
-the same rule. The size is about the number of values over e^ε + 1, and 1 where that is less: randomised response.
+These figures are computed by formula. Every person holds one of the values and none of the rest, so the error over all
+values is the same for every crowd, and so is the best size of subsets. `subset` chooses the size of its windows by the
+same rule. The best size is about the number of values divided by e^ε + 1. Where that is less than 1 the size is 1,
+which is randomised response.
 """
 
 
@@ -250,7 +255,7 @@ def page(results: Row) -> str:
             *([*(f"- {line}" for line in missed), ""] if missed else ["No cell misses.", ""]),
             "## Error",
             "",
-            "Columns say the mechanism and the people.",
+            "The columns name the mechanism and the number of people.",
             "",
             *error_tables(results),
             "## The optimum",

@@ -295,12 +295,12 @@ def page(results: Row) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in results["versions"].items())
     return f"""# Benchmarks
 
-What each mechanism costs a device, a collector and an analyst, how that grows, and how far its counts are off. What
-`tree` finds, beside other methods on the same crowds, is on [another page](accuracy.md).
+This page measures what each mechanism costs a device, a collector and an analyst, how that cost grows, and how far its
+counts are off. [Accuracy](accuracy.md) compares what `tree` and other methods find on the same crowds.
 
 Made by `{results["command"]}` from seed {results["seed"]} with
 {versions} on {results["cpu"]["cores"]} cores ({results["cpu"]["model"]}).
-A process that only imports and compiles has {results["baseline_mib"]:.0f} MiB.
+A process that only imports and compiles takes {results["baseline_mib"]:.0f} MiB of memory.
 
 {explained}
 

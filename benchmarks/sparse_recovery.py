@@ -172,32 +172,36 @@ def page(command: str, quick: bool) -> str:
     every_decode = [row for rows_ in timed.values() for row in rows_]
     return f"""# Sparse recovery
 
-What the operator behind [`glps`](mechanisms.md#glps-glps-hh) measures, how well it recovers, and what it costs.
+[`glps`](mechanisms.md#glps-glps-hh) rests on sparse recovery: a matrix Φ (the operator) measures the counts v of all N
+values, and a decoder recovers the s largest ones (s is the sparsity) from few measurements with noise z. This page
+shows how many measurements that takes, how good the recovery is, and how long it takes.
 
 Made by `{command}` from seeds {SEED} and {crowds.SEED} (people) with
 {versions}, hubbub {hubbub.__version__}.
-Times are CPU time of the process that made the page, on a machine that had other work: compare them with one another.
+Times are CPU time of the process that made the page. The machine had other work, so compare them only with each other.
 
 ## Rows
 
-Rows of Φ in the staged layout, and in brackets the rows over s·log₂(N/s). The brackets stay below one constant: that is
-what O(s·log(N/s)) says. They rise with s up to the sum of the geometric series of stages, and jump where numbers of
-buckets are rounded up to powers of two.
+The table has the number of rows of Φ (measurements) in the staged layout. In brackets is that number divided by
+s·log₂(N/s), which stays below a constant: the number of rows is O(s·log(N/s)). The quotient grows with s up to a limit,
+since each stage is a fixed fraction of the one before, and jumps where numbers of buckets are rounded up to powers of
+two.
 
 {_wide_table(rows)}
 
 ## Quality
 
-Signals have s entries between 1 and 4 in size, with random signs. **Exact**: recovered to 10⁻⁶ without noise or tail.
-**C₁** is ‖v − v̂‖₂ over ‖v − v_s‖₂ for a tail of {TAIL:,} Gaussian terms, **C₂** is ‖v − v̂‖₂·√log₂(N/s)/‖z‖₂ for
-Gaussian noise z; tail and noise are small (a tenth), like the head, and twice as large, in turn.
+Signals v have s entries between 1 and 4 in size, with random signs (the head). v̂ is what is recovered, and v_s is v
+with only its s largest entries. **Exact** counts the runs that recover v to 10⁻⁶ without noise or tail. **C₁** is ‖v −
+v̂‖₂ divided by ‖v − v_s‖₂, for a tail of {TAIL:,} Gaussian terms beside the head. **C₂** is ‖v − v̂‖₂·√log₂(N/s)/‖z‖₂
+for Gaussian noise z. Tail and noise are a tenth as large as the head, as large, and twice as large, in turn.
 
 {table(qualities, "case exact C1_median C1_max C2_median C2_max decode_ms")}
 
 ## Decoding and the width of the universe
 
-One large coordinate in noise that fills every bucket; the best of three. The exponents k of time ~ bits^k, by least
-squares in logarithms; the universe itself grows as 2^bits:
+The signal is one large coordinate, in noise that fills every bucket. Times are the best of three. Time grows like
+bits^k, while the number of values grows as 2^bits. These are the exponents k, fitted by least squares in logarithms:
 
 {growth}
 
@@ -205,23 +209,24 @@ squares in logarithms; the universe itself grows as 2^bits:
 
 ## People
 
-How many people it takes until a value that a share of them holds (50, 20 or 10 %), beside {crowds.TAIL} others held
-equally, is the first answer in nine of ten runs: ε = 1, δ = 10⁻⁶ (0 for `onebit`), every run with an operator and a
-crowd of its own. A logistic curve in the logarithm of the people is fitted to {people[0]["runs"]} runs; its people for
-nine of ten are here, with an interval of 95 % in brackets. Noise in a share falls as 1/√people, so that people should
-grow as share^−k with **k** = 2; k is fitted. The last column tells how flat the curve is: the people for nine of ten
-over those for one half.
+A value is held by a share of the people (50, 20 or 10 %), and {crowds.TAIL} other values equally by the rest. The table
+shows how many people it takes until that value is the first answer in nine of ten runs, with its 95 % interval in
+brackets. ε = 1, δ = 10⁻⁶ (0 for `onebit`), and every run has its own operator and crowd. The figures come from a
+logistic curve in the logarithm of the people, fitted to {people[0]["runs"]} runs. The noise in a share falls as
+1/√people, so the people needed should grow as share^−k with **k** = 2; the table has the fitted k. The last column
+shows how flat the curve is: the people needed for nine of ten runs divided by those for half of the runs.
 
 {_wide_table(crowds.summary(people))}
 
-`faithful` needs more people than `refit`, and its curve is flatter. It identifies the value with fewer; then the
-median of seven rows must be above those of all that was identified wrongly, while `refit` estimates by all slots.
+`faithful` needs more people than `refit`, and its curve is flatter. To identify the value takes fewer people; but then
+its estimate, a median of seven rows, must be above those of all values identified wrongly. `refit` estimates with all
+slots.
 
 ## Groups
 
-A value held by a fifth of the people beside 200 others, 2^32 values, ε = 1, δ = 10⁻⁶, `tight`, `lean`, s = 1: in how
-many runs it is the first answer of one group, of all groups [pooled or by their median](mechanisms.md#groups), and of
-one survey that all of these people answer.
+A fifth of the people hold one value, the others 200 other values, out of 2^32; ε = 1, δ = 10⁻⁶, `tight`, `lean`, s = 1.
+The table counts the runs in which that value is the first answer of one group, of all groups [pooled or by their
+median](mechanisms.md#groups), and of one survey that all of these people answer.
 
 {table(grouped, "case one_group pooled median one_survey_of_all")}
 """

@@ -158,6 +158,6 @@ def test_a_run_becomes_a_page(tiny: list[accuracy.Row], monkeypatch: pytest.Monk
         for who, epsilon, encode, tally in [*pairs, ("pure-ldp", 1.0, 2_000.0, 2_500.0)]
     ]
     written = accuracy_page.page(results)
-    assert "takes pure-ldp **125** times as long at ε = 4 and **45** times as long at ε = 1." in written
+    assert "pure-ldp takes **125** times as long at ε = 4 and **45** times as long at ε = 1." in written
     assert "| encode and tally of pure-ldp over those of `tree`, ε = 4 | ≥ 50 | 125 | reached |" in written
     assert "| encode and tally of pure-ldp over those of `tree`, ε = 1 | ≥ 50 | 45 | missed by 5 |" in written

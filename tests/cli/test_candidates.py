@@ -100,8 +100,8 @@ LEVEL = ("--level", "0.0001")
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--candidates", "{folder}/missing.txt"), "the file of names must be readable, got "),
-        (("--candidates", "{folder}"), "the file of names must be readable, got "),
+        (("--candidates", "{folder}/missing.txt"), "cannot read the names in "),
+        (("--candidates", "{folder}"), "cannot read the names in "),
         (("--candidates", "{folder}/empty.txt"), "the file of candidates must name at least one value, got none in "),
         (("--candidates", "{folder}/foreign.txt"), "candidates must name at least one value of the domain, got none"),
         (("--all-candidates",), "--all-candidates must come with --candidates, got none"),

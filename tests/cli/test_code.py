@@ -72,7 +72,7 @@ def test_table(hubbub_cli: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "arguments", "said"),
     [
-        (None, (), "the file of strings must be readable"),
+        (None, (), "cannot read the strings in "),
         ("", (), "the file must have at least 1 of the text, got none"),
         ("a\tb\n", (), "a weight must be a number above 0, got 'b' in line 1"),
         ("a\t1\nb\t-1\n", (), "got '-1' in line 2"),
@@ -101,8 +101,8 @@ def test_bad_codes_and_outputs(hubbub_cli: Run, words: Path, tmp_path: Path) -> 
     broken.write_text("{}")
     for arguments, said in [
         (("measure", broken, words), "a code has the fields"),
-        (("measure", tmp_path / "none.json", words), "the file of a code must be readable"),
-        (("measure", tmp_path, words), "the file of a code must be readable"),
+        (("measure", tmp_path / "none.json", words), "cannot read the code "),
+        (("measure", tmp_path, words), "cannot read the code "),
         (("fit", words, "-o", tmp_path / "no" / "code.json"), "the output must be in a directory that exists"),
         (("fit", words, "-o", tmp_path), "the output must be a file, got"),
     ]:
@@ -181,7 +181,7 @@ def test_measure_a_language(hubbub_cli: Run, words: Path) -> None:
 )
 def test_bad_domains(text: str) -> None:
     """What is no domain is refused."""
-    with pytest.raises(HubbubError, match=r"^(the file of a code|domain|a domain) .*must (be|have)"):
+    with pytest.raises(HubbubError, match=r"^(cannot read the code |(domain|a domain) .*must (be|have))"):
         parse_domain(text)
 
 

@@ -98,7 +98,7 @@ def test_compare_says_what_is_recommended(hubbub_cli: Cli, tmp_path: Path) -> No
         (("--zipf", "1", "--column", "site"), "--column must come with a FILE, got column='site'"),
         (("--zipf", "1", "--epsilons", "1,no"), "epsilon must be a number"),
         (("--zipf", "1", "--mechanisms", "none"), "mechanism must be one of"),
-        (("no-such-file.txt",), "the file must exist"),
+        (("no-such-file.txt",), "cannot read 'no-such-file.txt': no such file"),
     ],
 )
 def test_compare_refuses_in_one_sentence(hubbub_cli: Cli, options: tuple[str, ...], said: str) -> None:

@@ -124,5 +124,5 @@ def test_exit_codes_are_as_documented() -> None:
     """A refusal is one sentence on standard error and exit code 2."""
     result = CliRunner().invoke(app, ["find", "no-such-file.txt"])
     assert result.exit_code == 2
-    assert result.stderr == "hubbub: the file must exist, got 'no-such-file.txt'\n"
+    assert result.stderr == "hubbub: cannot read 'no-such-file.txt': no such file or directory\n"
     assert result.stderr.strip() in COMMANDS.read_text(encoding="utf-8")

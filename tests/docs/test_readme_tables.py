@@ -28,10 +28,10 @@ def test_the_readme_says_what_was_measured() -> None:
         assert found is not None, pattern
         return float(found.group(1))
 
-    limit = first(r"which is ([\d.]+) at 64 bits")
+    limit = first(r"normal law:\s+([\d.]+) at 64 bits")
     tree = first(r"^\| 1 \| 1,000,000 \|.*? \| \d+ \| ([\d.]+) \[")
     pem = [first(rf"^\| PEM, {plan} \| 1 \| \d+ \| ([\d.]+) \[") for plan in ("tuned", "steps of 8 bits")]
-    listed, list_limit = first(r"z95\s+([\d.]+) \["), first(r"against ([\d.]+) for scoring the list alone")
+    listed, list_limit = first(r"z95\s+is\s+([\d.]+) \["), first(r"would\s+be\s+([\d.]+)\s+for\s+scoring")
     expected = [(z, z / limit) for z in (limit, tree, *pem)] + [(listed, listed / list_limit)]
     section = readme[readme.index("## How few people") :].split("\n## ")[0]
     rows = re.findall(r"^\|.*\| ([\d,]+) \| ([\d.]+) \|$", section, re.MULTILINE)

@@ -163,7 +163,7 @@ def test_the_work_folder_stays_until_the_result_is_kept(tmp_path: Path) -> None:
     path, work = write(tmp_path / "a.parquet", REPORTS), tmp_path / "work"
 
     def fail(_tallied: object) -> None:
-        raise ParameterError("the output must be a file that can be written")
+        raise ParameterError("cannot write the file")
 
     with pytest.raises(ParameterError):
         TallyJob(SURVEY, [path], work=str(work)).run(keep=fail)

@@ -93,7 +93,7 @@ def test_a_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
         ("no survey", InputError, r"must name its survey in its metadata, got none in '.*a\.parquet'"),
         ("columns", InputError, r"must have a column 'payload' of 1 bytes, got none in '.*a\.parquet'"),
         ("size", InputError, r"a column 'payload' of 1 bytes, got fixed_size_binary\[2\] in '.*a\.parquet'"),
-        ("missing", InputError, r"must exist, got '.*a\.parquet'"),
+        ("missing", InputError, r"cannot read '.*a\.parquet': no such file"),
     ],
 )
 def test_what_is_no_file_of_reports_is_refused(

@@ -3,7 +3,7 @@ import { textOf } from "./text.js";
 
 /** A list of names. @type {import("./domains.js").Kind} */
 export const categories = ({ names, other }) => {
-  /** The place of a text that is not on the list. @param {string} text */
+  /** The index for a text that is not on the list. @param {string} text */
   const elsewhere = (text) => (other ? names.length : ((crc32(text) * names.length) / 2 ** 32) | 0);
   return {
     size: names.length + other,

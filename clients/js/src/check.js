@@ -1,4 +1,4 @@
-/** Stop here, unless something holds. @param {unknown} holds @returns {asserts holds} */
+/** Throw if a condition is false. @param {unknown} holds @returns {asserts holds} */
 export function check(holds) {
   if (!holds) throw 0;
 }

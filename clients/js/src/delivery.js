@@ -4,7 +4,7 @@ import { encodeReport, fromHex } from "./survey.js";
 import { utf8 } from "./text.js";
 
 /**
- * A simple request, without a preflight: no cookie, no referrer, no header of ours. It is a POST if there is a body.
+ * A simple request (no CORS preflight) without cookies, referrer or headers of ours. With a body it is a POST.
  *
  * @param {string} url
  * @param {Uint8Array<ArrayBuffer>} [body]
@@ -19,15 +19,16 @@ const request = (url, body) =>
   });
 
 /**
- * Answer a survey, unless this browser did before, and send what is not acknowledged yet. No two tabs do so at once.
+ * Answer a survey, unless this browser has answered it before, and send all reports that are not acknowledged yet. A lock
+ * prevents two tabs from doing so at once.
  *
  * @param {string} url the survey's address, which ends with its id
  * @param {unknown} value anything
  * @param {number} maxEpsilon the largest epsilon that the survey may state
  * @param {import("./survey.js").Parts} parts
- * @param {(document: string) => any} parse from the survey's text to its JSON; throws at one that is refused
+ * @param {(document: string) => any} parse reads the survey's text; throws if the survey is refused
  * @returns {Promise<void>}
- * @throws if nothing was told; never with anything of the value
+ * @throws if the survey is not answered; the error never contains the value
  */
 export const answer = (url, value, maxEpsilon, parts, parse) =>
   navigator.locks.request("hubbub", async () => {
@@ -41,28 +42,28 @@ export const answer = (url, value, maxEpsilon, parts, parse) =>
       check(`${digest}` === `${fromHex(id)}`);
       const data = parse(document);
       const { epsilon } = data;
-      // What all reports of 30 days tell together has a limit.
+      // The reports of 30 days may use an epsilon of 10 in total.
       let left = 10 - epsilon;
       for (const entry of Object.values(ledger)) if (entry.answered > days - 30) left -= entry.epsilon;
       check(epsilon <= maxEpsilon && left >= 0);
       const report = [1, ...digest, ...encodeReport(data, parts, value, crypto.getRandomValues(new Uint8Array(32)))];
       ledger[id] = { name: data.name, epsilon, closes: data.closes, url, report, answered: days };
       writeLedger(ledger);
-      ledger = readLedger(); // what the browser does not keep must not be sent
+      ledger = readLedger(); // a report that the browser does not store must not be sent
     }
     for (const entry of Object.values(ledger)) {
-      // No reply, or none that a collector wrote: later.
+      // Without a reply from a collector, the report is sent later.
       if (entry.report && (await send(entry, days).catch(() => {}))) delete entry.report;
     }
     writeLedger(ledger);
   });
 
-/** Send a report, unless the survey is closed; whether that was final. @param {import("./ledger.js").Entry} entry @param {number} days */
+/** Send a report, unless the survey is closed; true if it need not be sent again. @param {import("./ledger.js").Entry} entry @param {number} days */
 async function send(entry, days) {
   if (Date.now() > Date.parse(entry.closes)) return true;
   const reply = await request(entry.url + "/reports", new Uint8Array(entry.report));
   const status = (entry.status = reply.status);
   if (status === 200) return (await reply.json()).statuses;
   if (status === 404 || status === 410) return days - (entry.missing ??= days) > 7;
-  return /^4(?!0[89]|2[59])/.test(`${status}`); // 408, 409, 425 and 429 say nothing final; neither does a server in trouble
+  return /^4(?!0[89]|2[59])/.test(`${status}`); // after 408, 409, 425, 429 and 5xx, try again later
 }

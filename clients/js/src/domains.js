@@ -1,11 +1,11 @@
 /**
- * A map from values to items, made from the object in a survey.
+ * A map from values to items, made from the `domain` object of a survey.
  *
  * @typedef {object} Domain
  * @property {number} size how many items there are
- * @property {string} other the item of what does not fit
- * @property {(value: any) => string} lookUp the item of a value, in base 2; throws for what does not fit. Only items of
- *   coded text have all their zeros at the front
+ * @property {string} other the item for values that do not fit
+ * @property {(value: any) => string} lookUp the item of a value, in base 2; throws if the value does not fit. Leading
+ *   zeros may be missing, except for coded text
  */
 
 /** A kind of domain. @typedef {(data: any) => Domain} Kind */
@@ -15,5 +15,5 @@ import { integers, ipv4 } from "./numbers.js";
 import { text } from "./plaintext.js";
 import { coded_text } from "./textcode.js";
 
-/** All kinds; the self-starting script has lists and coded text only. @type {Record<string, Kind>} */
+/** All kinds; the self-starting script has only lists and coded text. @type {Record<string, Kind>} */
 export const kinds = { integers, ipv4, categories, bytes: text, coded_text };

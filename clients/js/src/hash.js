@@ -3,7 +3,7 @@ import { bits } from "./bits.js";
 /**
  * HalfSipHash-2-4 with 64 bits of output (docs/wire-format.md).
  *
- * @param {number[]} key words of 32 bits, of which the first two count
+ * @param {number[]} key words of 32 bits; only the first two are used
  * @param {number[]} message words of 32 bits
  * @returns {number[]} two words of 32 bits, the low one first
  */
@@ -12,7 +12,7 @@ function sipHash([a, b], message) {
   let d = b ^ 0x74656462;
   b ^= 0xee;
 
-  // Sums may leave the 32 bits for a moment: a rotation or an exclusive or brings them back.
+  // Sums may exceed 32 bits for a moment; the next rotation or XOR cuts them to 32 bits.
   /** @param {number} times */
   const rounds = (times) => {
     while (times--) {
@@ -47,8 +47,8 @@ const rotate = (word, by) => (word << by) | (word >>> (32 - by));
 /**
  * The public hash of a message, for a purpose.
  *
- * @param {number[]} seed the survey's, as eight words of 32 bits
- * @param {number} purpose a number of docs/wire-format.md
+ * @param {number[]} seed the survey's public seed, as eight words of 32 bits
+ * @param {number} purpose a purpose number of docs/wire-format.md
  * @param {number[]} message words of 32 bits
  * @returns {string} 64 digits of base 2, the highest first
  */

@@ -1,15 +1,17 @@
 /**
- * What a mechanism is to a device, once the parameters of a survey are read.
+ * What a device needs of a mechanism, made from the parameters of a survey.
  *
  * @typedef {object} Randomizer
- * @property {any} keep how many of 2^64 chances are for an honest answer, as the survey spells it
- * @property {number} odds how much more than by a lie an answer comes from the item it is honest for, for each chance
- * @property {(item: string, id: number[], honest: boolean, choice: bigint) => number[]} answer the bytes after the report's
- *   id, from an item, the id as words of 32 bits, which decides nothing but public coins, and 64 random bits
+ * @property {any} keep the chance of an honest response, in units of 2^-64, as the survey writes it
+ * @property {number} odds any response is at most 1 + keep * odds / (2^64 - keep) times as likely with one item as with
+ *   another
+ * @property {(item: string, id: number[], honest: boolean, choice: bigint) => number[]} answer the response (the bytes after
+ *   the report's id), from an item, the id as words of 32 bits, which determines only public coins, and 64 random bits
  */
 
 /**
- * A mechanism: from the parameters of a survey, its domain, its seed as words of 32 bits and its options.
+ * A mechanism: makes a Randomizer from the parameters of a survey, its domain, its public seed as words of 32 bits and
+ * its options.
  *
  * @typedef {(parameters: any, domain: import("./domains.js").Domain, seed: number[], options: any) => Randomizer} Mechanism
  */

@@ -11,7 +11,7 @@ const manyRows = treeWith((seed, item, fingerprint, domain) =>
 );
 
 /**
- * All mechanisms that devices run; the self-starting script has `subset`, and `tree` for coded text, only.
+ * All mechanisms that devices run; the self-starting script has only `subset`, and `tree` for coded text.
  *
  * @type {Record<string, import("./mechanism.js").Mechanism>}
  */

@@ -2,10 +2,10 @@ import { bits } from "./bits.js";
 import { check } from "./check.js";
 import { textOf } from "./text.js";
 
-// The blanks of Python's str.strip, which are not quite those of String.prototype.trim.
+// The blanks that Python's str.strip removes, which differ a little from those of String.prototype.trim.
 const BLANKS = String.raw`(?:(?!\ufeff)[\s\x1c-\x1f\x85])*`;
 
-/** What is between blanks in a text, if it matches a pattern; else an exception. @param {string} pattern */
+/** A function that removes blanks around a text, and throws if the rest does not match. @param {string} pattern */
 const reader = (pattern) => {
   const whole = new RegExp(`^${BLANKS}(${pattern})${BLANKS}$`);
   return (/** @type {string} */ text) => /** @type {string[]} */ (whole.exec(text))[1];
@@ -13,7 +13,7 @@ const reader = (pattern) => {
 const digitsOf = reader("\\d{1,155}");
 const addressOf = reader("(?:(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)(?:\\.(?=\\d)|(?![\\d.]))){4}");
 
-/** A whole number that has no more than so many bits. @param {bigint} number @param {number} length */
+/** A whole number in base 2; throws if it has more bits than `length`. @param {bigint} number @param {number} length */
 function fitting(number, length) {
   check(number >= 0 && number >> BigInt(length) === 0n);
   return number.toString(2);

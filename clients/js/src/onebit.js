@@ -2,11 +2,11 @@ import { bits, fromBits } from "./bits.js";
 import { hash } from "./hash.js";
 import { below, lengthOf } from "./mechanism.js";
 
-/** 1 if two strings of one length have an odd number of ones in common, else 0. @param {string} a @param {string} b */
+/** 1 if two strings of equal length have an odd number of ones in common, else 0. @param {string} a @param {string} b */
 const dot = (a, b) => [...a].reduce((sum, digit, at) => sum ^ (+digit & +b[at]), 0);
 
 /**
- * One bit about one row, which is a public coin of the report's id.
+ * One bit about one row; the row follows from the report's id by the public hash.
  *
  * @param {any} parameters
  * @param {number[]} seed
@@ -32,14 +32,14 @@ export const jl = (parameters, domain, seed, options) =>
   );
 
 /**
- * Whether rows of bits over GF(2) determine a number of so many bits.
+ * Whether rows of bits over GF(2) have full rank, so that they determine a number of `length` bits.
  *
  * @param {string[]} rows
  * @param {number} length
  */
 function fullRank(rows, length) {
   /** @type {Map<number, bigint>} */
-  const basis = new Map(); // by the bits of a row
+  const basis = new Map(); // by the number of bits of a row
   for (const digits of rows) {
     for (let row = BigInt("0b" + digits); row; ) {
       const size = row.toString(2).length;

@@ -3,7 +3,7 @@ import { hash } from "./hash.js";
 import { below, lengthOf } from "./mechanism.js";
 import { otherPath } from "./otherpath.js";
 
-// For 1 to 20 bits the least odd number p for which x^bits + p is irreducible over GF(2).
+// For 1 to 20 bits, the least odd number p for which the polynomial x^bits + p is irreducible over GF(2).
 const POLYNOMIALS = [1, 3, 3, 3, 5, 3, 3, 27, 3, 9, 5, 9, 27, 33, 3, 43, 9, 9, 39, 9];
 
 /**
@@ -20,7 +20,7 @@ export const oneRow = ({ keep_threshold, masks }, domain, seed) => ({
     let mask = 1 + below(BigInt("0b" + hash(seed, 7, id)), 2 ** length - 1);
     let symbol = 0;
     for (let number = 0; number < masks; number++) {
-      for (let common = bucket & mask; common; common &= common - 1) symbol ^= 1 << number; // for each bit that is one
+      for (let common = bucket & mask; common; common &= common - 1) symbol ^= 1 << number; // for each bit that is 1
       mask *= 2;
       if (mask >> length) mask ^= 2 ** length + POLYNOMIALS[length - 1];
     }

@@ -9,7 +9,7 @@ import { hash } from "./hash.js";
  */
 export function otherPath(seed, item) {
   const left = item.length >> 1;
-  /** A half with bits of the hash of the other one added. @param {string} half @param {string} other @param {number} step */
+  /** One half XOR the hash of the other half. @param {string} half @param {string} other @param {number} step */
   const scramble = (half, other, step) => {
     let mask = "";
     for (let at = 256 * step; mask.length < half.length; at++) mask = hash(seed, 6, [at, ...itemWords(other)]) + mask;

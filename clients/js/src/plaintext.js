@@ -1,7 +1,7 @@
 import { byteBits } from "./bits.js";
 import { cut, textOf, utf8 } from "./text.js";
 
-/** The bytes of a text, the first one lowest. @type {import("./domains.js").Kind} */
+/** The bytes of a text; the first byte is the least significant. @type {import("./domains.js").Kind} */
 export const text = ({ max_bytes: most }) => ({
   size: 256 ** most,
   other: "0",

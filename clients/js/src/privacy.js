@@ -1,10 +1,10 @@
 const TOP = 1n << 64n;
 
 /**
- * The largest and the smallest chance of an answer over all items, in the same unit, from the thresholds of a survey.
+ * The largest and the smallest chance of a response over all items, in the same unit, from the thresholds of a survey.
  *
  * @param {any} data a survey
- * @param {number} size values of its domain, for `subset`
+ * @param {number} size the number of values of its domain, for `subset`
  */
 function chances({ mechanism, parameters }, size) {
   const told = BigInt(parameters.keep_threshold ?? parameters.truth_threshold);
@@ -16,11 +16,11 @@ function chances({ mechanism, parameters }, size) {
 }
 
 /**
- * Whether a survey executes no more than it states. Exact: everything is whole numbers, and e^epsilon is rounded down,
- * by less than a part in 2^200.
+ * Whether a survey's thresholds cost at most the epsilon that it states. The check is exact: it uses only whole numbers,
+ * and rounds e^epsilon down by less than one part in 2^200.
  *
  * @param {any} data a survey whose fields are of the right types
- * @param {number} size values of its domain, for `subset`
+ * @param {number} size the number of values of its domain, for `subset`
  */
 export function isPrivate(data, size) {
   const { most, least } = chances(data, size);

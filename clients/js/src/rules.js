@@ -17,7 +17,7 @@ function hostnames1(text) {
 }
 
 /**
- * The rules of coded text by name (docs/text-codes.md). What a rule refuses, it throws at.
+ * The rules of coded text by name (docs/text-codes.md). A rule throws if it refuses a text.
  *
  * @type {Record<string, (text: string) => string>}
  */

@@ -1,5 +1,5 @@
-// Everything that makes a document no survey. The self-starting script leaves this out: it answers the survey that its
-// page names by SHA-256, and no shape makes it tell more than the epsilon it checks.
+// All checks that a document is a survey. The self-starting script leaves them out: its page names the survey by SHA-256,
+// and the script itself checks epsilon, which holds whatever the document looks like.
 import { isPrivate } from "./privacy.js";
 import { textOf, utf8 } from "./text.js";
 import { textPath } from "./textpath.js";
@@ -14,8 +14,8 @@ function within(name, number, low, high) {
   demand(number >= low && number <= high, `${name} must be from ${low} to ${high}`);
 }
 
-// Patterns of canonical JSON. The text is known to be that already, so they need not tell what JSON excludes.
-const LETTER = String.raw`(?:[^"\\]|\\(?:u00..|[^u]))`; // with another \u comes a lone surrogate
+// Patterns of canonical JSON. The text is already known to be canonical, so they need not exclude other JSON.
+const LETTER = String.raw`(?:[^"\\]|\\(?:u00..|[^u]))`; // any other \u is a lone surrogate
 const TEXT = `"${LETTER}*"`;
 const TEXTS = String.raw`\[(?:${TEXT},?)*\]`;
 const NUMBER = String.raw`\d+`;
@@ -143,7 +143,7 @@ function checkOneBit({ mechanism, options, parameters }, length) {
     demand(options.projection === "dense" || rows === 2 ** length, "rows must be all for hadamard");
   } else {
     const { rows_per_trial: perTrial, trials } = parameters;
-    // With more rows than that a trial without a zero row is hardly ever drawn, and the search would not end.
+    // With more rows, nearly every draw of a trial has a row of zeros, and the search would not end.
     within("rows_per_trial", perTrial, length + 1, Math.min(4096, 4 * 2 ** length));
     within("trials", trials, 1, 1024);
     rows = perTrial * trials;
@@ -154,15 +154,15 @@ function checkOneBit({ mechanism, options, parameters }, length) {
 }
 
 /**
- * Check that a document is a survey that devices answer, and that it executes no more than it states.
+ * Check that a document is a survey that devices answer, and that it costs at most the epsilon that it states.
  *
- * @param {string} document the survey's canonical JSON, and no other spelling of it
+ * @param {string} document the survey's canonical JSON; any other form is refused
  * @returns {any} the survey, parsed
- * @throws {Error} with a sentence
+ * @throws {Error} a sentence that says which rule is broken
  */
 export function checkSurvey(document) {
   const data = JSON.parse(document);
-  // What is written again as it was read has no field twice, no fraction and no other spelling.
+  // If writing it again gives the same text, no field is there twice and nothing has another spelling.
   const canonical = JSON.stringify(data) === document && SHAPES.some((shape) => shape.test(document));
   demand(canonical, "a document must be the canonical JSON of a survey for devices");
   const { mechanism, parameters, epsilon, delta } = data;

@@ -3,7 +3,7 @@ import { check } from "./check.js";
 import { hash } from "./hash.js";
 import { below } from "./mechanism.js";
 
-/** A mixer of 32 bits. @param {number} word @returns {number} from 0 to 2^32 - 1 */
+/** Mix the bits of a 32-bit word. @param {number} word @returns {number} from 0 to 2^32 - 1 */
 function mix(word) {
   word = Math.imul(word ^ (word >>> 16), 0x7feb352d);
   word = Math.imul(word ^ (word >>> 15), 0x846ca68b);
@@ -12,14 +12,14 @@ function mix(word) {
 
 /** @type {import("./mechanism.js").Mechanism} */
 export const subset = ({ keep_threshold, window }, { size }, seed) => {
-  check(window > 0 && window < size); // a longer one would meet itself, and the odds below would be wrong
+  check(window > 0 && window < size); // a longer window would overlap itself, and the odds below would be wrong
   return {
     keep: keep_threshold,
     odds: size / window,
     answer(item, id, honest, choice) {
       const coins = hash(seed, 13, id);
       const left = [...Array(size).keys()];
-      // The places of all values in the circle, whatever the item is: the time does not depend on it.
+      // All values get their places in the circle, so that the time does not depend on the item.
       const places = [...left].map((value) => {
         const mixed = mix(mix(fromBits(coins.slice(32)) + value) ^ fromBits(coins.slice(0, 32)));
         const drawn = ((mixed * left.length) / 2 ** 32) | 0;

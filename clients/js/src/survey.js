@@ -1,12 +1,12 @@
 import { check } from "./check.js";
 
 /**
- * What surveys are read with: kinds of domains and mechanisms, by name. No kind has the name of a mechanism.
+ * The kinds of domains and the mechanisms that are available, by name. No kind has the name of a mechanism.
  *
  * @typedef {Record<string, any>} Parts
  */
 
-/** The bytes that hexadecimal digits write. @param {string} digits */
+/** The bytes with these hexadecimal digits. @param {string} digits */
 export const fromHex = (digits) =>
   new Uint8Array(/** @type {string[]} */ (digits.match(/../g)).map((byte) => parseInt(byte, 16)));
 
@@ -14,14 +14,13 @@ export const fromHex = (digits) =>
 const words = (bytes) => [...new Uint32Array(bytes.buffer)];
 
 /**
- * The report of a value. A survey that costs more privacy than it states is refused, with an exception; the value alone
- * never gives one.
+ * The report of a value. Throws if the survey costs more privacy than it states; never because of the value.
  *
  * @param {any} data the survey's JSON, parsed
- * @param {Parts} parts those that are at hand
+ * @param {Parts} parts the domains and mechanisms that are available
  * @param {unknown} value anything
  * @param {Uint8Array<ArrayBuffer>} random 32 bytes; the first 16 are the report's id
- * @returns {number[]} bytes: the id and the answer
+ * @returns {number[]} bytes: the id and the response
  */
 export function encodeReport(data, parts, value, random) {
   /** @type {import("./domains.js").Domain} */
@@ -33,7 +32,7 @@ export function encodeReport(data, parts, value, random) {
   try {
     item = domain.lookUp(value);
   } catch {
-    // Whatever a foreign object does when it is looked at: an error would tell of the value.
+    // Reading a foreign object may throw. It counts as "(other)": an error would reveal something of the value.
   }
   const [, , chance, choice] = new BigUint64Array(random.buffer);
   return [...random.slice(0, 16), ...answer(item, words(random).slice(0, 4), chance < BigInt(keep), choice)];

@@ -4,7 +4,7 @@ import { rules } from "./rules.js";
 import { textOf, utf8 } from "./text.js";
 
 /**
- * A table of a text code, as docs/text-codes.md has it.
+ * The table of a text code (docs/text-codes.md).
  *
  * @typedef {{ bytes: string, tokens: string[], ends: string[], class: string, lengths: string[] }} Table
  */
@@ -43,17 +43,18 @@ export const coded_text = ({ code: { bytes, tokens, ends, class: after, lengths 
       for (let symbol = 1; symbol && symbol < firstEnd; ) {
         symbol = input ? 1 : 0;
         symbols.forEach((text, index) => {
-          // Of two beginnings of the input, the longer one is the greater string.
+          // If two texts both begin the input, the longer one is the greater string.
           if (index < firstEnd ? input.startsWith(text) && text > symbols[symbol] : input === text) symbol = index;
         });
-        if (input) tails.push(code + codeWord(1) + bits(input.length / 8 + 63, 7) + input); // a 1, six bits, the bytes
+        // A tail: a 1, the number of bytes less 1 in six bits, and the bytes.
+        if (input) tails.push(code + codeWord(1) + bits(input.length / 8 + 63, 7) + input);
         code += codeWord(symbol);
         if (symbol === 1) code += "0" + input.slice(0, 8);
         input = input.slice(symbols[symbol].length || 8);
         row = lengths[parseInt(after[symbol], 36)];
       }
 
-      [code] = [code, ...tails].sort((a, b) => a.length - b.length); // the first of the shortest
+      [code] = [code, ...tails].sort((a, b) => a.length - b.length); // the shortest; of several, the first
       check(text !== "(other)" && code.length <= width);
       return code.padEnd(width, "0");
     },

@@ -7,7 +7,7 @@ import { hash } from "./hash.js";
  *
  * @param {number[]} seed
  * @param {string} item
- * @param {number} fingerprint bits of it; there are some for coded text only
+ * @param {number} fingerprint its number of bits; 0 for other domains, which is refused here
  */
 export function textPath(seed, item, fingerprint) {
   check(fingerprint);

@@ -4,19 +4,19 @@ import { hash } from "./hash.js";
 import { below } from "./mechanism.js";
 
 /**
- * The mechanism `tree`, for some domains.
+ * The mechanism `tree`, for domains whose paths `pathOf` knows.
  *
  * @param {(seed: number[], item: string, fingerprint: number, domain: import("./domains.js").Domain) => string} pathOf the path of an item
  * @returns {import("./mechanism.js").Mechanism}
  */
 export const treeWith = (pathOf) => (parameters, domain, seed) => {
   const { bucket_bits, chunks, depths, ends, fingerprint_bits, keep_threshold, masks } = parameters;
-  check(/^[1-8]$/.test(masks)); // or a lie could not be any symbol
+  check(/^[1-8]$/.test(masks)); // otherwise a lie could not be every symbol
   return {
     keep: keep_threshold,
     odds: 2 ** masks,
     answer(item, id, honest, choice) {
-      /** Coins of the id: of the first block, or of one that has a number. @param {number[]} block */
+      /** Public coins of the report's id: the first block, or a block with a number. @param {number[]} block */
       const coins = (...block) => hash(seed, 7, [...id, ...block]);
       const row = ends.findIndex((/** @type {number} */ end) => fromBits(coins().slice(0, 24)) < end);
 
@@ -26,16 +26,17 @@ export const treeWith = (pathOf) => (parameters, domain, seed) => {
       if (chunks[row] < bucket_bits) {
         const parent = path.slice(0, start).padEnd(up64(path.length), "0");
         const words = words32(parent.replace(/(.{32})(.{32})/g, "$2$1"));
-        bucket ^= fromBits(hash(seed, 8, [...words, row]).slice(0, bucket_bits)); // a chunk of no bits is NaN, which is 0 here
+        // The bucket of a chunk without bits is NaN, which counts as 0 here.
+        bucket ^= fromBits(hash(seed, 8, [...words, row]).slice(0, bucket_bits));
       }
 
-      // The masks have 20 bits, from the last ones of a block on: two in the first block, three in each other one.
+      // Masks have 20 bits and are taken from the end of a block: two from the first block, three from each other block.
       const drawn = coins(2).slice(4) + coins(1).slice(4) + coins().slice(24);
       let symbol = 0;
       for (let mask = 0; mask < masks; mask++) {
         const end = drawn.length - 20 * mask;
         let common = bucket & fromBits(drawn.slice(end - 20, end));
-        for (; common; common &= common - 1) symbol ^= 1 << mask; // for each bit that is one
+        for (; common; common &= common - 1) symbol ^= 1 << mask; // for each bit that is 1
       }
       return [honest ? symbol : below(choice, 2 ** masks)];
     },

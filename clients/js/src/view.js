@@ -1,5 +1,5 @@
-// The second script, for one page of a site: fills <div data-hubbub-ledger></div> with what this browser told, and a
-// button to opt out.
+// The second script, for one page of a site: fills <div data-hubbub-ledger></div> with the surveys that this browser has
+// answered, and a button to opt out.
 import { readLedger, writeLedger } from "./ledger.js";
 
 /** @param {string} name @param {string} [text] @param {Node[]} [inside] */
@@ -26,7 +26,7 @@ function table(ledger) {
   return element("table", "", [element("tr", "", heads), ...rows]);
 }
 
-/** Stop or begin to take part. What was not delivered yet is not sent after an opt-out. @param {boolean} out */
+/** Opt out, or take part again. After an opt-out, reports that are not delivered yet are not sent. @param {boolean} out */
 const choose = (out) =>
   navigator.locks.request("hubbub", async () => {
     if (!out) return localStorage.removeItem("hubbubOut");
@@ -45,12 +45,15 @@ function show(place) {
     const button = element("button", out ? "Take part again" : "Opt out");
     button.addEventListener("click", () => choose(!out).then(() => show(place)));
     place.replaceChildren(
-      element("p", told ? "This browser answered these surveys of this site:" : "This browser told this site nothing."),
+      element(
+        "p",
+        told ? "This browser has answered these surveys of this site:" : "This browser has answered no survey of this site.",
+      ),
       ...(told ? [table(ledger)] : []),
-      element("p", out ? "You opted out: it will tell nothing more. " : "", [button]),
+      element("p", out ? "You opted out: this browser sends no more reports. " : "", [button]),
     );
   } catch {
-    place.replaceChildren(element("p", "This browser keeps nothing for this site, so it tells nothing."));
+    place.replaceChildren(element("p", "This browser stores nothing for this site, so it sends no reports."));
   }
 }
 

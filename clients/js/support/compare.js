@@ -1,4 +1,4 @@
-// Compare with another implementation, whose answers come in lines of JSON: node compare.js < lines
+// Compare with another implementation, whose results are lines of JSON on standard input: node compare.js < lines
 //   {"rule": NAME, "texts": […], "expected": […]}          texts that a rule gives, null for those it refuses
 //   {"domain": {…}, "values": […], "expected": […]}        items in hexadecimal
 //   {"survey": "…", "values": […], "random": […], "expected": […]}   reports; random bytes and reports in hexadecimal
@@ -18,7 +18,7 @@ function applied(name, text) {
   }
 }
 
-/** The answers of this implementation. @param {any} line @returns {(string | null)[]} */
+/** The results of this implementation. @param {any} line @returns {(string | null)[]} */
 function answers({ rule, texts, domain, survey, values, random }) {
   if (rule) return texts.map((/** @type {string} */ text) => applied(rule, text));
   if (domain) {

@@ -1,4 +1,5 @@
-// A page of a site, for node: what the self-starting script sees of a browser. Real HTTP, on the loopback interface.
+// A page of a site, simulated in node: the parts of a browser that the self-starting script uses. HTTP is real, on the
+// loopback interface.
 import { createServer } from "node:http";
 import { readFileSync } from "node:fs";
 import { createHash, webcrypto } from "node:crypto";
@@ -65,11 +66,11 @@ export class Site {
   }
 }
 
-/** A collector that fails as it is told. */
+/** A collector whose replies can be made to fail. */
 export class Collector {
   /** @type {Map<string, string>} */
   surveys = new Map();
-  /** What comes instead of the next replies to uploads: a status, or text that is sent with 200. @type {(number | string)[]} */
+  /** The next replies to uploads, instead of the usual ones: a status, or text that is sent with 200. @type {(number | string)[]} */
   faults = [];
   /** @type {Buffer[]} */
   posted = [];
@@ -111,7 +112,7 @@ export class Collector {
     this.server.close();
   }
 
-  /** Serve a survey; its id. @param {string} document */
+  /** Serve a survey; returns its id. @param {string} document */
   add(document) {
     const id = createHash("sha256").update(document).digest("hex");
     this.surveys.set(id, document);

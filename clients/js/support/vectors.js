@@ -6,7 +6,7 @@ export function load(name) {
   return JSON.parse(readFileSync(file, "ascii"));
 }
 
-/** The value that a vector speaks of. @param {{ type: string, value: string }} described */
+/** The value of a test vector. @param {{ type: string, value: string }} described */
 export function valueOf({ type, value }) {
   if (type === "integer") return BigInt(value);
   return type === "float" ? Number(value) : type === "null" ? null : value;
@@ -15,7 +15,7 @@ export function valueOf({ type, value }) {
 /** @param {Iterable<number>} bytes */
 export const toHex = (bytes) => Buffer.from([...bytes]).toString("hex");
 
-/** The random bytes that words stand for, which are written in hexadecimal. @param {string[]} words */
+/** Random words in hexadecimal, as bytes. @param {string[]} words */
 export function randomOf(words) {
   const random = new Uint8Array(32);
   new BigUint64Array(random.buffer).set(words.map((word) => BigInt("0x" + word)));

@@ -1,4 +1,4 @@
-// What is in the repository is what the sources build, and the types are right. Only where node_modules is there.
+// The built files in the repository match the sources, and the types are right. Parts need node_modules.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";

@@ -1,4 +1,4 @@
-// The self-starting script as it is built, in a page that node plays: when it tells, what, and to whom.
+// The built self-starting script, in a page simulated in node: when it sends a report, what it sends, and to whom.
 import assert from "node:assert/strict";
 import { webcrypto } from "node:crypto";
 import { after, before, beforeEach, test } from "node:test";
@@ -44,7 +44,7 @@ const truth = (document, value) => toHex(readSurvey(document)(value, truthful().
 /** The report of the last batch, in hexadecimal. */
 const reported = () => toHex(collector.posted[collector.posted.length - 1]).slice(66);
 
-test("the first view asks and tells, later ones request nothing", async () => {
+test("the first view loads the survey and sends a report; later views request nothing", async () => {
   const first = await site.view({ survey }, at);
   assert.deepEqual(collector.requests, [`GET /v1/surveys/${survey}`, `POST /v1/surveys/${survey}/reports`]);
   assert.equal(toHex(collector.posted[0]).slice(0, 66), "01" + survey);
@@ -103,7 +103,7 @@ test("every value makes one report of the same size", async () => {
   }
 });
 
-test("manual: nothing before report, and one report", async () => {
+test("manual: nothing is sent before report is called, and then one report", async () => {
   const { hubbub, requests } = await site.view({ survey, manual: "" }, { ...at, crypto: truthful().crypto });
   assert.deepEqual([requests.length, site.storage], [0, {}]);
   await Promise.all([hubbub.report("a.example"), hubbub.report("b.example")]);
@@ -140,7 +140,7 @@ test("a report is written down before it is sent", async () => {
   assert.doesNotMatch(stored, /direct/);
 });
 
-test("the same bytes again on later views, until a collector acknowledges them", async () => {
+test("later views send the same bytes, until a collector acknowledges them", async () => {
   const faults = [503, 500, 408, 409, 425, 429, 0, "<html>", "{}", 204, 404, 410];
   for (const fault of faults) {
     collector.faults = [fault];
@@ -164,7 +164,7 @@ test("other refusals are final", async () => {
   }
 });
 
-test("404 and 410 are final after 7 days of it", async () => {
+test("404 and 410 are final after 7 days of such replies", async () => {
   for (const fault of [404, 410]) {
     site = new Site();
     for (const [days, kept] of [[0, true], [6.9, true], [7.1, false]]) { // prettier-ignore
@@ -190,7 +190,7 @@ test("nothing is sent after the survey closes", async () => {
   assert.equal(collector.posted.length, 1);
 });
 
-test("a survey that opens later is told when it is open", async () => {
+test("a report to a survey that is not open yet is sent later", async () => {
   collector.faults = [409];
   const id = collector.add(changed(HOSTS, { opens: "2030-01-02T00:00:00Z" }));
   await site.view({ survey: id }, at);
@@ -198,7 +198,7 @@ test("a survey that opens later is told when it is open", async () => {
   assert.equal(site.ledger[id].status, 200);
 });
 
-test("storage that keeps nothing: nothing is sent", async () => {
+test("without working storage nothing is sent", async () => {
   const full = new Proxy({}, { set: () => { throw new Error("QuotaExceededError"); } }); // prettier-ignore
   const silent = new Proxy({}, { set: () => true });
   const blocked = { get localStorage() { throw new Error("SecurityError"); } }; // prettier-ignore
@@ -210,7 +210,7 @@ test("storage that keeps nothing: nothing is sent", async () => {
   assert.equal(collector.posted.length, 0);
 });
 
-test("a ledger that is none is left as it is, and nothing is sent", async () => {
+test("a damaged ledger is left unchanged, and nothing is sent", async () => {
   for (const text of ["", "no JSON", "null", "5", '"text"', "[]", "{"]) {
     site.storage.hubbub = text;
     await site.view({ survey }, at);
@@ -220,7 +220,7 @@ test("a ledger that is none is left as it is, and nothing is sent", async () => 
   assert.equal(collector.posted.length, 0);
 });
 
-test("another document than the one that the id names is not answered", async () => {
+test("a document that does not match the survey's id is not answered", async () => {
   collector.surveys.set(survey, changed(HOSTS, { name: "another" }));
   await site.view({ survey }, at);
   collector.surveys.delete(survey);
@@ -235,7 +235,7 @@ test("without TLS there is no crypto.subtle, and nothing is sent", async () => {
   assert.deepEqual([collector.posted.length, site.ledger], [0, {}]);
 });
 
-test("a survey may state 4 at most, and data-max-epsilon only lowers that", async () => {
+test("a survey may have an epsilon of 4 at most, and data-max-epsilon only lowers that", async () => {
   const four = load("tree").surveys.find((/** @type {any} */ each) => /"epsilon":"3"/.test(each.survey)).survey;
   const high = collector.add(changed(four, { epsilon: "4.01" }));
   for (const maxEpsilon of [undefined, "4", "9", "Infinity"]) {
@@ -249,7 +249,7 @@ test("a survey may state 4 at most, and data-max-epsilon only lowers that", asyn
   assert.equal(collector.posted.length, 2);
 });
 
-test("a survey that executes more than it states is not answered", async () => {
+test("a survey that costs more epsilon than it states is not answered", async () => {
   let refused = 0;
   for (const { name, survey: document, reason } of load("bad_surveys").surveys) {
     const mechanism = reason === "privacy" && JSON.parse(document).mechanism;
@@ -278,7 +278,7 @@ test("a survey that executes more than it states is not answered", async () => {
   assert.deepEqual([collector.posted.length, site.ledger], [0, {}]);
 });
 
-test("what all surveys of 30 days tell adds up to 10 at most", async () => {
+test("the surveys of 30 days have an epsilon of 10 at most in total", async () => {
   const three = load("tree").surveys.find((/** @type {any} */ each) => each.name === "coded text").survey;
   const ids = [1, 2, 3, 4].map((number) => collector.add(changed(three, { name: `survey ${number}` })));
   for (const id of ids) await site.view({ survey: id }, at);
@@ -290,7 +290,7 @@ test("what all surveys of 30 days tell adds up to 10 at most", async () => {
   assert.equal(collector.posted.length, 4);
 });
 
-test("what another survey of the site left behind goes along", async () => {
+test("waiting reports of other surveys of the site are sent too", async () => {
   collector.faults = [503];
   await site.view({ survey }, at);
   const other = collector.add(changed(HOSTS, { name: "another" }));
@@ -305,7 +305,7 @@ test("two tabs make one report", async () => {
   assert.equal(collector.posted.length, 1);
 });
 
-test("nothing is thrown into the page, whatever is missing", async () => {
+test("no error reaches the page, whatever is missing", async () => {
   /** @type {unknown[]} */
   const thrown = [];
   const note = (/** @type {unknown} */ error) => thrown.push(error);
@@ -326,7 +326,7 @@ test("nothing is thrown into the page, whatever is missing", async () => {
   assert.equal(collector.posted.length, 0);
 });
 
-test("the script makes the bytes of the vectors", async () => {
+test("the script makes the reports of the test vectors", async () => {
   let cases = 0;
   for (const file of ["tree", "subset"]) {
     for (const entry of load(file).surveys) {

@@ -1,4 +1,4 @@
-// What every client must answer byte for byte, and what it must refuse: the files of tests/vectors.
+// The files of tests/vectors: the reports that every client must make byte for byte, and what it must refuse.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";

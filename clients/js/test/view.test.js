@@ -1,4 +1,4 @@
-// The second script as it is built: what it shows, and the opt-out. The document is as small as can be.
+// The built second script: what it shows, and the opt-out. The document has only what the script needs.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -48,9 +48,9 @@ function shown(site, localStorage = site.storage) {
   return place;
 }
 
-test("what was told, and an opt-out that forgets what is not delivered yet", async () => {
+test("the list of answered surveys, and an opt-out that erases reports not delivered yet", async () => {
   const site = new Site();
-  assert.ok(shown(site).texts.includes("This browser told this site nothing."));
+  assert.ok(shown(site).texts.includes("This browser has answered no survey of this site."));
   const entry = { name: "<b>hosts</b>", epsilon: "1.5", url: "", closes: null, answered: site.now / DAY };
   site.storage.hubbub = JSON.stringify({ a: { ...entry, report: [1] }, b: { ...entry, status: 200 }, c: { ...entry, status: 422 } });
   const storage = Object.assign(site.storage, { removeItem: (/** @type {string} */ name) => delete site.storage[name] });
@@ -72,5 +72,5 @@ test("what was told, and an opt-out that forgets what is not delivered yet", asy
 });
 
 test("without storage it says so", () => {
-  assert.match(shown(new Site(), null).texts.join(), /keeps nothing/);
+  assert.match(shown(new Site(), null).texts.join(), /stores nothing/);
 });

@@ -116,4 +116,5 @@ def _save(path: str, title: str, draw: Callable[[Axes], None]) -> None:
         try:
             figure.savefig(path, dpi=130, metadata={"Software": None} if kind == "png" else {})
         except OSError as error:
-            raise InputError(f"could not write the figure to {path!r} ({error.strerror})") from None
+            reason = (error.strerror or type(error).__name__).lower()
+            raise InputError(f"cannot write the figure {path!r}: {reason}") from None

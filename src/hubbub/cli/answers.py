@@ -62,7 +62,8 @@ def write_files(answer: Answer, plot: str | None, csv: str | None) -> None:
 
             save_plot(answer, plot)
     except OSError as error:
-        raise ParameterError(f"the file must be writable, got {error.filename!r} ({error.strerror})") from None
+        reason = (error.strerror or type(error).__name__).lower()
+        raise ParameterError(f"cannot write {error.filename!r}: {reason}") from None
 
 
 def to_json(view: AnswerView) -> dict[str, Any]:

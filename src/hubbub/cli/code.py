@@ -136,7 +136,8 @@ def read_strings(path: str, kind: Kind) -> tuple[dict[bytes, float], int]:
             else:
                 skipped += bool(value)
     except OSError as error:
-        raise InputError(f"the file of strings must be readable, got {path!r} ({error.strerror})") from None
+        reason = (error.strerror or type(error).__name__).lower()
+        raise InputError(f"cannot read the strings in {path!r}: {reason}") from None
     if not strings:
         raise InputError(f"the file must have at least 1 of the {kind}, got none in {path!r}")
     return dict(strings), skipped

@@ -79,7 +79,8 @@ def read_code(name: str) -> TextCode:
         with open(name, "rb") as file:
             document = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
-        raise InputError(f"the file of a code must be readable, got {name!r} ({error.strerror})") from None
+        reason = (error.strerror or type(error).__name__).lower()
+        raise InputError(f"cannot read the code {name!r}: {reason}") from None
     return TextCode.from_json(document)
 
 
@@ -88,7 +89,8 @@ def read_names(path: str) -> list[str]:
     try:
         return list(dict.fromkeys(line for line in read_lines(path) if line))
     except OSError as error:
-        raise InputError(f"the file of names must be readable, got {path!r} ({error.strerror})") from None
+        reason = (error.strerror or type(error).__name__).lower()
+        raise InputError(f"cannot read the names in {path!r}: {reason}") from None
 
 
 def read_candidates(file: str | None, everyone: bool) -> list[str] | None:

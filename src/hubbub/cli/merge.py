@@ -52,7 +52,7 @@ def _read_each(files: list[str], allow_equal: bool) -> Iterator[Tally]:
 
     seen: dict[object, str] = {}
     for name in files:
-        data = read_bytes(name, "the tally")
+        data = read_bytes(name, "tally")
         tally = parse_named_tally(data, name)
         marks = [identity(name)]
         if tally.count and not allow_equal:

@@ -112,9 +112,8 @@ def _folder(out: Path) -> Iterator[Path]:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ParameterError(
-            f"out must be a directory that can be created, got {str(out)!r} ({error.strerror})"
-        ) from None
+        reason = (error.strerror or type(error).__name__).lower()
+        raise ParameterError(f"cannot create the directory {str(out)!r}: {reason}") from None
     _check_ours(out)
     try:
         with tempfile.TemporaryDirectory(prefix=".partial-", dir=out) as partial:

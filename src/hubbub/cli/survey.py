@@ -250,7 +250,7 @@ def merge(
     path, owner = f"/v1/surveys/{address.survey_id}/tallies", need_token(token)
     merged = []
     for name in files:
-        data = read_bytes(name, "the tally")
+        data = read_bytes(name, "tally")
         named = hashlib.sha256(data).hexdigest() if key is None else key
         reply = ask_json(address.server, path, owner, "POST", data, {"Idempotency-Key": named})
         merged.append({"file": name, "key": named, "reports": reply["reports"], "merged": reply["merged"]})

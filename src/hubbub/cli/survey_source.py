@@ -44,5 +44,5 @@ def read_bytes(name: str, what: str) -> bytes:
         with open(name, "rb") as file:
             return file.read()
     except OSError as error:
-        reason = (error.strerror or "").lower()
-        raise InputError(f"{what} must be a file that can be read, got {name!r} ({reason})") from None
+        reason = (error.strerror or type(error).__name__).lower()
+        raise InputError(f"cannot read the {what} {name!r}: {reason}") from None

@@ -248,7 +248,7 @@ def list_files(sources: Iterable[str | os.PathLike[str]]) -> list[str]:
     for given in sources:
         source = os.fspath(given)
         if not os.path.exists(source):
-            raise InputError(f"the file of reports must exist, got {source!r}")
+            raise InputError(f"cannot read {source!r}: no such file or directory")
         inside = [source]
         if os.path.isdir(source):
             inside = sorted(_reports_below(source))

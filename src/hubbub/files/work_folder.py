@@ -66,9 +66,8 @@ class WorkFolder:
             os.makedirs(self.path, exist_ok=True)
             self._lock = open(os.path.join(self.path, _LOCK), "a")  # as long as the job lives
         except OSError as error:
-            raise InputError(
-                f"the work folder must be writable, got {self.path!r} ({(error.strerror or '').lower()})"
-            ) from None
+            reason = (error.strerror or type(error).__name__).lower()
+            raise InputError(f"cannot write to the work folder {self.path!r}: {reason}") from None
         try:
             _take(self._lock.fileno(), self.path)
             self._begin()

@@ -60,7 +60,7 @@ def write_reports(
         os.replace(partial, target)
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
-        raise ParameterError(f"the output must be a writable directory, got {os.fspath(folder)!r} ({reason})") from None
+        raise ParameterError(f"cannot write to the directory {os.fspath(folder)!r}: {reason}") from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return rows

@@ -29,13 +29,10 @@ def input_errors(name: str) -> Iterator[None]:
     try:
         yield
     except (gzip.BadGzipFile, EOFError, zlib.error):  # BadGzipFile quotes the first bytes
-        raise InputError(f"the file must be gzip, got {name!r} (damaged or not gzipped)") from None
+        raise InputError(f"cannot read {name!r}: damaged, or not gzip") from None
     except (OSError, UnicodeDecodeError) as error:  # the latter in the names of Parquet columns
-        # Without a file name, the directory for temporary files is missing.
-        if isinstance(error, FileNotFoundError) and error.filename is not None:
-            raise InputError(f"the file must exist, got {name!r}") from None
         reason = (getattr(error, "strerror", None) or type(error).__name__).lower()
-        raise InputError(f"the file must be readable, got {name!r} ({reason})") from None
+        raise InputError(f"cannot read {name!r}: {reason}") from None
 
 
 def listed(names: list[str]) -> str:

@@ -49,7 +49,8 @@ def ask(python: Path, jobs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         # The program is the Python of a directory that the user named, and the script is hubbub's.
         done = subprocess.run(command, input=json.dumps(jobs), capture_output=True, text=True, check=False)  # noqa: S603
     except OSError as error:
-        raise ParameterError(f"{python} must be a Python that can be run, got {error.strerror}") from None
+        reason = (error.strerror or type(error).__name__).lower()
+        raise ParameterError(f"cannot run {python}: {reason}") from None
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no error message"])[-1]
         raise ParameterError(f"{PEER} failed in {python} ({last:.200})")

@@ -40,7 +40,7 @@ def place_whole(path: PathLike, write: Callable[[str], object]) -> None:
             raise
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
-        raise ParameterError(f"the output must be a file that can be written, got {str(target)!r} ({reason})") from None
+        raise ParameterError(f"cannot write {str(target)!r}: {reason}") from None
 
 
 def identity(path: PathLike) -> object:

@@ -93,7 +93,8 @@ def read_tally(path: PathLike, survey: Survey | None = None) -> Tally:
     try:
         data = Path(path).read_bytes()
     except OSError as error:
-        raise InputError(f"the tally must be readable, got {str(path)!r} ({(error.strerror or '').lower()})") from None
+        reason = (error.strerror or type(error).__name__).lower()
+        raise InputError(f"cannot read the tally {str(path)!r}: {reason}") from None
     return parse_named_tally(data, str(path), survey)
 
 
