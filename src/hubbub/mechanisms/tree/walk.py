@@ -49,7 +49,7 @@ class Walk:
         self.so_far = [float(self.people[: number + 1].sum()) for number in range(len(self.depths))]
         none = np.empty(0, np.float32)
         self.tables = [tree.evidence(people) if tree.coded else none for people in self.so_far]
-        self.per_error = [np.float32(kernels.EVIDENCE_STEPS / math.sqrt(sum_)) for sum_ in np.cumsum(self.variance)]
+        self.per_error = [np.float32(kernels.EVIDENCE_STEPS / math.sqrt(total)) for total in np.cumsum(self.variance)]
         self.list_widths = list_widths(self.chunks)
         self.root_shift = np.uint64(64 - self.depths[0])
         self.steps = {}
