@@ -23,7 +23,7 @@ from hubbub import (
     mechanism_for,
 )
 from hubbub.mechanisms.tree.fingerprint import path_bits
-from hubbub.mechanisms.tree.plan import masks_for, plan_text_tree, plan_tree
+from hubbub.mechanisms.tree.plan import plan_text_tree, plan_tree
 from hubbub.simulation import population
 from hubbub.simulation.rehearsal import rehearse
 from hubbub.testing import public_seed
@@ -191,7 +191,8 @@ def test_candidates_beside_what_was_found() -> None:
 
 def test_masks_minimise_the_variance() -> None:
     """S = 1, 2, 3, 6 at ε = 0.5, 1, 2, 4."""
-    assert [masks_for(epsilon) for epsilon in (0.5, 1, 2, 4)] == [1, 2, 3, 6]
+    surveys = [create_survey("masks", Integers(64), epsilon) for epsilon in (0.5, 1, 2, 4)]
+    assert [survey.parameters["masks"] for survey in surveys] == [1, 2, 3, 6]
 
 
 @pytest.mark.parametrize("plan", [plan_tree(b, s) for b in (2, 20, 21, 64, 127, 128, 512) for s in (True, False)])

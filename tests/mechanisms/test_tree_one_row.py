@@ -66,7 +66,7 @@ def test_masks_are_chosen_for_the_size_of_the_list() -> None:
 @pytest.mark.parametrize(("size", "epsilon", "times"), [(2, 1, 4.7), (2, 4, 34.5), (8, 2, 1.9), (64, 1, 1.04)])
 def test_random_masks_would_cost_what_the_decision_says(size: int, epsilon: float, times: float) -> None:
     """docs/decisions/0008: the variance of a count with random masks over that with independent ones."""
-    symbols = 1 << plan.masks_for(epsilon)
+    symbols = 1 << create_survey("random masks", Integers(64), epsilon).parameters["masks"]
     true = math.exp(epsilon) / (math.exp(epsilon) + symbols - 1)
     random = mean_variance(size, true, 1 / symbols, true - 1 / symbols)
     assert random / plan.list_noise(size, epsilon) == pytest.approx(times, rel=0.01)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hubbub.analysis.intervals import simultaneous_width
 from hubbub.analysis.results import Answer
-from hubbub.analysis.rows import hitters_of, log_tails
+from hubbub.analysis.rows import hitters_of
 from hubbub.analysis.slots import check_slots, in_people, limit_in_people
 from hubbub.analysis.whole_list import answer_list
 from hubbub.errors import ParameterError
@@ -201,7 +201,8 @@ class _Rows:
 
 def stand_out(law: CountLaw, scored: Estimates, query: Query) -> NDArray[np.bool_]:
     """Which candidates stand out. If nobody held any, one would stand out with a chance of level/2 at most."""
-    return np.asarray(log_tails(law, scored) <= math.log(query.level / 2) - math.log(len(scored)))
+    tails = law.log_tail(scored.counts, law.collisions(scored.counts, scored.stderrs), scored.sharing_tails)
+    return np.asarray(tails <= math.log(query.level / 2) - math.log(len(scored)))
 
 
 def _contained(items: Items, among: Items) -> NDArray[np.bool_]:

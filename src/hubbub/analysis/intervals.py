@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import ndtri_exp
 
 from hubbub.numeric.count_law import UNDERSTATED, CountLaw
+from hubbub.numeric.tails import normal_quantile_log
 
 _COUNTS = 1200  # numbers of holders that are tried
 _SLOPES = 120
@@ -43,7 +43,7 @@ def simultaneous_width(law: CountLaw, size: int, threshold: float, extra: float,
     """
     slack = math.log(UNDERSTATED)
     if not math.isfinite(threshold):
-        return float(-ndtri_exp(math.log(level / 2) - slack - math.log(size)))
+        return normal_quantile_log(math.log(level / 2) - slack - math.log(size))
     if law.people < 1:
         return 0.0
     held = np.unique(np.geomspace(1, law.people, _COUNTS).round())
@@ -64,4 +64,4 @@ def simultaneous_width(law: CountLaw, size: int, threshold: float, extra: float,
         above[-1] = 0.0  # but for rounding
         is_too_much = float(np.min(above * float(min(size, people)) + slopes * people)) > level
         low, high = (low, middle) if is_too_much else (middle, high)
-    return float(-ndtri_exp(low - slack))  # Q⁻¹(α)
+    return normal_quantile_log(low - slack)

@@ -29,7 +29,7 @@ def hitters_of(
     counts, stderrs = estimates.counts, estimates.stderrs
     extra = law.collisions(counts, stderrs)
     low, high = law.limits(counts, extra, width)
-    doubts = np.exp(np.minimum(0.0, log_choices + log_tails(law, estimates)))
+    doubts = np.exp(np.minimum(0.0, log_choices + law.log_tail(counts, extra, estimates.sharing_tails)))
     if estimates.doubts is not None:
         doubts = np.minimum(1.0, doubts + estimates.doubts)
     influences = np.full(len(counts), influence * law.slots) if estimates.influences is None else estimates.influences
@@ -53,11 +53,3 @@ def hitters_of(
         if (empty is None or not np.array_equal(estimates.items[index], empty))
         and value is not None  # an item that encodes no value is an artefact that nobody can hold
     ]
-
-
-def log_tails(law: CountLaw, estimates: Estimates) -> NDArray[np.float64]:
-    """The logarithm of the chance that an absent value gets at least this count, by noise or by shared buckets."""
-    tails = law.log_tail(estimates.counts, law.collisions(estimates.counts, estimates.stderrs))
-    if estimates.sharing_tails is None:
-        return tails
-    return np.logaddexp(tails, np.log(np.maximum(estimates.sharing_tails, 1e-300)))

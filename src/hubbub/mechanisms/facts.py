@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from hubbub.errors import ParameterError
-from hubbub.model.numbers import parse_decimal
-
 MAX_SPARSITY: Final = 64
 
 
@@ -24,22 +21,6 @@ class Option:
     help: str
     choices: tuple[str, ...] = ()
     between: tuple[Decimal, Decimal] | None = None
-
-    def resolve(self, value: object) -> str:
-        """The value as the survey spells it, or a ParameterError."""
-        if value in self.choices:
-            return str(value)
-        if self.between is None:
-            raise ParameterError(f"option {self.name} must be one of {', '.join(self.choices)}, got {value!r:.60}")
-        low, high = self.between
-        try:
-            number = parse_decimal(self.name, value).normalize()
-        except ParameterError:
-            words = "".join(f"{choice} or " for choice in self.choices)
-            raise ParameterError(f"option {self.name} must be {words}a number, got {value!r:.60}") from None
-        if not low < number < high:
-            raise ParameterError(f"option {self.name} must be between {low} and {high}, got {value!r:.60}")
-        return format(number, "f")
 
     def describe(self) -> str:
         """The values it takes, for a table."""

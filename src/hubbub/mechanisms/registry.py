@@ -20,7 +20,7 @@ from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.mechanisms.tree import plan
 from hubbub.mechanisms.tree.parameters import MAX_EPSILON
 from hubbub.model.domain import Domain
-from hubbub.model.numbers import parse_delta, parse_epsilon, parse_people
+from hubbub.model.numbers import parse_decimal, parse_delta, parse_epsilon, parse_people
 from hubbub.model.survey import SEED_BYTES, Survey
 
 REGISTRY: Final[Mapping[str, Entry]] = MappingProxyType(
@@ -61,7 +61,9 @@ def create_survey(
     delta : number, optional
         From 0 to 1/e. Without it: 0 where the mechanism is pure, else the mechanism's default.
     mechanism : str, optional
-        A name of `REGISTRY`. Without it, `choose_mechanism` takes the best one for the domain.
+        A name of `REGISTRY`. Without it `subset` for short lists, where it is never less accurate, and `tree` for
+        everything else. A list is short if it has at most 64 values, or at most 4,096 and a standard error of its
+        counts that is lower by 1 % or more. Above the largest ε of `tree`, every list of up to 4,096 values is.
     options : mapping, optional
         The mechanism's options; the rest take their defaults.
     expected_reports : int
@@ -81,8 +83,16 @@ def create_survey(
     if not isinstance(domain, Domain):
         raise ParameterError(f"domain must be a Domain, such as hubbub.Hostnames(), got domain={shown(domain)}")
     stated_epsilon = parse_epsilon(epsilon)
-    chosen = choose_mechanism(domain, float(stated_epsilon)) if mechanism is None else mechanism
-    entry, resolved = resolve(chosen, {} if options is None else options)
+    if mechanism is None:
+        mechanism, loss = "tree", float(stated_epsilon)
+        if domain.size <= _SHORT:
+            mechanism = "subset"
+        elif domain.size <= subset.MAX_VALUES:
+            searched = plan.list_noise(domain.size, loss)
+            listed = subset.noise_of(domain.size, subset.best_window(domain.size, loss), loss)
+            is_better = math.sqrt(listed) <= _WORTH_IT * math.sqrt(searched)
+            mechanism = "subset" if is_better or loss > MAX_EPSILON else "tree"
+    entry, resolved = resolve(mechanism, {} if options is None else options)
     stated_delta = entry.default_delta(resolved) if delta is None else parse_delta(delta)
     request = Request(
         domain, stated_epsilon, stated_delta, resolved, parse_people("expected_reports", expected_reports)
@@ -102,22 +112,6 @@ def create_survey(
     )
     mechanism_for(survey)  # raises a PrivacyError if the guarantee is too weak
     return survey
-
-
-def choose_mechanism(domain: Domain, epsilon: float) -> str:
-    """The mechanism of a survey whose author names none: `subset` for short lists, `tree` for everything else.
-
-    `subset` is never less accurate. A list is short if it has at most 64 values, or at most 4,096 and a standard error
-    of its counts that is lower by 1 % or more. Above the largest ε of `tree`, every list of up to 4,096 values is.
-    """
-    if domain.size > subset.MAX_VALUES:
-        return "tree"
-    if domain.size <= _SHORT:
-        return "subset"
-    searched = plan.list_noise(domain.size, epsilon)
-    listed = subset.noise_of(domain.size, subset.best_window(domain.size, epsilon), epsilon)
-    is_better = math.sqrt(listed) <= _WORTH_IT * math.sqrt(searched)
-    return "subset" if is_better or epsilon > MAX_EPSILON else "tree"
 
 
 def load_survey(document: bytes | str) -> Survey:
@@ -157,4 +151,21 @@ def resolve(mechanism: object, options: Mapping[str, object]) -> tuple[Entry, di
     if unknown := sorted(set(options) - set(known)):
         names = ", ".join(known) or "no options"
         raise ParameterError(f"mechanism {entry.about.name} has {names}, got option {shown(unknown[0])}")
-    return entry, {name: option.resolve(options.get(name, option.default)) for name, option in known.items()}
+    resolved = {}
+    for name, option in known.items():
+        value = options.get(name, option.default)
+        if value in option.choices:
+            resolved[name] = str(value)
+            continue
+        if option.between is None:
+            raise ParameterError(f"option {name} must be one of {', '.join(option.choices)}, got {value!r:.60}")
+        low, high = option.between
+        try:
+            number = parse_decimal(name, value).normalize()
+        except ParameterError:
+            words = "".join(f"{choice} or " for choice in option.choices)
+            raise ParameterError(f"option {name} must be {words}a number, got {value!r:.60}") from None
+        if not low < number < high:
+            raise ParameterError(f"option {name} must be between {low} and {high}, got {value!r:.60}")
+        resolved[name] = format(number, "f")
+    return entry, resolved

@@ -129,9 +129,14 @@ class CountLaw:
         # P[estimate > edge] = Q(root)
         return np.asarray(log_ndtr(-root)), np.asarray(log_ndtr(root))
 
-    def log_tail(self, counts: Floats, extra: Floats) -> Floats:
-        """The logarithm of P[estimate >= count] for a value that nobody holds."""
-        return _interpolated(lambda some, more: self.log_chances(some - self.step / 2, 0.0, more)[0], counts, extra)
+    def log_tail(self, counts: Floats, extra: Floats, sharing: Floats | None = None) -> Floats:
+        """The logarithm of P[estimate >= count] for a value that nobody holds.
+
+        `sharing` is a chance of the same for another reason, such as shared buckets, which is added.
+        """
+        half = self.step / 2
+        tails = _interpolated(lambda some, more: self.log_chances(some - half, 0.0, more)[0], counts, extra)
+        return tails if sharing is None else np.logaddexp(tails, np.log(np.maximum(sharing, 1e-300)))
 
     def threshold(self, log_chance: float, extra: float = 0.0) -> float:
         """The least edge that an absent value passes with a chance of e^log_chance at most, between lattice points."""

@@ -88,16 +88,26 @@ def refit(tree: TreeGeometry, row_counts: RowCounts, buckets: NDArray[np.int64])
     uneven = np.array([not even for _, even in judged], bool) | ~trusted.all(axis=1)
     if not trusted.all():
         shares, inflation = solve_shares(row_counts.people, buckets, seen, trusted)
-    with_all, shared = shares, np.zeros(len(buckets), np.int64)
+    with_all, everybody = shares, float(row_counts.people.sum())
     if tree.coded:
-        shared = np.array(
-            [_rows_shared(tree, row_counts, *each) for each in zip(seen - others, trusted, strict=True)], int
-        )
-    if shared.any():
-        trusted &= np.arange(tree.rows) >= shared[:, np.newaxis]
-        shares, inflation = solve_shares(row_counts.people, buckets, seen, trusted)
-    people = float(row_counts.people.sum())
-    return Fit(row_counts, buckets, shares, shares * people, with_all * people, inflation, trusted, uneven)
+        # How many of its first rows does a text seem to share with an unknown text? Two texts whose codes and
+        # fingerprints begin alike share their buckets down to where they part. The rows above that point show the sum
+        # of both, so they are higher than the rows below, which show one text alone.
+        parts, people = (seen - others) * trusted, row_counts.people * trusted
+        total = np.maximum(people.sum(axis=1, keepdims=True), 1e-9)
+        before, after = np.cumsum(people, axis=1)[:, :-1], np.cumsum(people[:, ::-1], axis=1)[:, ::-1][:, 1:]
+        above, below = np.cumsum(parts, axis=1)[:, :-1], np.cumsum(parts[:, ::-1], axis=1)[:, ::-1][:, 1:]
+        enough = (before > 0) & (after >= _LEAST_APART * total)
+        before, after = np.maximum(before, 1e-9), np.maximum(after, 1e-9)
+        share = np.clip(parts.sum(axis=1, keepdims=True) / total, 0.0, 1.0)  # if no row is shared
+        noise = row_counts.noise * (1 - share) + (tree.own_noise + 1 - share) * share
+        spread = np.sqrt(np.maximum(noise, 1e-300) * (1 / before + 1 / after))
+        steps = np.where(enough, (above / before - below / after) / spread, -np.inf)
+        shared = np.where(steps.max(axis=1) >= _STEP, np.argmax(steps, axis=1) + 1, 0)
+        if shared.any():
+            trusted &= np.arange(tree.rows) >= shared[:, np.newaxis]
+            shares, inflation = solve_shares(row_counts.people, buckets, seen, trusted)
+    return Fit(row_counts, buckets, shares, shares * everybody, with_all * everybody, inflation, trusted, uneven)
 
 
 def overlap(
@@ -203,25 +213,3 @@ def trusted_rows(
         if deviations[worst] < 3.0 or row_counts.people[rest].sum() < (1 - _AT_MOST_DROPPED) * row_counts.people.sum():
             return trusted, False
         trusted = rest
-
-
-def _rows_shared(
-    tree: TreeGeometry, row_counts: RowCounts, parts: NDArray[np.float64], trusted: NDArray[np.bool_]
-) -> int:
-    """How many of the first rows a text seems to share with an unknown text. `parts` has each row's estimate.
-
-    Two texts whose codes and fingerprints begin alike share their buckets down to where they part. The rows above that
-    point show the sum of both, so they are higher than the rows below, which show one text alone.
-    """
-    people = row_counts.people * trusted
-    before, after = np.cumsum(people)[:-1], np.cumsum(people[::-1])[::-1][1:]
-    enough = (before > 0) & (after >= _LEAST_APART * people.sum())
-    if not enough.any():
-        return 0
-    above, below = np.cumsum(parts * trusted)[:-1], np.cumsum((parts * trusted)[::-1])[::-1][1:]
-    share = min(max(float((parts * trusted).sum() / people.sum()), 0.0), 1.0)  # if no row is shared
-    noise = row_counts.noise * (1 - share) + (tree.own_noise + 1 - share) * share
-    spread = np.sqrt(noise * (1 / np.maximum(before, 1e-9) + 1 / np.maximum(after, 1e-9)))
-    steps = np.where(enough, (above / np.maximum(before, 1e-9) - below / np.maximum(after, 1e-9)) / spread, -np.inf)
-    highest = int(np.argmax(steps))
-    return highest + 1 if steps[highest] >= _STEP else 0

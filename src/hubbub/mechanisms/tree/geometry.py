@@ -32,14 +32,10 @@ class TreeGeometry:
     """Rows, paths and buckets of a survey's tree, and the law of how many reports match a value."""
 
     def __init__(self, survey: Survey) -> None:
-        parameters = survey.parameters
+        parameters, domain = survey.parameters, survey.domain
         check_fields(parameters, FIELDS)
-        self.survey = survey
-        self.survey_id = survey.survey_id
-        self.size = survey.domain.size
-        self.bits = survey.domain.bits
-        self.item_limbs = survey.domain.item_limbs
-        domain = survey.domain
+        self.survey, self.survey_id = survey, survey.survey_id
+        self.size, self.bits, self.item_limbs = domain.size, domain.bits, domain.item_limbs
         self.fingerprint = whole(parameters, "fingerprint_bits", 0, 20)
         self.coded = isinstance(domain, CodedText)  # texts may begin alike, and some are likelier than others
         self.stated_bits: tuple[int, int | None] = (self.bits, None)  # numbers have no long value

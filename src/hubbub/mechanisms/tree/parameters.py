@@ -11,11 +11,11 @@ from hubbub.mechanisms.base import Request
 from hubbub.mechanisms.checks import whole
 from hubbub.mechanisms.tree.plan import (
     MASK_BITS,
+    MAX_MASKS,
     ROW_BITS,
     TreePlan,
     beam_width,
     list_masks,
-    masks_for,
     plan_text_tree,
     plan_tree,
 )
@@ -58,7 +58,14 @@ def derive(request: Request) -> dict[str, Any]:
         fingerprint = 0
         plan = plan_tree(domain.bits, standard)
         beam = beam_width(domain.bits, standard)
-    masks = list_masks(domain.size, epsilon) if len(plan.depths) == 1 else masks_for(epsilon)
+    if len(plan.depths) == 1:
+        masks = list_masks(domain.size, epsilon)
+    else:
+        # With the least variance that each report adds to the count of a value that its sender does not hold: about
+        # ε·log₂e masks.
+        grown, symbols = math.expm1(min(epsilon, 50.0)), [1 << masks for masks in range(1, MAX_MASKS + 1)]
+        noise = [(grown + each) ** 2 / (grown**2 * (each - 1)) for each in symbols]
+        masks = 1 + noise.index(min(noise))
     return {
         "bucket_bits": plan.bucket_bits,
         "depths": list(plan.depths),

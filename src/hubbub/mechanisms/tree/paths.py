@@ -94,14 +94,6 @@ class PathCodec(ABC):
     def begin(self, roots: Paths, scores: NDArray[np.float32], depth: int) -> Front:
         """Roots of `depth` bits with their states; impossible ones are left out."""
 
-    @abstractmethod
-    def advance(self, children: Front, last: NDArray[np.int64], depth: int, chunk: int) -> Front:
-        """The children with their own states; impossible ones get a score of −∞.
-
-        `children` has path and score of each child, but the state and the code bits of its parent; `last` has the chunk
-        that it adds.
-        """
-
 
 class NumberPaths(PathCodec):
     """Paths by a public bijection; all values have the same prior."""
@@ -147,10 +139,6 @@ class NumberPaths(PathCodec):
     def begin(self, roots: Paths, scores: NDArray[np.float32], depth: int) -> Front:  # noqa: ARG002
         """All roots; numbers have no states."""
         return Front(roots, scores, np.zeros(len(roots), np.int32), np.zeros(len(roots), np.float32))
-
-    def advance(self, children: Front, last: NDArray[np.int64], depth: int, chunk: int) -> Front:  # noqa: ARG002
-        """All children; none is impossible."""
-        return children
 
 
 class TextPaths(PathCodec):
@@ -219,18 +207,6 @@ class TextPaths(PathCodec):
         scores[ended[~real]] = -np.inf
         front = Front(roots, scores, nodes, used[0, first].astype(np.float32))
         return front.take(np.flatnonzero((nodes >= 0) & (scores > -np.inf)))
-
-    def advance(self, children: Front, last: NDArray[np.int64], depth: int, chunk: int) -> Front:
-        """Children that follow the code; a text that ends here gets its whole path, and −∞ if it is not valid."""
-        paths, scores, nodes, used = children
-        after, more = self.jumps(depth, chunk)
-        open_ = np.flatnonzero(nodes != self.done)
-        used[open_] += more[nodes[open_], last[open_]]
-        nodes[open_] = after[nodes[open_], last[open_]]
-        ended = open_[(nodes[open_] == self.done) & (scores[open_] > -np.inf)]
-        paths[ended], real = self.completed(paths[ended], depth)
-        scores[ended[~real]] = -np.inf
-        return children
 
 
 @cache

@@ -50,14 +50,6 @@ class TreePlan:
     ends: tuple[int, ...]
 
 
-def masks_for(epsilon: float) -> int:
-    """The number s of masks with the least noise: about ε·log₂e."""
-    grown = math.expm1(min(epsilon, 50.0))
-    # The variance that each report adds to the count of a value that its sender does not hold.
-    noise = {masks: (grown + (1 << masks)) ** 2 / (grown**2 * ((1 << masks) - 1)) for masks in range(1, MAX_MASKS + 1)}
-    return min(noise, key=noise.__getitem__)
-
-
 def collision_chance(bits: int, masks: int) -> float:
     """The chance that two different values of this many bits have the same symbol in a tree with one row."""
     return ((1 << (bits - masks)) - 1) / ((1 << bits) - 1)

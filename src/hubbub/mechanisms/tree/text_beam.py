@@ -74,10 +74,11 @@ class TextBeam(Beam):
         walk, tree, above = self.walk, self.walk.tree, self._above
         rows = np.concatenate(walk.rows[:above]).tolist()
         buckets = tree.buckets(front.paths, rows)
-        said = [self.row_counts.estimates[row, places] for row, places in zip(rows, buckets.T, strict=True)]
-        scores = front.scores - sum(
-            np.minimum(each, self.caps[row]).astype(np.float64) for row, each in zip(rows, said, strict=True)
+        said = sum(
+            np.minimum(self.row_counts.estimates[row, places], self.caps[row]).astype(np.float64)
+            for row, places in zip(rows, buckets.T, strict=True)
         )
+        scores = front.scores - said
         errors = np.arange(len(walk.tables[1])) / kernels.EVIDENCE_STEPS - kernels.EVIDENCE_FROM
         spread = math.sqrt(walk.variance[above : number + 1].sum())
         bits = np.interp(scores / spread, errors, tree.evidence(people))

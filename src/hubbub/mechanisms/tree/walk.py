@@ -49,7 +49,7 @@ class Walk:
         self.so_far = [float(self.people[: number + 1].sum()) for number in range(len(self.depths))]
         none = np.empty(0, np.float32)
         self.tables = [tree.evidence(people) if tree.coded else none for people in self.so_far]
-        self.per_error = [np.float32(kernels.EVIDENCE_STEPS / math.sqrt(sum_)) for sum_ in np.cumsum(self.variance)]
+        self.per_error = [np.float32(kernels.EVIDENCE_STEPS / math.sqrt(total)) for total in np.cumsum(self.variance)]
         self.list_widths = list_widths(self.chunks)
         self.root_shift = np.uint64(64 - self.depths[0])
         self.steps = {}
@@ -82,8 +82,11 @@ class Walk:
         return scores, ranks
 
     def descend(self, number: int, front: Front, scores: NDArray[np.float32], chosen: NDArray[np.int64]) -> Front:
-        """The chosen children, with their scores."""
-        depth, chunk = self.depths[number], self.chunks[number]
+        """The chosen children, with their scores; impossible ones get a score of −∞.
+
+        Children of texts follow the code, and a text that ends here gets its whole path. None of numbers is impossible.
+        """
+        depth, chunk, codec = self.depths[number], self.chunks[number], self.tree.codec
         parents, last = chosen >> chunk, chosen & ((1 << chunk) - 1)
         some = front.take(parents)._replace(scores=scores)
         # Append the chunk, which ends at `depth`, to each path.
@@ -91,7 +94,15 @@ class Walk:
         some.paths[:, index] |= bits << np.uint64(shift)
         if shift + chunk > 64:  # the rest is in the limb before
             some.paths[:, index - 1] |= bits >> np.uint64(64 - shift)
-        return self.tree.codec.advance(some, last, depth, chunk)
+        if self.tree.coded:
+            going = np.flatnonzero(some.nodes != codec.done)
+            states = some.nodes[going], last[going]
+            some.used[going] += self.steps[number].more[states]
+            some.nodes[going] = self.steps[number].after[states]
+            ended = going[(some.nodes[going] == codec.done) & (scores[going] > -np.inf)]
+            some.paths[ended], real = codec.completed(some.paths[ended], depth)
+            scores[ended[~real]] = -np.inf
+        return some
 
     def needed_scores(self, number: int, cut: float) -> NDArray[np.float32]:
         """For each number of code bits used, the score (in people) that a path needs for a rank of `cut`."""
