@@ -66,7 +66,7 @@ class WatchedProtocol(HttpToolsProtocol):
         """Start the timer for the first head; close a silent connection if there are too many."""
         super().connection_made(transport)
         self._silent_since = self.loop.time()
-        self._expect_head()
+        self._head_timer = self.loop.call_later(self.head_seconds, self._give_up)
         if len(self.connections) > self.most and (others := self._others()):
             silent = [each for each in others if each._is_silent()]
             if silent and len(others) >= self.most:
@@ -76,18 +76,22 @@ class WatchedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timers."""
-        self._head_has_come()
-        self._reply_is_read()
+        for timer in (self._head_timer, self._read_timer):
+            if timer is not None:
+                timer.cancel()
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
         """Start the timer for the head of the next request."""
         super().on_message_begin()
-        self._expect_head()
+        if self._head_timer is None:
+            self._head_timer = self.loop.call_later(self.head_seconds, self._give_up)
 
     def on_headers_complete(self) -> None:
         """Stop the timer, and serve the request."""
-        self._head_has_come()
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
         self._silent_since = self.loop.time()
         crowded = len(self.connections) > self.most and len(self._others()) >= self.most
         is_upload = crowded and self.url.partition(b"?")[0].endswith(b"/reports")
@@ -107,17 +111,13 @@ class WatchedProtocol(HttpToolsProtocol):
 
     def resume_writing(self) -> None:
         """Stop the timer: the peer is reading."""
-        self._reply_is_read()
+        if self._read_timer is not None:
+            self._read_timer.cancel()
+            self._read_timer = None
         super().resume_writing()
 
     def _unsupported_upgrade_warning(self) -> None:
         """Say nothing when a peer asks for a websocket: the base class advises to install a library for it."""
-
-    def _reply_is_read(self) -> None:
-        """Stop waiting for the peer to read."""
-        if self._read_timer is not None:
-            self._read_timer.cancel()
-            self._read_timer = None
 
     def _others(self) -> list[WatchedProtocol]:
         """Return the other connections that are not about to end."""
@@ -127,17 +127,6 @@ class WatchedProtocol(HttpToolsProtocol):
     def _is_silent(self) -> bool:
         """Return whether the connection is waiting for the peer to send something."""
         return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
-
-    def _expect_head(self) -> None:
-        """Close the connection after a while, unless a whole head comes before."""
-        if self._head_timer is None:
-            self._head_timer = self.loop.call_later(self.head_seconds, self._give_up)
-
-    def _head_has_come(self) -> None:
-        """Stop waiting for a head."""
-        if self._head_timer is not None:
-            self._head_timer.cancel()
-            self._head_timer = None
 
     def _give_up(self) -> None:
         """Close the connection, unless a reply is in progress."""

@@ -43,8 +43,6 @@ class Budget:
     ----------
     waiting : int
         The bytes in use now.
-    on_change : callable
-        Called with `waiting` whenever it has changed.
     """
 
     def __init__(
@@ -57,7 +55,6 @@ class Budget:
         self.seconds = seconds
         self.commit_seconds = commit_seconds
         self.waiting = 0
-        self.on_change: Callable[[float], None] = lambda _: None
 
     @contextmanager
     def room(self) -> Iterator[list[int]]:
@@ -67,7 +64,6 @@ class Budget:
             yield taken
         finally:
             self.waiting -= sum(taken)
-            self.on_change(self.waiting)
 
     def take(self, taken: list[int], size: int) -> None:
         """Use `size` more bytes and note them in `taken`. Raises Problem if that is above the limit."""
@@ -75,7 +71,6 @@ class Budget:
             raise Problem("busy", f"more than {self.limit} bytes of uploads are waiting; send this again later")
         self.waiting += size
         taken.append(size)
-        self.on_change(self.waiting)
 
 
 class OwnerCheck:

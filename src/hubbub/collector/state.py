@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from hubbub.collector.clock import Clock
 from hubbub.collector.limits import Budget, OwnerCheck
 from hubbub.collector.metrics import Metrics
+from hubbub.collector.problems import Problem
 from hubbub.errors import HubbubError, StoreUnavailable, UnknownSurvey
 from hubbub.store.folding import STEP_BYTES
 from hubbub.store.group_commit import GroupCommit
@@ -67,7 +68,6 @@ class Collector:
         self.clock = clock or Clock()
         self.metrics = Metrics()
         self.owner = OwnerCheck(lambda: stored_hash(store.engine))
-        self.budget.on_change = self.metrics.waiting_bytes.set
         file = database_file(store.engine)
         self.reserve = None if file is None else Reserve(file)
         self._most_bytes = math.inf if file is None else max(1, wal_limit(file))
@@ -103,14 +103,13 @@ class Collector:
 
     async def find(self, survey_id: str) -> StoredSurvey:
         """Return the survey that a URL names. Asks the database every 5 seconds at most, in a thread."""
-        raw = parse_id(survey_id)
-        recent = self.store.remembered(raw)
-        return await asyncio.to_thread(self.store.survey, raw) if recent is None else recent
+        recent = self.store.remembered(survey_id)
+        return await asyncio.to_thread(self.store.survey, parse_id(survey_id)) if recent is None else recent
 
     async def commit(self, upload: Upload) -> NDArray[np.bool_]:
         """Wait until all reports of an upload are durable; return which of them are new.
 
-        Raises TimeoutError if that takes too long. Then they are not written, unless writing has begun already.
+        Raises Problem if that takes too long. Then they are not written, unless writing has begun already.
         """
         receipt: asyncio.Future[NDArray[np.bool_]] = self._loop.create_future()
         timer = self._loop.call_later(self.budget.commit_seconds, _give_up, receipt)
@@ -131,13 +130,12 @@ class Collector:
             raise
 
     def freeze(self) -> None:
-        """Exempt all objects loaded so far from garbage collection, if modules were loaded since the last call.
+        """Exempt all objects loaded so far from garbage collection.
 
         Otherwise the garbage collector would scan all of them repeatedly, and delay requests by a tenth of a second.
         """
-        if len(sys.modules) != self._frozen:
-            self._frozen = len(sys.modules)
-            gc.freeze()
+        self._frozen = len(sys.modules)
+        gc.freeze()
 
     def check_room(self) -> None:
         """Raise StoreUnavailable while the disk is full, or while reports could be stored but not folded."""
@@ -181,7 +179,12 @@ class Collector:
         started = time.perf_counter()
         try:
             self.check_room()
-            self._see_to_room(sum(upload.added_bytes for upload in uploads))
+            added = sum(upload.added_bytes for upload in uploads)
+            if self.reserve is not None and not self.reserve.has_room_for(added):
+                self.store.has_erased_rows = True
+                self.store.remove_erased()  # it fits perhaps when the log has been emptied
+                if not self.reserve.has_room_for(added):
+                    raise StoreUnavailable("the disk is full")
             outcomes = append(self.store.engine, uploads)
         except Exception as error:
             self.metrics.commit_failures.inc()
@@ -195,14 +198,6 @@ class Collector:
         self.metrics.commits.inc()
         self.metrics.commit_seconds.inc(time.perf_counter() - started)
         return outcomes
-
-    def _see_to_room(self, added: int) -> None:
-        """Raise StoreUnavailable if `added` more bytes do not fit, even after the log has been emptied."""
-        if self.reserve is not None and not self.reserve.has_room_for(added):
-            self.store.has_erased_rows = True
-            self.store.remove_erased()
-            if not self.reserve.has_room_for(added):
-                raise StoreUnavailable("the disk is full")
 
     def note_failure(self, error: Exception) -> bool:
         """Note from the database's message whether pages are damaged or the disk is full; return the latter."""
@@ -221,7 +216,9 @@ class Collector:
         """Fold every few seconds until `stop`; the body of the folding thread."""
         while not self._stopping.is_set():
             self._fold()
-            self.freeze()
+            if len(sys.modules) != self._frozen:  # answers and folds load some when they are first needed
+                self.freeze()
+            self.metrics.waiting_bytes.set(self.budget.waiting)  # for other workers, which show it, too
             self._wake.wait(self._fold_seconds)
             self._wake.clear()
 
@@ -302,7 +299,7 @@ class Collector:
 def _give_up(receipt: asyncio.Future[NDArray[np.bool_]]) -> None:
     """End a wait that took too long."""
     if not receipt.done():
-        receipt.set_exception(TimeoutError())
+        receipt.set_exception(Problem("busy", "the reports could not be stored in time; send them again later"))
 
 
 def parse_id(survey_id: str) -> bytes:

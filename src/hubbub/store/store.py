@@ -134,7 +134,7 @@ class Store:
         self.has_erased_rows = True  # an earlier process may have left some
         self.has_spare_pages = True  # the same
         self.step_bytes = folding.STEP_BYTES
-        self._remembered: dict[bytes, tuple[float, StoredSurvey]] = {}
+        self._remembered: dict[str, tuple[float, StoredSurvey]] = {}  # by the id in hex, as URLs have it
         self._remembering = threading.Lock()
         self._forgotten = 0  # how often a state was forgotten
         try:
@@ -189,8 +189,8 @@ class Store:
             raise
         return self.survey(survey_id)
 
-    def remembered(self, survey_id: bytes) -> StoredSurvey | None:
-        """Return the survey if it was read in the last 5 seconds, else None. Never waits for the database."""
+    def remembered(self, survey_id: str) -> StoredSurvey | None:
+        """Return the survey of this id, in hex, if it was read in the last 5 seconds. Never waits for the database."""
         until, known = self._remembered.get(survey_id, (0.0, None))
         return known if time.monotonic() < until else None
 
@@ -204,10 +204,10 @@ class Store:
         StoreDamaged
             Its document is damaged.
         """
-        if (recent := self.remembered(survey_id)) is not None:
+        if (recent := self.remembered(survey_id.hex())) is not None:
             return recent
         with self._remembering:
-            forgotten, (_, known) = self._forgotten, self._remembered.get(survey_id, (0.0, None))
+            forgotten, (_, known) = self._forgotten, self._remembered.get(survey_id.hex(), (0.0, None))
         # A document never changes and may be long, so it is read once.
         columns = [column for column in surveys.c if known is None or column is not surveys.c.document]
         with reading(self.engine) as connection:
@@ -232,7 +232,7 @@ class Store:
             if forgotten == self._forgotten:  # otherwise somebody may have changed it since it was read
                 if len(self._remembered) >= _MOST_REMEMBERED:
                     self._remembered.clear()
-                self._remembered[survey_id] = (time.monotonic() + _REMEMBERED_SECONDS, stored)
+                self._remembered[survey_id.hex()] = (time.monotonic() + _REMEMBERED_SECONDS, stored)
         return stored
 
     def load(self, survey_id: bytes, document: bytes) -> tuple[Survey, SurveyMechanism]:
@@ -246,7 +246,7 @@ class Store:
         """Forget the cached survey, so that it is read from the database next time."""
         with self._remembering:
             self._forgotten += 1
-            self._remembered.pop(survey_id, None)
+            self._remembered.pop(survey_id.hex(), None)
 
     # Tallies.
 
