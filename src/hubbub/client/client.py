@@ -7,6 +7,7 @@ import secrets
 import struct
 import time
 from collections.abc import Iterable
+from functools import partial
 from typing import Final, NamedTuple
 
 from .background import Background
@@ -15,7 +16,7 @@ from .checks import ClientError, LedgerError, SurveyError
 from .delivery import Delivery
 from .ledger import SURVEY_URL, Ledger
 from .slots import Slots
-from .survey import DeviceSurvey, encode_batch, encode_report, read_survey
+from .survey import DeviceSurvey, encode_report, read_survey
 from .transport import TryLater
 
 DEFAULT_MAX_EPSILON: Final = "4"
@@ -139,10 +140,26 @@ class Client:
         If the survey has been fetched, the report is made and written to the ledger before this returns. It is sent in
         the background as soon as the collector can be reached, by this process or by a later one.
         """
-        self._mend_after_fork()
+        if self._background.mend_after_fork():
+            self._background.wake()
         with self._background.changed:
-            result = self._take(value)
-            if result.status in ("queued", "waiting"):
+            if self._background.closed:
+                return Result("refused", "the client is closed")
+            if self._refusal:
+                return Result("refused", self._refusal)
+            try:
+                if self._survey is not None:
+                    result = self._respond(self._survey, value)
+                elif self._held or self._id in self._ledger.read():
+                    result = Result("already")
+                else:  # it is answered when the survey has been fetched
+                    self._held.append(value)
+                    result = Result("waiting")
+            except ClientError as error:
+                return Result("refused", str(error))
+            except Exception as error:  # as in _try_everything
+                return Result("refused", f"the client failed ({type(error).__name__})")
+            if result.status != "already":
                 self._background.wake()
             return result
 
@@ -177,7 +194,8 @@ class Client:
 
         Reports that earlier processes left in the ledger are sent at their own moments; this does not wait for them.
         """
-        self._mend_after_fork()
+        if self._background.mend_after_fork():
+            self._background.wake()
         deadline = time.monotonic() + timeout
         with self._background.changed:
             while (result := self._state()).status in ("queued", "waiting") or self._background.busy:
@@ -210,31 +228,13 @@ class Client:
             )
         return survey
 
-    def _take(self, value: object) -> Result:
-        """Answer with this value, or hold it until the survey has been fetched. The caller has the lock."""
-        if self._background.closed:
-            return Result("refused", "the client is closed")
-        if self._refusal:
-            return Result("refused", self._refusal)
-        try:
-            if self._survey is not None:
-                return self._respond(self._survey, value)
-            if self._held or self._id in self._ledger.read():
-                return Result("already")
-        except ClientError as error:
-            return Result("refused", str(error))
-        except Exception as error:  # as in _try_everything
-            return Result("refused", f"the client failed ({type(error).__name__})")
-        self._held.append(value)
-        return Result("waiting")
-
     def _respond(self, survey: DeviceSurvey, value: object) -> Result:
         """Randomise a value and write the report to the ledger, unless the survey was answered before."""
         if isinstance(value, Slots):
             value = value.draw(survey.domain)
         count = survey.randomizer.random_words
         random_words = struct.unpack(f"<{count}Q", secrets.token_bytes(8 * count))
-        batch = encode_batch(survey, encode_report(survey, value, random_words))
+        batch = survey.batch_header + encode_report(survey, value, random_words)
         written = self._ledger.add(survey, self._url, batch, self._asked)
         return Result("queued" if written else "already")
 
@@ -254,12 +254,6 @@ class Client:
 
     # The background.
 
-    def _mend_after_fork(self) -> None:
-        """In a forked child, start a sending thread of its own."""
-        if self._background.mend_after_fork():
-            self._trouble = ""
-            self._background.wake()
-
     def _try_everything(self) -> float | None:
         """Fetch the survey if necessary, and send pending reports.
 
@@ -269,7 +263,8 @@ class Client:
             The least number of seconds before the next try; None if nothing is left to do.
         """
         troubles: list[tuple[str, float]] = []
-        for step in (self._fetch, self._send_pending):
+        send = partial(self._delivery.send_pending, self._id, self._background.changed)
+        for step in (self._fetch, send):
             try:
                 step()
             except TryLater as error:
@@ -296,16 +291,6 @@ class Client:
             with self._background.changed:
                 self._refusal = str(error)
                 self._held.clear()
-
-    def _send_pending(self) -> None:
-        """Send all pending reports of the ledger, this survey's first; tell `flush` after each."""
-
-        def settled() -> None:
-            """Wake threads that wait in `flush`."""
-            with self._background.changed:
-                self._background.changed.notify_all()
-
-        self._delivery.send_pending(self._id, settled)
 
 
 def _seconds(name: str, value: float) -> float:

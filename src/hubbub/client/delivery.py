@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+import threading
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -48,15 +48,15 @@ class Delivery:
             raise TryLater("the reply was not the survey that the address names")
         return document
 
-    def send_pending(self, first: str, settled: Callable[[], None]) -> None:
+    def send_pending(self, first: str, changed: threading.Condition) -> None:
         """Send each pending report of the ledger once. Earlier processes may have left some.
 
         Parameters
         ----------
         first : str
             The survey id, in hex, whose report is sent first.
-        settled : callable
-            Called after each try.
+        changed : threading.Condition
+            Notified after each try.
 
         Raises
         ------
@@ -74,7 +74,8 @@ class Delivery:
                     self._ledger.settle(survey_id, *self._send(survey_id, entry))
                 except TryLater as error:
                     later.append(error)
-                settled()
+                with changed:
+                    changed.notify_all()
         if later:
             raise TryLater(str(later[0]), min(error.seconds for error in later))
 

@@ -23,10 +23,10 @@ def _text(value: object) -> str:
     """Return the text of a string, of UTF-8 bytes or of a number: surrogates joined or replaced by U+FFFD, then NFC."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
-    elif isinstance(value, int | float) or _is_numpy(value, "number"):
+    elif not isinstance(value, str):
+        if not isinstance(value, int | float) and not _is_numpy(value, "number"):
+            raise TypeError
         value = str(value)
-    if not isinstance(value, str):
-        raise TypeError
     joined = value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return unicodedata.normalize("NFC", joined)
 
@@ -126,23 +126,18 @@ def _code(table: Any) -> Callable[[bytes], tuple[int, int]]:
     ends = {text: first_end + index for index, text in enumerate(parts[2])}
     longest = max(map(len, matches), default=0)
 
-    def next_symbol(text: bytes, at: int) -> int:
-        """Return the number of the symbol that stands for the text from `at` on: an ending, else the longest match."""
-        if at == len(text):
-            return 0
-        if (end := ends.get(text[at:])) is not None:
-            return end
-        sizes = range(min(longest, len(text) - at), 0, -1)
-        return next((matches[text[at : at + size]] for size in sizes if text[at : at + size] in matches), 1)
-
     def encode(text: bytes) -> tuple[int, int]:
         """Return the bits of a text and their number, with a raw tail where that is shorter."""
         bits = length = state = at = 0
         tails: list[tuple[int, int, int]] = []  # bits in all, where the raw tail begins, the bits before it
         symbol = -1
         while not (symbol == 0 or symbol >= first_end):
-            symbol = next_symbol(text, at)
-            if at < len(text):
+            left = text[at:]
+            symbol = ends.get(left, 1) if left else 0  # an ending, else the longest match, else one byte as it is
+            if symbol == 1:
+                sizes = range(min(longest, len(left)), 0, -1)
+                symbol = next((matches[left[:size]] for size in sizes if left[:size] in matches), 1)
+            if left:
                 escape, size = words[state][1]
                 tails.append((length + size + 7 + 8 * (len(text) - at), at, bits << size | escape))
             word, size = words[state][symbol]

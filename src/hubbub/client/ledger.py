@@ -20,7 +20,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal, localcontext
-from typing import Final
+from typing import Any, Final
 
 from .budget import DEFAULT_CAP, EXACT, TIME, Cap
 from .checks import LedgerError
@@ -111,15 +111,13 @@ class Ledger:
             raise LedgerError(
                 f"the ledger {self.path!r} is of version {version}, which a newer client wrote: use that client"
             )
-        shape = version >= 1 and set(data) == {"version", "cap", "surveys"}
-        cap = _read_cap(data["cap"]) if shape else None
-        if cap is None or not _are_entries(data["surveys"]):
+        contents = _read_contents(data) if version >= 1 else None
+        if contents is None:
             raise LedgerError(
                 f"the ledger {self.path!r} is damaged or another kind of file; it was not changed: "
                 "repair it, or move it away to begin an empty ledger"
             )
-        entries: dict[str, Entry] = data["surveys"]
-        return cap, entries
+        return contents
 
     @staticmethod
     def totals(entries: dict[str, Entry]) -> tuple[Decimal, Decimal]:
@@ -152,7 +150,7 @@ class Ledger:
         with self.changing() as (cap, entries):
             if survey.survey_id.hex() in entries:
                 return False
-            cap.lowered_by(asked or Cap()).check(entries.values(), survey.epsilon, survey.delta)
+            cap.check(entries.values(), survey.epsilon, survey.delta, asked=asked)
             entries[survey.survey_id.hex()] = {
                 "name": survey.name,
                 "url": url,
@@ -225,25 +223,23 @@ class Ledger:
                     os.close(folder)
 
 
-def _read_cap(data: object) -> Cap | None:
-    """Return the cap that a ledger holds, or None if it is not one."""
-    if not isinstance(data, dict) or set(data) != set(Cap._fields):
+def _read_contents(data: dict[str, Any]) -> tuple[Cap, dict[str, Entry]] | None:
+    """Return the cap and the entries by survey id that a ledger holds, or None if it is not one."""
+    cap, entries = data.get("cap"), data.get("surveys")
+    if set(data) != {"version", "cap", "surveys"} or not isinstance(cap, dict) or not isinstance(entries, dict):
         return None
-    if not all(isinstance(limit, str) and _LIMIT.fullmatch(limit) for limit in data.values()):
+    if set(cap) != set(Cap._fields):
         return None
-    return Cap(**{name: Decimal(limit) if limit else None for name, limit in data.items()})
-
-
-def _are_entries(data: object) -> bool:
-    """Return whether this is a dictionary of well-formed entries by survey id."""
-    if not isinstance(data, dict) or not all(isinstance(entry, dict) for entry in data.values()):
-        return False
-    return all(
-        set(entry) == set(_ENTRY)
-        and all(isinstance(entry[name], str) and pattern.fullmatch(entry[name]) for name, pattern in _ENTRY.items())
-        and entry["url"].rpartition("/")[2] == survey_id
-        for survey_id, entry in data.items()
-    )
+    if not all(isinstance(limit, str) and _LIMIT.fullmatch(limit) for limit in cap.values()):
+        return None
+    for survey_id, entry in entries.items():
+        if not isinstance(entry, dict) or set(entry) != set(_ENTRY):
+            return None
+        if not all(isinstance(entry[name], str) and pattern.fullmatch(entry[name]) for name, pattern in _ENTRY.items()):
+            return None
+        if entry["url"].rpartition("/")[2] != survey_id:
+            return None
+    return Cap(**{name: Decimal(limit) if limit else None for name, limit in cap.items()}), entries
 
 
 def _take_lock(file: int) -> None:
