@@ -154,12 +154,11 @@ async def _store_batch(collector: Collector, stored: StoredSurvey, data: bytes) 
 
 def _not_open(stored: StoredSurvey, now: datetime) -> Problem:
     """Return the problem that a survey takes no reports now."""
-    opens = stored.survey.opens
     if stored.damage:
         return Problem("damaged", "the survey is damaged and takes no reports now; send them again later")
-    if stored.state(now) == "closed" or opens is None:
+    if stored.state(now) == "closed" or stored.opens is None:
         return Problem("closed", "the survey is closed and takes no more reports")
-    wait = str(int((opens - now).total_seconds()) + 1)
+    wait = str(int((stored.opens - now).total_seconds()) + 1)
     return Problem("not-yet-open", f"the survey opens in {wait} s; send the reports then", {"Retry-After": wait})
 
 

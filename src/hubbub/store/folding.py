@@ -7,10 +7,11 @@ version than it started from discards its work and starts over. So any number of
 from __future__ import annotations
 
 import time
+from itertools import accumulate
 from typing import Final
 
 import numpy as np
-from sqlalchemy import Connection, Engine, Table, delete, func, select, text, update
+from sqlalchemy import Engine, Table, delete, func, select, text, update
 
 from hubbub.errors import HubbubError, StoreDamaged, StoreUnavailable
 from hubbub.model.mechanism import Accumulator
@@ -24,7 +25,6 @@ from hubbub.store.schema import (
     pending,
     reading,
     report_ids,
-    surveys,
     tallies,
     unknown_survey,
     writing,
@@ -56,7 +56,7 @@ def fold(
     accumulator : Accumulator
         The survey's mechanism.
     step_bytes : int
-        About how many bytes of reports one transaction erases.
+        About how many bytes of reports one transaction erases. It erases 500 rows at most.
 
     Returns
     -------
@@ -75,7 +75,12 @@ def fold(
             # Read in the same snapshot as the tally, so that a report is in exactly one of the two.
             if last is None:
                 last = connection.scalar(select(func.max(pending.c.key)).where(pending.c.survey == survey)) or 0
-            keys = _next_keys(connection, survey, last, step_bytes)
+            mine = select(pending.c.key, func.length(pending.c.reports)).where(pending.c.survey == survey)
+            query = mine.where(pending.c.key <= last).order_by(pending.c.key).limit(_ROWS_AT_ONCE)
+            rows = connection.execute(query).all()
+            sizes = accumulate(length for _, length in rows)
+            keys = [key for (key, _), size in zip(rows, sizes, strict=True) if size <= step_bytes]
+            keys = keys or [key for key, _ in rows[:1]]  # one row at least, even if it has more bytes
             parts = connection.scalars(select(pending.c.reports).where(pending.c.key.in_(keys))).all() if keys else []
         try:
             tally = parse_tally(row.tally, survey_id, accumulator.cells_shape)
@@ -93,19 +98,6 @@ def fold(
         else:
             conflicts += 1
     raise StoreUnavailable(f"folding failed {_CONFLICTS} times, because other collectors folded at the same moment")
-
-
-def _next_keys(connection: Connection, survey: int, last: int, step_bytes: int) -> list[int]:
-    """Return the keys of the next rows to fold: at most 500 rows, and about `step_bytes` bytes of reports."""
-    query = select(pending.c.key, func.length(pending.c.reports)).order_by(pending.c.key).limit(_ROWS_AT_ONCE)
-    keys: list[int] = []
-    size = 0
-    for key, length in connection.execute(query.where(pending.c.survey == survey, pending.c.key <= last)):
-        size += length
-        if keys and size > step_bytes:
-            break
-        keys.append(key)
-    return keys
 
 
 def replace_tally(engine: Engine, survey: int, version: int, tally: Tally, folded: list[int], added: int = 0) -> bool:
@@ -193,10 +185,3 @@ def _vacuum(engine: Engine, table: Table) -> None:
     """Vacuum one table of PostgreSQL, which works outside a transaction only."""
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as plain:
         plain.execute(text(f"VACUUM {table.name}"))
-
-
-def surveys_with_pending(engine: Engine) -> list[bytes]:
-    """Return the ids of surveys that have pending reports and are not damaged."""
-    waiting = (surveys.c.key.in_(select(pending.c.survey)), surveys.c.damage.is_(None))
-    with reading(engine) as connection:
-        return [bytes(survey_id) for survey_id in connection.scalars(select(surveys.c.survey_id).where(*waiting))]

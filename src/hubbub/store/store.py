@@ -30,6 +30,7 @@ from hubbub.store.schema import (
     is_sqlite,
     meta,
     open_engine,
+    pending,
     reading,
     surveys,
     tallies,
@@ -56,8 +57,37 @@ Build: TypeAlias = Callable[[Survey], SurveyMechanism]
 State: TypeAlias = Literal["not yet open", "open", "closed", "damaged"]
 
 
-@dataclass(frozen=True, slots=True)
-class StoredSurvey:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Period:
+    """When a survey takes reports.
+
+    Attributes
+    ----------
+    opens, closes : datetime or None
+        As in its document, in UTC.
+    closed : bool
+        Whether it was closed for good, by its owner or long after its time was over. A survey can also be closed by
+        the clock alone, and is open again if the clock turns out to be wrong.
+    damage : str
+        What is wrong with its tally; empty if nothing is known to be.
+    """
+
+    opens: datetime | None
+    closes: datetime | None
+    closed: bool
+    damage: str
+
+    def state(self, now: datetime) -> State:
+        """Return whether the survey takes reports at this time. Compares two times at most."""
+        if self.damage:
+            return "damaged"
+        if self.closed or (self.closes is not None and self.closes <= now):
+            return "closed"
+        return "open" if self.opens is None or self.opens <= now else "not yet open"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSurvey(Period):
     """A stored survey. Its id is computed once, when it is read from the database.
 
     Attributes
@@ -74,11 +104,6 @@ class StoredSurvey:
         Its mechanism, built and checked.
     origins : tuple of str
         Web origins whose pages may report; "*" is any.
-    closed : bool
-        Whether it was closed for good, by its owner or long after its time was over. A survey can also be closed by
-        the clock alone, and is open again if the clock turns out to be wrong.
-    damage : str
-        What is wrong with its tally; empty if nothing is known to be.
     """
 
     key: int
@@ -87,21 +112,6 @@ class StoredSurvey:
     document: bytes
     mechanism: SurveyMechanism
     origins: tuple[str, ...]
-    closed: bool
-    damage: str = ""
-
-    def state(self, now: datetime) -> State:
-        """Return whether the survey takes reports at this time. Compares two times at most."""
-        return state_at(now, self.survey.opens, self.survey.closes, self.closed, self.damage)
-
-
-def state_at(now: datetime, opens: datetime | None, closes: datetime | None, closed: bool, damage: str) -> State:
-    """Return the state of a survey at a time, from its period and from the stored marks `closed` and `damage`."""
-    if damage:
-        return "damaged"
-    if closed or (closes is not None and closes <= now):
-        return "closed"
-    return "open" if opens is None or opens <= now else "not yet open"
 
 
 class Store:
@@ -226,8 +236,18 @@ class Store:
             except HubbubError as error:
                 self._mark_damaged(row.key, survey_id, row.damage or "", str(error))
                 raise StoreDamaged(str(error)) from None
-        origins, closed, damage = tuple(json.loads(row.origins)), row.state != "open", row.damage or ""
-        stored = StoredSurvey(row.key, survey_id, survey, document, mechanism, origins, closed, damage)
+        stored = StoredSurvey(
+            key=row.key,
+            survey_id=survey_id,
+            survey=survey,
+            document=document,
+            mechanism=mechanism,
+            origins=tuple(json.loads(row.origins)),
+            opens=survey.opens,
+            closes=survey.closes,
+            closed=row.state != "open",
+            damage=row.damage or "",
+        )
         with self._remembering:
             if forgotten == self._forgotten:  # otherwise somebody may have changed it since it was read
                 if len(self._remembered) >= _MOST_REMEMBERED:
@@ -287,7 +307,10 @@ class Store:
         int
             The number of surveys that had pending reports.
         """
-        waiting = folding.surveys_with_pending(self.engine)
+        with_pending = (surveys.c.key.in_(select(pending.c.survey)), surveys.c.damage.is_(None))
+        with reading(self.engine) as connection:
+            found = connection.scalars(select(surveys.c.survey_id).where(*with_pending))
+            waiting = [bytes(survey_id) for survey_id in found]
         try:
             for_each(self.tally, waiting)
         finally:
