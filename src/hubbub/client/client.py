@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import struct
@@ -17,7 +18,7 @@ from .delivery import Delivery
 from .ledger import SURVEY_URL, Ledger
 from .slots import Slots
 from .survey import DeviceSurvey, encode_report, read_survey
-from .transport import TryLater
+from .transport import Missing, TryLater
 
 DEFAULT_MAX_EPSILON: Final = "4"
 """The largest ε of a survey that a client answers unless it is told otherwise."""
@@ -98,8 +99,17 @@ class Client:
             "lifetime_delta": lifetime_delta,
         }
         self._asked = Cap(*(None if most is None else parse_limit(name, most) for name, most in asked.items()))
-        timeout = _seconds("timeout", timeout)
-        retries = _seconds("first_retry", first_retry), _seconds("last_retry", last_retry)
+        times = {
+            "timeout": timeout,
+            "spread": 1.0 if spread == 0 else spread,
+            "first_retry": first_retry,
+            "last_retry": last_retry,
+        }
+        for name, wait in times.items():
+            if not (isinstance(wait, int | float) and 0 < wait <= _MOST_SECONDS):
+                raise ClientError(
+                    f"{name} must be above 0 and at most {_MOST_SECONDS:g} seconds, got {name}={str(wait)[:40]!r}"
+                )
         document = None if url is None else survey
         address = SURVEY_URL.fullmatch(str(survey if url is None else url))
         if not address:
@@ -108,11 +118,11 @@ class Client:
         self._url, self._id = address[0], address[1]
         self._survey = None if document is None else self._checked(document)
         self._ledger = Ledger(ledger)
-        self._delivery = Delivery(self._ledger, timeout, 0.0 if spread == 0 else _seconds("spread", spread))
+        self._delivery = Delivery(self._ledger, timeout, spread)
         self._held: list[object] = []  # at most one value, until the survey has been fetched
         self._refusal = ""  # why the survey will not be answered
         self._trouble = ""  # why the last try did not deliver everything
-        self._background = Background(self._try_everything, *retries)
+        self._background = Background(self._try_everything, first_retry, last_retry)
         self._background.wake()
 
     def __repr__(self) -> str:
@@ -150,7 +160,7 @@ class Client:
             try:
                 if self._survey is not None:
                     result = self._respond(self._survey, value)
-                elif self._held or self._id in self._ledger.read():
+                elif self._held or self._id in self._ledger.load().entries:
                     result = Result("already")
                 else:  # it is answered when the survey has been fetched
                     self._held.append(value)
@@ -241,7 +251,7 @@ class Client:
     def _state(self) -> Result:
         """Return the current state of the survey's report."""
         try:
-            entry = self._ledger.read().get(self._id)
+            entry = self._ledger.load().entries.get(self._id)
         except LedgerError as error:
             return Result("refused", str(error))
         if entry is not None and entry["state"] == "pending":
@@ -279,24 +289,20 @@ class Client:
     def _fetch(self) -> None:
         """Fetch the survey, unless that was done or it was answered before; answer it if a value is waiting."""
         try:
-            if self._survey is None and not self._refusal and self._id not in self._ledger.read():
-                self._survey = self._checked(self._delivery.fetch(self._url, self._id))
+            if self._survey is None and not self._refusal and self._id not in self._ledger.load().entries:
+                document = self._delivery.exchange(self._url, None)
+                if hashlib.sha256(document).hexdigest() != self._id:  # a sign-in page, or a collector that cheats
+                    raise TryLater("the reply was not the survey that the address names")
+                self._survey = self._checked(document)
             with self._background.changed:
                 if self._held and self._survey is not None:
                     self._respond(self._survey, self._held[0])
                 self._held.clear()  # answered, now or by another client
         except LedgerError:
             raise
+        except Missing as error:  # this may be an operator's mistake
+            raise TryLater(str(error)) from None
         except ClientError as error:
             with self._background.changed:
                 self._refusal = str(error)
                 self._held.clear()
-
-
-def _seconds(name: str, value: float) -> float:
-    """Return a time in seconds, if it is one that a thread can wait for."""
-    if not (isinstance(value, int | float) and 0 < value <= _MOST_SECONDS):
-        raise ClientError(
-            f"{name} must be above 0 and at most {_MOST_SECONDS:g} seconds, got {name}={str(value)[:40]!r}"
-        )
-    return value

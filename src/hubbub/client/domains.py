@@ -88,16 +88,6 @@ _RULES: Final[dict[str, Callable[[str], str]]] = {
 }
 
 
-def _canonical_words(lengths: str) -> list[tuple[int, int]]:
-    """Return the code words (bits, length) of a canonical code, from their lengths in hex digits."""
-    words, word, before = [(0, 0)] * len(lengths), 0, 0
-    for length, index in sorted((int(digit, 16), index) for index, digit in enumerate(lengths)):
-        word <<= length - before
-        words[index] = word, length
-        word, before = word + 1, length
-    return words
-
-
 def _code(table: Any) -> Callable[[bytes], tuple[int, int]]:
     """Return the encoder of a text code: it maps at most 64 bytes to (bits, number of bits). See docs/text-codes.md."""
     fields(table, "code", ("bytes", "tokens", "ends", "class", "lengths"))
@@ -114,14 +104,20 @@ def _code(table: Any) -> Callable[[bytes], tuple[int, int]]:
     symbols = [b"", b"", *parts[0], *parts[1], *parts[2]]
     first_end = len(symbols) - len(parts[2])
     rows, base36 = table["lengths"], "0123456789abcdefghijklmnopqrstuvwxyz"
+    words: list[list[tuple[int, int]]] = []  # for each row the code words of its symbols: bits, length
     for row in rows:
         complete = len(row) == len(symbols) and set(row) <= set("123456789abcdef")
         complete = complete and sum(1 << 15 - int(digit, 16) for digit in row) == 1 << 15
         require(complete, "a row of code.lengths must be a complete code of all symbols", row)
+        words.append([(0, 0)] * len(row))
+        word = before = 0
+        for length, symbol in sorted((int(digit, 16), symbol) for symbol, digit in enumerate(row)):
+            word, before = word << (length - before), length
+            words[-1][symbol] = word, length
+            word += 1
     after, digits = table["class"], set(base36[: len(rows)])
     fits = 1 <= len(rows) <= 36 and len(after) == len(symbols) and set(after) <= digits
     require(fits, "code.class must be a digit for each symbol", after)
-    words = [_canonical_words(row) for row in rows]
     matches = {text: 2 + index for index, text in enumerate(symbols[2:first_end])}
     ends = {text: first_end + index for index, text in enumerate(parts[2])}
     longest = max(map(len, matches), default=0)

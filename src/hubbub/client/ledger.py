@@ -20,7 +20,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal, localcontext
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from .budget import DEFAULT_CAP, EXACT, TIME, Cap
 from .checks import LedgerError
@@ -69,6 +69,13 @@ def default_ledger() -> str:
     return os.path.join(base, "hubbub", "ledger.json")
 
 
+class Contents(NamedTuple):
+    """What is in a ledger: the person's limits, and all entries by survey id, the oldest first."""
+
+    cap: Cap
+    entries: dict[str, Entry]
+
+
 class Ledger:
     """The ledger in a file. A file that does not exist is an empty ledger.
 
@@ -83,24 +90,24 @@ class Ledger:
 
     def read(self) -> dict[str, Entry]:
         """Return all entries by survey id, the oldest first. Raises LedgerError if the file is not a ledger."""
-        return self._load()[1]
+        return self.load().entries
 
     def cap(self) -> Cap:
         """Return the person's limits. Raises LedgerError if the file is not a ledger."""
-        return self._load()[0]
+        return self.load().cap
 
     def set_cap(self, cap: Cap) -> None:
         """Set the person's limits, durably."""
         with self.changing() as (_, entries):
             self._write(cap, entries)
 
-    def _load(self) -> tuple[Cap, dict[str, Entry]]:
-        """Return the limits and the entries in the file."""
+    def load(self) -> Contents:
+        """Return the limits and the entries in the file. Raises LedgerError if it is not a ledger."""
         try:
             with open(self.path, "rb") as file:
                 data = json.loads(file.read())
         except FileNotFoundError:
-            return DEFAULT_CAP, {}
+            return Contents(DEFAULT_CAP, {})
         except OSError as error:
             raise LedgerError(f"the ledger {self.path!r} cannot be read ({error.strerror})") from None
         except (ValueError, RecursionError):
@@ -187,7 +194,7 @@ class Ledger:
             lock = os.open(self.path + ".lock", os.O_RDWR | os.O_CREAT | _NO_LINKS, 0o600)
             try:
                 _take_lock(lock)
-                cap, before = self._load()
+                cap, before = self.load()
                 entries = {survey_id: dict(entry) for survey_id, entry in before.items()}
                 yield cap, entries
                 if entries != before:
@@ -223,8 +230,8 @@ class Ledger:
                     os.close(folder)
 
 
-def _read_contents(data: dict[str, Any]) -> tuple[Cap, dict[str, Entry]] | None:
-    """Return the cap and the entries by survey id that a ledger holds, or None if it is not one."""
+def _read_contents(data: dict[str, Any]) -> Contents | None:
+    """Return what a ledger holds, or None if it is not one."""
     cap, entries = data.get("cap"), data.get("surveys")
     if set(data) != {"version", "cap", "surveys"} or not isinstance(cap, dict) or not isinstance(entries, dict):
         return None
@@ -239,7 +246,7 @@ def _read_contents(data: dict[str, Any]) -> tuple[Cap, dict[str, Entry]] | None:
             return None
         if entry["url"].rpartition("/")[2] != survey_id:
             return None
-    return Cap(**{name: Decimal(limit) if limit else None for name, limit in cap.items()}), entries
+    return Contents(Cap(**{name: Decimal(limit) if limit else None for name, limit in cap.items()}), entries)
 
 
 def _take_lock(file: int) -> None:

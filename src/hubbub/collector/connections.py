@@ -43,9 +43,9 @@ def most_connections() -> int:
 class WatchedProtocol(HttpToolsProtocol):
     """A connection with a time limit for the head of a request; the number of connections is limited, too.
 
-    If there are too many, the connection that has been silent for longest is closed; one whose request has not arrived
-    completely counts as silent. If none is silent, uploads are refused with 503, and other requests are still served on
-    a few more connections. A peer that does not read its reply is cut off.
+    If there are too many, the silent connection whose last request came first is closed; one whose request has not
+    arrived completely counts as silent. If none is silent, uploads are refused with 503, and other requests are still
+    served on a few more connections. A peer that does not read its reply is cut off.
 
     Attributes
     ----------
@@ -60,17 +60,17 @@ class WatchedProtocol(HttpToolsProtocol):
     read_seconds: float = READ_SECONDS
     _head_timer: asyncio.TimerHandle | None = None
     _read_timer: asyncio.TimerHandle | None = None
-    _silent_since: float = 0.0
+    _heard_at: float = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the base class
         """Start the timer for the first head; close a silent connection if there are too many."""
         super().connection_made(transport)
-        self._silent_since = self.loop.time()
+        self._heard_at = self.loop.time()
         self._head_timer = self.loop.call_later(self.head_seconds, self._give_up)
         if len(self.connections) > self.most and (others := self._others()):
             silent = [each for each in others if each._is_silent()]
             if silent and len(others) >= self.most:
-                min(silent, key=lambda each: each._silent_since).transport.abort()
+                min(silent, key=lambda each: each._heard_at).transport.abort()
             elif len(others) >= self.most + _HEADROOM:
                 transport.abort()
 
@@ -92,16 +92,11 @@ class WatchedProtocol(HttpToolsProtocol):
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
-        self._silent_since = self.loop.time()
+        self._heard_at = self.loop.time()
         crowded = len(self.connections) > self.most and len(self._others()) >= self.most
         is_upload = crowded and self.url.partition(b"?")[0].endswith(b"/reports")
         self.app = refuse_as_busy if is_upload else self.config.loaded_app
         super().on_headers_complete()
-
-    def on_response_complete(self) -> None:
-        """Note since when the connection is silent."""
-        self._silent_since = self.loop.time()
-        super().on_response_complete()
 
     def pause_writing(self) -> None:
         """Start the timer for the peer to read what is waiting for it."""

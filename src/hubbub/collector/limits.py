@@ -108,7 +108,7 @@ class OwnerCheck:
 
 async def read_batch(scope: Scope, receive: Receive, budget: Budget, taken: list[int]) -> bytes:
     """Return the body of an upload. Raises Problem as soon as it is too large or too slow."""
-    declared = header(scope, b"content-length") or b""
+    declared = dict(scope["headers"]).get(b"content-length", b"")
     if declared.isdigit() and int(declared[:20]) > MAX_BATCH_BYTES:
         raise too_large(MAX_BATCH_BYTES)
     parts, size, more = [], 0, True
@@ -137,15 +137,6 @@ async def read_batch(scope: Scope, receive: Receive, budget: Budget, taken: list
         if timer is not None:
             timer.cancel()
     return parts[0] if len(parts) == 1 else b"".join(parts)
-
-
-def header(scope: Scope, name: bytes) -> bytes | None:
-    """Return a header of a request by its name in lower case, or None."""
-    for each, value in scope["headers"]:
-        if each == name:
-            found: bytes = value
-            return found
-    return None
 
 
 def too_large(limit: int) -> Problem:

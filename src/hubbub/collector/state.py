@@ -24,7 +24,7 @@ from hubbub.errors import HubbubError, StoreUnavailable, UnknownSurvey
 from hubbub.store.folding import STEP_BYTES
 from hubbub.store.group_commit import GroupCommit
 from hubbub.store.life_cycle import end_by_the_clock, give_back, purge
-from hubbub.store.reports import Outcome, Upload, append
+from hubbub.store.reports import BYTES_OF_AN_ID, Outcome, Upload, append
 from hubbub.store.reserve import Reserve, says_full
 from hubbub.store.schema import database_file, wal_limit
 from hubbub.store.store import Store, StoredSurvey
@@ -179,7 +179,7 @@ class Collector:
         started = time.perf_counter()
         try:
             self.check_room()
-            added = sum(upload.added_bytes for upload in uploads)
+            added = sum([reports.nbytes + BYTES_OF_AN_ID * len(reports) for _, reports in uploads])
             if self.reserve is not None and not self.reserve.has_room_for(added):
                 self.store.has_erased_rows = True
                 self.store.remove_erased()  # it fits perhaps when the log has been emptied
@@ -228,12 +228,12 @@ class Collector:
         if had_none and self.reserve is not None:
             self.reserve.release()  # uploads are refused, so this space is left for work that frees more
             self.store.step_bytes, self.store.has_erased_rows = self.reserve.size // _STEPS, True
-        steps = [self._empty_log, self._fold_pending, self._follow_the_clock, self._purge]
+        steps = [self.store.remove_erased, self._fold_pending, self._follow_the_clock, self._purge]
         for step in [*steps, self._give_back] if had_none else steps:
             try:
                 step()
             except HubbubError as error:
-                if had_none and self._succeeds_with_all(step, error):
+                if (had_none or step is steps[0]) and self._succeeds_with_all(step, error):
                     continue
                 self.metrics.fold_failures.inc()
                 still_full = self.note_failure(error) or still_full
@@ -251,18 +251,11 @@ class Collector:
                 log.warning("there is room on the disk again: uploads are accepted")
                 self.store.step_bytes = STEP_BYTES
 
-    def _empty_log(self) -> None:
-        """Empty the log of the database, if there is something in it; on a full disk, use the whole reserve for it."""
-        try:
-            self.store.remove_erased()
-        except StoreUnavailable as error:
-            if self.reserve is None or not self.note_failure(error):
-                raise
-            self.reserve.release_all()
-            self.store.remove_erased()
-
     def _succeeds_with_all(self, step: Callable[[], None], error: HubbubError) -> bool:
-        """Try a step that makes room again, with all that the reserve has. It makes the file hardly longer."""
+        """Try a step again that makes room, with all that the reserve has. It makes the file hardly longer.
+
+        The first step empties the log of the database: it may need all even if nothing was known to be full.
+        """
         if self.reserve is None or not self.note_failure(error):
             return False
         self.reserve.release_all()

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from hubbub.errors import StoreError, StoreUnavailable
-from hubbub.store.reports import Outcome, Upload
+from hubbub.store.reports import BYTES_OF_AN_ID, Outcome, Upload
 
 log = logging.getLogger("hubbub.store")
 
@@ -111,8 +111,9 @@ class GroupCommit:
                     going = False
                 elif not waiting[1].done():  # otherwise nobody waits for it any more
                     group.append(waiting)
-                    size += len(waiting[0].reports)
-                    added += waiting[0].added_bytes
+                    reports = waiting[0].reports
+                    size += len(reports)
+                    added += reports.nbytes + BYTES_OF_AN_ID * len(reports)
             if group:
                 self._write(group)
 

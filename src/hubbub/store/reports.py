@@ -6,7 +6,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,9 @@ from hubbub.model.mechanism import Reports
 from hubbub.store.schema import is_sqlite, pending, report_ids, surveys, writing, writing_sqlite
 
 ID_BYTES: Final = 16
-_BYTES_OF_AN_ID: Final = 64
+BYTES_OF_AN_ID: Final = 64
+"""About how many bytes an id adds to the database at most, in its index; the report adds its own."""
+
 _TRIES: Final = 5
 _LOOKED_UP_AT_ONCE: Final = 500
 # The statements of every commit go straight to SQLite's driver: SQLAlchemy would take longer than SQLite.
@@ -28,27 +30,11 @@ _INSERTED_AT_ONCE: Final = 256
 _SERIALIZATION_FAILURES: Final = ("40001", "40P01")  # PostgreSQL: try the transaction again
 
 
-class Upload:
-    """Valid reports to one survey.
+class Upload(NamedTuple):
+    """Valid reports to one survey, which is given by its key in the database."""
 
-    Parameters
-    ----------
-    survey : int
-        The survey's key in the database.
-    reports : Reports
-        The reports.
-
-    Attributes
-    ----------
-    added_bytes : int
-        About how many bytes the database becomes longer by, at most: the reports, and their ids in an index.
-    """
-
-    __slots__ = ("added_bytes", "reports", "survey")
-
-    def __init__(self, survey: int, reports: Reports) -> None:
-        self.survey, self.reports = survey, reports
-        self.added_bytes = reports.nbytes + _BYTES_OF_AN_ID * len(reports)
+    survey: int
+    reports: Reports
 
 
 class _SomeAreKnown(Exception):
@@ -67,7 +53,7 @@ def append(engine: Engine, uploads: Sequence[Upload]) -> list[Outcome]:
     tests/collector/test_exactly_once.py hold it to this. Cost: one commit, and one index entry for each report.
     """
     look_up = False
-    count = sum(len(upload.reports) for upload in uploads)
+    count = sum([len(upload.reports) for upload in uploads])
     for attempt in range(_TRIES):
         try:
             # Ids are random, so each is on a page of its own.
