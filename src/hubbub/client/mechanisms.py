@@ -105,25 +105,24 @@ def read_tree(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
         hashes = (hash_words(root, (256 * step + j, *message)) << 64 * j for j in range(-(-wanted // 64)))
         return sum(hashes) & ((1 << wanted) - 1)
 
-    def path_of(item: int) -> int:
-        """Return the path of an item: its code with a fingerprint, or a keyed permutation of its bits."""
-        if domain.coded:
-            hashed = f"{hash_words(root, halves(item, item_limbs)):064b}"
-            marks, code = iter(hashed), iter(f"{item:0{bits}b}")
-            return int("".join(next(marks if mark else code) for mark in layout), 2)
-        high, low = item >> right, item & ((1 << right) - 1)
-        if left:
-            high ^= mix(1, low, right, left)
-            low ^= mix(2, high, left, right)
-        return low << left | high
-
     def respond(item: int, drawn: Sequence[int]) -> int:
         """Return the symbol to send: the true one, or with some chance a random one."""
         report_id = halves(drawn[0] | drawn[1] << 64, 2)
         first = hash_words(coins, report_id)
         row = next(row for row, end in enumerate(ends) if first >> 40 < end)
+        # The path of the item: its code with a fingerprint, or a keyed permutation of its bits.
+        if domain.coded:
+            hashed = f"{hash_words(root, halves(item, item_limbs)):064b}"
+            marks, code = iter(hashed), iter(f"{item:0{bits}b}")
+            path = int("".join(next(marks if mark else code) for mark in layout), 2)
+        else:
+            high, low = item >> right, item & ((1 << right) - 1)
+            if left:
+                high ^= mix(1, low, right, left)
+                low ^= mix(2, high, left, right)
+            path = low << left | high
         # The bucket: the last bits of the path's beginning, and a hash of those before where these do not fill it.
-        path, depth, chunk = path_of(item), depths[row], chunks[row]
+        depth, chunk = depths[row], chunks[row]
         bucket = path >> (length - depth) & ((1 << chunk) - 1)
         if chunk < bucket_bits:
             below = length - (depth - chunk)
@@ -131,6 +130,7 @@ def read_tree(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
             big = halves(parent, limbs)
             message = [half for k in reversed(range(limbs)) for half in big[2 * k : 2 * k + 2]]
             bucket ^= hash_words(buckets, (*message, row)) >> (64 - bucket_bits)
+        # The masks. A bucket has 20 bits at most, so that only as many of a mask count.
         if rows == 1:
             found = [1 + (first * ((1 << bits) - 1) >> 64)]
             for _ in range(masks - 1):
@@ -138,7 +138,6 @@ def read_tree(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
         else:
             more = [hash_words(coins, (*report_id, block)) for block in (1, 2)]
             found = [first, first >> 20, *(block >> 20 * k for block in more for k in range(3))][:masks]
-        # A bucket has 20 bits at most, so that only as many of a mask count.
         symbol = sum(((mask & bucket).bit_count() & 1) << j for j, mask in enumerate(found))
         return symbol if drawn[2] < keep else drawn[3] >> (64 - masks)
 

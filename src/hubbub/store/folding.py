@@ -21,7 +21,6 @@ from hubbub.store.schema import (
     BUSY_MILLISECONDS,
     PAGE_BYTES,
     available,
-    is_sqlite,
     pending,
     reading,
     report_ids,
@@ -129,7 +128,7 @@ def remove_erased(engine: Engine) -> bool:
         False if it could not be done now, and should be tried again.
     """
     with available():
-        if not is_sqlite(engine):
+        if engine.dialect.name != "sqlite":
             _vacuum(engine, pending)
             return True
         connection = engine.raw_connection()
@@ -152,7 +151,7 @@ def shrink(engine: Engine, deadline: float, step_bytes: int = STEP_BYTES) -> boo
 
     The deadline is in seconds of the monotonic clock. Returns False if it came before all pages were returned.
     """
-    if not is_sqlite(engine):
+    if engine.dialect.name != "sqlite":
         return True
     pages = max(1, min(_MOST_PAGES, step_bytes // PAGE_BYTES))
     with available():
@@ -176,7 +175,7 @@ def shrink(engine: Engine, deadline: float, step_bytes: int = STEP_BYTES) -> boo
 
 def vacuum_ids(engine: Engine) -> None:
     """Remove deleted report ids from the files of PostgreSQL. For SQLite `remove_erased` does so."""
-    if not is_sqlite(engine):
+    if engine.dialect.name != "sqlite":
         with available():
             _vacuum(engine, report_ids)
 

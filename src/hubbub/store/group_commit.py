@@ -114,22 +114,24 @@ class GroupCommit:
                     reports = waiting[0].reports
                     size += len(reports)
                     added += reports.nbytes + BYTES_OF_AN_ID * len(reports)
-            if group:
-                self._write(group)
+            if not group:
+                continue
+            try:
+                outcomes = self._append([upload for upload, _ in group])
+            except Exception as error:  # every receipt must be filled in, for any error
+                outcomes = [_logged(error)] * len(group)
+            self._hand_over(_fill_in, group, outcomes)
 
-    def _write(self, group: list[Waiting]) -> None:
-        """Write a group of uploads in one transaction, and fill in their receipts."""
-        try:
-            outcomes = self._append([upload for upload, _ in group])
-        except Exception as error:  # every receipt must be filled in, for any error
-            if isinstance(error, StoreError):
-                log.warning("a commit failed: %s", error)
-            else:  # log where it happened, but not the message, which could hold reports
-                trace = "".join(traceback.format_tb(error.__traceback__))
-                log.error("a commit failed with %s\n%s", type(error).__name__, trace)
-                error = StoreUnavailable("a commit failed")
-            outcomes = [error] * len(group)
-        self._hand_over(_fill_in, group, outcomes)
+
+def _logged(error: Exception) -> StoreError:
+    """Log why a commit failed, and return what its receipts say."""
+    if isinstance(error, StoreError):
+        log.warning("a commit failed: %s", error)
+        return error
+    # Where it happened, but not the message, which could hold reports.
+    trace = "".join(traceback.format_tb(error.__traceback__))
+    log.error("a commit failed with %s\n%s", type(error).__name__, trace)
+    return StoreUnavailable("a commit failed")
 
 
 def _fill_in(group: list[Waiting], outcomes: list[Outcome]) -> None:

@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError
 
 from hubbub.errors import StoreError, StoreUnavailable, SurveyClosed, UnknownSurvey
 from hubbub.model.mechanism import Reports
-from hubbub.store.schema import is_sqlite, pending, report_ids, surveys, writing, writing_sqlite
+from hubbub.store.schema import pending, report_ids, surveys, writing, writing_sqlite
 
 ID_BYTES: Final = 16
 BYTES_OF_AN_ID: Final = 64
@@ -57,7 +57,7 @@ def append(engine: Engine, uploads: Sequence[Upload]) -> list[Outcome]:
     for attempt in range(_TRIES):
         try:
             # Ids are random, so each is on a page of its own.
-            with writing_sqlite(engine, count) if is_sqlite(engine) else writing(engine) as connection:
+            with writing_sqlite(engine, count) if engine.dialect.name == "sqlite" else writing(engine) as connection:
                 return _append(connection, uploads, look_up)
         except _SomeAreKnown:
             look_up = True

@@ -15,7 +15,6 @@ from hubbub.store.schema import (
     daily,
     file_of,
     imports,
-    is_sqlite,
     metadata,
     pending,
     reading,
@@ -91,7 +90,7 @@ def _copy_into(source: Store, database: str, build: Build) -> None:
         for table in metadata.sorted_tables:
             connection.execute(table.delete())
             _copy_table(rows, connection, table)
-        if not is_sqlite(connection):
+        if connection.dialect.name != "sqlite":
             for name in (surveys.name, pending.name):
                 statement = f"SELECT setval(pg_get_serial_sequence('{name}', 'key'), MAX(key)) FROM {name}"  # noqa: S608
                 connection.execute(text(statement))

@@ -189,7 +189,7 @@ def file_of(database: str) -> Path | None:
 
 def database_file(engine: Engine) -> Path | None:
     """Return the file of a SQLite database, or None for PostgreSQL."""
-    return Path(str(engine.url.database)).absolute() if is_sqlite(engine) else None
+    return Path(str(engine.url.database)).absolute() if engine.dialect.name == "sqlite" else None
 
 
 def wal_limit(path: Path) -> int:
@@ -268,7 +268,7 @@ def _check_same_file(options: Mapping[str, Any]) -> None:
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
     """Open a transaction that only reads. All its reads see the same snapshot."""
-    options = {} if is_sqlite(engine) else {"isolation_level": "REPEATABLE READ"}
+    options = {} if engine.dialect.name == "sqlite" else {"isolation_level": "REPEATABLE READ"}
     with available(), engine.connect().execution_options(**options) as connection, connection.begin():
         yield connection
 
@@ -318,11 +318,6 @@ def available() -> Iterator[None]:
         raise StoreUnavailable(_said(str(error))) from error
     except SQLAlchemyError as error:
         raise StoreUnavailable(f"the database cannot be used now: {type(error).__name__}") from error
-
-
-def is_sqlite(connection_or_engine: Connection | Engine) -> bool:
-    """Return True for SQLite and False for PostgreSQL."""
-    return connection_or_engine.dialect.name == "sqlite"
 
 
 def unknown_survey(survey_id: bytes) -> UnknownSurvey:

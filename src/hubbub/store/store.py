@@ -27,7 +27,6 @@ from hubbub.model.tally import Tally
 from hubbub.store import folding
 from hubbub.store.migrations import prepare_schema, seconds_of, summary_of
 from hubbub.store.schema import (
-    is_sqlite,
     meta,
     open_engine,
     pending,
@@ -339,7 +338,7 @@ class Store:
     @property
     def embedded(self) -> bool:
         """Whether the database is a SQLite file."""
-        return is_sqlite(self.engine)
+        return self.engine.dialect.name == "sqlite"
 
 
 def for_each(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
