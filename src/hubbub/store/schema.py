@@ -300,9 +300,14 @@ def writing_sqlite(engine: Engine, pages: int) -> Iterator[sqlite3.Connection]:
         connection.commit()
 
 
+def says_damaged(reason: str) -> bool:
+    """Return whether these are SQLite's words for a file that is damaged, or that is none of its own."""
+    return "malformed" in reason or "not a database" in reason
+
+
 def _said(reason: str) -> str:
     """Turn a database's error message into a sentence: restore a copy if it is damaged, else try again later."""
-    if "malformed" in reason or "not a database" in reason:
+    if says_damaged(reason):
         return f"the database is damaged or not hubbub's ({reason[:200]}); `hubbub store restore` restores a copy"
     return f"the database cannot be used now: {reason[:200]}"
 
