@@ -40,23 +40,6 @@ class PlainRoute(APIRoute):
         return handler
 
 
-class _Acknowledgement(Response):
-    """A reply with status 200. The framework takes three times as long to make one.
-
-    Parameters
-    ----------
-    body : bytes
-        The reply, as JSON.
-    headers : dict
-        Its other headers.
-    """
-
-    def __init__(self, body: bytes, headers: dict[str, str]) -> None:
-        self.status_code, self.body, self.background = 200, body, None
-        self.raw_headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
-        self.raw_headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-
-
 async def get_survey(request: Request) -> Response:
     """Return the canonical JSON of a survey. It never changes, so it may be cached."""
     collector: Collector = request.app.state.collector
@@ -112,7 +95,7 @@ async def take(collector: Collector, survey_id: str, scope: Scope, receive: Rece
         data = await read_batch(scope, receive, collector.budget, taken)
         reply = await _store_batch(collector, stored, data)
         collector.metrics.upload_seconds.observe(time.perf_counter() - started)
-        return _Acknowledgement(reply, headers)
+        return Response(reply, media_type="application/json", headers=headers)
     except (HubbubError, Problem) as error:
         if stored is not None and isinstance(error, UnknownSurvey | SurveyClosed):
             collector.store.forget_state(stored.survey_id)

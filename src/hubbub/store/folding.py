@@ -18,7 +18,6 @@ from hubbub.model.mechanism import Accumulator
 from hubbub.model.tally import Tally
 from hubbub.store.daily import add_to_day
 from hubbub.store.schema import (
-    BUSY_MILLISECONDS,
     PAGE_BYTES,
     available,
     pending,
@@ -35,7 +34,6 @@ STEP_BYTES: Final = 32 << 20
 """About how many bytes one transaction of folding, purging or shrinking changes, not counting the tally."""
 
 _CONFLICTS: Final = 100
-_CHECKPOINT_MILLISECONDS: Final = 100
 _MOST_PAGES: Final = 1000
 
 
@@ -62,7 +60,7 @@ def fold(
     Tally
         The new tally.
     bool
-        Whether reports were erased, so that `remove_erased` has something to do.
+        Whether reports were erased, so that `Store.remove_erased` has something to do.
     """
     last: int | None = None
     conflicts, erased = 0, False
@@ -116,36 +114,6 @@ def replace_tally(engine: Engine, survey: int, version: int, tally: Tally, folde
     return True
 
 
-def remove_erased(engine: Engine) -> bool:
-    """Remove the copies of erased rows that the database keeps outside its tables.
-
-    SQLite: the write-ahead log is emptied, unless somebody is reading from it. PostgreSQL: the pending table is
-    vacuumed.
-
-    Returns
-    -------
-    bool
-        False if it could not be done now, and should be tried again.
-    """
-    with available():
-        if engine.dialect.name != "sqlite":
-            _vacuum(engine, pending)
-            return True
-        connection = engine.raw_connection()
-        try:
-            cursor = connection.cursor()
-            # Nobody can write while this waits for a reader, so it waits for 0.1 s only and is tried again later.
-            cursor.execute(f"PRAGMA busy_timeout = {_CHECKPOINT_MILLISECONDS}")
-            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            busy = cursor.fetchone()
-            return busy is not None and busy[0] == 0
-        finally:
-            try:
-                connection.cursor().execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
-            finally:
-                connection.close()
-
-
 def shrink(engine: Engine, deadline: float, step_bytes: int = STEP_BYTES) -> bool:
     """Return unused pages of SQLite's file to the disk: one step at least, then on until `deadline`.
 
@@ -174,13 +142,13 @@ def shrink(engine: Engine, deadline: float, step_bytes: int = STEP_BYTES) -> boo
 
 
 def vacuum_ids(engine: Engine) -> None:
-    """Remove deleted report ids from the files of PostgreSQL. For SQLite `remove_erased` does so."""
+    """Remove deleted report ids from the files of PostgreSQL. For SQLite `Store.remove_erased` does so."""
     if engine.dialect.name != "sqlite":
         with available():
-            _vacuum(engine, report_ids)
+            vacuum(engine, report_ids)
 
 
-def _vacuum(engine: Engine, table: Table) -> None:
+def vacuum(engine: Engine, table: Table) -> None:
     """Vacuum one table of PostgreSQL, which works outside a transaction only."""
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as plain:
         plain.execute(text(f"VACUUM {table.name}"))

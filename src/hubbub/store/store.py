@@ -9,7 +9,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
@@ -27,6 +27,8 @@ from hubbub.model.tally import Tally
 from hubbub.store import folding
 from hubbub.store.migrations import prepare_schema, seconds_of, summary_of
 from hubbub.store.schema import (
+    BUSY_MILLISECONDS,
+    available,
     meta,
     open_engine,
     pending,
@@ -43,6 +45,7 @@ log = logging.getLogger("hubbub.store")
 _REMEMBERED_SECONDS: Final = 5.0
 _MOST_REMEMBERED: Final = 4096
 _HEARTBEAT_BYTES: Final = 4096
+_CHECKPOINT_MILLISECONDS: Final = 100
 _HEARTBEAT: Final = text(  # a single statement, because other collectors write the same row
     f"INSERT INTO {meta.name} (name, value) VALUES ('heartbeat', :value) "  # noqa: S608  # our own name
     "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
@@ -317,15 +320,34 @@ class Store:
         return len(waiting)
 
     def remove_erased(self) -> None:
-        """Remove the copies of erased rows that the database keeps outside its tables, if there may be some."""
-        if self.has_erased_rows:
-            self.has_erased_rows = False  # first, because another thread may erase rows meanwhile
-            removed = False
-            try:
-                removed = folding.remove_erased(self.engine)
-            finally:
-                if not removed:
-                    self.has_erased_rows = True
+        """Remove the copies of erased rows that the database keeps outside its tables, if there may be some.
+
+        SQLite: the write-ahead log is emptied, unless somebody is reading from it; then it is tried again the next
+        time. PostgreSQL: the pending table is vacuumed.
+        """
+        if not self.has_erased_rows:
+            return
+        self.has_erased_rows = False  # first, because another thread may erase rows meanwhile
+        removed = False
+        try:
+            with available():
+                if self.engine.dialect.name != "sqlite":
+                    folding.vacuum(self.engine, pending)
+                    removed = True
+                    return
+                with closing(self.engine.raw_connection()) as pooled:
+                    cursor = pooled.cursor()
+                    try:
+                        # Nobody can write while this waits for a reader, so it waits for 0.1 s only.
+                        cursor.execute(f"PRAGMA busy_timeout = {_CHECKPOINT_MILLISECONDS}")
+                        cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                        busy = cursor.fetchone()
+                        removed = busy is not None and busy[0] == 0
+                    finally:
+                        cursor.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
+        finally:
+            if not removed:
+                self.has_erased_rows = True
 
     def heartbeat(self, size: int = 0) -> None:
         """Commit a row of `size` bytes, at least 4 KiB. Raises StoreUnavailable if nothing can be made durable now.
