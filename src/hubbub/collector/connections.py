@@ -43,9 +43,9 @@ def most_connections() -> int:
 class WatchedProtocol(HttpToolsProtocol):
     """A connection with a time limit for the head of a request; the number of connections is limited, too.
 
-    If there are too many, the silent connection whose last request came first is closed; one whose request has not
-    arrived completely counts as silent. If none is silent, uploads are refused with 503, and other requests are still
-    served on a few more connections. A peer that does not read its reply is cut off.
+    If there are too many, the silent connection that has begun no request for longest is closed; one whose request has
+    not arrived completely counts as silent. If none is silent, uploads are refused with 503, and other requests are
+    still served on a few more connections. A peer that does not read its reply is cut off.
 
     Attributes
     ----------
