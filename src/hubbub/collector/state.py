@@ -34,7 +34,7 @@ FOLD_SECONDS: Final = 5.0
 _READY_SECONDS: Final = 1.0
 _PURGE_SECONDS: Final = 1.0
 _MOST_HEARTBEAT_BYTES: Final = 1 << 20
-_STEPS: Final = 8  # on a full disk a transaction takes at most this part (an eighth) of the reserve
+_STEPS: Final = 4  # a transaction that folds takes at most this part (a quarter) of the reserve; half of it if full
 _FULL_SECONDS: Final = 60.0  # for this long after the disk was full, more free space is required than the reserve
 
 log = logging.getLogger("hubbub.collector")
@@ -71,6 +71,9 @@ class Collector:
         file = database_file(store.engine)
         self.reserve = None if file is None else Reserve(file)
         self._most_bytes = math.inf if file is None else max(1, wal_limit(file))
+        if self.reserve is not None:
+            store.step_bytes = min(STEP_BYTES, self.reserve.size // _STEPS)
+            store.before_step = self._check_room_for_step
         self._no_room = False  # the disk is full, and uploads are refused until the reserve is there again
         self._full_at = -_FULL_SECONDS
         self._failed_bytes = 0  # how large the last commit was, if it failed
@@ -180,11 +183,7 @@ class Collector:
         try:
             self.check_room()
             added = sum([reports.nbytes + BYTES_OF_AN_ID * len(reports) for _, reports in uploads])
-            if self.reserve is not None and not self.reserve.has_room_for(added):
-                self.store.has_erased_rows = True
-                self.store.remove_erased()  # it fits perhaps when the log has been emptied
-                if not self.reserve.has_room_for(added):
-                    raise StoreUnavailable("the disk is full")
+            self._require_room(added + self.store.step_bytes)  # a fold may write at the same time
             outcomes = append(self.store.engine, uploads)
         except Exception as error:
             self.metrics.commit_failures.inc()
@@ -198,6 +197,24 @@ class Collector:
         self.metrics.commits.inc()
         self.metrics.commit_seconds.inc(time.perf_counter() - started)
         return outcomes
+
+    def _require_room(self, size: int) -> None:
+        """Raise StoreUnavailable if the log could not be emptied after so many more bytes, even with the reserve."""
+        if self.reserve is None or self.reserve.has_room_for(size):
+            return
+        self.store.has_erased_rows = True
+        self.store.remove_erased()  # it fits perhaps when the log has been emptied
+        if not self.reserve.has_room_for(size):
+            raise StoreUnavailable("the disk is full")
+
+    def _check_room_for_step(self) -> None:
+        """Raise StoreUnavailable if there is no room for a transaction that folds or purges.
+
+        A fold writes to the log, too: it overwrites what it erases. On a full disk uploads are refused, and half of the
+        reserve is there for such transactions.
+        """
+        if not self._no_room:
+            self._require_room(self.store.step_bytes)
 
     def note_failure(self, error: Exception) -> bool:
         """Note from the database's message whether pages are damaged or the disk is full; return the latter."""
@@ -227,7 +244,7 @@ class Collector:
         had_none, still_full, damaged = self._no_room, False, False
         if had_none and self.reserve is not None:
             self.reserve.release()  # uploads are refused, so this space is left for work that frees more
-            self.store.step_bytes, self.store.has_erased_rows = self.reserve.size // _STEPS, True
+            self.store.step_bytes, self.store.has_erased_rows = self.reserve.size // (2 * _STEPS), True
         steps = [self.store.remove_erased, self._fold_pending, self._follow_the_clock, self._purge]
         for step in [*steps, self._give_back] if had_none else steps:
             try:
@@ -249,7 +266,7 @@ class Collector:
             self._no_room = not self.reserve.fill()
             if had_none and not self._no_room:
                 log.warning("there is room on the disk again: uploads are accepted")
-                self.store.step_bytes = STEP_BYTES
+                self.store.step_bytes = min(STEP_BYTES, self.reserve.size // _STEPS)
 
     def _succeeds_with_all(self, step: Callable[[], None], error: HubbubError) -> bool:
         """Try a step again that makes room, with all that the reserve has. It makes the file hardly longer.

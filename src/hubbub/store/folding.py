@@ -7,6 +7,7 @@ version than it started from discards its work and starts over. So any number of
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from itertools import accumulate
 from typing import Final
 
@@ -38,7 +39,12 @@ _MOST_PAGES: Final = 1000
 
 
 def fold(
-    engine: Engine, survey: int, survey_id: bytes, accumulator: Accumulator, step_bytes: int = STEP_BYTES
+    engine: Engine,
+    survey: int,
+    survey_id: bytes,
+    accumulator: Accumulator,
+    step_bytes: int = STEP_BYTES,
+    before_step: Callable[[], None] = lambda: None,
 ) -> tuple[Tally, bool]:
     """Add all reports that were durable when this was called to the tally, and erase them.
 
@@ -54,6 +60,8 @@ def fold(
         The survey's mechanism.
     step_bytes : int
         About how many bytes of reports one transaction erases. It erases 500 rows at most.
+    before_step : callable
+        Called before each of these transactions; raises if there is no room for one.
 
     Returns
     -------
@@ -90,6 +98,7 @@ def fold(
         reports = np.frombuffer(b"".join(parts), accumulator.report_dtype)
         accumulator.accumulate(tally.cells, reports)
         folded = Tally(survey_id, tally.count + len(reports), tally.cells)
+        before_step()
         if len(parts) == len(keys) and replace_tally(engine, survey, row.version, folded, keys, len(reports)):
             erased = True
         else:
