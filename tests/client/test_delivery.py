@@ -19,7 +19,7 @@ from tests.client.peer import Peer
 
 from hubbub import Survey, create_survey
 from hubbub.client import Client, ClientError, Ledger, Result, SurveyError
-from hubbub.client.survey import encode_batch, encode_report, read_survey
+from hubbub.client.survey import encode_report, read_survey
 from hubbub.model.domain import Integers
 
 SECRET = "my-very-secret-place.example"  # noqa: S105  # a value
@@ -272,7 +272,7 @@ def test_patience_is_for_one_address(
     """An hour's Retry-After for one report, or for the survey, is kept, and another report is retried meanwhile."""
     for each, value in [(survey, SECRET), (other_survey, 7)][0 if answered else 1 :]:
         device = read_survey(each.to_json())
-        batch = encode_batch(device, encode_report(device, value, [1 << 63] * device.randomizer.random_words))
+        batch = device.batch_header + encode_report(device, value, [1 << 63] * device.randomizer.random_words)
         Ledger(ledger).add(device, peer.url(each), batch)
     peer.faults = ["problem 503 3600", "drop", "drop"]
     with Client(peer.url(survey), ledger=ledger, **FAST) as client:

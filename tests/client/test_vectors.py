@@ -15,7 +15,7 @@ import hubbub.errors
 from hubbub import ParameterError, PrivacyError, load_survey, mechanism_for
 from hubbub.client import Client, SurveyError
 from hubbub.client.domains import read_domain
-from hubbub.client.survey import encode_batch, encode_report, read_survey
+from hubbub.client.survey import encode_report, read_survey
 from hubbub.wire.report_batch import parse_batch
 
 ADDRESS = "http://127.0.0.1:1/v1/surveys/"
@@ -61,7 +61,7 @@ def test_the_client_makes_the_same_bytes(entry: dict[str, Any]) -> None:
         report = encode_report(survey, value, [int(word, 16) for word in case["random_words"]])
         assert report.hex() == case["report"]
         assert len(report) == (17 if survey.randomizer.size == 1 else 18)
-        assert encode_batch(survey, report).hex() == f"01{entry['survey_id']}{case['report']}"
+        assert (survey.batch_header + report).hex() == f"01{entry['survey_id']}{case['report']}"
 
 
 @pytest.mark.parametrize("entry", load("domains")["domains"], ids=lambda entry: json.dumps(entry["domain"])[:40])

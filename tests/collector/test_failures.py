@@ -271,6 +271,23 @@ def test_a_log_that_somebody_reads_leaves_room_for_itself(tmp_path: Path) -> Non
         uploads.must_be_whole()
 
 
+def test_a_fold_leaves_room_for_the_log(tmp_path: Path) -> None:
+    """A fold writes to the log, too: it waits while the log could not be emptied after it."""
+    disk = tmp_path / "disk"
+    with small_disk(disk, "32m"), running(str(disk / "a.db"), fold_seconds=3600) as service:
+        uploads = Uploads(service)
+        assert uploads.send()
+        reader = sqlite3.connect(disk / "a.db", isolation_level=None)
+        reader.execute("BEGIN")
+        reader.execute("SELECT COUNT(*) FROM hubbub_surveys").fetchall()  # so the log cannot be begun anew
+        with open(disk / "a.db-wal", "ab") as log:
+            log.write(bytes(shutil.disk_usage(disk).free - (4 << 20)))
+        with pytest.raises(StoreUnavailable, match="disk is full"):
+            service.store.tally(uploads.stored.survey_id)
+        reader.close()
+        uploads.must_be_whole()
+
+
 def test_a_long_log_is_emptied_before_the_disk_counts_as_full(tmp_path: Path) -> None:
     """The log takes most of the disk, and nobody needs it any more: no upload is refused for it."""
     disk = tmp_path / "disk"

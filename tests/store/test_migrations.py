@@ -14,7 +14,7 @@ from hubbub.errors import StoreError
 from hubbub.model.tally import Tally
 from hubbub.store.migrations import SCHEMA_VERSION
 from hubbub.store.overview import list_surveys
-from hubbub.store.schema import is_sqlite, meta, open_engine, reading, writing
+from hubbub.store.schema import meta, open_engine, reading, writing
 from hubbub.store.store import Store
 from hubbub.store.upkeep import check
 from hubbub.wire.tally_file import encode_tally
@@ -35,7 +35,7 @@ VERSION_1 = [
 def make_version_1(database: str) -> None:
     """A database as the first version made it: a survey with one folded and one pending report, and a damaged one."""
     engine = open_engine(database)
-    sqlite = is_sqlite(engine)
+    sqlite = engine.dialect.name == "sqlite"
     words = {
         "blob": "BLOB" if sqlite else "BYTEA",
         "key": "INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT" if sqlite else "BIGSERIAL PRIMARY KEY",

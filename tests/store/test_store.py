@@ -14,7 +14,7 @@ from typing import NoReturn
 
 import numpy as np
 import pytest
-from sqlalchemy import Engine, delete, event, func, insert, select, update
+from sqlalchemy import delete, event, func, insert, select, update
 from tests.collector.own_cell import build, own_cell_survey, some_reports
 
 from hubbub import Integers, Survey, create_survey
@@ -236,7 +236,8 @@ class TestFolding:
             assert found(), "the payload is there while it is pending"
             with writing(store.engine) as connection:  # these cells do not exist: erased as a fold erases
                 connection.execute(delete(pending))
-            folding.remove_erased(store.engine)
+            store.has_erased_rows = True
+            store.remove_erased()
             assert not found()
 
     def test_ids_leave_the_files(self, tmp_path: Path) -> None:
@@ -273,21 +274,24 @@ class TestFolding:
             assert any(one.startswith("DELETE FROM hubbub_report_ids") for one in said[:vacuum])
             assert any(one.startswith("UPDATE hubbub_surveys") for one in said[vacuum:])
 
-    def test_an_answer_while_the_log_is_emptied(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_answer_while_the_log_is_emptied(self, tmp_path: Path) -> None:
         """What an answer erases while the folder empties the log is taken away in the next round."""
-        log, real = tmp_path / "a.db-wal", folding.remove_erased
+        log = tmp_path / "a.db-wal"
         with Store(str(tmp_path / "a.db"), build) as store:
             stored = store.add_survey(own_cell_survey(CELLS))
 
-            def remove_erased(engine: Engine) -> bool:
-                done = real(engine)
+            answered: list[bool] = []
+
+            def answer(*_: object) -> None:
+                """Erase a report as soon as the connection that emptied the log is given back."""
+                if answered:
+                    return
+                answered.append(True)
                 append(store.engine, [Upload(stored.key, some_reports([1]))])
                 store.tally(stored.survey_id)
-                return done
 
-            with monkeypatch.context() as patch:
-                patch.setattr(folding, "remove_erased", remove_erased)
-                store.fold_all()
+            event.listen(store.engine, "checkin", answer)
+            store.remove_erased()
             assert log.stat().st_size > 0
             store.fold_all()
             assert log.stat().st_size == 0

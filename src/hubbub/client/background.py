@@ -34,24 +34,21 @@ class Background:
         self._work = work
         self._first, self._last = first_retry, last_retry
         self.closed = False
-        self._reset()
+        self._process = 0
+        self.mend_after_fork()
 
-    def _reset(self) -> None:
-        """Begin without a thread, and with a new lock."""
+    def mend_after_fork(self) -> bool:
+        """Begin without a thread and with a new lock, unless this process has done so; return whether it had not.
+
+        In a forked child the thread stayed in the parent. The lock may have been held at the moment of the fork, and
+        nobody in the child would release it.
+        """
+        if self._process == os.getpid():
+            return False
         self._process = os.getpid()
         self.changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._woken = self.busy = False
-
-    def mend_after_fork(self) -> bool:
-        """Make this usable in a forked child; return True if that was needed.
-
-        The thread stayed in the parent. The lock may have been held at the moment of the fork, and nobody in the child
-        would release it.
-        """
-        if self._process == os.getpid():
-            return False
-        self._reset()
         return True
 
     def wake(self) -> None:

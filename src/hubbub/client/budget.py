@@ -34,13 +34,13 @@ class Cap(NamedTuple):
     lifetime: Decimal | None = None
     delta: Decimal | None = None
 
-    def lowered_by(self, other: Cap) -> Cap:
-        """Return the smaller of each two limits."""
-        pairs = zip(self, other, strict=True)
-        return Cap(*(min((limit for limit in pair if limit is not None), default=None) for pair in pairs))
-
     def check(
-        self, told: Iterable[dict[str, str]], epsilon: Decimal, delta: Decimal, now: datetime | None = None
+        self,
+        told: Iterable[dict[str, str]],
+        epsilon: Decimal,
+        delta: Decimal,
+        now: datetime | None = None,
+        asked: Cap | None = None,
     ) -> None:
         """Raise BudgetError if one more report would cost more than a limit allows.
 
@@ -52,12 +52,15 @@ class Cap(NamedTuple):
             The cost of the report.
         now : datetime, optional
             The time; by default it is now.
+        asked : Cap, optional
+            More limits. Of two limits the smaller one holds.
         """
         entries = list(told)
         moment = datetime.now(UTC) if now is None else now
         with localcontext(EXACT):
             for field, (what, days) in _PARTS.items():
-                most = getattr(self, field)
+                limits = (getattr(self, field), getattr(asked, field, None))
+                most = min((limit for limit in limits if limit is not None), default=None)
                 since = None if days is None else (moment - timedelta(days=days)).strftime(TIME)
                 loss = "delta" if field == "delta" else "epsilon"
                 cost = delta if field == "delta" else epsilon

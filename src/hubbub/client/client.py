@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import struct
 import time
 from collections.abc import Iterable
+from functools import partial
 from typing import Final, NamedTuple
 
 from .background import Background
@@ -15,8 +17,8 @@ from .checks import ClientError, LedgerError, SurveyError
 from .delivery import Delivery
 from .ledger import SURVEY_URL, Ledger
 from .slots import Slots
-from .survey import DeviceSurvey, encode_batch, encode_report, read_survey
-from .transport import TryLater
+from .survey import DeviceSurvey, encode_report, read_survey
+from .transport import Missing, TryLater
 
 DEFAULT_MAX_EPSILON: Final = "4"
 """The largest ε of a survey that a client answers unless it is told otherwise."""
@@ -97,8 +99,17 @@ class Client:
             "lifetime_delta": lifetime_delta,
         }
         self._asked = Cap(*(None if most is None else parse_limit(name, most) for name, most in asked.items()))
-        timeout = _seconds("timeout", timeout)
-        retries = _seconds("first_retry", first_retry), _seconds("last_retry", last_retry)
+        times = {
+            "timeout": timeout,
+            "spread": 1.0 if spread == 0 else spread,
+            "first_retry": first_retry,
+            "last_retry": last_retry,
+        }
+        for name, wait in times.items():
+            if not (isinstance(wait, int | float) and 0 < wait <= _MOST_SECONDS):
+                raise ClientError(
+                    f"{name} must be above 0 and at most {_MOST_SECONDS:g} seconds, got {name}={str(wait)[:40]!r}"
+                )
         document = None if url is None else survey
         address = SURVEY_URL.fullmatch(str(survey if url is None else url))
         if not address:
@@ -107,11 +118,11 @@ class Client:
         self._url, self._id = address[0], address[1]
         self._survey = None if document is None else self._checked(document)
         self._ledger = Ledger(ledger)
-        self._delivery = Delivery(self._ledger, timeout, 0.0 if spread == 0 else _seconds("spread", spread))
+        self._delivery = Delivery(self._ledger, timeout, spread)
         self._held: list[object] = []  # at most one value, until the survey has been fetched
         self._refusal = ""  # why the survey will not be answered
         self._trouble = ""  # why the last try did not deliver everything
-        self._background = Background(self._try_everything, *retries)
+        self._background = Background(self._try_everything, first_retry, last_retry)
         self._background.wake()
 
     def __repr__(self) -> str:
@@ -139,10 +150,26 @@ class Client:
         If the survey has been fetched, the report is made and written to the ledger before this returns. It is sent in
         the background as soon as the collector can be reached, by this process or by a later one.
         """
-        self._mend_after_fork()
+        if self._background.mend_after_fork():
+            self._background.wake()
         with self._background.changed:
-            result = self._take(value)
-            if result.status in ("queued", "waiting"):
+            if self._background.closed:
+                return Result("refused", "the client is closed")
+            if self._refusal:
+                return Result("refused", self._refusal)
+            try:
+                if self._survey is not None:
+                    result = self._respond(self._survey, value)
+                elif self._held or self._id in self._ledger.load().entries:
+                    result = Result("already")
+                else:  # it is answered when the survey has been fetched
+                    self._held.append(value)
+                    result = Result("waiting")
+            except ClientError as error:
+                return Result("refused", str(error))
+            except Exception as error:  # as in _try_everything
+                return Result("refused", f"the client failed ({type(error).__name__})")
+            if result.status != "already":
                 self._background.wake()
             return result
 
@@ -177,7 +204,8 @@ class Client:
 
         Reports that earlier processes left in the ledger are sent at their own moments; this does not wait for them.
         """
-        self._mend_after_fork()
+        if self._background.mend_after_fork():
+            self._background.wake()
         deadline = time.monotonic() + timeout
         with self._background.changed:
             while (result := self._state()).status in ("queued", "waiting") or self._background.busy:
@@ -210,38 +238,20 @@ class Client:
             )
         return survey
 
-    def _take(self, value: object) -> Result:
-        """Answer with this value, or hold it until the survey has been fetched. The caller has the lock."""
-        if self._background.closed:
-            return Result("refused", "the client is closed")
-        if self._refusal:
-            return Result("refused", self._refusal)
-        try:
-            if self._survey is not None:
-                return self._respond(self._survey, value)
-            if self._held or self._id in self._ledger.read():
-                return Result("already")
-        except ClientError as error:
-            return Result("refused", str(error))
-        except Exception as error:  # as in _try_everything
-            return Result("refused", f"the client failed ({type(error).__name__})")
-        self._held.append(value)
-        return Result("waiting")
-
     def _respond(self, survey: DeviceSurvey, value: object) -> Result:
         """Randomise a value and write the report to the ledger, unless the survey was answered before."""
         if isinstance(value, Slots):
             value = value.draw(survey.domain)
         count = survey.randomizer.random_words
         random_words = struct.unpack(f"<{count}Q", secrets.token_bytes(8 * count))
-        batch = encode_batch(survey, encode_report(survey, value, random_words))
+        batch = survey.batch_header + encode_report(survey, value, random_words)
         written = self._ledger.add(survey, self._url, batch, self._asked)
         return Result("queued" if written else "already")
 
     def _state(self) -> Result:
         """Return the current state of the survey's report."""
         try:
-            entry = self._ledger.read().get(self._id)
+            entry = self._ledger.load().entries.get(self._id)
         except LedgerError as error:
             return Result("refused", str(error))
         if entry is not None and entry["state"] == "pending":
@@ -254,12 +264,6 @@ class Client:
 
     # The background.
 
-    def _mend_after_fork(self) -> None:
-        """In a forked child, start a sending thread of its own."""
-        if self._background.mend_after_fork():
-            self._trouble = ""
-            self._background.wake()
-
     def _try_everything(self) -> float | None:
         """Fetch the survey if necessary, and send pending reports.
 
@@ -269,7 +273,8 @@ class Client:
             The least number of seconds before the next try; None if nothing is left to do.
         """
         troubles: list[tuple[str, float]] = []
-        for step in (self._fetch, self._send_pending):
+        send = partial(self._delivery.send_pending, self._id, self._background.changed)
+        for step in (self._fetch, send):
             try:
                 step()
             except TryLater as error:
@@ -284,34 +289,20 @@ class Client:
     def _fetch(self) -> None:
         """Fetch the survey, unless that was done or it was answered before; answer it if a value is waiting."""
         try:
-            if self._survey is None and not self._refusal and self._id not in self._ledger.read():
-                self._survey = self._checked(self._delivery.fetch(self._url, self._id))
+            if self._survey is None and not self._refusal and self._id not in self._ledger.load().entries:
+                document = self._delivery.exchange(self._url, None)
+                if hashlib.sha256(document).hexdigest() != self._id:  # a sign-in page, or a collector that cheats
+                    raise TryLater("the reply was not the survey that the address names")
+                self._survey = self._checked(document)
             with self._background.changed:
                 if self._held and self._survey is not None:
                     self._respond(self._survey, self._held[0])
                 self._held.clear()  # answered, now or by another client
         except LedgerError:
             raise
+        except Missing as error:  # this may be an operator's mistake
+            raise TryLater(str(error)) from None
         except ClientError as error:
             with self._background.changed:
                 self._refusal = str(error)
                 self._held.clear()
-
-    def _send_pending(self) -> None:
-        """Send all pending reports of the ledger, this survey's first; tell `flush` after each."""
-
-        def settled() -> None:
-            """Wake threads that wait in `flush`."""
-            with self._background.changed:
-                self._background.changed.notify_all()
-
-        self._delivery.send_pending(self._id, settled)
-
-
-def _seconds(name: str, value: float) -> float:
-    """Return a time in seconds, if it is one that a thread can wait for."""
-    if not (isinstance(value, int | float) and 0 < value <= _MOST_SECONDS):
-        raise ClientError(
-            f"{name} must be above 0 and at most {_MOST_SECONDS:g} seconds, got {name}={str(value)[:40]!r}"
-        )
-    return value

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import secrets
+import threading
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -38,32 +37,22 @@ class Delivery:
         self._moments: dict[str, float] = {}  # by survey id: when the report that was left behind may be sent
         self._not_before: dict[str, tuple[float, str]] = {}  # by address: when it may be tried again, and why not now
 
-    def fetch(self, url: str, survey_id: str) -> bytes:
-        """Return the document of a survey. Raises TryLater or Refused, like `exchange`; TryLater if it is missing."""
-        try:
-            document = self._exchange(url, None)
-        except Missing as error:
-            raise TryLater(str(error)) from None
-        if hashlib.sha256(document).hexdigest() != survey_id:  # a sign-in page, or a collector that cheats
-            raise TryLater("the reply was not the survey that the address names")
-        return document
-
-    def send_pending(self, first: str, settled: Callable[[], None]) -> None:
+    def send_pending(self, first: str, changed: threading.Condition) -> None:
         """Send each pending report of the ledger once. Earlier processes may have left some.
 
         Parameters
         ----------
         first : str
             The survey id, in hex, whose report is sent first.
-        settled : callable
-            Called after each try.
+        changed : threading.Condition
+            Notified after each try.
 
         Raises
         ------
         TryLater
             Some reports are still pending. Its `seconds` are the shortest time that one of them has to wait.
         """
-        entries = self._ledger.read()
+        entries = self._ledger.load().entries
         later = []
         for survey_id in sorted(entries, key=lambda each: each != first):
             entry = entries[survey_id]
@@ -74,7 +63,8 @@ class Delivery:
                     self._ledger.settle(survey_id, *self._send(survey_id, entry))
                 except TryLater as error:
                     later.append(error)
-                settled()
+                with changed:
+                    changed.notify_all()
         if later:
             raise TryLater(str(later[0]), min(error.seconds for error in later))
 
@@ -87,7 +77,7 @@ class Delivery:
     def _send(self, survey_id: str, entry: Entry) -> tuple[str, str]:
         """Send one report; return the new state of its entry, and why."""
         try:
-            reply = self._exchange(entry["url"] + "/reports", bytes.fromhex(entry["report"]))
+            reply = self.exchange(entry["url"] + "/reports", bytes.fromhex(entry["report"]))
         except Missing as error:
             since = datetime.strptime(self._ledger.note_missing(survey_id), TIME).replace(tzinfo=UTC)
             if datetime.now(UTC) - since < timedelta(days=MISSING_DAYS):
@@ -105,7 +95,7 @@ class Delivery:
             raise TryLater("the reply did not come from a collector")
         return "sent", ""
 
-    def _exchange(self, url: str, body: bytes | None) -> bytes:
+    def exchange(self, url: str, body: bytes | None) -> bytes:
         """Do an exchange, unless this address asked to wait: then raise its TryLater again, with the time left."""
         when, trouble = self._not_before.get(url, (0.0, ""))
         if (left := when - time.monotonic()) > 0:

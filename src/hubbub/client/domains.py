@@ -23,10 +23,10 @@ def _text(value: object) -> str:
     """Return the text of a string, of UTF-8 bytes or of a number: surrogates joined or replaced by U+FFFD, then NFC."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
-    elif isinstance(value, int | float) or _is_numpy(value, "number"):
+    elif not isinstance(value, str):
+        if not isinstance(value, int | float) and not _is_numpy(value, "number"):
+            raise TypeError
         value = str(value)
-    if not isinstance(value, str):
-        raise TypeError
     joined = value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return unicodedata.normalize("NFC", joined)
 
@@ -88,16 +88,6 @@ _RULES: Final[dict[str, Callable[[str], str]]] = {
 }
 
 
-def _canonical_words(lengths: str) -> list[tuple[int, int]]:
-    """Return the code words (bits, length) of a canonical code, from their lengths in hex digits."""
-    words, word, before = [(0, 0)] * len(lengths), 0, 0
-    for length, index in sorted((int(digit, 16), index) for index, digit in enumerate(lengths)):
-        word <<= length - before
-        words[index] = word, length
-        word, before = word + 1, length
-    return words
-
-
 def _code(table: Any) -> Callable[[bytes], tuple[int, int]]:
     """Return the encoder of a text code: it maps at most 64 bytes to (bits, number of bits). See docs/text-codes.md."""
     fields(table, "code", ("bytes", "tokens", "ends", "class", "lengths"))
@@ -114,26 +104,23 @@ def _code(table: Any) -> Callable[[bytes], tuple[int, int]]:
     symbols = [b"", b"", *parts[0], *parts[1], *parts[2]]
     first_end = len(symbols) - len(parts[2])
     rows, base36 = table["lengths"], "0123456789abcdefghijklmnopqrstuvwxyz"
+    words: list[list[tuple[int, int]]] = []  # for each row the code words of its symbols: bits, length
     for row in rows:
         complete = len(row) == len(symbols) and set(row) <= set("123456789abcdef")
         complete = complete and sum(1 << 15 - int(digit, 16) for digit in row) == 1 << 15
         require(complete, "a row of code.lengths must be a complete code of all symbols", row)
+        words.append([(0, 0)] * len(row))
+        word = before = 0
+        for length, symbol in sorted((int(digit, 16), symbol) for symbol, digit in enumerate(row)):
+            word, before = word << (length - before), length
+            words[-1][symbol] = word, length
+            word += 1
     after, digits = table["class"], set(base36[: len(rows)])
     fits = 1 <= len(rows) <= 36 and len(after) == len(symbols) and set(after) <= digits
     require(fits, "code.class must be a digit for each symbol", after)
-    words = [_canonical_words(row) for row in rows]
     matches = {text: 2 + index for index, text in enumerate(symbols[2:first_end])}
     ends = {text: first_end + index for index, text in enumerate(parts[2])}
     longest = max(map(len, matches), default=0)
-
-    def next_symbol(text: bytes, at: int) -> int:
-        """Return the number of the symbol that stands for the text from `at` on: an ending, else the longest match."""
-        if at == len(text):
-            return 0
-        if (end := ends.get(text[at:])) is not None:
-            return end
-        sizes = range(min(longest, len(text) - at), 0, -1)
-        return next((matches[text[at : at + size]] for size in sizes if text[at : at + size] in matches), 1)
 
     def encode(text: bytes) -> tuple[int, int]:
         """Return the bits of a text and their number, with a raw tail where that is shorter."""
@@ -141,8 +128,12 @@ def _code(table: Any) -> Callable[[bytes], tuple[int, int]]:
         tails: list[tuple[int, int, int]] = []  # bits in all, where the raw tail begins, the bits before it
         symbol = -1
         while not (symbol == 0 or symbol >= first_end):
-            symbol = next_symbol(text, at)
-            if at < len(text):
+            left = text[at:]
+            symbol = ends.get(left, 1) if left else 0  # an ending, else the longest match, else one byte as it is
+            if symbol == 1:
+                sizes = range(min(longest, len(left)), 0, -1)
+                symbol = next((matches[left[:size]] for size in sizes if left[:size] in matches), 1)
+            if left:
                 escape, size = words[state][1]
                 tails.append((length + size + 7 + 8 * (len(text) - at), at, bits << size | escape))
             word, size = words[state][symbol]

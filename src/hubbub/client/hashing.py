@@ -20,37 +20,29 @@ SUBSET_PLACES: Final = 13
 _MASK32: Final = 0xFFFFFFFF
 
 
-def _rounds(state: list[int], times: int) -> None:
-    """Mix the state in place, `times` times."""
-    a, b, c, d = state
-    for _ in range(times):
-        a = (a + b) & _MASK32
-        b = (b << 5 | b >> 27) & _MASK32 ^ a
-        a = (a << 16 | a >> 16) & _MASK32
-        c = (c + d) & _MASK32
-        d = (d << 8 | d >> 24) & _MASK32 ^ c
-        a = (a + d) & _MASK32
-        d = (d << 7 | d >> 25) & _MASK32 ^ a
-        c = (c + b) & _MASK32
-        b = (b << 13 | b >> 19) & _MASK32 ^ c
-        c = (c << 16 | c >> 16) & _MASK32
-    state[:] = a, b, c, d
-
-
 def hash_words(key: int, words: Sequence[int]) -> int:
     """Return the 64-bit hash of some 32-bit words. The key is a 64-bit number."""
     low, high = key & _MASK32, key >> 32
-    state = [low, high ^ 0xEE, low ^ 0x6C796765, high ^ 0x74656462]
-    for word in (*words, (4 * len(words) & 0xFF) << 24):
-        state[3] ^= word
-        _rounds(state, 2)
-        state[0] ^= word
-    state[2] ^= 0xEE
-    _rounds(state, 4)
-    first = state[1] ^ state[3]
-    state[1] ^= 0xDD
-    _rounds(state, 4)
-    return first | (state[1] ^ state[3]) << 32
+    a, b, c, d = low, high ^ 0xEE, low ^ 0x6C796765, high ^ 0x74656462
+    # Two rounds for each word and for the length, then four for each half of the hash, which begin with a mark.
+    steps = [(word, 0, 0, 2) for word in (*words, (4 * len(words) & 0xFF) << 24)]
+    ends = []
+    for word, mark_b, mark_c, rounds in (*steps, (0, 0, 0xEE, 4), (0, 0xDD, 0, 4)):
+        b, c, d = b ^ mark_b, c ^ mark_c, d ^ word
+        for _ in range(rounds):
+            a = (a + b) & _MASK32
+            b = (b << 5 | b >> 27) & _MASK32 ^ a
+            a = (a << 16 | a >> 16) & _MASK32
+            c = (c + d) & _MASK32
+            d = (d << 8 | d >> 24) & _MASK32 ^ c
+            a = (a + d) & _MASK32
+            d = (d << 7 | d >> 25) & _MASK32 ^ a
+            c = (c + b) & _MASK32
+            b = (b << 13 | b >> 19) & _MASK32 ^ c
+            c = (c << 16 | c >> 16) & _MASK32
+        a ^= word
+        ends.append(b ^ d)
+    return ends[-2] | ends[-1] << 32
 
 
 def derive_key(seed: bytes, purpose: int) -> int:

@@ -20,7 +20,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal, localcontext
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from .budget import DEFAULT_CAP, EXACT, TIME, Cap
 from .checks import LedgerError
@@ -69,6 +69,13 @@ def default_ledger() -> str:
     return os.path.join(base, "hubbub", "ledger.json")
 
 
+class Contents(NamedTuple):
+    """What is in a ledger: the person's limits, and all entries by survey id, the oldest first."""
+
+    cap: Cap
+    entries: dict[str, Entry]
+
+
 class Ledger:
     """The ledger in a file. A file that does not exist is an empty ledger.
 
@@ -83,24 +90,24 @@ class Ledger:
 
     def read(self) -> dict[str, Entry]:
         """Return all entries by survey id, the oldest first. Raises LedgerError if the file is not a ledger."""
-        return self._load()[1]
+        return self.load().entries
 
     def cap(self) -> Cap:
         """Return the person's limits. Raises LedgerError if the file is not a ledger."""
-        return self._load()[0]
+        return self.load().cap
 
     def set_cap(self, cap: Cap) -> None:
         """Set the person's limits, durably."""
         with self.changing() as (_, entries):
             self._write(cap, entries)
 
-    def _load(self) -> tuple[Cap, dict[str, Entry]]:
-        """Return the limits and the entries in the file."""
+    def load(self) -> Contents:
+        """Return the limits and the entries in the file. Raises LedgerError if it is not a ledger."""
         try:
             with open(self.path, "rb") as file:
                 data = json.loads(file.read())
         except FileNotFoundError:
-            return DEFAULT_CAP, {}
+            return Contents(DEFAULT_CAP, {})
         except OSError as error:
             raise LedgerError(f"the ledger {self.path!r} cannot be read ({error.strerror})") from None
         except (ValueError, RecursionError):
@@ -111,15 +118,13 @@ class Ledger:
             raise LedgerError(
                 f"the ledger {self.path!r} is of version {version}, which a newer client wrote: use that client"
             )
-        shape = version >= 1 and set(data) == {"version", "cap", "surveys"}
-        cap = _read_cap(data["cap"]) if shape else None
-        if cap is None or not _are_entries(data["surveys"]):
+        contents = _read_contents(data) if version >= 1 else None
+        if contents is None:
             raise LedgerError(
                 f"the ledger {self.path!r} is damaged or another kind of file; it was not changed: "
                 "repair it, or move it away to begin an empty ledger"
             )
-        entries: dict[str, Entry] = data["surveys"]
-        return cap, entries
+        return contents
 
     @staticmethod
     def totals(entries: dict[str, Entry]) -> tuple[Decimal, Decimal]:
@@ -152,7 +157,7 @@ class Ledger:
         with self.changing() as (cap, entries):
             if survey.survey_id.hex() in entries:
                 return False
-            cap.lowered_by(asked or Cap()).check(entries.values(), survey.epsilon, survey.delta)
+            cap.check(entries.values(), survey.epsilon, survey.delta, asked=asked)
             entries[survey.survey_id.hex()] = {
                 "name": survey.name,
                 "url": url,
@@ -189,7 +194,7 @@ class Ledger:
             lock = os.open(self.path + ".lock", os.O_RDWR | os.O_CREAT | _NO_LINKS, 0o600)
             try:
                 _take_lock(lock)
-                cap, before = self._load()
+                cap, before = self.load()
                 entries = {survey_id: dict(entry) for survey_id, entry in before.items()}
                 yield cap, entries
                 if entries != before:
@@ -225,25 +230,23 @@ class Ledger:
                     os.close(folder)
 
 
-def _read_cap(data: object) -> Cap | None:
-    """Return the cap that a ledger holds, or None if it is not one."""
-    if not isinstance(data, dict) or set(data) != set(Cap._fields):
+def _read_contents(data: dict[str, Any]) -> Contents | None:
+    """Return what a ledger holds, or None if it is not one."""
+    cap, entries = data.get("cap"), data.get("surveys")
+    if set(data) != {"version", "cap", "surveys"} or not isinstance(cap, dict) or not isinstance(entries, dict):
         return None
-    if not all(isinstance(limit, str) and _LIMIT.fullmatch(limit) for limit in data.values()):
+    if set(cap) != set(Cap._fields):
         return None
-    return Cap(**{name: Decimal(limit) if limit else None for name, limit in data.items()})
-
-
-def _are_entries(data: object) -> bool:
-    """Return whether this is a dictionary of well-formed entries by survey id."""
-    if not isinstance(data, dict) or not all(isinstance(entry, dict) for entry in data.values()):
-        return False
-    return all(
-        set(entry) == set(_ENTRY)
-        and all(isinstance(entry[name], str) and pattern.fullmatch(entry[name]) for name, pattern in _ENTRY.items())
-        and entry["url"].rpartition("/")[2] == survey_id
-        for survey_id, entry in data.items()
-    )
+    if not all(isinstance(limit, str) and _LIMIT.fullmatch(limit) for limit in cap.values()):
+        return None
+    for survey_id, entry in entries.items():
+        if not isinstance(entry, dict) or set(entry) != set(_ENTRY):
+            return None
+        if not all(isinstance(entry[name], str) and pattern.fullmatch(entry[name]) for name, pattern in _ENTRY.items()):
+            return None
+        if entry["url"].rpartition("/")[2] != survey_id:
+            return None
+    return Contents(Cap(**{name: Decimal(limit) if limit else None for name, limit in cap.items()}), entries)
 
 
 def _take_lock(file: int) -> None:

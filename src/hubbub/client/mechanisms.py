@@ -58,11 +58,6 @@ def log_ratio(numerator: int, denominator: int) -> Decimal:
         return (Decimal(numerator) / Decimal(denominator)).ln() * (1 + Decimal(10) ** -40)
 
 
-def parity(number: int) -> int:
-    """Return 1 if a number has an odd number of ones in binary, else 0."""
-    return number.bit_count() & 1
-
-
 def text_layout(fingerprint: int, bits: int) -> list[bool]:
     """For each bit of a path of coded text, whether it belongs to the fingerprint. The last bit is a code bit."""
     marks = {*range(min(fingerprint, 8)), *range(24, 24 + 8 * (fingerprint - 8), 8)}
@@ -110,48 +105,40 @@ def read_tree(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
         hashes = (hash_words(root, (256 * step + j, *message)) << 64 * j for j in range(-(-wanted // 64)))
         return sum(hashes) & ((1 << wanted) - 1)
 
-    def path_of(item: int) -> int:
-        """Return the path of an item: its code with a fingerprint, or a keyed permutation of its bits."""
-        if domain.coded:
-            hashed = f"{hash_words(root, halves(item, item_limbs)):064b}"
-            marks, code = iter(hashed), iter(f"{item:0{bits}b}")
-            return int("".join(next(marks if mark else code) for mark in layout), 2)
-        high, low = item >> right, item & ((1 << right) - 1)
-        if left:
-            high ^= mix(1, low, right, left)
-            low ^= mix(2, high, left, right)
-        return low << left | high
-
-    def bucket_of(path: int, row: int) -> int:
-        """Return the bucket of a path in a row."""
-        chunk, depth = chunks[row], depths[row]
-        last = path >> (length - depth) & ((1 << chunk) - 1)
-        if chunk == bucket_bits:
-            return last
-        below = length - (depth - chunk)
-        parent = path >> below << (below + 64 * limbs - length)  # the first bits, at the top of the limbs
-        big = halves(parent, limbs)
-        message = [half for k in reversed(range(limbs)) for half in big[2 * k : 2 * k + 2]]
-        return hash_words(buckets, (*message, row)) >> (64 - bucket_bits) ^ last
-
-    def masks_of(first: int, report_id: Sequence[int]) -> list[int]:
-        """Return the masks of a report, the first hash of whose coins is given."""
-        if rows == 1:
-            found = [1 + (first * ((1 << bits) - 1) >> 64)]
-            for _ in range(masks - 1):
-                found.append(found[-1] << 1 ^ (found[-1] >> (bits - 1)) * (1 << bits | POLYNOMIALS[bits - 1]))
-            return found
-        more = [hash_words(coins, (*report_id, block)) for block in (1, 2)]
-        found = [first, first >> 20, *(block >> 20 * k for block in more for k in range(3))]
-        return [mask & 0xFFFFF for mask in found[:masks]]
-
     def respond(item: int, drawn: Sequence[int]) -> int:
         """Return the symbol to send: the true one, or with some chance a random one."""
         report_id = halves(drawn[0] | drawn[1] << 64, 2)
         first = hash_words(coins, report_id)
         row = next(row for row, end in enumerate(ends) if first >> 40 < end)
-        bucket = bucket_of(path_of(item), row)
-        symbol = sum(parity(mask & bucket) << j for j, mask in enumerate(masks_of(first, report_id)))
+        # The path of the item: its code with a fingerprint, or a keyed permutation of its bits.
+        if domain.coded:
+            hashed = f"{hash_words(root, halves(item, item_limbs)):064b}"
+            marks, code = iter(hashed), iter(f"{item:0{bits}b}")
+            path = int("".join(next(marks if mark else code) for mark in layout), 2)
+        else:
+            high, low = item >> right, item & ((1 << right) - 1)
+            if left:
+                high ^= mix(1, low, right, left)
+                low ^= mix(2, high, left, right)
+            path = low << left | high
+        # The bucket: the last bits of the path's beginning, and a hash of those before where these do not fill it.
+        depth, chunk = depths[row], chunks[row]
+        bucket = path >> (length - depth) & ((1 << chunk) - 1)
+        if chunk < bucket_bits:
+            below = length - (depth - chunk)
+            parent = path >> below << (below + 64 * limbs - length)  # the first bits, at the top of the limbs
+            big = halves(parent, limbs)
+            message = [half for k in reversed(range(limbs)) for half in big[2 * k : 2 * k + 2]]
+            bucket ^= hash_words(buckets, (*message, row)) >> (64 - bucket_bits)
+        # The masks. A bucket has 20 bits at most, so that only as many of a mask count.
+        if rows == 1:
+            found = [1 + (first * ((1 << bits) - 1) >> 64)]
+            for _ in range(masks - 1):
+                found.append(found[-1] << 1 ^ (found[-1] >> (bits - 1)) * (1 << bits | POLYNOMIALS[bits - 1]))
+        else:
+            more = [hash_words(coins, (*report_id, block)) for block in (1, 2)]
+            found = [first, first >> 20, *(block >> 20 * k for block in more for k in range(3))][:masks]
+        symbol = sum(((mask & bucket).bit_count() & 1) << j for j, mask in enumerate(found))
         return symbol if drawn[2] < keep else drawn[3] >> (64 - masks)
 
     return Randomizer(4, log_ratio((1 << 64) - keep + (keep << masks), (1 << 64) - keep), respond)
@@ -217,7 +204,7 @@ def read_jl(seed: bytes, data: dict[str, Any], domain: Domain, dense: bool) -> R
 
     def sign(item: int, row: int) -> int:
         """Return the bit of the projection for an item and a row."""
-        return hash_words(key, (item, 0, row >> 6)) >> (row & 63) & 1 if dense else parity(item & row)
+        return hash_words(key, (item, 0, row >> 6)) >> (row & 63) & 1 if dense else (item & row).bit_count() & 1
 
     return one_bit(seed, data, rows, sign)
 
@@ -256,6 +243,7 @@ def read_bucket(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer
 
     def sign(item: int, row: int) -> int:
         """Return the true bit of an item in a row."""
-        return parity(rows_of(row // per_trial)[row % per_trial] & item) ^ hash_words(shifts, (row,)) & 1
+        ones = (rows_of(row // per_trial)[row % per_trial] & item).bit_count()
+        return (ones ^ hash_words(shifts, (row,))) & 1
 
     return one_bit(seed, data, per_trial * whole(data, "trials", 1, 1 << 10), sign)

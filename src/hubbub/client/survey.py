@@ -30,9 +30,13 @@ _DECIMAL: Final = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]*[1-9])?", re.ASCII)
 
 
 class DeviceSurvey(NamedTuple):
-    """Everything that a device needs to answer a survey."""
+    """Everything that a device needs to answer a survey.
+
+    `batch_header` comes before the report when it is sent: version ‖ survey id.
+    """
 
     survey_id: bytes
+    batch_header: bytes
     name: str
     epsilon: Decimal
     delta: Decimal
@@ -52,11 +56,6 @@ def encode_report(survey: DeviceSurvey, value: object, random_words: Sequence[in
     return struct.pack("<QQ", random_words[0], random_words[1]) + response.to_bytes(survey.randomizer.size, "little")
 
 
-def encode_batch(survey: DeviceSurvey, report: bytes) -> bytes:
-    """Return the bytes that are sent: version ‖ survey id ‖ report."""
-    return bytes([BATCH_VERSION]) + survey.survey_id + report
-
-
 def read_survey(document: bytes | str) -> DeviceSurvey:
     """Read a survey and recompute its privacy loss. Refuse it if the loss is larger than the ε it states.
 
@@ -65,7 +64,10 @@ def read_survey(document: bytes | str) -> DeviceSurvey:
     SurveyError
         It is not a survey of version 1 in canonical form, its mechanism is not for devices, or its loss is too large.
     """
-    data = _parse(document)
+    try:
+        data = json.loads(document, object_pairs_hook=_once, parse_float=_refuse, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise SurveyError(f"a survey must be JSON, got a document that is not ({type(error).__name__})") from None
     fields(data, "a survey", _FIELDS)
     require(type(data["version"]) is int and data["version"] == 1, "version must be 1", data["version"])
     name, seed = data["name"], data["public_seed"]
@@ -87,7 +89,8 @@ def read_survey(document: bytes | str) -> DeviceSurvey:
     randomizer = _randomizer(data, bytes.fromhex(seed), domain)
     if randomizer.loss > epsilon:
         raise SurveyError(f"a survey must keep the ε = {epsilon} that it states, got ε = {randomizer.loss:.6g}")
-    return DeviceSurvey(hashlib.sha256(canonical).digest(), name, epsilon, delta, domain, randomizer)
+    survey_id = hashlib.sha256(canonical).digest()
+    return DeviceSurvey(survey_id, bytes([BATCH_VERSION]) + survey_id, name, epsilon, delta, domain, randomizer)
 
 
 def _randomizer(data: dict[str, Any], seed: bytes, domain: Domain) -> Randomizer:
@@ -129,19 +132,12 @@ def _time(name: str, text: Any) -> str:
     return str(text)
 
 
-def _parse(document: bytes | str) -> Any:
-    """Return the JSON of a document. Fields that come twice and numbers with a fraction are refused."""
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON, unless a field comes twice."""
+    require(len(dict(pairs)) == len(pairs), "a survey must name each field once", "a field twice")
+    return dict(pairs)
 
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        """Return an object, unless a field comes twice."""
-        require(len(dict(pairs)) == len(pairs), "a survey must name each field once", "a field twice")
-        return dict(pairs)
 
-    def no_fraction(text: str) -> Any:
-        """Refuse a number that is not whole."""
-        raise SurveyError(f"numbers in a survey must be whole, got {text[:40]}")
-
-    try:
-        return json.loads(document, object_pairs_hook=once, parse_float=no_fraction, parse_constant=no_fraction)
-    except (ValueError, RecursionError) as error:
-        raise SurveyError(f"a survey must be JSON, got a document that is not ({type(error).__name__})") from None
+def _refuse(text: str) -> Any:
+    """Refuse a number that is not whole."""
+    raise SurveyError(f"numbers in a survey must be whole, got {text[:40]}")

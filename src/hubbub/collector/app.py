@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -26,6 +27,7 @@ from hubbub.errors import HubbubError
 
 log = logging.getLogger("hubbub.collector")
 
+_UPLOAD: Final = re.compile("/v1/surveys/([^/]*)/reports")
 _DESCRIPTION: Final = (
     "Reports over HTTP, sums on disk. Errors are RFC 9457 problem documents. "
     "No address, user agent or time of a single report is stored or logged."
@@ -37,14 +39,15 @@ class Application(FastAPI):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        if scope["type"] == "http" and scope["method"] == "HEAD":
+        method = scope["method"] if scope["type"] == "http" else ""
+        if method == "HEAD":
             scope = {**scope, "method": "GET"}  # the server knows that it was HEAD, and leaves the body out
-        survey_id = uploads.survey_of(scope) if scope["type"] == "http" else None
-        if survey_id is None:
+        upload = _UPLOAD.fullmatch(scope["path"]) if method == "POST" else None
+        if upload is None:
             await super().__call__(scope, receive, send)
             return
         try:
-            response = await uploads.take(self.state.collector, survey_id, scope, receive)
+            response = await uploads.take(self.state.collector, upload[1], scope, receive)
         except Exception as error:
             log.exception("an upload failed")
             response = respond(problem_of(error))
@@ -104,4 +107,5 @@ def readyz(request: Request) -> Response:
 def metrics(request: Request) -> Response:
     """Return counters for Prometheus: the sums over all workers of this collector."""
     collector: Collector = request.app.state.collector
+    collector.metrics.waiting_bytes.set(collector.budget.waiting)
     return Response(collector.metrics.render(collector.store), media_type=CONTENT_TYPE)

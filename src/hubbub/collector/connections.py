@@ -43,9 +43,9 @@ def most_connections() -> int:
 class WatchedProtocol(HttpToolsProtocol):
     """A connection with a time limit for the head of a request; the number of connections is limited, too.
 
-    If there are too many, the connection that has been silent for longest is closed; one whose request has not arrived
-    completely counts as silent. If none is silent, uploads are refused with 503, and other requests are still served on
-    a few more connections. A peer that does not read its reply is cut off.
+    If there are too many, the silent connection that has begun no request for longest is closed; one whose request has
+    not arrived completely counts as silent. If none is silent, uploads are refused with 503, and other requests are
+    still served on a few more connections. A peer that does not read its reply is cut off.
 
     Attributes
     ----------
@@ -60,44 +60,43 @@ class WatchedProtocol(HttpToolsProtocol):
     read_seconds: float = READ_SECONDS
     _head_timer: asyncio.TimerHandle | None = None
     _read_timer: asyncio.TimerHandle | None = None
-    _silent_since: float = 0.0
+    _heard_at: float = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the base class
         """Start the timer for the first head; close a silent connection if there are too many."""
         super().connection_made(transport)
-        self._silent_since = self.loop.time()
-        self._expect_head()
+        self._heard_at = self.loop.time()
+        self._head_timer = self.loop.call_later(self.head_seconds, self._give_up)
         if len(self.connections) > self.most and (others := self._others()):
             silent = [each for each in others if each._is_silent()]
             if silent and len(others) >= self.most:
-                min(silent, key=lambda each: each._silent_since).transport.abort()
+                min(silent, key=lambda each: each._heard_at).transport.abort()
             elif len(others) >= self.most + _HEADROOM:
                 transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timers."""
-        self._head_has_come()
-        self._reply_is_read()
+        for timer in (self._head_timer, self._read_timer):
+            if timer is not None:
+                timer.cancel()
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
         """Start the timer for the head of the next request."""
         super().on_message_begin()
-        self._expect_head()
+        if self._head_timer is None:
+            self._head_timer = self.loop.call_later(self.head_seconds, self._give_up)
 
     def on_headers_complete(self) -> None:
         """Stop the timer, and serve the request."""
-        self._head_has_come()
-        self._silent_since = self.loop.time()
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+        self._heard_at = self.loop.time()
         crowded = len(self.connections) > self.most and len(self._others()) >= self.most
         is_upload = crowded and self.url.partition(b"?")[0].endswith(b"/reports")
         self.app = refuse_as_busy if is_upload else self.config.loaded_app
         super().on_headers_complete()
-
-    def on_response_complete(self) -> None:
-        """Note since when the connection is silent."""
-        self._silent_since = self.loop.time()
-        super().on_response_complete()
 
     def pause_writing(self) -> None:
         """Start the timer for the peer to read what is waiting for it."""
@@ -107,17 +106,13 @@ class WatchedProtocol(HttpToolsProtocol):
 
     def resume_writing(self) -> None:
         """Stop the timer: the peer is reading."""
-        self._reply_is_read()
+        if self._read_timer is not None:
+            self._read_timer.cancel()
+            self._read_timer = None
         super().resume_writing()
 
     def _unsupported_upgrade_warning(self) -> None:
         """Say nothing when a peer asks for a websocket: the base class advises to install a library for it."""
-
-    def _reply_is_read(self) -> None:
-        """Stop waiting for the peer to read."""
-        if self._read_timer is not None:
-            self._read_timer.cancel()
-            self._read_timer = None
 
     def _others(self) -> list[WatchedProtocol]:
         """Return the other connections that are not about to end."""
@@ -127,17 +122,6 @@ class WatchedProtocol(HttpToolsProtocol):
     def _is_silent(self) -> bool:
         """Return whether the connection is waiting for the peer to send something."""
         return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
-
-    def _expect_head(self) -> None:
-        """Close the connection after a while, unless a whole head comes before."""
-        if self._head_timer is None:
-            self._head_timer = self.loop.call_later(self.head_seconds, self._give_up)
-
-    def _head_has_come(self) -> None:
-        """Stop waiting for a head."""
-        if self._head_timer is not None:
-            self._head_timer.cancel()
-            self._head_timer = None
 
     def _give_up(self) -> None:
         """Close the connection, unless a reply is in progress."""

@@ -43,8 +43,6 @@ class Budget:
     ----------
     waiting : int
         The bytes in use now.
-    on_change : callable
-        Called with `waiting` whenever it has changed.
     """
 
     def __init__(
@@ -57,7 +55,6 @@ class Budget:
         self.seconds = seconds
         self.commit_seconds = commit_seconds
         self.waiting = 0
-        self.on_change: Callable[[float], None] = lambda _: None
 
     @contextmanager
     def room(self) -> Iterator[list[int]]:
@@ -67,7 +64,6 @@ class Budget:
             yield taken
         finally:
             self.waiting -= sum(taken)
-            self.on_change(self.waiting)
 
     def take(self, taken: list[int], size: int) -> None:
         """Use `size` more bytes and note them in `taken`. Raises Problem if that is above the limit."""
@@ -75,7 +71,6 @@ class Budget:
             raise Problem("busy", f"more than {self.limit} bytes of uploads are waiting; send this again later")
         self.waiting += size
         taken.append(size)
-        self.on_change(self.waiting)
 
 
 class OwnerCheck:
@@ -113,7 +108,7 @@ class OwnerCheck:
 
 async def read_batch(scope: Scope, receive: Receive, budget: Budget, taken: list[int]) -> bytes:
     """Return the body of an upload. Raises Problem as soon as it is too large or too slow."""
-    declared = header(scope, b"content-length") or b""
+    declared = dict(scope["headers"]).get(b"content-length", b"")
     if declared.isdigit() and int(declared[:20]) > MAX_BATCH_BYTES:
         raise too_large(MAX_BATCH_BYTES)
     parts, size, more = [], 0, True
@@ -142,15 +137,6 @@ async def read_batch(scope: Scope, receive: Receive, budget: Budget, taken: list
         if timer is not None:
             timer.cancel()
     return parts[0] if len(parts) == 1 else b"".join(parts)
-
-
-def header(scope: Scope, name: bytes) -> bytes | None:
-    """Return a header of a request by its name in lower case, or None."""
-    for each, value in scope["headers"]:
-        if each == name:
-            found: bytes = value
-            return found
-    return None
 
 
 def too_large(limit: int) -> Problem:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -38,7 +38,13 @@ disable_created_metrics()  # type: ignore[no-untyped-call]  # they would tell th
 
 
 class Metrics:
-    """The metrics of one collector. Each worker process has one of these."""
+    """The metrics of one collector. Each worker process has one of these.
+
+    Attributes
+    ----------
+    by_status : list of Counter
+        The numbers of reports that were accepted, duplicate and invalid, in this order.
+    """
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
@@ -78,13 +84,7 @@ class Metrics:
             multiprocess_mode="livesum",
         )
 
-        self._by_status = [self.reports.labels(status) for status in ("accepted", "duplicate", "invalid")]
-
-    def count(self, counts: Sequence[int]) -> None:
-        """Count reports that were accepted, duplicate and invalid, in this order."""
-        for counter, count in zip(self._by_status, counts, strict=True):
-            if count:
-                counter.inc(count)
+        self.by_status = [self.reports.labels(status) for status in ("accepted", "duplicate", "invalid")]
 
     def render(self, store: Store) -> bytes:
         """Return all metrics in the text format of Prometheus: of this process, or of all workers together.

@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from hubbub.collector.clock import Clock
 from hubbub.collector.limits import Budget, OwnerCheck
 from hubbub.collector.metrics import Metrics
+from hubbub.collector.problems import Problem
 from hubbub.errors import HubbubError, StoreUnavailable, UnknownSurvey
 from hubbub.store.folding import STEP_BYTES
 from hubbub.store.group_commit import GroupCommit
 from hubbub.store.life_cycle import end_by_the_clock, give_back, purge
-from hubbub.store.reports import Outcome, Upload, append
+from hubbub.store.reports import BYTES_OF_AN_ID, Outcome, Upload, append
 from hubbub.store.reserve import Reserve, says_full
 from hubbub.store.schema import database_file, wal_limit
 from hubbub.store.store import Store, StoredSurvey
@@ -33,7 +34,7 @@ FOLD_SECONDS: Final = 5.0
 _READY_SECONDS: Final = 1.0
 _PURGE_SECONDS: Final = 1.0
 _MOST_HEARTBEAT_BYTES: Final = 1 << 20
-_STEPS: Final = 8  # on a full disk a transaction takes at most this part (an eighth) of the reserve
+_STEPS: Final = 4  # a transaction that folds takes at most this part (a quarter) of the reserve; half of it if full
 _FULL_SECONDS: Final = 60.0  # for this long after the disk was full, more free space is required than the reserve
 
 log = logging.getLogger("hubbub.collector")
@@ -67,10 +68,12 @@ class Collector:
         self.clock = clock or Clock()
         self.metrics = Metrics()
         self.owner = OwnerCheck(lambda: stored_hash(store.engine))
-        self.budget.on_change = self.metrics.waiting_bytes.set
         file = database_file(store.engine)
         self.reserve = None if file is None else Reserve(file)
         self._most_bytes = math.inf if file is None else max(1, wal_limit(file))
+        if self.reserve is not None:
+            store.step_bytes = min(STEP_BYTES, self.reserve.size // _STEPS)
+            store.before_step = self._check_room_for_step
         self._no_room = False  # the disk is full, and uploads are refused until the reserve is there again
         self._full_at = -_FULL_SECONDS
         self._failed_bytes = 0  # how large the last commit was, if it failed
@@ -103,14 +106,13 @@ class Collector:
 
     async def find(self, survey_id: str) -> StoredSurvey:
         """Return the survey that a URL names. Asks the database every 5 seconds at most, in a thread."""
-        raw = parse_id(survey_id)
-        recent = self.store.remembered(raw)
-        return await asyncio.to_thread(self.store.survey, raw) if recent is None else recent
+        recent = self.store.remembered(survey_id)
+        return await asyncio.to_thread(self.store.survey, parse_id(survey_id)) if recent is None else recent
 
     async def commit(self, upload: Upload) -> NDArray[np.bool_]:
         """Wait until all reports of an upload are durable; return which of them are new.
 
-        Raises TimeoutError if that takes too long. Then they are not written, unless writing has begun already.
+        Raises Problem if that takes too long. Then they are not written, unless writing has begun already.
         """
         receipt: asyncio.Future[NDArray[np.bool_]] = self._loop.create_future()
         timer = self._loop.call_later(self.budget.commit_seconds, _give_up, receipt)
@@ -131,13 +133,12 @@ class Collector:
             raise
 
     def freeze(self) -> None:
-        """Exempt all objects loaded so far from garbage collection, if modules were loaded since the last call.
+        """Exempt all objects loaded so far from garbage collection.
 
         Otherwise the garbage collector would scan all of them repeatedly, and delay requests by a tenth of a second.
         """
-        if len(sys.modules) != self._frozen:
-            self._frozen = len(sys.modules)
-            gc.freeze()
+        self._frozen = len(sys.modules)
+        gc.freeze()
 
     def check_room(self) -> None:
         """Raise StoreUnavailable while the disk is full, or while reports could be stored but not folded."""
@@ -181,7 +182,8 @@ class Collector:
         started = time.perf_counter()
         try:
             self.check_room()
-            self._see_to_room(sum(upload.added_bytes for upload in uploads))
+            added = sum([reports.nbytes + BYTES_OF_AN_ID * len(reports) for _, reports in uploads])
+            self._require_room(added + self.store.step_bytes)  # a fold may write at the same time
             outcomes = append(self.store.engine, uploads)
         except Exception as error:
             self.metrics.commit_failures.inc()
@@ -196,13 +198,23 @@ class Collector:
         self.metrics.commit_seconds.inc(time.perf_counter() - started)
         return outcomes
 
-    def _see_to_room(self, added: int) -> None:
-        """Raise StoreUnavailable if `added` more bytes do not fit, even after the log has been emptied."""
-        if self.reserve is not None and not self.reserve.has_room_for(added):
-            self.store.has_erased_rows = True
-            self.store.remove_erased()
-            if not self.reserve.has_room_for(added):
-                raise StoreUnavailable("the disk is full")
+    def _require_room(self, size: int) -> None:
+        """Raise StoreUnavailable if the log could not be emptied after so many more bytes, even with the reserve."""
+        if self.reserve is None or self.reserve.has_room_for(size):
+            return
+        self.store.has_erased_rows = True
+        self.store.remove_erased()  # it fits perhaps when the log has been emptied
+        if not self.reserve.has_room_for(size):
+            raise StoreUnavailable("the disk is full")
+
+    def _check_room_for_step(self) -> None:
+        """Raise StoreUnavailable if there is no room for a transaction that folds or purges.
+
+        A fold writes to the log, too: it overwrites what it erases. On a full disk uploads are refused, and half of the
+        reserve is there for such transactions.
+        """
+        if not self._no_room:
+            self._require_room(self.store.step_bytes)
 
     def note_failure(self, error: Exception) -> bool:
         """Note from the database's message whether pages are damaged or the disk is full; return the latter."""
@@ -221,7 +233,9 @@ class Collector:
         """Fold every few seconds until `stop`; the body of the folding thread."""
         while not self._stopping.is_set():
             self._fold()
-            self.freeze()
+            if len(sys.modules) != self._frozen:  # answers and folds load some when they are first needed
+                self.freeze()
+            self.metrics.waiting_bytes.set(self.budget.waiting)  # for other workers, which show it, too
             self._wake.wait(self._fold_seconds)
             self._wake.clear()
 
@@ -230,13 +244,13 @@ class Collector:
         had_none, still_full, damaged = self._no_room, False, False
         if had_none and self.reserve is not None:
             self.reserve.release()  # uploads are refused, so this space is left for work that frees more
-            self.store.step_bytes, self.store.has_erased_rows = self.reserve.size // _STEPS, True
-        steps = [self._empty_log, self._fold_pending, self._follow_the_clock, self._purge]
+            self.store.step_bytes, self.store.has_erased_rows = self.reserve.size // (2 * _STEPS), True
+        steps = [self.store.remove_erased, self._fold_pending, self._follow_the_clock, self._purge]
         for step in [*steps, self._give_back] if had_none else steps:
             try:
                 step()
             except HubbubError as error:
-                if had_none and self._succeeds_with_all(step, error):
+                if (had_none or step is steps[0]) and self._succeeds_with_all(step, error):
                     continue
                 self.metrics.fold_failures.inc()
                 still_full = self.note_failure(error) or still_full
@@ -252,20 +266,13 @@ class Collector:
             self._no_room = not self.reserve.fill()
             if had_none and not self._no_room:
                 log.warning("there is room on the disk again: uploads are accepted")
-                self.store.step_bytes = STEP_BYTES
-
-    def _empty_log(self) -> None:
-        """Empty the log of the database, if there is something in it; on a full disk, use the whole reserve for it."""
-        try:
-            self.store.remove_erased()
-        except StoreUnavailable as error:
-            if self.reserve is None or not self.note_failure(error):
-                raise
-            self.reserve.release_all()
-            self.store.remove_erased()
+                self.store.step_bytes = min(STEP_BYTES, self.reserve.size // _STEPS)
 
     def _succeeds_with_all(self, step: Callable[[], None], error: HubbubError) -> bool:
-        """Try a step that makes room again, with all that the reserve has. It makes the file hardly longer."""
+        """Try a step again that makes room, with all that the reserve has. It makes the file hardly longer.
+
+        The first step empties the log of the database: it may need all even if nothing was known to be full.
+        """
         if self.reserve is None or not self.note_failure(error):
             return False
         self.reserve.release_all()
@@ -302,7 +309,7 @@ class Collector:
 def _give_up(receipt: asyncio.Future[NDArray[np.bool_]]) -> None:
     """End a wait that took too long."""
     if not receipt.done():
-        receipt.set_exception(TimeoutError())
+        receipt.set_exception(Problem("busy", "the reports could not be stored in time; send them again later"))
 
 
 def parse_id(survey_id: str) -> bytes:

@@ -11,25 +11,22 @@ from typing import Any, Final
 
 import numpy as np
 from fastapi.routing import APIRoute
-from numpy.typing import NDArray
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope
 
 from hubbub.collector.documents import UploadReply
-from hubbub.collector.limits import header, read_batch
+from hubbub.collector.limits import read_batch
 from hubbub.collector.problems import EVERY_PAGE, Problem, problem_of, refusals, respond
 from hubbub.collector.state import Collector
 from hubbub.errors import HubbubError, SurveyClosed, UnknownSurvey
-from hubbub.model.mechanism import Reports
 from hubbub.store.reports import Upload
 from hubbub.store.store import StoredSurvey
 from hubbub.wire.report_batch import parse_batch
 
-_BEFORE, _AFTER = "/v1/surveys/", "/reports"
 _ACCEPTED, _DUPLICATE, _INVALID = 0, 1, 2
-_ONE_NEW: Final = np.array([_ACCEPTED])
-_ONE_OLD: Final = np.array([_DUPLICATE])
+_ONE_NEW: Final = b'{"accepted":1,"duplicate":0,"invalid":0,"statuses":["accepted"]}'
+_ONE_OLD: Final = b'{"accepted":0,"duplicate":1,"invalid":0,"statuses":["duplicate"]}'
 _STATUSES: Final = np.array([b'"accepted"', b'"duplicate"', b'"invalid"'], dtype=object)
 _CACHE: Final = "public, max-age=300"
 
@@ -41,15 +38,6 @@ class PlainRoute(APIRoute):
         """Return the function of the route itself."""
         handler: Callable[[Request], Coroutine[Any, Any, Response]] = self.endpoint
         return handler
-
-
-def survey_of(scope: Scope) -> str | None:
-    """Return the id of the survey in the path of an upload; None if the request is not an upload."""
-    path: str = scope["path"]
-    if scope["method"] != "POST" or not (path.startswith(_BEFORE) and path.endswith(_AFTER)):
-        return None
-    survey_id = path[len(_BEFORE) : -len(_AFTER)]
-    return None if "/" in survey_id else survey_id
 
 
 async def get_survey(request: Request) -> Response:
@@ -93,7 +81,9 @@ async def post_reports(request: Request) -> Response:
 
 async def take(collector: Collector, survey_id: str, scope: Scope, receive: Receive) -> Response:
     """Take a batch of reports. The reply comes when they are durable."""
+    stored: StoredSurvey | None = None
     headers: dict[str, str] = {}
+    taken: list[int] = []
     started = time.perf_counter()
     try:
         stored = await collector.find(survey_id)
@@ -102,12 +92,13 @@ async def take(collector: Collector, survey_id: str, scope: Scope, receive: Rece
         if stored.state(now) != "open":
             raise _not_open(stored, now)
         collector.check_room()
-        with collector.budget.room() as taken:
-            data = await read_batch(scope, receive, collector.budget, taken)
-            reply = await _store_batch(collector, stored, data)
+        data = await read_batch(scope, receive, collector.budget, taken)
+        reply = await _store_batch(collector, stored, data)
         collector.metrics.upload_seconds.observe(time.perf_counter() - started)
         return Response(reply, media_type="application/json", headers=headers)
     except (HubbubError, Problem) as error:
+        if stored is not None and isinstance(error, UnknownSurvey | SurveyClosed):
+            collector.store.forget_state(stored.survey_id)
         problem = problem_of(error)
         problem.headers = {**(problem.headers or {}), **headers}
         collector.metrics.refused.labels(problem.kind).inc()
@@ -115,57 +106,42 @@ async def take(collector: Collector, survey_id: str, scope: Scope, receive: Rece
     except ClientDisconnect:  # this is common, and nobody is left to reply to
         collector.metrics.refused.labels("cut-off").inc()
         return Response(status_code=400)
+    finally:
+        collector.budget.waiting -= sum(taken)
 
 
 async def _store_batch(collector: Collector, stored: StoredSurvey, data: bytes) -> bytes:
-    """Check the reports of a batch, wait until the valid ones are durable, and return the reply as JSON."""
+    """Check the reports of a batch, wait until the valid ones are durable, and return the reply as JSON.
+
+    The JSON is written by hand for speed: it usually repeats one word a thousand times.
+    """
     reports = parse_batch(data, stored.survey_id, stored.mechanism.report_dtype)
     valid = stored.mechanism.validate(reports)
     if len(reports) == 1 and valid[0]:  # nearly every upload
-        (new,) = (await _commit(collector, stored, reports)).tolist()
-        counts = [int(new), int(not new), 0]
-        collector.metrics.count(counts)
-        return _reply(counts, _ONE_NEW if new else _ONE_OLD)
+        (new,) = await collector.commit(Upload(stored.key, reports))
+        collector.metrics.by_status[_ACCEPTED if new else _DUPLICATE].inc()
+        return _ONE_NEW if new else _ONE_OLD
     statuses = np.where(valid, _ACCEPTED, _INVALID)
     if valid.any():
-        new = await _commit(collector, stored, reports if valid.all() else reports[valid])
+        new = await collector.commit(Upload(stored.key, reports if valid.all() else reports[valid]))
         statuses[valid] = np.where(new, _ACCEPTED, _DUPLICATE)
     counts = np.bincount(statuses, minlength=3).tolist()
-    collector.metrics.count(counts)
+    for counter, count in zip(collector.metrics.by_status, counts, strict=True):
+        counter.inc(count)
     if len(reports) and counts[_INVALID] == len(reports):
         raise Problem("invalid-reports", f"none of the {len(reports)} reports is valid: no device would send them")
-    return _reply(counts, statuses)
-
-
-async def _commit(collector: Collector, stored: StoredSurvey, reports: Reports) -> NDArray[np.bool_]:
-    """Wait until valid reports are durable; return which of them are new."""
-    try:
-        return await collector.commit(Upload(stored.key, reports))
-    except TimeoutError:
-        raise Problem("busy", "the reports could not be stored in time; send them again later") from None
-    except (UnknownSurvey, SurveyClosed):
-        collector.store.forget_state(stored.survey_id)
-        raise
-
-
-def _reply(counts: list[int], statuses: NDArray[np.int64]) -> bytes:
-    """Return the reply as JSON, written by hand for speed: it usually repeats one word a thousand times."""
-    if counts[_ACCEPTED] == len(statuses):
-        each = b",".join([b'"accepted"'] * len(statuses))
-    else:
-        each = b",".join(_STATUSES[statuses])
-    accepted, duplicate, invalid = counts
-    return b'{"accepted":%d,"duplicate":%d,"invalid":%d,"statuses":[%b]}' % (accepted, duplicate, invalid, each)
+    all_new = counts[_ACCEPTED] == len(reports)
+    words = [b'"accepted"'] * len(reports) if all_new else _STATUSES[statuses].tolist()
+    return b'{"accepted":%d,"duplicate":%d,"invalid":%d,"statuses":[%b]}' % (*counts, b",".join(words))
 
 
 def _not_open(stored: StoredSurvey, now: datetime) -> Problem:
     """Return the problem that a survey takes no reports now."""
-    opens = stored.survey.opens
     if stored.damage:
         return Problem("damaged", "the survey is damaged and takes no reports now; send them again later")
-    if stored.state(now) == "closed" or opens is None:
+    if stored.state(now) == "closed" or stored.opens is None:
         return Problem("closed", "the survey is closed and takes no more reports")
-    wait = str(int((opens - now).total_seconds()) + 1)
+    wait = str(int((stored.opens - now).total_seconds()) + 1)
     return Problem("not-yet-open", f"the survey opens in {wait} s; send the reports then", {"Retry-After": wait})
 
 
@@ -174,10 +150,10 @@ def _cors_headers(scope: Scope, stored: StoredSurvey) -> dict[str, str]:
 
     Programs send no origin and are always let through.
     """
-    sent = header(scope, b"origin")
+    sent = dict(scope["headers"]).get(b"origin")
     if sent is None or "*" in stored.origins:
         return EVERY_PAGE if "*" in stored.origins else {"Vary": "Origin"}
-    origin = sent.decode("latin-1")
+    origin: str = sent.decode("latin-1")
     if origin not in stored.origins:
         raise Problem("origin-not-allowed", "pages of this origin may not report to the survey", {"Vary": "Origin"})
     return {**EVERY_PAGE, "Access-Control-Allow-Origin": origin, "Vary": "Origin"}

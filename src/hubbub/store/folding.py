@@ -7,24 +7,23 @@ version than it started from discards its work and starts over. So any number of
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from itertools import accumulate
 from typing import Final
 
 import numpy as np
-from sqlalchemy import Connection, Engine, Table, delete, func, select, text, update
+from sqlalchemy import Engine, Table, delete, func, select, text, update
 
 from hubbub.errors import HubbubError, StoreDamaged, StoreUnavailable
 from hubbub.model.mechanism import Accumulator
 from hubbub.model.tally import Tally
 from hubbub.store.daily import add_to_day
 from hubbub.store.schema import (
-    BUSY_MILLISECONDS,
     PAGE_BYTES,
     available,
-    is_sqlite,
     pending,
     reading,
     report_ids,
-    surveys,
     tallies,
     unknown_survey,
     writing,
@@ -36,12 +35,16 @@ STEP_BYTES: Final = 32 << 20
 """About how many bytes one transaction of folding, purging or shrinking changes, not counting the tally."""
 
 _CONFLICTS: Final = 100
-_CHECKPOINT_MILLISECONDS: Final = 100
 _MOST_PAGES: Final = 1000
 
 
 def fold(
-    engine: Engine, survey: int, survey_id: bytes, accumulator: Accumulator, step_bytes: int = STEP_BYTES
+    engine: Engine,
+    survey: int,
+    survey_id: bytes,
+    accumulator: Accumulator,
+    step_bytes: int = STEP_BYTES,
+    before_step: Callable[[], None] = lambda: None,
 ) -> tuple[Tally, bool]:
     """Add all reports that were durable when this was called to the tally, and erase them.
 
@@ -56,14 +59,16 @@ def fold(
     accumulator : Accumulator
         The survey's mechanism.
     step_bytes : int
-        About how many bytes of reports one transaction erases.
+        About how many bytes of reports one transaction erases. It erases 500 rows at most.
+    before_step : callable
+        Called before each of these transactions; raises if there is no room for one.
 
     Returns
     -------
     Tally
         The new tally.
     bool
-        Whether reports were erased, so that `remove_erased` has something to do.
+        Whether reports were erased, so that `Store.remove_erased` has something to do.
     """
     last: int | None = None
     conflicts, erased = 0, False
@@ -75,7 +80,12 @@ def fold(
             # Read in the same snapshot as the tally, so that a report is in exactly one of the two.
             if last is None:
                 last = connection.scalar(select(func.max(pending.c.key)).where(pending.c.survey == survey)) or 0
-            keys = _next_keys(connection, survey, last, step_bytes)
+            mine = select(pending.c.key, func.length(pending.c.reports)).where(pending.c.survey == survey)
+            query = mine.where(pending.c.key <= last).order_by(pending.c.key).limit(_ROWS_AT_ONCE)
+            rows = connection.execute(query).all()
+            sizes = accumulate(length for _, length in rows)
+            keys = [key for (key, _), size in zip(rows, sizes, strict=True) if size <= step_bytes]
+            keys = keys or [key for key, _ in rows[:1]]  # one row at least, even if it has more bytes
             parts = connection.scalars(select(pending.c.reports).where(pending.c.key.in_(keys))).all() if keys else []
         try:
             tally = parse_tally(row.tally, survey_id, accumulator.cells_shape)
@@ -88,24 +98,12 @@ def fold(
         reports = np.frombuffer(b"".join(parts), accumulator.report_dtype)
         accumulator.accumulate(tally.cells, reports)
         folded = Tally(survey_id, tally.count + len(reports), tally.cells)
+        before_step()
         if len(parts) == len(keys) and replace_tally(engine, survey, row.version, folded, keys, len(reports)):
             erased = True
         else:
             conflicts += 1
     raise StoreUnavailable(f"folding failed {_CONFLICTS} times, because other collectors folded at the same moment")
-
-
-def _next_keys(connection: Connection, survey: int, last: int, step_bytes: int) -> list[int]:
-    """Return the keys of the next rows to fold: at most 500 rows, and about `step_bytes` bytes of reports."""
-    query = select(pending.c.key, func.length(pending.c.reports)).order_by(pending.c.key).limit(_ROWS_AT_ONCE)
-    keys: list[int] = []
-    size = 0
-    for key, length in connection.execute(query.where(pending.c.survey == survey, pending.c.key <= last)):
-        size += length
-        if keys and size > step_bytes:
-            break
-        keys.append(key)
-    return keys
 
 
 def replace_tally(engine: Engine, survey: int, version: int, tally: Tally, folded: list[int], added: int = 0) -> bool:
@@ -125,42 +123,12 @@ def replace_tally(engine: Engine, survey: int, version: int, tally: Tally, folde
     return True
 
 
-def remove_erased(engine: Engine) -> bool:
-    """Remove the copies of erased rows that the database keeps outside its tables.
-
-    SQLite: the write-ahead log is emptied, unless somebody is reading from it. PostgreSQL: the pending table is
-    vacuumed.
-
-    Returns
-    -------
-    bool
-        False if it could not be done now, and should be tried again.
-    """
-    with available():
-        if not is_sqlite(engine):
-            _vacuum(engine, pending)
-            return True
-        connection = engine.raw_connection()
-        try:
-            cursor = connection.cursor()
-            # Nobody can write while this waits for a reader, so it waits for 0.1 s only and is tried again later.
-            cursor.execute(f"PRAGMA busy_timeout = {_CHECKPOINT_MILLISECONDS}")
-            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            busy = cursor.fetchone()
-            return busy is not None and busy[0] == 0
-        finally:
-            try:
-                connection.cursor().execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
-            finally:
-                connection.close()
-
-
 def shrink(engine: Engine, deadline: float, step_bytes: int = STEP_BYTES) -> bool:
     """Return unused pages of SQLite's file to the disk: one step at least, then on until `deadline`.
 
     The deadline is in seconds of the monotonic clock. Returns False if it came before all pages were returned.
     """
-    if not is_sqlite(engine):
+    if engine.dialect.name != "sqlite":
         return True
     pages = max(1, min(_MOST_PAGES, step_bytes // PAGE_BYTES))
     with available():
@@ -183,20 +151,13 @@ def shrink(engine: Engine, deadline: float, step_bytes: int = STEP_BYTES) -> boo
 
 
 def vacuum_ids(engine: Engine) -> None:
-    """Remove deleted report ids from the files of PostgreSQL. For SQLite `remove_erased` does so."""
-    if not is_sqlite(engine):
+    """Remove deleted report ids from the files of PostgreSQL. For SQLite `Store.remove_erased` does so."""
+    if engine.dialect.name != "sqlite":
         with available():
-            _vacuum(engine, report_ids)
+            vacuum(engine, report_ids)
 
 
-def _vacuum(engine: Engine, table: Table) -> None:
+def vacuum(engine: Engine, table: Table) -> None:
     """Vacuum one table of PostgreSQL, which works outside a transaction only."""
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as plain:
         plain.execute(text(f"VACUUM {table.name}"))
-
-
-def surveys_with_pending(engine: Engine) -> list[bytes]:
-    """Return the ids of surveys that have pending reports and are not damaged."""
-    waiting = (surveys.c.key.in_(select(pending.c.survey)), surveys.c.damage.is_(None))
-    with reading(engine) as connection:
-        return [bytes(survey_id) for survey_id in connection.scalars(select(surveys.c.survey_id).where(*waiting))]

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from hubbub.errors import StoreError, StoreUnavailable
-from hubbub.store.reports import Outcome, Upload
+from hubbub.store.reports import BYTES_OF_AN_ID, Outcome, Upload
 
 log = logging.getLogger("hubbub.store")
 
@@ -37,9 +37,9 @@ class Receipt(Protocol):
 Waiting = tuple[Upload, Receipt]
 
 
-def _at_once(work: Callable[[], None]) -> None:
+def _at_once(work: Callable[..., object], *arguments: object) -> None:
     """Run `work` in the calling thread."""
-    work()
+    work(*arguments)
 
 
 class GroupCommit:
@@ -50,8 +50,8 @@ class GroupCommit:
     append : callable
         Writes uploads in one transaction and returns the outcome of each, as `hubbub.store.reports.append` does.
     hand_over : callable
-        Calls a function where receipts may be filled in: `loop.call_soon_threadsafe` for futures of asyncio. It is
-        called once for all uploads of a commit.
+        Calls a function with arguments where receipts may be filled in: `loop.call_soon_threadsafe` for futures of
+        asyncio. It is called once for all uploads of a commit.
     most_bytes : float
         About how many bytes one commit may add to the database. An upload that adds more is written alone.
     """
@@ -59,7 +59,7 @@ class GroupCommit:
     def __init__(
         self,
         append: Callable[[list[Upload]], list[Outcome]],
-        hand_over: Callable[[Callable[[], None]], object] = _at_once,
+        hand_over: Callable[..., object] = _at_once,
         most_bytes: float = math.inf,
     ) -> None:
         self._append = append
@@ -97,43 +97,41 @@ class GroupCommit:
         self._thread.join()
 
     def _run(self) -> None:
-        """Write one group of uploads after the other until `close`."""
+        """Write one group after the other until `close`: all queued uploads, or as many as a commit may have."""
         going = True
         while going:
-            group, going = self._next_group()
-            if group:
-                self._write(group)
-
-    def _next_group(self) -> tuple[list[Waiting], bool]:
-        """Wait for an upload; return all queued ones, as many as a commit may have, and False after `close`."""
-        group: list[Waiting] = []
-        size = added = 0
-        try:
-            while size < _REPORTS_AT_ONCE and added < self._most_bytes:
-                waiting = self._queue.get(block=not group)
+            group: list[Waiting] = []
+            size = added = 0
+            while going and size < _REPORTS_AT_ONCE and added < self._most_bytes:
+                try:
+                    waiting = self._queue.get(block=not group)
+                except queue.Empty:
+                    break
                 if waiting is None:
-                    return group, False
-                if not waiting[1].done():  # otherwise nobody waits for it any more
+                    going = False
+                elif not waiting[1].done():  # otherwise nobody waits for it any more
                     group.append(waiting)
-                    size += len(waiting[0].reports)
-                    added += waiting[0].added_bytes
-        except queue.Empty:
-            pass
-        return group, True
+                    reports = waiting[0].reports
+                    size += len(reports)
+                    added += reports.nbytes + BYTES_OF_AN_ID * len(reports)
+            if not group:
+                continue
+            try:
+                outcomes = self._append([upload for upload, _ in group])
+            except Exception as error:  # every receipt must be filled in, for any error
+                outcomes = [_logged(error)] * len(group)
+            self._hand_over(_fill_in, group, outcomes)
 
-    def _write(self, group: list[Waiting]) -> None:
-        """Write a group of uploads in one transaction, and fill in their receipts."""
-        try:
-            outcomes = self._append([upload for upload, _ in group])
-        except Exception as error:  # every receipt must be filled in, for any error
-            if isinstance(error, StoreError):
-                log.warning("a commit failed: %s", error)
-            else:  # log where it happened, but not the message, which could hold reports
-                trace = "".join(traceback.format_tb(error.__traceback__))
-                log.error("a commit failed with %s\n%s", type(error).__name__, trace)
-                error = StoreUnavailable("a commit failed")
-            outcomes = [error] * len(group)
-        self._hand_over(lambda: _fill_in(group, outcomes))
+
+def _logged(error: Exception) -> StoreError:
+    """Log why a commit failed, and return what its receipts say."""
+    if isinstance(error, StoreError):
+        log.warning("a commit failed: %s", error)
+        return error
+    # Where it happened, but not the message, which could hold reports.
+    trace = "".join(traceback.format_tb(error.__traceback__))
+    log.error("a commit failed with %s\n%s", type(error).__name__, trace)
+    return StoreUnavailable("a commit failed")
 
 
 def _fill_in(group: list[Waiting], outcomes: list[Outcome]) -> None:

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, func, inspect, select
 
 from hubbub.errors import StoreError
 from hubbub.store.migrations import SCHEMA_VERSION
-from hubbub.store.schema import database_file, is_sqlite, meta, open_engine, pending, reading, surveys, wal_limit
+from hubbub.store.schema import database_file, meta, open_engine, pending, reading, surveys, wal_limit
 
 _LITTLE_BYTES: Final = 1 << 30
 
@@ -81,7 +81,7 @@ def _look_inside(engine: Engine) -> Iterator[Finding]:
             yield Finding("wrong" if newer else "look", "version", f"schema {version}, not {SCHEMA_VERSION}: {what}")
             return
         yield Finding("ok", "version", f"schema {version}")
-        if is_sqlite(connection):
+        if connection.dialect.name == "sqlite":
             found = [row[0] for row in connection.exec_driver_sql("PRAGMA quick_check(1)")]
             if found != ["ok"]:
                 yield Finding("wrong", "pages", f"SQLite says {found[0][:80]!r}: restore a copy")

@@ -23,7 +23,7 @@ from typing import Final
 from sqlalchemy import Connection, Engine, insert, inspect, select, text, update
 
 from hubbub.errors import StoreError
-from hubbub.store.schema import available, database_file, is_sqlite, meta, metadata, reading, writing
+from hubbub.store.schema import available, database_file, meta, metadata, reading, writing
 
 log = logging.getLogger("hubbub.store")
 
@@ -59,7 +59,7 @@ def _lists_without_documents(connection: Connection) -> None:
 
 def _tables_of_the_dashboard(connection: Connection) -> None:
     """Step to version 3: reports by day, scripts of older versions, codes and sessions."""
-    binary = "BLOB" if is_sqlite(connection) else "BYTEA"
+    binary = "BLOB" if connection.dialect.name == "sqlite" else "BYTEA"
     for table in (
         "hubbub_daily (survey BIGINT NOT NULL, day INTEGER NOT NULL, reports BIGINT NOT NULL,"
         " PRIMARY KEY (survey, day))",
@@ -71,7 +71,7 @@ def _tables_of_the_dashboard(connection: Connection) -> None:
 
 def _tallies_that_were_merged(connection: Connection) -> None:
     """Step to version 4: the keys of tallies that the owner merged."""
-    binary = "BLOB" if is_sqlite(connection) else "BYTEA"
+    binary = "BLOB" if connection.dialect.name == "sqlite" else "BYTEA"
     connection.execute(
         text(
             f"CREATE TABLE hubbub_imports (survey BIGINT NOT NULL, key TEXT NOT NULL, digest {binary} NOT NULL,"
@@ -174,7 +174,7 @@ def _keep_copy(engine: Engine, file: Path, version: int) -> Path:
 
 def _lock(connection: Connection) -> None:
     """Let only one collector at a time make or change tables. SQLite has one writer at a time anyway."""
-    if not is_sqlite(connection):
+    if connection.dialect.name != "sqlite":
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _CREATION_LOCK})
 
 
@@ -183,7 +183,7 @@ def _stored_version(engine: Engine) -> str | None:
     with reading(engine) as connection:
         names = inspect(connection).get_table_names()
         if meta.name not in names:
-            if names and is_sqlite(connection):
+            if names and connection.dialect.name == "sqlite":
                 raise StoreError(f"db must be empty or made by hubbub, got a database with a table {names[0]!r}")
             return None
         return connection.scalar(select(meta.c.value).where(meta.c.name == "schema_version"))

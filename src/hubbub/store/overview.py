@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from sqlalchemy import Engine, func, select
 
 from hubbub.store.schema import pending, reading, surveys, tallies
-from hubbub.store.store import State, state_at
+from hubbub.store.store import Period
 
 
-@dataclass(frozen=True, slots=True)
-class ListedSurvey:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedSurvey(Period):
     """One survey in a list.
 
     Attributes
@@ -24,16 +24,12 @@ class ListedSurvey:
         The SHA-256 of its document.
     name, mechanism, epsilon, delta : str
         As in the document; empty if it could not be read when the survey was stored.
-    opens, closes, created : datetime or None
-        In UTC. `created` is None for a survey from before version 2 of the tables.
+    created : datetime or None
+        In UTC; None for a survey from before version 2 of the tables.
     expected_reports, reports, pending : int
         How many reports were expected, how many came, and how many of these are not yet folded.
     origins : tuple of str
         Web origins whose pages may report; "*" is any.
-    closed : bool
-        Whether it was closed for good.
-    damage : str
-        What is wrong with its tally; empty if nothing is known to be.
     """
 
     key: int
@@ -42,19 +38,11 @@ class ListedSurvey:
     mechanism: str
     epsilon: str
     delta: str
-    opens: datetime | None
-    closes: datetime | None
     created: datetime | None
     expected_reports: int
     reports: int
     pending: int
     origins: tuple[str, ...]
-    closed: bool
-    damage: str
-
-    def state(self, now: datetime) -> State:
-        """Return whether the survey takes reports at this time."""
-        return state_at(now, self.opens, self.closes, self.closed, self.damage)
 
 
 def list_surveys(engine: Engine, survey_id: bytes | None = None) -> list[ListedSurvey]:

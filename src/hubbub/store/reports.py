@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from functools import cache
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,43 +15,26 @@ from sqlalchemy.exc import DBAPIError
 
 from hubbub.errors import StoreError, StoreUnavailable, SurveyClosed, UnknownSurvey
 from hubbub.model.mechanism import Reports
-from hubbub.store.schema import expect_pages, is_sqlite, pending, report_ids, surveys, writing
+from hubbub.store.schema import pending, report_ids, surveys, writing, writing_sqlite
 
 ID_BYTES: Final = 16
-_BYTES_OF_AN_ID: Final = 64
+BYTES_OF_AN_ID: Final = 64
+"""About how many bytes an id adds to the database at most, in its index; the report adds its own."""
+
 _TRIES: Final = 5
 _LOOKED_UP_AT_ONCE: Final = 500
 # The statements of every commit go straight to SQLite's driver: SQLAlchemy would take longer than SQLite.
 _STATE: Final = f"SELECT state FROM {surveys.name} WHERE key = ?"  # noqa: S608  # our own name
-_INSERT_PENDING: Final = (
-    f"INSERT INTO {pending.name} (survey, reports, report_count) VALUES (:survey, :reports, :report_count)"  # noqa: S608
-)
-# Inserts all ids with one statement, cut from one parameter: SQLite runs it without Python's global lock.
-_INSERT_IDS: Final = (
-    f"INSERT OR IGNORE INTO {report_ids.name} (survey, id) "  # noqa: S608  # our own name
-    "WITH RECURSIVE part (start) AS (SELECT 1 UNION ALL SELECT start + 16 FROM part WHERE start + 16 < length(?2)) "
-    "SELECT ?1, substr(?2, start, 16) FROM part"
-)
-_MANY: Final = 256
-# The same for 256 ids, in a third of the time. `executemany` would take the lock for each id.
-_INSERT_MANY: Final = (
-    f"INSERT OR IGNORE INTO {report_ids.name} (survey, id) VALUES "  # noqa: S608  # our own name
-    + ", ".join(f"(?1, ?{place})" for place in range(2, _MANY + 2))
-)
+_INSERT_PENDING: Final = f"INSERT INTO {pending.name} (survey, reports, report_count) VALUES (?, ?, ?)"  # noqa: S608
+_INSERTED_AT_ONCE: Final = 256
 _SERIALIZATION_FAILURES: Final = ("40001", "40P01")  # PostgreSQL: try the transaction again
 
 
-@dataclass(frozen=True, slots=True)
-class Upload:
+class Upload(NamedTuple):
     """Valid reports to one survey, which is given by its key in the database."""
 
     survey: int
     reports: Reports
-
-    @property
-    def added_bytes(self) -> int:
-        """About how many bytes the database becomes longer by, at most: the reports, and their ids in an index."""
-        return self.reports.nbytes + _BYTES_OF_AN_ID * len(self.reports)
 
 
 class _SomeAreKnown(Exception):
@@ -70,9 +53,11 @@ def append(engine: Engine, uploads: Sequence[Upload]) -> list[Outcome]:
     tests/collector/test_exactly_once.py hold it to this. Cost: one commit, and one index entry for each report.
     """
     look_up = False
+    count = sum([len(upload.reports) for upload in uploads])
     for attempt in range(_TRIES):
         try:
-            with writing(engine) as connection:
+            # Ids are random, so each is on a page of its own.
+            with writing_sqlite(engine, count) if engine.dialect.name == "sqlite" else writing(engine) as connection:
                 return _append(connection, uploads, look_up)
         except _SomeAreKnown:
             look_up = True
@@ -82,16 +67,19 @@ def append(engine: Engine, uploads: Sequence[Upload]) -> list[Outcome]:
     raise StoreUnavailable(f"a commit failed {_TRIES} times, because other collectors wrote the same ids")
 
 
-def _append(connection: Connection, uploads: Sequence[Upload], look_up: bool) -> list[Outcome]:
+def _append(connection: sqlite3.Connection | Connection, uploads: Sequence[Upload], look_up: bool) -> list[Outcome]:
     """Do the work of `append` inside its transaction. With `look_up`, look for known ids before inserting any."""
     outcomes: dict[int, Outcome] = {}
     members: dict[int, list[int]] = defaultdict(list)
-    if is_sqlite(connection):  # ids are random, so each is on a page of its own
-        expect_pages(connection, sum(len(upload.reports) for upload in uploads))
     for number, upload in enumerate(uploads):
         members[upload.survey].append(number)
     keys = sorted(members)  # always in this order, so that two collectors cannot wait for each other
-    states = _states(connection, keys)
+    # States cannot change before the transaction ends: SQLite has only one writer, PostgreSQL locks the rows.
+    if isinstance(connection, sqlite3.Connection):
+        states = {key: state for key in keys for (state,) in connection.execute(_STATE, (key,))}
+    else:
+        query = select(surveys.c.key, surveys.c.state).where(surveys.c.key.in_(keys)).order_by(surveys.c.key)
+        states = {row.key: row.state for row in connection.execute(query.with_for_update(read=True))}
     for survey in keys:
         if (state := states.get(survey)) != "open":
             gone = state in (None, "deleting")
@@ -100,35 +88,24 @@ def _append(connection: Connection, uploads: Sequence[Upload], look_up: bool) ->
             continue
         together = [uploads[number].reports for number in members[survey]]
         new = _append_to_survey(connection, survey, together, look_up)
-        ends = np.cumsum([len(reports) for reports in together])
-        outcomes.update(zip(members[survey], np.split(new, ends[:-1]), strict=True))
+        start = 0
+        for number, reports in zip(members[survey], together, strict=True):
+            outcomes[number] = new[start : start + len(reports)]
+            start += len(reports)
     return [outcomes[number] for number in range(len(uploads))]
 
 
-def _states(connection: Connection, keys: list[int]) -> dict[int, str]:
-    """Return the states of surveys. They cannot change before the transaction ends (SQLite has only one writer)."""
-    if is_sqlite(connection):
-        rows = {key: _driver(connection).execute(_STATE, (key,)).fetchone() for key in keys}
-        return {key: row[0] for key, row in rows.items() if row is not None}
-    query = select(surveys.c.key, surveys.c.state).where(surveys.c.key.in_(keys)).order_by(surveys.c.key)
-    return {row.key: row.state for row in connection.execute(query.with_for_update(read=True))}
-
-
-def _driver(connection: Connection) -> sqlite3.Connection:
-    """Return SQLite's own connection, in the transaction that has begun."""
-    raw: sqlite3.Connection = connection.connection.driver_connection  # type: ignore[assignment]
-    return raw
-
-
-def _append_to_survey(connection: Connection, survey: int, together: list[Reports], look_up: bool) -> NDArray[np.bool_]:
+def _append_to_survey(
+    connection: sqlite3.Connection | Connection, survey: int, together: list[Reports], look_up: bool
+) -> NDArray[np.bool_]:
     """Write the reports of all uploads to one survey; return which of them are new."""
-    raw = b"".join(reports.tobytes() for reports in together)
+    raw = b"".join([reports.tobytes() for reports in together])
     size = together[0].dtype.itemsize
     ids = [raw[start : start + ID_BYTES] for start in range(0, len(raw), size)]
     unique = sorted(set(ids))
     fresh = (
         insert_new_sqlite(connection, survey, unique, look_up)
-        if is_sqlite(connection)
+        if isinstance(connection, sqlite3.Connection)
         else insert_new_postgresql(connection, survey, unique)
     )
     new = np.ones(len(ids), np.bool_)
@@ -138,16 +115,16 @@ def _append_to_survey(connection: Connection, survey: int, together: list[Report
             new[number] = report_id in left
             left.discard(report_id)  # of reports with the same id, the first one counts
         raw = b"".join(raw[number * size : (number + 1) * size] for number in np.flatnonzero(new))
-    if raw:
-        row = {"survey": survey, "reports": raw, "report_count": int(new.sum())}
-        if is_sqlite(connection):
-            _driver(connection).execute(_INSERT_PENDING, row)
-        else:
-            connection.execute(insert(pending), row)
+    if not raw:
+        return new
+    if isinstance(connection, sqlite3.Connection):
+        connection.execute(_INSERT_PENDING, (survey, raw, len(fresh)))
+    else:
+        connection.execute(insert(pending).values(survey=survey, reports=raw, report_count=len(fresh)))
     return new
 
 
-def insert_new_sqlite(connection: Connection, survey: int, ids: list[bytes], look_up: bool) -> list[bytes]:
+def insert_new_sqlite(connection: sqlite3.Connection, survey: int, ids: list[bytes], look_up: bool) -> list[bytes]:
     """Insert ids, and return those that were not in the store before.
 
     Nearly always all ids are new, and it is enough to count the inserted rows. Otherwise the transaction starts over
@@ -157,18 +134,29 @@ def insert_new_sqlite(connection: Connection, survey: int, ids: list[bytes], loo
         known: set[bytes] = set()
         for start in range(0, len(ids), _LOOKED_UP_AT_ONCE):
             part = ids[start : start + _LOOKED_UP_AT_ONCE]
-            query = select(report_ids.c.id).where(report_ids.c.survey == survey, report_ids.c.id.in_(part))
-            known.update(connection.scalars(query))
+            known.update(row[0] for row in connection.execute(_selection(len(part)), (survey, *part)))
         ids = [report_id for report_id in ids if report_id not in known]
-    driver, last = _driver(connection), len(ids) - len(ids) % _MANY
-    inserted = sum(
-        driver.execute(_INSERT_MANY, (survey, *ids[start : start + _MANY])).rowcount for start in range(0, last, _MANY)
-    )
-    if last < len(ids):
-        inserted += driver.execute(_INSERT_IDS, (survey, b"".join(ids[last:]))).rowcount
+    inserted = 0
+    for start in range(0, len(ids), _INSERTED_AT_ONCE):
+        part = ids[start : start + _INSERTED_AT_ONCE]
+        inserted += connection.execute(_insertion(len(part)), (survey, *part)).rowcount
     if inserted != len(ids):
         raise _SomeAreKnown
     return ids
+
+
+@cache
+def _insertion(count: int) -> str:
+    """Return the statement that inserts so many ids. SQLite runs it without Python's global lock."""
+    rows = ", ".join(f"(?1, ?{place})" for place in range(2, count + 2))
+    return f"INSERT OR IGNORE INTO {report_ids.name} (survey, id) VALUES {rows}"  # noqa: S608  # our own name
+
+
+@cache
+def _selection(count: int) -> str:
+    """Return the statement that looks for so many ids."""
+    places = ", ".join(["?"] * count)
+    return f"SELECT id FROM {report_ids.name} WHERE survey = ? AND id IN ({places})"  # noqa: S608  # our own name
 
 
 def insert_new_postgresql(connection: Connection, survey: int, ids: list[bytes]) -> list[bytes]:

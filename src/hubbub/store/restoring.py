@@ -5,21 +5,23 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from sqlalchemy import Connection, Table, delete, func, insert, select, text, update
 
-from hubbub.errors import ParameterError, StoreError, StoreUnavailable
+from hubbub.errors import ParameterError, StoreDamaged, StoreError, StoreUnavailable
 from hubbub.mechanisms.registry import mechanism_for
 from hubbub.store.schema import (
     daily,
     file_of,
     imports,
-    is_sqlite,
     metadata,
     pending,
     reading,
     report_ids,
+    says_damaged,
     surveys,
     tallies,
     unknown_survey,
@@ -53,10 +55,11 @@ def restore(copy: Path, database: str, build: Build = mechanism_for) -> int:
     with tempfile.TemporaryDirectory(prefix=".hubbub-restore-", dir=None if file is None else file.parent) as folder:
         own = Path(folder) / "copy.db"  # opening a store may upgrade it, and the given copy must not change
         shutil.copyfile(copy, own)
-        with Store(str(own), build, create=False) as source:
-            found = check(source)
-            if found.problems:
-                raise StoreError(f"the copy is damaged: {found.problems[0]}")
+        with _opened(own, build) as source:
+            with _sound():
+                found = check(source)
+                if found.problems:
+                    raise StoreDamaged(found.problems[0])
             if file is None:
                 _copy_into(source, database, build)
                 return found.surveys
@@ -65,10 +68,31 @@ def restore(copy: Path, database: str, build: Build = mechanism_for) -> int:
     return found.surveys
 
 
+def _opened(own: Path, build: Build) -> Store:
+    """Open a copy."""
+    with _sound():
+        return Store(str(own), build, create=False)
+
+
+@contextmanager
+def _sound() -> Iterator[None]:
+    """Turn an error about a copy into one that says to take another: `hubbub store restore` is what failed."""
+    try:
+        yield
+    except (StoreUnavailable, StoreDamaged) as error:
+        cause = error.__cause__  # the error of the database; the sentence of `error` is about a store in use
+        reason = str(error if cause is None else getattr(cause, "orig", cause)).partition("\n")[0]
+        if isinstance(error, StoreUnavailable) and not says_damaged(reason):
+            raise
+        raise StoreError(f"the copy is damaged ({reason[:200]}): take another copy") from None
+
+
 def _check_copy(copy: Path) -> None:
-    """Raise ParameterError if there is no such file."""
+    """Raise ParameterError if there is no such file, and StoreError if it is empty."""
     if not copy.is_file():
         raise ParameterError(f"a copy must be a file that exists, got {str(copy)!r}")
+    if copy.stat().st_size == 0:
+        raise StoreError("the copy is damaged (it is an empty file): take another copy")
 
 
 def _put_in_place(own: Path, file: Path) -> None:
@@ -91,7 +115,7 @@ def _copy_into(source: Store, database: str, build: Build) -> None:
         for table in metadata.sorted_tables:
             connection.execute(table.delete())
             _copy_table(rows, connection, table)
-        if not is_sqlite(connection):
+        if connection.dialect.name != "sqlite":
             for name in (surveys.name, pending.name):
                 statement = f"SELECT setval(pg_get_serial_sequence('{name}', 'key'), MAX(key)) FROM {name}"  # noqa: S608
                 connection.execute(text(statement))
@@ -114,9 +138,10 @@ def restore_survey(store: Store, copy: Path, survey_id: bytes) -> int:
     with tempfile.TemporaryDirectory(prefix="hubbub-restore-") as folder:
         own = Path(folder) / "copy.db"
         shutil.copyfile(copy, own)
-        with Store(str(own), store.build, create=False) as source:
-            old = source.survey(survey_id)
-            tally = source.tally(survey_id)
+        with _opened(own, store.build) as source:
+            with _sound():
+                old = source.survey(survey_id)
+                tally = source.tally(survey_id)
             with reading(source.engine) as rows, writing(store.engine) as connection:
                 mine = surveys.c.survey_id == survey_id
                 found = connection.execute(select(surveys.c.key, surveys.c.state).where(mine)).one_or_none()

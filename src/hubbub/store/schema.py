@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from errno import ENOENT
 from pathlib import Path
 from typing import Any, Final
@@ -154,7 +154,8 @@ def _open_sqlite(url: URL, path: Path, create: bool) -> Engine:
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     with suppress(OSError):
-        _watch_file(engine, path)
+        opened = path.stat()
+        engine.update_execution_options(hubbub_file=(path, opened.st_dev, opened.st_ino))
     return engine
 
 
@@ -180,32 +181,6 @@ def _check_file(path: Path, create: bool) -> None:
         )
 
 
-def _watch_file(engine: Engine, path: Path) -> None:
-    """Refuse to write when the file at this path is no longer the one that was opened.
-
-    SQLite would continue to write to a deleted or replaced file, and everything would be lost when the process ends.
-    """
-    opened = _identity(path)
-
-    def check(connection: Connection) -> None:
-        """Compare the files before each transaction that writes. Costs a few microseconds."""
-        if connection.get_execution_options().get("hubbub_writes", False):
-            try:
-                same = _identity(path) == opened
-            except OSError:
-                same = False
-            if not same:
-                raise StoreUnavailable("the file of the database was deleted or replaced while it was in use")
-
-    event.listen(engine, "begin", check)
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    """Return the identity of a file: its device and inode."""
-    found = path.stat()
-    return found.st_dev, found.st_ino
-
-
 def file_of(database: str) -> Path | None:
     """Return the file of a database, given as for `open_engine`; None for PostgreSQL. Opens nothing."""
     url = _parse_database(database)
@@ -214,7 +189,7 @@ def file_of(database: str) -> Path | None:
 
 def database_file(engine: Engine) -> Path | None:
     """Return the file of a SQLite database, or None for PostgreSQL."""
-    return Path(str(engine.url.database)).absolute() if is_sqlite(engine) else None
+    return Path(str(engine.url.database)).absolute() if engine.dialect.name == "sqlite" else None
 
 
 def wal_limit(path: Path) -> int:
@@ -252,38 +227,48 @@ def _prepare_sqlite(connection: Any, record: Any) -> None:
     file = next((row[2] for row in connection.execute("PRAGMA database_list") if row[1] == "main"), "")
     limit = wal_limit(Path(file)) if file else _MOST_WAL_BYTES
     record.info["most_wal_pages"] = max(16, limit // PAGE_BYTES)
+    record.info["wal_pages"] = min(_CHECKPOINT_PAGES, record.info["most_wal_pages"])
     for pragma in (
         "synchronous = FULL",  # a commit is on the disk when it returns
         "secure_delete = ON",  # what is deleted is overwritten with zeros
         "cache_size = -16384",  # 16 MiB for each connection
-        f"wal_autocheckpoint = {min(_CHECKPOINT_PAGES, record.info['most_wal_pages'])}",
+        f"wal_autocheckpoint = {record.info['wal_pages']}",
         f"journal_size_limit = {limit}",
     ):
         connection.execute(f"PRAGMA {pragma}")
 
 
-def expect_pages(connection: Connection, pages: int) -> None:
-    """Tell SQLite how many pages this transaction may change, so that the log can hold several such transactions.
-
-    A page that many commits change is copied to the file once, when the log restarts. Commits of single reports are
-    fastest with a short log, whose file need not grow; commits of thousands, with a long one. Costs two microseconds.
-    """
-    most: int = connection.info["most_wal_pages"]
-    pages = min(max(_CHECKPOINT_PAGES, _COMMITS_BETWEEN * pages), most)
-    raw: sqlite3.Connection = connection.connection.driver_connection  # type: ignore[assignment]
-    raw.execute(f"PRAGMA wal_autocheckpoint = {pages}")
-
-
 def _begin_sqlite(connection: Connection) -> None:
     """Begin a transaction. One that writes takes the lock at once, so that it cannot fail half-way."""
-    writes = connection.get_execution_options().get("hubbub_writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    options = connection.get_execution_options()
+    if options.get("hubbub_writes", False):
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        _check_same_file(options)
+    else:
+        connection.exec_driver_sql("BEGIN")
+
+
+def _check_same_file(options: Mapping[str, Any]) -> None:
+    """Refuse to write when the file of an engine with these options is no longer the one that was opened.
+
+    SQLite would continue to write to a deleted or replaced file, and everything would be lost when the process ends.
+    Costs a few microseconds.
+    """
+    if "hubbub_file" in options:
+        path, *opened = options["hubbub_file"]
+        try:
+            found = os.stat(path)
+            same = [found.st_dev, found.st_ino] == opened
+        except OSError:
+            same = False
+        if not same:
+            raise StoreUnavailable("the file of the database was deleted or replaced while it was in use")
 
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
     """Open a transaction that only reads. All its reads see the same snapshot."""
-    options = {} if is_sqlite(engine) else {"isolation_level": "REPEATABLE READ"}
+    options = {} if engine.dialect.name == "sqlite" else {"isolation_level": "REPEATABLE READ"}
     with available(), engine.connect().execution_options(**options) as connection, connection.begin():
         yield connection
 
@@ -295,9 +280,34 @@ def writing(engine: Engine) -> Iterator[Connection]:
         yield connection
 
 
+@contextmanager
+def writing_sqlite(engine: Engine, pages: int) -> Iterator[sqlite3.Connection]:
+    """Open a transaction that writes, on SQLite's own connection: SQLAlchemy would take longer than a small commit.
+
+    `pages` says how many pages it may change, so that the log can hold several such transactions. A page that many
+    commits change is copied to the file once, when the log restarts. Commits of single reports are fastest with a
+    short log, whose file need not grow; commits of thousands, with a long one.
+    """
+    with available(), closing(engine.raw_connection()) as pooled:  # closing rolls back what was not committed
+        connection: sqlite3.Connection = pooled.driver_connection  # type: ignore[assignment]
+        pages = min(max(_CHECKPOINT_PAGES, _COMMITS_BETWEEN * pages), pooled.info["most_wal_pages"])
+        if pages != pooled.info["wal_pages"]:
+            connection.execute(f"PRAGMA wal_autocheckpoint = {pages}")
+            pooled.info["wal_pages"] = pages
+        connection.execute("BEGIN IMMEDIATE")
+        _check_same_file(engine.get_execution_options())
+        yield connection
+        connection.commit()
+
+
+def says_damaged(reason: str) -> bool:
+    """Return whether these are SQLite's words for a file that is damaged, or that is none of its own."""
+    return "malformed" in reason or "not a database" in reason
+
+
 def _said(reason: str) -> str:
     """Turn a database's error message into a sentence: restore a copy if it is damaged, else try again later."""
-    if "malformed" in reason or "not a database" in reason:
+    if says_damaged(reason):
         return f"the database is damaged or not hubbub's ({reason[:200]}); `hubbub store restore` restores a copy"
     return f"the database cannot be used now: {reason[:200]}"
 
@@ -313,11 +323,6 @@ def available() -> Iterator[None]:
         raise StoreUnavailable(_said(str(error))) from error
     except SQLAlchemyError as error:
         raise StoreUnavailable(f"the database cannot be used now: {type(error).__name__}") from error
-
-
-def is_sqlite(connection_or_engine: Connection | Engine) -> bool:
-    """Return True for SQLite and False for PostgreSQL."""
-    return connection_or_engine.dialect.name == "sqlite"
 
 
 def unknown_survey(survey_id: bytes) -> UnknownSurvey:

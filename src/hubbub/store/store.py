@@ -9,7 +9,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
@@ -27,9 +27,11 @@ from hubbub.model.tally import Tally
 from hubbub.store import folding
 from hubbub.store.migrations import prepare_schema, seconds_of, summary_of
 from hubbub.store.schema import (
-    is_sqlite,
+    BUSY_MILLISECONDS,
+    available,
     meta,
     open_engine,
+    pending,
     reading,
     surveys,
     tallies,
@@ -43,6 +45,7 @@ log = logging.getLogger("hubbub.store")
 _REMEMBERED_SECONDS: Final = 5.0
 _MOST_REMEMBERED: Final = 4096
 _HEARTBEAT_BYTES: Final = 4096
+_CHECKPOINT_MILLISECONDS: Final = 100
 _HEARTBEAT: Final = text(  # a single statement, because other collectors write the same row
     f"INSERT INTO {meta.name} (name, value) VALUES ('heartbeat', :value) "  # noqa: S608  # our own name
     "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
@@ -56,8 +59,37 @@ Build: TypeAlias = Callable[[Survey], SurveyMechanism]
 State: TypeAlias = Literal["not yet open", "open", "closed", "damaged"]
 
 
-@dataclass(frozen=True, slots=True)
-class StoredSurvey:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Period:
+    """When a survey takes reports.
+
+    Attributes
+    ----------
+    opens, closes : datetime or None
+        As in its document, in UTC.
+    closed : bool
+        Whether it was closed for good, by its owner or long after its time was over. A survey can also be closed by
+        the clock alone, and is open again if the clock turns out to be wrong.
+    damage : str
+        What is wrong with its tally; empty if nothing is known to be.
+    """
+
+    opens: datetime | None
+    closes: datetime | None
+    closed: bool
+    damage: str
+
+    def state(self, now: datetime) -> State:
+        """Return whether the survey takes reports at this time. Compares two times at most."""
+        if self.damage:
+            return "damaged"
+        if self.closed or (self.closes is not None and self.closes <= now):
+            return "closed"
+        return "open" if self.opens is None or self.opens <= now else "not yet open"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSurvey(Period):
     """A stored survey. Its id is computed once, when it is read from the database.
 
     Attributes
@@ -74,11 +106,6 @@ class StoredSurvey:
         Its mechanism, built and checked.
     origins : tuple of str
         Web origins whose pages may report; "*" is any.
-    closed : bool
-        Whether it was closed for good, by its owner or long after its time was over. A survey can also be closed by
-        the clock alone, and is open again if the clock turns out to be wrong.
-    damage : str
-        What is wrong with its tally; empty if nothing is known to be.
     """
 
     key: int
@@ -87,21 +114,6 @@ class StoredSurvey:
     document: bytes
     mechanism: SurveyMechanism
     origins: tuple[str, ...]
-    closed: bool
-    damage: str = ""
-
-    def state(self, now: datetime) -> State:
-        """Return whether the survey takes reports at this time. Compares two times at most."""
-        return state_at(now, self.survey.opens, self.survey.closes, self.closed, self.damage)
-
-
-def state_at(now: datetime, opens: datetime | None, closes: datetime | None, closed: bool, damage: str) -> State:
-    """Return the state of a survey at a time, from its period and from the stored marks `closed` and `damage`."""
-    if damage:
-        return "damaged"
-    if closed or (closes is not None and closes <= now):
-        return "closed"
-    return "open" if opens is None or opens <= now else "not yet open"
 
 
 class Store:
@@ -125,7 +137,9 @@ class Store:
     has_spare_pages : bool
         Whether the file may still have the room of surveys that ended; the next `purge` gives it back to the disk.
     step_bytes : int
-        About how many bytes one transaction of folding, purging or shrinking changes. Less on a full disk.
+        About how many bytes one transaction of folding, purging or shrinking changes. Less on a small or full disk.
+    before_step : callable
+        Called before each of these transactions; raises if there is no room for one.
     """
 
     def __init__(self, database: str, build: Build = mechanism_for, create: bool = True) -> None:
@@ -134,7 +148,8 @@ class Store:
         self.has_erased_rows = True  # an earlier process may have left some
         self.has_spare_pages = True  # the same
         self.step_bytes = folding.STEP_BYTES
-        self._remembered: dict[bytes, tuple[float, StoredSurvey]] = {}
+        self.before_step: Callable[[], None] = lambda: None
+        self._remembered: dict[str, tuple[float, StoredSurvey]] = {}  # by the id in hex, as URLs have it
         self._remembering = threading.Lock()
         self._forgotten = 0  # how often a state was forgotten
         try:
@@ -189,8 +204,8 @@ class Store:
             raise
         return self.survey(survey_id)
 
-    def remembered(self, survey_id: bytes) -> StoredSurvey | None:
-        """Return the survey if it was read in the last 5 seconds, else None. Never waits for the database."""
+    def remembered(self, survey_id: str) -> StoredSurvey | None:
+        """Return the survey of this id, in hex, if it was read in the last 5 seconds. Never waits for the database."""
         until, known = self._remembered.get(survey_id, (0.0, None))
         return known if time.monotonic() < until else None
 
@@ -204,10 +219,10 @@ class Store:
         StoreDamaged
             Its document is damaged.
         """
-        if (recent := self.remembered(survey_id)) is not None:
+        if (recent := self.remembered(survey_id.hex())) is not None:
             return recent
         with self._remembering:
-            forgotten, (_, known) = self._forgotten, self._remembered.get(survey_id, (0.0, None))
+            forgotten, (_, known) = self._forgotten, self._remembered.get(survey_id.hex(), (0.0, None))
         # A document never changes and may be long, so it is read once.
         columns = [column for column in surveys.c if known is None or column is not surveys.c.document]
         with reading(self.engine) as connection:
@@ -226,13 +241,23 @@ class Store:
             except HubbubError as error:
                 self._mark_damaged(row.key, survey_id, row.damage or "", str(error))
                 raise StoreDamaged(str(error)) from None
-        origins, closed, damage = tuple(json.loads(row.origins)), row.state != "open", row.damage or ""
-        stored = StoredSurvey(row.key, survey_id, survey, document, mechanism, origins, closed, damage)
+        stored = StoredSurvey(
+            key=row.key,
+            survey_id=survey_id,
+            survey=survey,
+            document=document,
+            mechanism=mechanism,
+            origins=tuple(json.loads(row.origins)),
+            opens=survey.opens,
+            closes=survey.closes,
+            closed=row.state != "open",
+            damage=row.damage or "",
+        )
         with self._remembering:
             if forgotten == self._forgotten:  # otherwise somebody may have changed it since it was read
                 if len(self._remembered) >= _MOST_REMEMBERED:
                     self._remembered.clear()
-                self._remembered[survey_id] = (time.monotonic() + _REMEMBERED_SECONDS, stored)
+                self._remembered[survey_id.hex()] = (time.monotonic() + _REMEMBERED_SECONDS, stored)
         return stored
 
     def load(self, survey_id: bytes, document: bytes) -> tuple[Survey, SurveyMechanism]:
@@ -246,7 +271,7 @@ class Store:
         """Forget the cached survey, so that it is read from the database next time."""
         with self._remembering:
             self._forgotten += 1
-            self._remembered.pop(survey_id, None)
+            self._remembered.pop(survey_id.hex(), None)
 
     # Tallies.
 
@@ -261,7 +286,8 @@ class Store:
         """
         stored = self.survey(survey_id)
         try:
-            tally, erased = folding.fold(self.engine, stored.key, survey_id, stored.mechanism, self.step_bytes)
+            step = self.step_bytes, self.before_step
+            tally, erased = folding.fold(self.engine, stored.key, survey_id, stored.mechanism, *step)
         except StoreDamaged as error:
             self._mark_damaged(stored.key, survey_id, stored.damage, str(error))
             raise
@@ -287,7 +313,10 @@ class Store:
         int
             The number of surveys that had pending reports.
         """
-        waiting = folding.surveys_with_pending(self.engine)
+        with_pending = (surveys.c.key.in_(select(pending.c.survey)), surveys.c.damage.is_(None))
+        with reading(self.engine) as connection:
+            found = connection.scalars(select(surveys.c.survey_id).where(*with_pending))
+            waiting = [bytes(survey_id) for survey_id in found]
         try:
             for_each(self.tally, waiting)
         finally:
@@ -295,15 +324,34 @@ class Store:
         return len(waiting)
 
     def remove_erased(self) -> None:
-        """Remove the copies of erased rows that the database keeps outside its tables, if there may be some."""
-        if self.has_erased_rows:
-            self.has_erased_rows = False  # first, because another thread may erase rows meanwhile
-            removed = False
-            try:
-                removed = folding.remove_erased(self.engine)
-            finally:
-                if not removed:
-                    self.has_erased_rows = True
+        """Remove the copies of erased rows that the database keeps outside its tables, if there may be some.
+
+        SQLite: the write-ahead log is emptied, unless somebody is reading from it; then it is tried again the next
+        time. PostgreSQL: the pending table is vacuumed.
+        """
+        if not self.has_erased_rows:
+            return
+        self.has_erased_rows = False  # first, because another thread may erase rows meanwhile
+        removed = False
+        try:
+            with available():
+                if self.engine.dialect.name != "sqlite":
+                    folding.vacuum(self.engine, pending)
+                    removed = True
+                    return
+                with closing(self.engine.raw_connection()) as pooled:
+                    cursor = pooled.cursor()
+                    try:
+                        # Nobody can write while this waits for a reader, so it waits for 0.1 s only.
+                        cursor.execute(f"PRAGMA busy_timeout = {_CHECKPOINT_MILLISECONDS}")
+                        cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                        busy = cursor.fetchone()
+                        removed = busy is not None and busy[0] == 0
+                    finally:
+                        cursor.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
+        finally:
+            if not removed:
+                self.has_erased_rows = True
 
     def heartbeat(self, size: int = 0) -> None:
         """Commit a row of `size` bytes, at least 4 KiB. Raises StoreUnavailable if nothing can be made durable now.
@@ -316,7 +364,7 @@ class Store:
     @property
     def embedded(self) -> bool:
         """Whether the database is a SQLite file."""
-        return is_sqlite(self.engine)
+        return self.engine.dialect.name == "sqlite"
 
 
 def for_each(work: Callable[[T], R], items: Iterable[T]) -> list[R]:

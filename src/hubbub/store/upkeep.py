@@ -14,7 +14,6 @@ from hubbub.errors import HubbubError, ParameterError, StoreError
 from hubbub.store.schema import (
     available,
     imports,
-    is_sqlite,
     metadata,
     pending,
     reading,
@@ -57,7 +56,7 @@ def check(store: Store) -> Findings:
     problems: list[str] = []
     totals = (0, 0, 0)
     with reading(store.engine) as connection:  # one snapshot, so that changes by collectors do not matter
-        if is_sqlite(connection):
+        if connection.dialect.name == "sqlite":
             found = [row[0] for row in connection.exec_driver_sql("PRAGMA integrity_check(10)")]
             problems += [f"SQLite says: {line}" for line in found if line != "ok"]
         rows = connection.execute(select(surveys).where(surveys.c.state != "deleting").order_by(surveys.c.key)).all()

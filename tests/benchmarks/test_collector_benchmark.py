@@ -1,0 +1,37 @@
+"""The page of the collector's benchmark: it says how much the cost of a single report varied."""
+
+from __future__ import annotations
+
+from benchmarks.collector import BATCHES, CONNECTIONS, MILLION, Row
+
+from benchmarks import collector
+
+
+def test_the_page_has_the_spread_of_single_reports() -> None:
+    """The median of all pairs, the smallest and the largest; and the CPU time of both endpoints."""
+    rows = [
+        Row(endpoint, batch, connections, rate, rate * batch, 1.0, 2.0, cpu)
+        for endpoint, rate, cpu in (("reports", 100.0, 90.0), ("nothing", 150.0, 60.0))
+        for batch in BATCHES
+        for connections in CONNECTIONS
+    ]
+    page = collector.page(
+        {
+            "rows": [row._asdict() for row in rows],
+            "single_ratios": [1.7, 1.5, 1.61],
+            "memory": [(0, 200.0), (MILLION, 210.0)],
+            "cpu_us_per_report": 5.0,
+            "bytes_per_report": 38.0,
+            "fsync_ms": 0.2,
+            "load_before": 0.1,
+            "priority": "",
+            "cores": 2,
+            "versions": {"hubbub": "0"},
+            "python": "3",
+        }
+    )
+    assert "costs 1.61 times one that does nothing" in page
+    assert "the median of 3 pairs" in page
+    assert "1.50 to 1.70" in page
+    assert "90 µs for the one and 60 µs for the other" in page
+    assert "## A million reports" in page
