@@ -292,10 +292,10 @@ def page(result: dict[str, Any]) -> str:
     lines += [
         "",
         f"The target of {TARGET:,} durable reports a second in batches of 1,000 is {verdict}: {best:,.0f}. "
-        f"With 64 connections, a request with a single report costs {statistics.median(single):.2f} times as much as one "
-        f"that does nothing. This is the median of {len(single)} pairs of measurements, one right after the other, whose "
-        f"ratios were {single[0]:.2f} to {single[-1]:.2f}. The server's CPU time was {ours.cpu_us:.0f} µs for the one and "
-        f"{idle.cpu_us:.0f} µs for the other. With one connection, every request waits for the disk.",
+        f"With 64 connections, a request with a single report costs {statistics.median(single):.2f} times as much as "
+        f"one that does nothing. This is the median of {len(single)} pairs of measurements, one right after the other, "
+        f"whose ratios were {single[0]:.2f} to {single[-1]:.2f}. The server's CPU time was {ours.cpu_us:.0f} µs for "
+        f"the one and {idle.cpu_us:.0f} µs for the other. With one connection, every request waits for the disk.",
         "",
         "## A million reports" if result["memory"][-1][0] == MILLION else "## Many reports",
         "",

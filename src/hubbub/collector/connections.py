@@ -124,10 +124,11 @@ class WatchedProtocol(HttpToolsProtocol):
         return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
 
     def _give_up(self) -> None:
-        """Close the connection, unless a reply is in progress."""
-        self._head_timer = None
+        """Close the connection; if a reply is in progress, a while later."""
         if self.cycle is None or self.cycle.response_complete:
             self.transport.abort()
+        else:
+            self._head_timer = self.loop.call_later(self.head_seconds, self._give_up)
 
 
 def protocol_of(

@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope
 
 from hubbub.collector.documents import UploadReply
 from hubbub.collector.limits import read_batch
-from hubbub.collector.problems import EVERY_PAGE, Problem, problem_of, refusals, respond
+from hubbub.collector.problems import Problem, problem_of, refusals, respond
 from hubbub.collector.state import Collector
 from hubbub.errors import HubbubError, SurveyClosed, UnknownSurvey
 from hubbub.store.reports import Upload
@@ -95,6 +95,8 @@ async def take(collector: Collector, survey_id: str, scope: Scope, receive: Rece
         data = await read_batch(scope, receive, collector.budget, taken)
         reply = await _store_batch(collector, stored, data)
         collector.metrics.upload_seconds.observe(time.perf_counter() - started)
+        if reply in (_ONE_NEW, _ONE_OLD):
+            return _acknowledge_one(reply, tuple(headers.items()))
         return Response(reply, media_type="application/json", headers=headers)
     except (HubbubError, Problem) as error:
         if stored is not None and isinstance(error, UnknownSurvey | SurveyClosed):
@@ -108,6 +110,12 @@ async def take(collector: Collector, survey_id: str, scope: Scope, receive: Rece
         return Response(status_code=400)
     finally:
         collector.budget.waiting -= sum(taken)
+
+
+@lru_cache(maxsize=1024)
+def _acknowledge_one(reply: bytes, headers: tuple[tuple[str, str], ...]) -> Response:
+    """Return the reply to a single report: it is one of a few, and may be sent any number of times."""
+    return Response(reply, media_type="application/json", headers=dict(headers))
 
 
 async def _store_batch(collector: Collector, stored: StoredSurvey, data: bytes) -> bytes:
@@ -148,15 +156,15 @@ def _not_open(stored: StoredSurvey, now: datetime) -> Problem:
 def _cors_headers(scope: Scope, stored: StoredSurvey) -> dict[str, str]:
     """Return headers that let pages of the survey's origins read the reply. Raises Problem for pages of others.
 
-    Programs send no origin and are always let through.
+    Programs send no origin and are always let through. Refusals have a few more of these headers: see `respond`.
     """
     sent = dict(scope["headers"]).get(b"origin")
     if sent is None or "*" in stored.origins:
-        return EVERY_PAGE if "*" in stored.origins else {"Vary": "Origin"}
+        return {"Access-Control-Allow-Origin": "*"} if "*" in stored.origins else {"Vary": "Origin"}
     origin: str = sent.decode("latin-1")
     if origin not in stored.origins:
         raise Problem("origin-not-allowed", "pages of this origin may not report to the survey", {"Vary": "Origin"})
-    return {**EVERY_PAGE, "Access-Control-Allow-Origin": origin, "Vary": "Origin"}
+    return {"Access-Control-Allow-Origin": origin, "Vary": "Origin"}
 
 
 _SURVEY: Final = "/v1/surveys/{survey_id}"
