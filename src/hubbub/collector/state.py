@@ -165,6 +165,7 @@ class Collector:
             return StoreUnavailable("the database is damaged; stop the collector, and run: hubbub store check")
         try:
             self.check_room()
+            self._require_room(self._failed_bytes + self.store.step_bytes)
             self.store.heartbeat(self._failed_bytes)
         except HubbubError as failure:
             self.note_failure(failure)
@@ -210,11 +211,9 @@ class Collector:
     def _check_room_for_step(self) -> None:
         """Raise StoreUnavailable if there is no room for a transaction that folds or purges.
 
-        A fold writes to the log, too: it overwrites what it erases. On a full disk uploads are refused, and half of the
-        reserve is there for such transactions.
+        It writes to the log, too, since it overwrites what it erases.
         """
-        if not self._no_room:
-            self._require_room(self.store.step_bytes)
+        self._require_room(self.store.step_bytes)
 
     def note_failure(self, error: Exception) -> bool:
         """Note from the database's message whether pages are damaged or the disk is full; return the latter."""

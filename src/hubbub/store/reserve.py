@@ -64,14 +64,15 @@ class Reserve:
         All that is in the log may be new to the file. The log is long if somebody has read the database for a while:
         it cannot be begun anew before they are done.
         """
-        log = 0
-        with suppress(FileNotFoundError):
-            log = os.stat(self._log).st_size
+        sizes = [0, 0]  # of the log, and of what is reserved now
+        for place, path in enumerate((self._log, self.path)):
+            with suppress(FileNotFoundError):
+                sizes[place] = os.stat(path).st_size
         try:
             disk = os.statvfs(self.path.parent)
         except OSError:  # the commit will say what is wrong
             return True
-        return disk.f_blocks == 0 or log + 2 * added <= disk.f_bavail * disk.f_frsize + self.size
+        return disk.f_blocks == 0 or sizes[0] + 2 * added <= disk.f_bavail * disk.f_frsize + sizes[1]
 
     def _make(self) -> bool:
         """Extend the file to its full size, or at least to half of it. Returns False if it is not at full size."""
