@@ -73,7 +73,7 @@ class Collector:
         self._most_bytes = math.inf if file is None else max(1, wal_limit(file))
         if self.reserve is not None:
             store.step_bytes = min(STEP_BYTES, self.reserve.size // _STEPS)
-            store.before_step = self._check_room_for_step
+            store.require_room = self._require_room  # folds write to the log, too: they overwrite what they erase
         self._no_room = False  # the disk is full, and uploads are refused until the reserve is there again
         self._full_at = -_FULL_SECONDS
         self._failed_bytes = 0  # how large the last commit was, if it failed
@@ -207,13 +207,6 @@ class Collector:
         self.store.remove_erased()  # it fits perhaps when the log has been emptied
         if not self.reserve.has_room_for(size):
             raise StoreUnavailable("the disk is full")
-
-    def _check_room_for_step(self) -> None:
-        """Raise StoreUnavailable if there is no room for a transaction that folds or purges.
-
-        It writes to the log, too, since it overwrites what it erases.
-        """
-        self._require_room(self.store.step_bytes)
 
     def note_failure(self, error: Exception) -> bool:
         """Note from the database's message whether pages are damaged or the disk is full; return the latter."""

@@ -44,7 +44,7 @@ def fold(
     survey_id: bytes,
     accumulator: Accumulator,
     step_bytes: int = STEP_BYTES,
-    before_step: Callable[[], None] = lambda: None,
+    require_room: Callable[[int], None] = lambda _: None,
 ) -> tuple[Tally, bool]:
     """Add all reports that were durable when this was called to the tally, and erase them.
 
@@ -60,8 +60,8 @@ def fold(
         The survey's mechanism.
     step_bytes : int
         About how many bytes of reports one transaction erases. It erases 500 rows at most.
-    before_step : callable
-        Called before each of these transactions; raises if there is no room for one.
+    require_room : callable
+        Called before each of these transactions with `step_bytes`; raises if there is no room for so much.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def fold(
         reports = np.frombuffer(b"".join(parts), accumulator.report_dtype)
         accumulator.accumulate(tally.cells, reports)
         folded = Tally(survey_id, tally.count + len(reports), tally.cells)
-        before_step()
+        require_room(step_bytes)
         if len(parts) == len(keys) and replace_tally(engine, survey, row.version, folded, keys, len(reports)):
             erased = True
         else:

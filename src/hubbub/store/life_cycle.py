@@ -165,7 +165,7 @@ def _purge_survey(store: Store, key: int, survey_id: bytes, state: str, deadline
 def _drop_ids(store: Store, key: int) -> bool:
     """Delete some ids of a survey, `IDS_AT_ONCE` at most. Returns False if there were none."""
     ids = select(report_ids.c.id).where(report_ids.c.survey == key)
-    store.before_step()
+    store.require_room(store.step_bytes)
     with writing(store.engine) as connection:
         if connection.scalar(ids.limit(1)) is None:
             return False

@@ -138,8 +138,8 @@ class Store:
         Whether the file may still have the room of surveys that ended; the next `purge` gives it back to the disk.
     step_bytes : int
         About how many bytes one transaction of folding, purging or shrinking changes. Less on a small or full disk.
-    before_step : callable
-        Called before each of these transactions; raises if there is no room for one.
+    require_room : callable
+        Called before each of these transactions with `step_bytes`; raises if there is no room for so much.
     """
 
     def __init__(self, database: str, build: Build = mechanism_for, create: bool = True) -> None:
@@ -148,7 +148,7 @@ class Store:
         self.has_erased_rows = True  # an earlier process may have left some
         self.has_spare_pages = True  # the same
         self.step_bytes = folding.STEP_BYTES
-        self.before_step: Callable[[], None] = lambda: None
+        self.require_room: Callable[[int], None] = lambda _: None
         self._remembered: dict[str, tuple[float, StoredSurvey]] = {}  # by the id in hex, as URLs have it
         self._remembering = threading.Lock()
         self._forgotten = 0  # how often a state was forgotten
@@ -286,7 +286,7 @@ class Store:
         """
         stored = self.survey(survey_id)
         try:
-            step = self.step_bytes, self.before_step
+            step = self.step_bytes, self.require_room
             tally, erased = folding.fold(self.engine, stored.key, survey_id, stored.mechanism, *step)
         except StoreDamaged as error:
             self._mark_damaged(stored.key, survey_id, stored.damage, str(error))
