@@ -171,7 +171,7 @@ def siblings(built, domain):
     roots: dict[int, np.ndarray] = {}
     for letter in range(26 * 26):
         item = domain.encode(["station" + chr(97 + letter // 26) + chr(97 + letter % 26)])
-        root = int(built.paths(item)[0, 0]) >> (64 - built.plan.depths[2])
+        root = int(built.codec.to_paths(item)[0, 0]) >> (64 - built.plan.depths[2])
         if root in roots:
             return roots[root], item
         roots[root] = item
