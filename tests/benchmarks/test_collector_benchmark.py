@@ -30,7 +30,7 @@ def test_the_page_has_the_spread_of_single_reports() -> None:
             "python": "3",
         }
     )
-    assert "costs 1.61 times one that does nothing" in page
+    assert "costs 1.61 times as much as one that does nothing" in page
     assert "the median of 3 pairs" in page
     assert "1.50 to 1.70" in page
     assert "90 µs for the one and 60 µs for the other" in page

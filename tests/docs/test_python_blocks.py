@@ -45,7 +45,7 @@ def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
 def test_readme_example_finds_the_sites(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The README's example is at most 12 lines and prints all three sites with intervals, the largest first."""
     monkeypatch.setattr("hubbub.mechanisms.registry.os", SimpleNamespace(urandom=bytes))
-    monkeypatch.setattr("hubbub.finding.BulkRandomWords", lambda: SeededRandomWords(1))
+    monkeypatch.setattr("hubbub.simulation.rehearsal.BulkRandomWords", lambda: SeededRandomWords(1))
     example = next(block.text for block in blocks(ROOT / "README.md") if block.language == "python")
     assert len([line for line in example.splitlines() if line.strip()]) <= 12
     exec(compile(example, "README.md", "exec"), {})  # noqa: S102
