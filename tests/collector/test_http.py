@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import html
+import http.client
 import itertools
+import json
 import logging
 import re
 import socket
@@ -82,6 +84,19 @@ def counted(service: Service, survey: Survey) -> list[int]:
     tally = parse_tally(reply.body, survey.survey_id, (CELLS,))
     assert tally.count == tally.cells.sum()
     return [int(cell) for cell in np.repeat(np.arange(CELLS), tally.cells)]
+
+
+def test_what_is_no_http_gets_a_problem_document(shared: Service) -> None:
+    """Also a request that cannot be parsed is refused as every other is, and the connection is closed."""
+    host, port = shared.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
+        connection.sendall(b"POST / HTTP/1.1\r\nContent-Length: abc\r\n\r\n")
+        reply = http.client.HTTPResponse(connection)
+        reply.begin()
+        document = json.loads(reply.read())
+        assert (reply.status, reply.getheader("content-type")) == (400, "application/problem+json")
+        assert (document["type"], document["status"]) == ("urn:hubbub:problem:bad-request", 400)
+        assert connection.recv(1) == b""
 
 
 class TestOneCollector:

@@ -24,7 +24,7 @@ from hubbub.store.life_cycle import close_survey, delete_survey, purge
 from hubbub.store.remembering import check_not_lost, shown_database
 from hubbub.store.reports import Upload, append
 from hubbub.store.schema import meta, pending, reading, report_ids, tallies, writing
-from hubbub.store.store import Store, StoredSurvey
+from hubbub.store.store import Store, StoredSurvey, for_each
 from hubbub.store.tokens import is_owner, make_first_token, replace_token
 from hubbub.store.upkeep import backup, check
 
@@ -624,3 +624,18 @@ def test_a_stored_survey_must_match_its_id(store: Store, stored: StoredSurvey) -
     store.forget_state(stored.survey_id)
     with pytest.raises(StoreError, match="its document has another id"):
         store.survey(stored.survey_id)
+
+
+def test_a_survey_that_was_deleted_meanwhile_is_no_failure() -> None:
+    """Work over several surveys goes on without it, and other errors are still raised at the end."""
+
+    def work(number: int) -> int:
+        if number == 2:
+            raise UnknownSurvey("it was deleted")
+        if number == 4:
+            raise StoreUnavailable("no room")
+        return number
+
+    assert for_each(work, [1, 2, 3]) == [1, 3]
+    with pytest.raises(StoreUnavailable, match="no room"):
+        for_each(work, [2, 4, 5])

@@ -111,6 +111,13 @@ class WatchedProtocol(HttpToolsProtocol):
             self._read_timer = None
         super().resume_writing()
 
+    def send_400_response(self, msg: str) -> None:
+        """Reply to what is no HTTP with a problem document, and close the connection."""
+        body = _problem("bad-request", f"{msg[:1].lower()}{msg[1:].rstrip('.')}")
+        head = f"content-type: application/problem+json\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head.encode() + body)
+        self.transport.close()
+
     def _unsupported_upgrade_warning(self) -> None:
         """Say nothing when a peer asks for a websocket: the base class advises to install a library for it."""
 
@@ -139,17 +146,18 @@ def protocol_of(
     return type("LimitedProtocol", (WatchedProtocol,), limits)
 
 
+def _problem(kind: str, detail: str) -> bytes:
+    """Return a problem document, outside of the application."""
+    status, title = TITLES[kind]
+    return json.dumps(
+        {"type": f"urn:hubbub:problem:{kind}", "title": title, "status": status, "detail": detail}
+    ).encode()
+
+
 async def refuse_as_busy(scope: Scope, _receive: Receive, send: Send) -> None:
     """Reply with 503: the application for uploads when there are too many connections."""
     del scope
-    status, title = TITLES["busy"]
-    document = {
-        "type": "urn:hubbub:problem:busy",
-        "title": title,
-        "status": status,
-        "detail": "too many devices are sending; send this again later",
-    }
-    body = json.dumps(document).encode()
+    body = _problem("busy", "too many devices are sending; send this again later")
     headers = [
         (b"content-type", b"application/problem+json"),
         (b"content-length", str(len(body)).encode()),
@@ -157,5 +165,5 @@ async def refuse_as_busy(scope: Scope, _receive: Receive, send: Send) -> None:
         (b"connection", b"close"),
         *((name.lower().encode(), value.encode()) for name, value in EVERY_PAGE.items()),
     ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.start", "status": TITLES["busy"][0], "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -112,12 +112,13 @@ class Collector:
     async def commit(self, upload: Upload) -> NDArray[np.bool_]:
         """Wait until all reports of an upload are durable; return which of them are new.
 
-        Raises Problem if that takes too long. Then they are not written, unless writing has begun already.
+        Raises Problem if that takes too long. Then they are not written, unless the commit has begun: waiting for
+        another program's lock is before that.
         """
         receipt: asyncio.Future[NDArray[np.bool_]] = self._loop.create_future()
         timer = self._loop.call_later(self.budget.commit_seconds, _give_up, receipt)
         try:
-            self.writer.submit(upload, receipt)
+            self.writer.submit(upload._replace(given_up=receipt.done), receipt)
             return await receipt
         finally:
             timer.cancel()
@@ -183,7 +184,7 @@ class Collector:
         started = time.perf_counter()
         try:
             self.check_room()
-            added = sum([reports.nbytes + BYTES_OF_AN_ID * len(reports) for _, reports in uploads])
+            added = sum([reports.nbytes + BYTES_OF_AN_ID * len(reports) for _, reports, _ in uploads])
             self._require_room(added + self.store.step_bytes)  # a fold may write at the same time
             outcomes = append(self.store.engine, uploads)
         except Exception as error:

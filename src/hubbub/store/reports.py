@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Final, NamedTuple, TypeAlias
 
@@ -31,10 +31,14 @@ _SERIALIZATION_FAILURES: Final = ("40001", "40P01")  # PostgreSQL: try the trans
 
 
 class Upload(NamedTuple):
-    """Valid reports to one survey, which is given by its key in the database."""
+    """Valid reports to one survey, which is given by its key in the database.
+
+    `given_up` returns True once nobody waits for them any more: what was refused meanwhile must not be written later.
+    """
 
     survey: int
     reports: Reports
+    given_up: Callable[[], bool] = lambda: False
 
 
 class _SomeAreKnown(Exception):
@@ -72,7 +76,10 @@ def _append(connection: sqlite3.Connection | Connection, uploads: Sequence[Uploa
     outcomes: dict[int, Outcome] = {}
     members: dict[int, list[int]] = defaultdict(list)
     for number, upload in enumerate(uploads):
-        members[upload.survey].append(number)
+        if upload.given_up():  # while this waited for the lock
+            outcomes[number] = StoreUnavailable("nobody waits for the reports any more")
+        else:
+            members[upload.survey].append(number)
     keys = sorted(members)  # always in this order, so that two collectors cannot wait for each other
     # States cannot change before the transaction ends: SQLite has only one writer, PostgreSQL locks the rows.
     if isinstance(connection, sqlite3.Connection):

@@ -19,7 +19,7 @@ import numpy as np
 from sqlalchemy import insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
-from hubbub.errors import HubbubError, ParameterError, StoreDamaged, StoreUnavailable
+from hubbub.errors import HubbubError, ParameterError, StoreDamaged, StoreUnavailable, UnknownSurvey
 from hubbub.mechanisms.registry import mechanism_for
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.survey import Survey
@@ -368,11 +368,16 @@ class Store:
 
 
 def for_each(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
-    """Do `work` for every item, also after one has failed; return the results, or raise the first HubbubError."""
+    """Do `work` for every survey, also after one has failed; return the results, or raise the first HubbubError.
+
+    A survey that has been deleted meanwhile has no result.
+    """
     results, failure = [], None
     for item in items:
         try:
             results.append(work(item))
+        except UnknownSurvey:
+            continue
         except HubbubError as error:
             failure = failure or error
     if failure is not None:
