@@ -142,6 +142,18 @@ def small_disk(folder: Path, size: str = "8m") -> Iterator[None]:
         yield
 
 
+@contextmanager
+def somebody_reads(database: Path) -> Iterator[None]:
+    """Another program is in the middle of reading: the log of the database cannot be begun anew."""
+    reader = sqlite3.connect(database, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT COUNT(*) FROM hubbub_surveys").fetchall()
+    try:
+        yield
+    finally:
+        reader.close()
+
+
 def test_a_disk_that_another_program_fills(tmp_path: Path) -> None:
     """No room is left, and then there is: not ready and nothing acknowledged meanwhile, nothing lost, by itself."""
     disk = tmp_path / "disk"
@@ -257,14 +269,10 @@ def test_a_log_that_somebody_reads_leaves_room_for_itself(tmp_path: Path) -> Non
     with small_disk(disk, "32m"), running(str(disk / "a.db"), fold_seconds=0.1) as service:
         uploads = Uploads(service)
         assert uploads.send()
-        reader = sqlite3.connect(disk / "a.db", isolation_level=None)
-        reader.execute("BEGIN")
-        reader.execute("SELECT COUNT(*) FROM hubbub_surveys").fetchall()
-        uploads.until_refused()
-        wait_for_readiness(service, 503)
-        assert shutil.disk_usage(disk).free > 8 << 20, "as much as is in the log, less the reserve"
-        reader.execute("COMMIT")
-        reader.close()
+        with somebody_reads(disk / "a.db"):
+            uploads.until_refused()
+            wait_for_readiness(service, 503)
+            assert shutil.disk_usage(disk).free > 8 << 20, "as much as is in the log, less the reserve"
         wait_for_readiness(service, 200)
         assert (disk / "a.db-wal").stat().st_size < 2 << 20
         assert uploads.send()
@@ -277,14 +285,11 @@ def test_a_fold_leaves_room_for_the_log(tmp_path: Path) -> None:
     with small_disk(disk, "32m"), running(str(disk / "a.db"), fold_seconds=3600) as service:
         uploads = Uploads(service)
         assert uploads.send()
-        reader = sqlite3.connect(disk / "a.db", isolation_level=None)
-        reader.execute("BEGIN")
-        reader.execute("SELECT COUNT(*) FROM hubbub_surveys").fetchall()  # so the log cannot be begun anew
-        with open(disk / "a.db-wal", "ab") as log:
-            log.write(bytes(shutil.disk_usage(disk).free - (4 << 20)))
-        with pytest.raises(StoreUnavailable, match="disk is full"):
-            service.store.tally(uploads.stored.survey_id)
-        reader.close()
+        with somebody_reads(disk / "a.db"):
+            with open(disk / "a.db-wal", "ab") as log:
+                log.write(bytes(shutil.disk_usage(disk).free - (4 << 20)))
+            with pytest.raises(StoreUnavailable, match="disk is full"):
+                service.store.tally(uploads.stored.survey_id)
         uploads.must_be_whole()
 
 
