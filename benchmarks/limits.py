@@ -15,7 +15,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
-from itertools import product
+from itertools import cycle, islice, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -114,6 +114,19 @@ def stated(cell: Cell, bits: int) -> float:
     return found_from(measuring_tree(cell), cell.people, bits, Query())
 
 
+def leading(cell: Cell, rng: np.random.Generator) -> list[str]:
+    """The classes that can be found at all, in the order in which a run plants them.
+
+    The first one is drawn, in proportion to the limits: where few values fit in a crowd, the long ones, of which the
+    fewest fit, would otherwise take the most runs.
+    """
+    limits = {name: limit for name in LENGTHS[cell.domain] if (limit := _limit(cell, name)) is not None}
+    if not limits:
+        return []
+    first = rng.choice(len(limits), p=np.array(list(limits.values())) / sum(limits.values()))
+    return [*list(limits)[first:], *list(limits)[:first]]
+
+
 def measure(cell: Cell, run: int, seed: int) -> Row:
     """One crowd: which of the values planted at the limit of their length, and below it, were found."""
     started = time.process_time()
@@ -122,10 +135,9 @@ def measure(cell: Cell, run: int, seed: int) -> Row:
     tree = ready_tree(cell, rng.bytes(32))
     survey = tree.survey
     planted: dict[object, tuple[str, int, int]] = {}
-    classes = list(LENGTHS[cell.domain])
+    classes = leading(cell, rng)
     room = 0.6 * cell.people
-    for number in range(24):
-        name = classes[(run + number) % len(classes)]
+    for name in islice(cycle(classes), 24 if classes else 0):
         value, bits = draw_value(cell.domain, LENGTHS[cell.domain][name], rng)
         below = int(rng.integers(4) == 0)
         count = stated(cell, bits) / (LOOSE if below else 1.0)
@@ -156,7 +168,7 @@ def measure(cell: Cell, run: int, seed: int) -> Row:
             for value, (_, _, count) in planted.items()
             if value in found
         ),
-        "limits": {name: _limit(cell, name) for name in classes} if run == 0 else {},
+        "limits": {name: _limit(cell, name) for name in LENGTHS[cell.domain]} if run == 0 else {},
         "seconds": time.process_time() - started,
     }
 

@@ -74,7 +74,7 @@ def find(tracer: Tracer) -> None:
 
 
 @contextmanager
-def collector() -> Iterator[tuple[str, str, str]]:
+def collector(fold_seconds: float) -> Iterator[tuple[str, str, str]]:
     """A running collector with a survey: its address, the owner's token and the survey's id."""
     from hubbub.collector.serving import serving
     from hubbub.collector.state import Collector
@@ -85,7 +85,7 @@ def collector() -> Iterator[tuple[str, str, str]]:
         survey = hubbub.create_survey("referrers", hubbub.Hostnames(), 4, public_seed=bytes(32))
         store.add_survey(survey)
         token = replace_token(store.engine)
-        with serving(Collector(store, None, 0.05)) as url:
+        with serving(Collector(store, None, fold_seconds)) as url:
             yield url, token, survey.survey_id.hex()
 
 
@@ -94,7 +94,7 @@ def report(tracer: Tracer) -> None:
     from hubbub.cli.service import ask, ask_json
     from hubbub.client import Client
 
-    with collector() as (url, token, survey_id), tempfile.TemporaryDirectory() as folder:
+    with collector(0.05) as (url, token, survey_id), tempfile.TemporaryDirectory() as folder:
         for traced in (False, True):
             ledger = str(Path(folder) / f"ledger-{traced}.json")
             with tracer.walking() if traced else redirect_stdout(StringIO()):
@@ -116,7 +116,7 @@ def hitters(tracer: Tracer) -> None:
     from hubbub.cli.service import ask
     from hubbub.mechanisms.registry import load_survey
 
-    with collector() as (url, token, survey_id):
+    with collector(60.0) as (url, token, survey_id):  # the question itself folds what it needs
         survey = load_survey(ask(url, f"/v1/surveys/{survey_id}"))
         send_reports(url, survey, [survey.domain.encode(CROWD)], 1)
         time.sleep(1.0)

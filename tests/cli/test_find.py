@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hubbub
+from hubbub.analysis.heading import Heading
 from hubbub.cli.answers import AnswerView, show
 from hubbub.cli.common import number
 from hubbub.finding import default_domain
@@ -563,7 +564,7 @@ class TestTable:
         """A share above 100 % and a count below 0 come with a word, and an interval holds the count beside it."""
         survey = hubbub.create_survey("x", hubbub.Integers(8), 1)
         answer = hubbub.Answer(100, 20.0, (hubbub.Hitter(7, *row, confidence=0.5),))
-        show(AnswerView(survey, answer, None, 0.1), 20)
+        show(AnswerView(Heading.of(survey), lambda: survey, answer, None, 0.1), 20)
         shown = capsys.readouterr().out
         assert f" {interval} " in shown
         assert shown.endswith(f" 0.1 s.\n{said}\n" if said else " 0.1 s.\n")

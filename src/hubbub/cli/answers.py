@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from hubbub.errors import ParameterError
 from hubbub.wire.atomic import check_outputs
 
 if TYPE_CHECKING:
+    from hubbub.analysis.heading import Heading
     from hubbub.analysis.results import Answer
     from hubbub.inputs.encoding import Truth
     from hubbub.model.domain import Domain
@@ -31,9 +32,13 @@ _UNSEEN = {"kept": "not seen", "cut": "was cut", "other": "is (other)"}
 
 @dataclass(frozen=True)
 class AnswerView:
-    """An answer and its survey; with the true counts if the values are known."""
+    """An answer under its heading; with the true counts if the values are known.
 
-    survey: Survey
+    `survey` returns the whole survey. Most answers are shown without it, and it may have to be fetched.
+    """
+
+    heading: Heading
+    survey: Callable[[], Survey]
     answer: Answer
     truth: Truth | None
     seconds: float
@@ -70,9 +75,10 @@ def to_json(view: AnswerView) -> dict[str, Any]:
     """The answer as the JSON object that docs/commands.md describes."""
     from hubbub.analysis.tables import as_document
 
+    survey = view.survey()
     document = {
-        "survey": json.loads(view.survey.to_json()),
-        "survey_id": view.survey.survey_id.hex(),
+        "survey": json.loads(survey.to_json()),
+        "survey_id": survey.survey_id.hex(),
         **as_document(view.answer),
     }
     if view.truth is not None:
@@ -86,8 +92,8 @@ def show(view: AnswerView, question: Question) -> None:
     """Print the domain, and the answer to the question as a table with sentences below it."""
     from hubbub.analysis.tables import about_limits
 
-    survey, answer = view.survey, view.answer
-    typer.echo(f"Domain: {survey.domain.described}.")
+    heading, answer = view.heading, view.answer
+    typer.echo(f"Domain: {heading.domain}.")
     with_named = answer.candidate_limit is not None
     columns = [("value", "left"), ("people", "right"), ("share", "right"), ("between", "right"), ("sure", "right")]
     columns += [("named", "left")] if with_named else []
@@ -100,18 +106,17 @@ def show(view: AnswerView, question: Question) -> None:
         rows.append([*row, number(view.truth.count(hitter.value)) if view.truth else f"{hitter.fake_reports:,}"])
     if view.truth:
         rows += _unseen(view.truth, answer, question.top, with_named)
-    options = " ".join(f"{key}={value}" for key, value in survey.options.items())
-    title = f"{survey.mechanism} {options}".strip() + f": {plural(answer.reports, 'report')}, {survey.stated}"
+    title = f"{heading.mechanism}: {plural(answer.reports, 'report')}, {heading.privacy}"
     nothing = not any(hitter.stands_out for hitter in answer.hitters)
     if answer.whole_list:
         caption = _about_list(answer)
     else:
-        limits = about_limits(answer, survey.domain.long_example or "")
+        limits = about_limits(answer, heading.long_example)
         caption = [f"Nothing stands out. {limits}" if nothing else limits]
     caption[-1] += f" {view.seconds:.1f} s."
     caption += _about_counts(answer)
-    caption += _about_intake(survey.domain, answer.intake, answer) if answer.intake is not None else []
-    caption += _about_needed(survey, answer, question) if nothing else []
+    caption += _about_intake(view.survey().domain, answer.intake, answer) if answer.intake is not None else []
+    caption += _about_needed(view.survey(), answer, question) if nothing else []
     print_table(title, columns, rows, caption)
 
 

@@ -82,7 +82,8 @@ def demo(
                     with open_people(str(file)) as crowd:
                         view = ask_crowd(server, token, crowd, domain, epsilon, seed)
                     show(view, Question(top=10))
-    symbols, lie = 1 << view.survey.parameters["masks"], mechanism_for(view.survey).lie_chance
+    survey = view.survey()
+    symbols, lie = 1 << survey.parameters["masks"], mechanism_for(survey).lie_chance
     typer.echo(
         f"Each visitor sent 17 bytes: a random id and one of {symbols} symbols, a lie with a chance of {lie:.1%}."
     )
@@ -110,8 +111,10 @@ def ask_crowd(server: str, token: str, crowd: People, domain: Domain, epsilon: s
     encoder = Encoder(domain, crowd.missing, with_truth=True)
     with progress("Reporting", crowd.count, "people") as advance:
         send_reports(server, survey, map(encoder.encode, counted(crowd.chunks(), advance)), seed)
-    answer = ask_hitters(f"{server.rstrip('/')}/v1/surveys/{created['survey_id']}", Question(top=10), token)
-    return AnswerView(survey, replace(answer, intake=encoder.intake), encoder.truth, time.perf_counter() - started)
+    url = f"{server.rstrip('/')}/v1/surveys/{created['survey_id']}"
+    heading, answer = ask_hitters(url, Question(top=10), token)
+    answer, seconds = replace(answer, intake=encoder.intake), time.perf_counter() - started
+    return AnswerView(heading, lambda: survey, answer, encoder.truth, seconds)
 
 
 def send_reports(server: str, survey: Survey, items: Iterable[Items], seed: int | None) -> None:

@@ -79,6 +79,7 @@ def find(
     hubbub find visits.jsonl --column country --domain words --plot words.png
     hubbub find visits.csv --column country --person visitor --values-per-person 3
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
+    from hubbub.analysis.heading import Heading
     from hubbub.cli.domains import domain_file, parse_domain, read_candidates
     from hubbub.finding import default_domain, plan_rehearsal
     from hubbub.inputs.encoding import Encoder
@@ -114,7 +115,8 @@ def find(
             else:
                 answer = rehearsal.ask_slots(question, people.chunks, people.owners, encoder)
         answer = answer if post == "none" else answer.post_processed(post)
-        view = AnswerView(rehearsal.survey, answer, encoder.truth, time.perf_counter() - started)
+        survey, seconds = rehearsal.survey, time.perf_counter() - started
+        view = AnswerView(Heading.of(survey), lambda: survey, answer, encoder.truth, seconds)
     if plot is not None or csv is not None:
         write_files(answer, plot, csv)
     if as_json:

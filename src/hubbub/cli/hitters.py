@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -26,6 +27,7 @@ from hubbub.cli.service import Token, ask_json, need_token, parse_survey_url
 from hubbub.cli.survey_source import read_survey
 
 if TYPE_CHECKING:
+    from hubbub.analysis.heading import Heading
     from hubbub.analysis.results import Answer
     from hubbub.model.question import Question
     from hubbub.model.survey import Survey
@@ -82,15 +84,23 @@ def hitters(
         named = read_candidates(candidates, all_candidates)
     if tally is None:
         parse_survey_url(source)  # a file alone does not say which collector to ask
-    survey = read_survey(source, build=tally is not None)
+
+    @cache
+    def survey() -> Survey:
+        """Read the survey when it is first needed."""
+        return read_survey(source, build=tally is not None)
+
     if named is not None:
         from hubbub.inputs.encoding import tidy_candidates
 
-        named = tidy_candidates(survey.domain, named)
+        named = tidy_candidates(survey().domain, named)
     question = Question(top, level, named, all_candidates, hitters_only, values_per_person)
-    answer = ask_hitters(source, question, need_token(token)) if tally is None else _answer(survey, tally, question)
+    if tally is None:
+        heading, answer = ask_hitters(source, question, need_token(token))
+    else:
+        heading, answer = _answer(survey(), tally, question)
     answer = answer if post == "none" else answer.post_processed(post)
-    view = AnswerView(survey, answer, None, time.perf_counter() - started)
+    view = AnswerView(heading, survey, answer, None, time.perf_counter() - started)
     if plot is not None or csv is not None:
         write_files(answer, plot, csv)
     if as_json:
@@ -101,20 +111,23 @@ def hitters(
         show(view, question)
 
 
-def _answer(survey: Survey, file: str, question: Question) -> Answer:
+def _answer(survey: Survey, file: str, question: Question) -> tuple[Heading, Answer]:
     """Answer from a tally, in this process."""
     from hubbub.analysis.answers import answer_question, encode_candidates
+    from hubbub.analysis.heading import Heading
     from hubbub.mechanisms.registry import mechanism_for
     from hubbub.wire.tally_file import read_tally
 
     sums = read_tally(file, survey)
     mechanism = mechanism_for(survey)
     say_if_compiling(mechanism)
-    return answer_question(survey, mechanism, sums, question, encode_candidates(survey.domain, question))
+    answer = answer_question(survey, mechanism, sums, question, encode_candidates(survey.domain, question))
+    return Heading.of(survey), answer
 
 
-def ask_hitters(url: str, question: Question, token: str) -> Answer:
-    """Ask the collector of a survey's address, and return the answer that is in its JSON document."""
+def ask_hitters(url: str, question: Question, token: str) -> tuple[Heading, Answer]:
+    """Ask the collector of a survey's address, and return what is in its JSON document."""
+    from hubbub.analysis.heading import Heading
     from hubbub.analysis.results import Answer
     from hubbub.model.estimates import Hitter
 
@@ -134,7 +147,7 @@ def ask_hitters(url: str, question: Question, token: str) -> Answer:
         }
         document = ask_json(address.server, path, token, "POST", asked)
     limit = document["detection_limit"]
-    return Answer(
+    answer = Answer(
         document["reports"],
         math.inf if limit is None else limit,
         tuple(Hitter(**hitter) for hitter in document["hitters"]),
@@ -143,3 +156,4 @@ def ask_hitters(url: str, question: Question, token: str) -> Answer:
         whole_list=document["whole_list"],
         values_per_person=document["values_per_person"],
     )
+    return Heading(**document["heading"]), answer

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from hubbub.analysis.heading import Heading
 from hubbub.analysis.results import Answer
 from hubbub.analysis.tables import as_document
 from hubbub.mechanisms.registry import DEFAULT_EXPECTED_REPORTS
@@ -82,6 +83,7 @@ class AnswerDocument(BaseModel):
     """The values that stand out, or all values of a list. A limit is null if there are too few reports for any."""
 
     survey_id: str
+    heading: Heading
     reports: int
     detection_limit: float | None
     long_limit: float | None
@@ -129,4 +131,5 @@ def status_document(listed: ListedSurvey, now: datetime) -> SurveyStatus:
 
 def answer_document(stored: StoredSurvey, answer: Answer) -> AnswerDocument:
     """Return an answer as a JSON document. JSON has no infinity: an infinite limit becomes null."""
-    return AnswerDocument(survey_id=stored.survey_id.hex(), **as_document(answer))
+    heading = Heading.of(stored.survey)
+    return AnswerDocument(survey_id=stored.survey_id.hex(), heading=heading, **as_document(answer))
