@@ -13,11 +13,33 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from numba import njit
+import numba
+from numba.core import caching, runtime
 
-_njit: Any = njit  # numba's own types do not know all of its options
+_njit: Any = numba.njit  # numba's own types do not know all of its options
+_caching: Any = caching
+_runtime: Any = runtime
+_TRIED = "0.68."  # the version of numba whose insides `_Cache` knows
 
-kernel = _njit(cache=True, nogil=True)
+
+class _Cache(_caching.FunctionCache):  # type: ignore[misc]  # numba has no types
+    """Compiled kernels on disk. Loading one does not load the compiler as well, which takes numba 0.4 s."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled form for these argument types, or None. It needs numba's memory management, and nothing else."""
+        _runtime.rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+
+
+def kernel(function: Any) -> Any:
+    """Compile a function that is called from Python, when it is first called, and keep its compiled form on disk."""
+    compiled = _njit(cache=True, nogil=True)(function)
+    if numba.__version__.startswith(_TRIED):
+        compiled._cache = _Cache(function)
+    return compiled
+
+
 inlined = _njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 inner = _njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 """A part of a kernel that is too large to be inlined."""

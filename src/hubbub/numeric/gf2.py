@@ -243,7 +243,7 @@ def _check_words(matrix: NDArray[np.uint64], columns: int) -> None:
         )
 
 
-@kernel  # type: ignore[untyped-decorator]
+@kernel
 def _independent_rows(matrix: NDArray[np.uint64], most: int) -> NDArray[np.int64]:
     """Indices of the first rows that depend on none before them, at most `most`."""
     rows, limbs = matrix.shape
@@ -275,7 +275,7 @@ def _independent_rows(matrix: NDArray[np.uint64], most: int) -> NDArray[np.int64
     return chosen[:found]
 
 
-@kernel  # type: ignore[untyped-decorator]
+@kernel
 def _invert(work: NDArray[np.uint64], inverted: NDArray[np.uint64]) -> bool:
     """Reduce `work` to the identity, applying the same steps to `inverted`. Returns False if `work` is singular."""
     size, limbs = work.shape
@@ -299,7 +299,7 @@ def _invert(work: NDArray[np.uint64], inverted: NDArray[np.uint64]) -> bool:
     return True
 
 
-@kernel  # type: ignore[untyped-decorator]
+@kernel
 def _parities(columns: NDArray[np.uint64], vectors: NDArray[np.uint64], out: NDArray[np.uint8]) -> None:
     """Write the parity of every row with every vector to `out`."""
     limbs, rows = columns.shape

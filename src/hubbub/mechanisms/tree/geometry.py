@@ -117,10 +117,9 @@ class TreeGeometry:
 
     def buckets(self, paths: NDArray[np.uint64], rows: Sequence[int] | None = None) -> NDArray[np.int64]:
         """The bucket of each path in each row, or in the given ones: shape (n, rows)."""
-        rows = range(self.rows) if rows is None else rows
-        found = np.empty((len(rows), len(paths)), np.uint64)
-        for row, where in zip(rows, found, strict=True):
-            buckets(self.kernel_rows, row, paths, where)
+        asked = np.arange(self.rows) if rows is None else np.array(rows, np.int64)
+        found = np.empty((len(asked), len(paths)), np.uint64)
+        buckets(self.kernel_rows, asked, paths, found)
         return np.ascontiguousarray(found.T).astype(np.int64)
 
     # What counts mean.

@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hubbub.jit import inlined, kernel
-from hubbub.numeric.hashing import absorb, finish, start
+from hubbub.jit import inlined, inner, kernel
+from hubbub.numeric.hashing import BLOCK, absorb_block, fill_block, finish_block, start
 
 EVIDENCE_FROM, EVIDENCE_TO, EVIDENCE_STEPS = 10, 50, 32
 """The table of evidence: from −10 to 50 standard errors, in steps of 1/32."""
 
 _DIGIT_BITS = 11  # three digits hold the 32 bits of a rank
+_NEGLIGIBLE = 40.0  # nats; what is less likely by this much does not change a sum
 
 
 class Rows(NamedTuple):
@@ -85,16 +86,18 @@ class Step(NamedTuple):
     per_match: float
 
 
-@inlined
-def _low32(limb):  # type: ignore[no-untyped-def]
-    """The low half of a word."""
-    return np.uint32(limb & np.uint64(0xFFFFFFFF))
+class Room(NamedTuple):
+    """Buffers for hashing one block: the hash states, and the 32-bit halves of the words to be hashed."""
+
+    state: Any
+    halves: Any
 
 
 @inlined
-def _high32(limb):  # type: ignore[no-untyped-def]
-    """The high half of a word."""
-    return np.uint32(limb >> np.uint64(32))
+def halve(word, halves, i):  # type: ignore[no-untyped-def]
+    """Write the two halves of word i."""
+    halves[0, i] = np.uint32(word & np.uint64(0xFFFFFFFF))
+    halves[1, i] = np.uint32(word >> np.uint64(32))
 
 
 @inlined
@@ -108,50 +111,67 @@ def chunk_bits(paths, i, from_bit, count):  # type: ignore[no-untyped-def]
     return value >> np.uint64(64 - count)
 
 
-@inlined
-def _parent_bucket(tree, row, paths, i):  # type: ignore[no-untyped-def]
-    """The bucket, in one of the `Rows`, of the brother of path i whose chunk is 0."""
-    if tree.chunks[row] == tree.bucket_bits:
-        return np.uint64(0)
+@inner
+def find_buckets(tree, paths, rows, room, out):  # type: ignore[no-untyped-def]
+    """Write the bucket of each path of a block, path i in row rows[i] of the `Rows`."""
+    state, halves = room
+    count, limbs = paths.shape
     v0, v1, v2, v3 = start(tree.low, tree.high)
-    limbs = paths.shape[1]
+    fill_block(state, v0, v1, v2, v3, count)
     for k in range(limbs):
-        limb = paths[i, k] & tree.parent_masks[row, k]
-        v0, v1, v2, v3 = absorb(v0, v1, v2, v3, _low32(limb))
-        v0, v1, v2, v3 = absorb(v0, v1, v2, v3, _high32(limb))
-    v0, v1, v2, v3 = absorb(v0, v1, v2, v3, np.uint32(row))
-    hashed = finish(v0, v1, v2, v3, 2 * limbs + 1)
-    return hashed >> np.uint64(64 - tree.bucket_bits)
+        for i in range(count):
+            halve(paths[i, k] & tree.parent_masks[rows[i], k], halves, i)
+        absorb_block(state, halves[0], count)
+        absorb_block(state, halves[1], count)
+    for i in range(count):
+        halves[0, i] = np.uint32(rows[i])
+    absorb_block(state, halves[0], count)
+    finish_block(state, 2 * limbs + 1, out, count)
+    for i in range(count):
+        chunk = tree.chunks[rows[i]]
+        base = out[i] >> np.uint64(64 - tree.bucket_bits) if chunk < tree.bucket_bits else np.uint64(0)
+        if chunk > 0:
+            base ^= chunk_bits(paths, i, tree.depths[rows[i]] - chunk, chunk)
+        out[i] = base
+
+
+@inner
+def row_buckets(tree, asked, paths, out):  # type: ignore[no-untyped-def]
+    """Write the bucket of each path in each of the asked rows: shape (asked rows, paths)."""
+    room = Room(np.empty(4 * BLOCK, np.uint32), np.empty((2, BLOCK), np.uint32))
+    rows = np.empty(BLOCK, np.int64)
+    for k in range(asked.shape[0]):
+        rows[:] = asked[k]
+        for first in range(0, paths.shape[0], BLOCK):
+            find_buckets(tree, paths[first : first + BLOCK], rows, room, out[k, first : first + BLOCK])
 
 
 @kernel
-def buckets(tree, row, paths, out):  # type: ignore[no-untyped-def]
-    """Write the bucket of each path in one of the `Rows`. Twin: tests/reference/naive.py::tree_bucket."""
-    chunk = tree.chunks[row]
-    for i in range(paths.shape[0]):
-        out[i] = _parent_bucket(tree, row, paths, i)
-        if chunk > 0:
-            out[i] ^= chunk_bits(paths, i, tree.depths[row] - chunk, chunk)
+def buckets(tree, asked, paths, out):  # type: ignore[no-untyped-def]
+    """As `row_buckets`. Twin: tests/reference/naive.py::tree_bucket."""
+    row_buckets(tree, asked, paths, out)
+
+
+# In the following, `places` are the buckets of the parents in the rows of the next depth. There the chunk of a path is
+# 0, unless its text has ended: then it is that of the only child.
 
 
 @inlined
-def own_score(paths, i, step, row_counts, caps, chunk):  # type: ignore[no-untyped-def]
-    """What the rows of the next depth say of one child of path i, each at most its cap."""
+def own_score(places, i, step, row_counts, caps):  # type: ignore[no-untyped-def]
+    """What the rows of the next depth say of the only child of path i, each at most its cap."""
     own = np.float32(0)
     for k in range(step.asked.shape[0]):
-        row = step.asked[k]
-        own += min(row_counts[row, np.int64(_parent_bucket(step.tree, row, paths, i)) ^ chunk], caps[k])
+        own += min(row_counts[step.asked[k], np.int64(places[k, i])], caps[k])
     return own
 
 
 @inlined
-def own_scores(paths, i, step, row_counts, caps, own):  # type: ignore[no-untyped-def]
+def own_scores(places, i, step, row_counts, caps, own):  # type: ignore[no-untyped-def]
     """Write what the rows of the next depth say of each child of path i, each at most its cap. Returns the largest."""
     many = 1 << step.chunk
     for k in range(step.asked.shape[0]):
-        row = step.asked[k]
-        base = np.int64(_parent_bucket(step.tree, row, paths, i))
-        counts = row_counts[row]
+        base = np.int64(places[k, i])
+        counts = row_counts[step.asked[k]]
         if k == 0:
             for c in range(many):
                 own[c] = min(counts[base ^ c], caps[k])
@@ -200,6 +220,8 @@ def expand(step, row_counts, caps, front, out_scores, out_ranks):  # type: ignor
     """
     paths, scores, nodes, used = front
     many = 1 << step.chunk
+    places = np.empty((step.asked.shape[0], paths.shape[0]), np.uint64)
+    row_buckets(step.tree, step.asked, paths, places)
     for i in range(paths.shape[0]):
         own_caps = caps[i * caps.shape[0] // paths.shape[0]]
         if scores[i] == -np.inf or nodes[i] == step.done:
@@ -208,10 +230,10 @@ def expand(step, row_counts, caps, front, out_scores, out_ranks):  # type: ignor
                 out_ranks[i, c] = -np.inf
             if scores[i] > -np.inf:
                 only = np.int64(chunk_bits(paths, i, step.depth - step.chunk, step.chunk))
-                out_scores[i, only] = scores[i] + own_score(paths, i, step, row_counts, own_caps, only)
+                out_scores[i, only] = scores[i] + own_score(places, i, step, row_counts, own_caps)
                 out_ranks[i, only] = rank_of(out_scores[i, only], used[i], step)
             continue
-        own_scores(paths, i, step, row_counts, own_caps, out_scores[i])
+        own_scores(places, i, step, row_counts, own_caps, out_scores[i])
         for c in range(many):
             if step.done >= 0 and step.after[nodes[i], c] < 0:
                 out_scores[i, c] = -np.inf
@@ -222,12 +244,22 @@ def expand(step, row_counts, caps, front, out_scores, out_ranks):  # type: ignor
             out_ranks[i, c] = rank_of(out_scores[i, c], spent, step)
 
 
+@inlined
+def _digit(counts, wanted):  # type: ignore[no-untyped-def]
+    """The digit of the `wanted`-th largest number, given how many have each digit; and which of those it is."""
+    digit = np.int64(counts.shape[0] - 1)
+    while counts[digit] < wanted:
+        wanted -= counts[digit]
+        digit -= 1
+    return digit, wanted
+
+
 @kernel
 def part(scores, ranks, raw, pulls, bits, per_error, evidence, best, weights):  # type: ignore[no-untyped-def]
     """In each list, find the paths of the highest ranks, and sum up the weights of all others.
 
-    The least rank that is kept is found digit by digit, with a histogram for each of three digits. Three looks at every
-    path are enough however many ranks are equal; of paths with that very rank, the first ones are kept.
+    The least rank that is kept is found digit by digit, with a histogram for each of three digits; only the first one
+    counts every path. Of paths with that very rank, the first ones are kept.
 
     Parameters
     ----------
@@ -250,24 +282,28 @@ def part(scores, ranks, raw, pulls, bits, per_error, evidence, best, weights):  
     ln2 = np.log(2.0)
     many, kept = ranks.shape[1], best.shape[1]
     keys = np.empty(many, np.int64)
+    near = np.empty(many, np.int64)  # keys that begin like the least one that is kept
     counts = np.empty(1 << _DIGIT_BITS, np.int64)
     others = np.empty(many - kept)
     for i in range(ranks.shape[0]):
+        counts[:] = 0
         for j in range(many):  # whole numbers in the order of the ranks
             key = np.int64(raw[i, j])
-            keys[j] = key + (1 << 31) if key < 1 << 31 else (1 << 32) - 1 - key
-        least, equal = np.int64(0), np.int64(kept)
-        for digit in range(2, -1, -1):
-            shift = digit * _DIGIT_BITS
+            key = key + (1 << 31) if key < 1 << 31 else (1 << 32) - 1 - key
+            keys[j] = key
+            counts[key >> 2 * _DIGIT_BITS] += 1
+        least, equal = _digit(counts, kept)
+        few = 0
+        for j in range(many):
+            near[few] = keys[j]
+            few += keys[j] >> 2 * _DIGIT_BITS == least
+        for digit in range(1, -1, -1):
             counts[:] = 0
-            for j in range(many):
-                if keys[j] >> (shift + _DIGIT_BITS) == least:
-                    counts[(keys[j] >> shift) & (len(counts) - 1)] += 1
-            number = len(counts) - 1
-            while counts[number] < equal:
-                equal -= counts[number]
-                number -= 1
-            least = (least << _DIGIT_BITS) | number
+            for j in range(few):
+                if near[j] >> ((digit + 1) * _DIGIT_BITS) == least:
+                    counts[(near[j] >> (digit * _DIGIT_BITS)) & (len(counts) - 1)] += 1
+            last, equal = _digit(counts, equal)
+            least = (least << _DIGIT_BITS) | last
         filled, left, most = 0, 0, -np.inf
         for j in range(many):
             if keys[j] > least or (keys[j] == least and equal > 0):
@@ -275,14 +311,16 @@ def part(scores, ranks, raw, pulls, bits, per_error, evidence, best, weights):  
                 best[i, filled] = j
                 filled += 1
             elif scores[i, j] > -np.inf:
-                code = 0.0
+                weight = pulls[i] * scores[i, j] - ln2 * bits
+                if weight < most - _NEGLIGIBLE - 1 and evidence.shape[0] > 0:
+                    continue  # the bits of the code can only make it less; 1 is more than any rounding
                 if evidence.shape[0] > 0:
-                    code = evidence_bits(scores[i, j], per_error, evidence) - ranks[i, j]
-                others[left] = pulls[i] * scores[i, j] - ln2 * (bits + code)
-                most = max(most, others[left])
+                    weight -= ln2 * (evidence_bits(scores[i, j], per_error, evidence) - ranks[i, j])
+                others[left] = weight
+                most = max(most, weight)
                 left += 1
         total = 0.0
         for j in range(left):
-            if others[j] > most - 40:
+            if others[j] > most - _NEGLIGIBLE:
                 total += np.exp(others[j] - most)
         weights[i] = most + np.log(total) if left > 0 else -np.inf

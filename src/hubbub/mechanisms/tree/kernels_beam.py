@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hubbub.jit import inlined, inner, is_compiled, kernel
-from hubbub.mechanisms.tree.kernels import chunk_bits, evidence_bits, own_score, own_scores, rank_of
+from hubbub.mechanisms.tree.kernels import chunk_bits, evidence_bits, own_score, own_scores, rank_of, row_buckets
 
 SMALL_ROOT = 8
 """A root with at most this many paths in the beam keeps all of them."""
@@ -51,6 +51,8 @@ def grow(step, row_counts, caps, front, root_shift, quota, cut, needed, out):  #
     paths, scores, nodes, used = front
     places, out_scores, out_ranks = out
     many = 1 << step.chunk
+    buckets = np.empty((step.asked.shape[0], paths.shape[0]), np.uint64)
+    row_buckets(step.tree, step.asked, paths, buckets)
     own = np.empty(many, np.float32)
     last = needed.shape[0] - 1
     filled, first, turned_away = np.int64(0), np.int64(0), np.int64(0)
@@ -61,7 +63,7 @@ def grow(step, row_counts, caps, front, root_shift, quota, cut, needed, out):  #
             first = filled
         if nodes[i] == step.done:
             only = np.int64(chunk_bits(paths, i, step.depth - step.chunk, step.chunk))
-            score = scores[i] + own_score(paths, i, step, row_counts, caps, only)
+            score = scores[i] + own_score(buckets, i, step, row_counts, caps)
             rank = rank_of(score, used[i], step)
             if rank >= cut:
                 places[filled] = i * many + only
@@ -69,7 +71,7 @@ def grow(step, row_counts, caps, front, root_shift, quota, cut, needed, out):  #
                 out_ranks[filled] = rank
                 filled += 1
             continue
-        best = own_scores(paths, i, step, row_counts, caps, own)
+        best = own_scores(buckets, i, step, row_counts, caps, own)
         least = needed[min(np.int64(used[i]), last)] - scores[i]
         if best < least:
             continue

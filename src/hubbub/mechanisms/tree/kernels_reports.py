@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hubbub.jit import inlined, inner, kernel
-from hubbub.mechanisms.tree.kernels import chunk_bits
+from hubbub.mechanisms.tree.kernels import Room, find_buckets, halve
 from hubbub.mechanisms.tree.plan import MASK_BITS, ROW_BITS
 from hubbub.numeric.hashing import BLOCK, absorb_block, fill_block, finish_block, start
 
@@ -49,20 +49,6 @@ class Coins(NamedTuple):
     masks: int
     bucket_bits: int
     polynomial: Any
-
-
-class _Room(NamedTuple):
-    """Buffers for hashing one block: the hash states, and the 32-bit halves of the words to be hashed."""
-
-    state: Any
-    halves: Any
-
-
-@inlined
-def _halve(word, halves, i):  # type: ignore[no-untyped-def]
-    """Write the two halves of word i."""
-    halves[0, i] = np.uint32(word & np.uint64(0xFFFFFFFF))
-    halves[1, i] = np.uint32(word >> np.uint64(32))
 
 
 @inlined
@@ -111,7 +97,7 @@ def _draw_coins(how, ids, room, rows, drawn):  # type: ignore[no-untyped-def]
     fill_block(state, v0, v1, v2, v3, count)
     for k in range(2):
         for i in range(count):
-            _halve(ids[i, k], halves, i)
+            halve(ids[i, k], halves, i)
         absorb_block(state, halves[0], count)
         absorb_block(state, halves[1], count)
     finish_block(state, np.int64(4), drawn[0], count)
@@ -133,30 +119,6 @@ def _draw_coins(how, ids, room, rows, drawn):  # type: ignore[no-untyped-def]
         rows[i] = row
 
 
-@inner
-def _find_buckets(tree, paths, rows, room, hashes):  # type: ignore[no-untyped-def]
-    """Write into `hashes` the bucket of each path of a block, path i in row rows[i] of the tree."""
-    state, halves = room
-    count, limbs = paths.shape
-    v0, v1, v2, v3 = start(tree.low, tree.high)
-    fill_block(state, v0, v1, v2, v3, count)
-    for k in range(limbs):
-        for i in range(count):
-            _halve(paths[i, k] & tree.parent_masks[rows[i], k], halves, i)
-        absorb_block(state, halves[0], count)
-        absorb_block(state, halves[1], count)
-    for i in range(count):
-        halves[0, i] = np.uint32(rows[i])
-    absorb_block(state, halves[0], count)
-    finish_block(state, 2 * limbs + 1, hashes, count)
-    for i in range(count):
-        chunk = tree.chunks[rows[i]]
-        base = hashes[i] >> np.uint64(64 - tree.bucket_bits) if chunk < tree.bucket_bits else np.uint64(0)
-        if chunk > 0:
-            base ^= chunk_bits(paths, i, tree.depths[rows[i]] - chunk, chunk)
-        hashes[i] = base
-
-
 @kernel
 def randomize(how, tree, paths, random_words, keep, out):  # type: ignore[no-untyped-def]
     """Write one symbol for each path. Twin: tests/reference/naive.py::tree_symbol.
@@ -172,13 +134,13 @@ def randomize(how, tree, paths, random_words, keep, out):  # type: ignore[no-unt
         The truth is kept where the third word is below this.
     out : uint8 array
     """
-    room = _Room(np.empty(4 * BLOCK, np.uint32), np.empty((2, BLOCK), np.uint32))
+    room = Room(np.empty(4 * BLOCK, np.uint32), np.empty((2, BLOCK), np.uint32))
     drawn, rows, buckets = np.empty((3, BLOCK), np.uint64), np.empty(BLOCK, np.int64), np.empty(BLOCK, np.uint64)
     bucket_mask = (np.uint64(1) << np.uint64(how.bucket_bits)) - np.uint64(1)
     for first in range(0, paths.shape[0], BLOCK):
         mine, own = paths[first : first + BLOCK], random_words[first : first + BLOCK]
         _draw_coins(how, own, room, rows, drawn)
-        _find_buckets(tree, mine, rows, room, buckets)
+        find_buckets(tree, mine, rows, room, buckets)
         for i in range(mine.shape[0]):
             symbol = np.uint64(0)
             for j in range(how.masks):
@@ -251,7 +213,7 @@ def accumulate(how, ids, symbols, sums, counts):  # type: ignore[no-untyped-def]
     thousand.
     """
     many, words = counts.shape[0], 1 + how.masks // 3
-    room = _Room(np.empty(4 * BLOCK, np.uint32), np.empty((2, BLOCK), np.uint32))
+    room = Room(np.empty(4 * BLOCK, np.uint32), np.empty((2, BLOCK), np.uint32))
     rows, drawn = np.empty(BLOCK, np.int64), np.empty((3, BLOCK), np.uint64)
     most = min(_HELD, 64 + 2 * ids.shape[0] // many)  # some rows have more reports than others
     coins, said = np.empty((many, words, most), np.uint64), np.empty((many, most), np.uint8)

@@ -8,6 +8,7 @@ drawn by its law (`draws`); what other values do to it (clutter in the beam, sha
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from functools import lru_cache
 
 import numpy as np
@@ -27,6 +28,7 @@ from hubbub.numeric.tails import normal_quantile
 
 _FOUND = 0.95
 _FEW_DRAWS, _ROUGHLY = 300, 0.02  # draws that say where the limit is to about 2 %
+_ROUNDING = 1e-6  # people; sums of rows that are as large as needed must not fall short of it by rounding
 _MARGIN = 1.08  # for what is not drawn, see docs/limits.md
 _LN2 = math.log(2)
 _HARDLY = -80.0  # the logarithm of a chance below all that are asked for
@@ -104,10 +106,8 @@ class _Way:
         self._draws = RowDraws(tree, people, _CHANCES if low_chances else 1)
         self.draws = self._draws.draws
         level = math.log(query.level / 4)
-        every = np.ones(tree.rows, bool)
-        # Which rows together must say at least how much. First of all, all of them.
-        needs = [(every, tree.count_threshold(people, level - _LN2 * length))]
-        depths = np.array(tree.plan.depths)
+        # Rows from … to … together must say at least …. First of all, all of them.
+        needs = [(0, tree.rows, tree.count_threshold(people, level - _LN2 * length))]
         steps = sorted(set(tree.plan.depths))
         chunks = [tree.plan.chunks[tree.plan.depths.index(depth)] for depth in steps]
         beams = beam_widths(tree.beam, steps, chunks, tree.coded)
@@ -117,41 +117,48 @@ class _Way:
         # half of it is left to those that parted elsewhere; what is stated at 95 % has its margin for that.
         parted = _LN2 if low_chances and tree.coded else 0.0
 
-        def need(rows: NDArray[np.bool_], log_chance: float) -> None:
-            reports = round(people * float(self._draws.shares[rows].sum()))
-            needs.append((rows, tree.count_threshold(reports, min(log_chance, -_LN2))))
+        def need(first: int, end: int, log_chance: float) -> None:
+            reports = round(people * float(self._draws.shares[first:end].sum()))
+            needs.append((first, end, tree.count_threshold(reports, min(log_chance, -_LN2))))
 
         for number, depth in enumerate(steps[:-1]):
             fingerprint = fingerprint_before(tree.fingerprint, depth)
-            known = depth - fingerprint
+            known, end = depth - fingerprint, bisect_right(tree.plan.depths, depth)
             if known >= length:
                 break
             # Inside the beam, among all paths of that depth (the roots are all in it, and far below the root of a text
             # has been noticed), and in the list of its root, among those that parted from it at any depth above …
             if number > 0 and not (tree.coded and depth > steps[0] + TEXT_BROAD):
-                need(depths <= depth, math.log(beams[number]) - _LN2 * depth - tree.codec.log_open[depth])
+                need(0, end, math.log(beams[number]) - _LN2 * depth - tree.codec.log_open[depth])
             for above in steps[:number]:
                 if 1 << (depth - above) > lists[number]:
                     among = math.log(lists[number]) - parted - _LN2 * (depth - above)
-                    need((depths > above) & (depths <= depth), among)
+                    need(bisect_right(tree.plan.depths, above), end, among)
             # … and told from the other ways to go on, less those whose fingerprint is another one.
-            need(depths > depth, level - _LN2 * max(length - known - fingerprint, 0))
+            need(end, tree.rows, level - _LN2 * max(length - known - fingerprint, 0))
+        self._firsts = np.array([first for first, _, _ in needs])
+        self._ends = np.array([end for _, end, _ in needs])
+        self._least = np.array([least for _, _, least in needs]) - _ROUNDING
         # What is accepted must be rare enough without any one row, which a collision may have lifted (`accept`). That
         # decides where chances are low, and not where they are 95 %.
         alone = level - _LN2 * length - math.log(collision_chance(tree, 1) * tree.rows)
         first = 1 if tree.plan.chunks[0] == tree.plan.bucket_bits else 0  # such roots do not collide
-        for row in range(first, tree.rows) if low_chances else ():
-            need(np.arange(tree.rows) != row, alone)
-        self._rows = np.array([rows for rows, _ in needs], np.float64).T
-        self._least = np.array([least for _, least in needs])
+        self._without = {
+            row: tree.count_threshold(round(people * float(1 - self._draws.shares[row])), min(alone, -_LN2))
+            for row in (range(first, tree.rows) if low_chances else ())
+        }
         self._notice = _Notice(tree, people, length, self._draws.shares) if tree.coded else None
 
     def found_chance(self, held: float, draws: int | None = None) -> float:
         """The chance that the search finds the value if `held` people hold it."""
-        counts = self._draws.counts(held, draws)
-        found = (counts @ self._rows >= self._least).all(axis=1)
+        counts = self._draws.counts(held, draws).T
+        sums = np.zeros((len(counts) + 1, counts.shape[1]))  # of the rows above each row, and of all
+        np.cumsum(counts, axis=0, out=sums[1:])
+        found = (sums[self._ends] - sums[self._firsts] >= self._least[:, np.newaxis]).all(axis=0)
+        for row, least in self._without.items():
+            found &= sums[-1] - counts[row] >= least - _ROUNDING
         if self._notice is not None:
-            found &= self._notice.noticed(counts)
+            found &= self._notice.noticed(sums)
         return float(found.mean())
 
 
@@ -163,7 +170,6 @@ class _Notice:
     """
 
     def __init__(self, tree: TreeGeometry, people: int, length: int, shares: NDArray[np.float64]) -> None:
-        depths = np.array(tree.plan.depths)
         steps = sorted(set(tree.plan.depths))
         chunks = [tree.plan.chunks[tree.plan.depths.index(depth)] for depth in steps]
         beams = beam_widths(tree.beam, steps, chunks, tree.coded)
@@ -172,31 +178,30 @@ class _Notice:
         known = above - fingerprint_before(tree.fingerprint, above)
         errors = np.arange(-EVIDENCE_FROM * EVIDENCE_STEPS, EVIDENCE_TO * EVIDENCE_STEPS + 1) / EVIDENCE_STEPS
 
-        def least(rows: NDArray[np.bool_], bits: float) -> float:
-            reports = max(people * float(shares[rows].sum()), 1e-9)
+        def least(first: int, end: int, bits: float) -> float:
+            reports = max(people * float(shares[first:end].sum()), 1e-9)
             return float(np.interp(bits, tree.evidence(reports), errors)) * math.sqrt(tree.noise * reports)
 
-        self._steps = []  # of each depth: rows and what they must say, to stay in the beam, below the root, at the end
+        # Of each depth: where its rows end, and what they must say to stay in the beam, below the root, at the end.
+        self._below, self._steps = bisect_right(tree.plan.depths, above), []
         for number in range(steps.index(above) + 1, ends):
             depth = steps[number]
             fingerprint = fingerprint_before(tree.fingerprint, depth)
             used = min(depth - fingerprint, length)
-            every = depths <= depth
-            below = every & (depths > above)
+            end = bisect_right(tree.plan.depths, depth)
             among = math.log(beams[number]) - _LN2 * (used + fingerprint) - tree.codec.log_open[depth]
-            stays = tree.count_threshold(round(people * float(shares[every].sum())), min(among, -_LN2))
-            stays = max(stays, least(every, used + fingerprint - math.log2(beams[number]) - _FILLED))
-            shown = least(below, LEAST_RANK + max(used - known, 0))
-            ended = least(every, LEAST_RANK - ENDED + length) if used == length else math.inf
-            self._steps.append((every, stays, below, shown, ended))
+            stays = tree.count_threshold(round(people * float(shares[:end].sum())), min(among, -_LN2))
+            stays = max(stays, least(0, end, used + fingerprint - math.log2(beams[number]) - _FILLED))
+            shown = least(self._below, end, LEAST_RANK + max(used - known, 0))
+            ended = least(0, end, LEAST_RANK - ENDED + length) if used == length else math.inf
+            self._steps.append((end, stays, shown, ended))
 
-    def noticed(self, counts: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """In which of some draws the root is noticed, given what the rows say."""
-        inside, found = np.ones(len(counts), np.bool_), np.zeros(len(counts), np.bool_)
-        for every, stays, below, shown, ended in self._steps:
-            said = counts @ every
-            inside &= said >= stays
-            found |= inside & ((counts @ below >= shown) | (said >= ended))
+    def noticed(self, sums: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """In which of some draws the root is noticed, given what the rows above each row say together."""
+        inside, found = np.ones(sums.shape[1], np.bool_), np.zeros(sums.shape[1], np.bool_)
+        for end, stays, shown, ended in self._steps:
+            inside &= sums[end] >= stays
+            found |= inside & ((sums[end] - sums[self._below] >= shown) | (sums[end] >= ended))
         return found
 
 
