@@ -153,6 +153,7 @@ def said_of_children(
 def check_grow(walk: Walk, number: int, row_counts: RowCounts, caps: np.ndarray, front: Front, cases) -> int:
     """`grow` keeps what the twin keeps of the children that `expand` ranks. Returns how many the gaps ruled out."""
     tree, step = walk.tree, walk.steps[number]
+    buckets = tree.buckets(front.paths, walk.rows[number])
     scores, ranks = walk.expand(number, row_counts, caps, front)
     roots = (front.paths[:, 0] >> walk.root_shift).repeat(scores.shape[1])
     children = list(zip(roots.tolist(), scores.ravel().tolist(), ranks.ravel().tolist(), strict=True))
@@ -165,7 +166,7 @@ def check_grow(walk: Walk, number: int, row_counts: RowCounts, caps: np.ndarray,
         own_caps = caps[walk.rows[number]].astype(np.float32)
         shift = np.uint64(64 - walk.depths[0])
         filled, turned_away = kernels_beam.grow(
-            step, row_counts.estimates, own_caps, front, shift, quota, np.float32(cut), needed, out
+            step, row_counts.estimates, own_caps, front, buckets, shift, quota, np.float32(cut), needed, out
         )
         expected, beyond = naive.best_under_each_root(
             children,

@@ -98,14 +98,16 @@ class Beam(ABC):
         room = len(front.paths) << chunk
         out = kernels_beam.Children(np.empty(room, np.int64), np.empty(room, np.float32), np.empty(room, np.float32))
         own_caps = caps[walk.rows[number]].astype(np.float32)
+        buckets = walk.tree.buckets(front.paths, walk.rows[number])
         reach = int(wanted * crowding)
         while True:
             ends = len(sample) - 1 - reach // every  # the place of the beam's last path, if the sample were sorted
             cut = np.partition(sample, ends)[ends] if ends >= 0 else np.float32(-np.inf)
             cut = min(cut, self.highest_cuts[number])
             needed = walk.needed_scores(number, float(cut))
+            quota = self._quotas[number]
             filled, turned_away = kernels_beam.grow(
-                step, row_counts.estimates, own_caps, front, walk.root_shift, self._quotas[number], cut, needed, out
+                step, row_counts.estimates, own_caps, front, buckets, walk.root_shift, quota, cut, needed, out
             )
             if filled >= 0.8 * wanted or ends < 0:
                 break

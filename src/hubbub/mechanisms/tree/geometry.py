@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from decimal import Decimal
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hubbub.errors import ParameterError
 from hubbub.mechanisms.checks import check_fields, whole, whole_text
@@ -115,7 +114,7 @@ class TreeGeometry:
             return TextPaths(derive_key(seed, Purpose.TREE_FINGERPRINT), domain, self.fingerprint)
         return NumberPaths(derive_key(seed, Purpose.TREE_BIJECTION), domain.bits, domain.size)
 
-    def buckets(self, paths: NDArray[np.uint64], rows: Sequence[int] | None = None) -> NDArray[np.int64]:
+    def buckets(self, paths: NDArray[np.uint64], rows: ArrayLike | None = None) -> NDArray[np.int64]:
         """The bucket of each path in each row, or in the given ones: shape (n, rows)."""
         asked = np.arange(self.rows) if rows is None else np.array(rows, np.int64)
         found = np.empty((len(asked), len(paths)), np.uint64)

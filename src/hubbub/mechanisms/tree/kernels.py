@@ -50,8 +50,6 @@ class Step(NamedTuple):
 
     Attributes
     ----------
-    tree : Rows
-        All rows.
     asked : int64 array
         Rows of the next depth.
     depth, chunk : int
@@ -71,7 +69,6 @@ class Step(NamedTuple):
         1 / people down to the next depth, and matches for each person of a score.
     """
 
-    tree: Rows
     asked: Any
     depth: int
     chunk: int
@@ -135,9 +132,12 @@ def find_buckets(tree, paths, rows, room, out):  # type: ignore[no-untyped-def]
         out[i] = base
 
 
-@inner
-def row_buckets(tree, asked, paths, out):  # type: ignore[no-untyped-def]
-    """Write the bucket of each path in each of the asked rows: shape (asked rows, paths)."""
+@kernel
+def buckets(tree, asked, paths, out):  # type: ignore[no-untyped-def]
+    """Write the bucket of each path in each of the asked rows: shape (asked rows, paths).
+
+    Twin: tests/reference/naive.py::tree_bucket.
+    """
     room = Room(np.empty(4 * BLOCK, np.uint32), np.empty((2, BLOCK), np.uint32))
     rows = np.empty(BLOCK, np.int64)
     for k in range(asked.shape[0]):
@@ -146,14 +146,8 @@ def row_buckets(tree, asked, paths, out):  # type: ignore[no-untyped-def]
             find_buckets(tree, paths[first : first + BLOCK], rows, room, out[k, first : first + BLOCK])
 
 
-@kernel
-def buckets(tree, asked, paths, out):  # type: ignore[no-untyped-def]
-    """As `row_buckets`. Twin: tests/reference/naive.py::tree_bucket."""
-    row_buckets(tree, asked, paths, out)
-
-
-# In the following, `places` are the buckets of the parents in the rows of the next depth. There the chunk of a path is
-# 0, unless its text has ended: then it is that of the only child.
+# In the following, `places` are the buckets of the parents in the rows of the next depth, shape (parents, rows). The
+# chunk there is 0, so they are those of the first child; if a text has ended, they are those of its only child.
 
 
 @inlined
@@ -161,7 +155,7 @@ def own_score(places, i, step, row_counts, caps):  # type: ignore[no-untyped-def
     """What the rows of the next depth say of the only child of path i, each at most its cap."""
     own = np.float32(0)
     for k in range(step.asked.shape[0]):
-        own += min(row_counts[step.asked[k], np.int64(places[k, i])], caps[k])
+        own += min(row_counts[step.asked[k], places[i, k]], caps[k])
     return own
 
 
@@ -170,7 +164,7 @@ def own_scores(places, i, step, row_counts, caps, own):  # type: ignore[no-untyp
     """Write what the rows of the next depth say of each child of path i, each at most its cap. Returns the largest."""
     many = 1 << step.chunk
     for k in range(step.asked.shape[0]):
-        base = np.int64(places[k, i])
+        base = places[i, k]
         counts = row_counts[step.asked[k]]
         if k == 0:
             for c in range(many):
@@ -201,7 +195,7 @@ def rank_of(score, used, step):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def expand(step, row_counts, caps, front, out_scores, out_ranks):  # type: ignore[no-untyped-def]
+def expand(step, row_counts, caps, front, places, out_scores, out_ranks):  # type: ignore[no-untyped-def]
     """Score (that of the parent plus what each row of the next depth says) and rank of all children of each path.
 
     Parameters
@@ -213,6 +207,8 @@ def expand(step, row_counts, caps, front, out_scores, out_ranks):  # type: ignor
         The most that a row may say. The paths are lists of equal length, with one line of caps for each.
     front : Front
         The parents.
+    places : int64 array, shape (parents, asked rows)
+        Their buckets.
     out_scores, out_ranks : float32 arrays, shape (parents, 2^chunk)
         Both are −∞ for children that the code does not have. See `rank_of`.
 
@@ -220,8 +216,6 @@ def expand(step, row_counts, caps, front, out_scores, out_ranks):  # type: ignor
     """
     paths, scores, nodes, used = front
     many = 1 << step.chunk
-    places = np.empty((step.asked.shape[0], paths.shape[0]), np.uint64)
-    row_buckets(step.tree, step.asked, paths, places)
     for i in range(paths.shape[0]):
         own_caps = caps[i * caps.shape[0] // paths.shape[0]]
         if scores[i] == -np.inf or nodes[i] == step.done:

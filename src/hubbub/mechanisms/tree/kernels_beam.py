@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hubbub.jit import inlined, inner, is_compiled, kernel
-from hubbub.mechanisms.tree.kernels import chunk_bits, evidence_bits, own_score, own_scores, rank_of, row_buckets
+from hubbub.mechanisms.tree.kernels import chunk_bits, evidence_bits, own_score, own_scores, rank_of
 
 SMALL_ROOT = 8
 """A root with at most this many paths in the beam keeps all of them."""
@@ -25,13 +25,13 @@ class Children(NamedTuple):
 
 
 @kernel
-def grow(step, row_counts, caps, front, root_shift, quota, cut, needed, out):  # type: ignore[no-untyped-def]
+def grow(step, row_counts, caps, front, buckets, root_shift, quota, cut, needed, out):  # type: ignore[no-untyped-def]
     """Keep the children that `expand` ranks at or above the cut. Returns how many, and how many the quota turned away.
 
     Parameters
     ----------
-    step, row_counts, front
-        As in `expand`. Paths with the same root must be adjacent.
+    step, row_counts, front, buckets
+        As in `expand`, where the last one is `places`. Paths with the same root must be adjacent.
     caps : float32 array
         The largest estimate that counts in each of the asked rows.
     root_shift : uint64
@@ -51,8 +51,6 @@ def grow(step, row_counts, caps, front, root_shift, quota, cut, needed, out):  #
     paths, scores, nodes, used = front
     places, out_scores, out_ranks = out
     many = 1 << step.chunk
-    buckets = np.empty((step.asked.shape[0], paths.shape[0]), np.uint64)
-    row_buckets(step.tree, step.asked, paths, buckets)
     own = np.empty(many, np.float32)
     last = needed.shape[0] - 1
     filled, first, turned_away = np.int64(0), np.int64(0), np.int64(0)

@@ -56,7 +56,6 @@ class Walk:
         for number in range(1, len(self.depths)):
             after, more = tree.codec.jumps(self.depths[number], self.chunks[number])
             self.steps[number] = kernels.Step(
-                tree=tree.kernel_rows,
                 asked=self.rows[number],
                 depth=self.depths[number],
                 chunk=self.chunks[number],
@@ -78,7 +77,8 @@ class Walk:
         scores = np.empty((len(front.paths), 1 << self.chunks[number]), np.float32)
         ranks = np.empty_like(scores)
         caps = np.atleast_2d(caps)[:, self.rows[number]].astype(np.float32)
-        kernels.expand(self.steps[number], row_counts.estimates, caps, front, scores, ranks)
+        places = self.tree.buckets(front.paths, self.rows[number])
+        kernels.expand(self.steps[number], row_counts.estimates, caps, front, places, scores, ranks)
         return scores, ranks
 
     def descend(self, number: int, front: Front, scores: NDArray[np.float32], chosen: NDArray[np.int64]) -> Front:
