@@ -96,12 +96,14 @@ def report(tracer: Tracer) -> None:
 
     with collector(0.05) as (url, token, survey_id), tempfile.TemporaryDirectory() as folder:
         for traced in (False, True):
-            ledger = str(Path(folder) / f"ledger-{traced}.json")
+            ledger = Path(folder) / f"ledger-{traced}.json"
             with tracer.walking() if traced else redirect_stdout(StringIO()):
-                with Client(f"{url}/v1/surveys/{survey_id}", ledger=ledger) as client:
-                    client.report("news.example")
-                    client.flush(30)
+                client = Client(f"{url}/v1/surveys/{survey_id}", ledger=ledger)
+                client.report("news.example")
+                while not ledger.exists() or '"sent"' not in ledger.read_text("utf-8"):
+                    time.sleep(0.05)
                 time.sleep(1.0)  # the folding thread takes up the report
+            client.close()
             if ask_json(url, "/v1/surveys", token)["surveys"][0]["reports"] != 1 + traced:
                 raise SystemExit("the report did not arrive")
             if not traced:  # on a busy machine the first fold may take longer, and loads what the next one has
