@@ -74,13 +74,17 @@ class CodeAutomaton:
         `is_code` says for each bit of the chunk whether it belongs to the code. The other bits are skipped.
         """
         if is_code not in self._jumps:
+            # Both children of a node as one number, so that they are looked up at once; the last, −1, are those of DEAD.
+            pairs = np.append(self.next, [[DEAD, DEAD]], axis=0).astype(np.int32).view(np.int64)[:, 0]
             after = np.arange(len(self.next), dtype=np.int32)[:, np.newaxis]
             used = np.zeros(after.shape, np.float32)
             for of_code in is_code:  # each bit doubles the number of chunks
-                after, used = np.repeat(after, 2, axis=1), np.repeat(used, 2, axis=1)
                 if of_code:
                     used = used + ((after >= 0) & (after != self.done))  # padding does not count
-                    after = np.where(after >= 0, self.next[after, np.arange(after.shape[1]) & 1], DEAD).astype(np.int32)
+                    after = pairs[after].view(np.int32)
+                else:
+                    after = np.repeat(after, 2, axis=1)
+                used = np.repeat(used, 2, axis=1)
             self._jumps[is_code] = Jumps(after, used)
         return self._jumps[is_code]
 
