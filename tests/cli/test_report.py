@@ -108,6 +108,14 @@ def test_the_value_from_standard_input(hubbub_cli, given: str, peer: Peer, surve
     assert seen == [SECRET]
 
 
+def test_a_value_that_is_not_utf_8(hubbub_cli, peer: Peer, survey: Survey, tmp_path: Path) -> None:
+    """It is refused before anything is written: another value would use up the only answer."""
+    slip = hubbub_cli("report", "-", "--survey", peer.url(survey), stdin=b"caf\xe9\n")
+    assert (slip.returncode, slip.stdout) == (2, "")
+    assert slip.stderr == "hubbub: the value must be UTF-8, got another encoding; nothing was sent\n"
+    assert not ledger_of(tmp_path).exists()
+
+
 def test_a_value_that_is_not_on_a_closed_list(hubbub_cli, peer: Peer, tmp_path: Path) -> None:
     """A slip of the hand does not use up the only answer; the message has the names, but not the value."""
     poll = create_survey("poll", Categories(["yes", "no"], other=False), 1, public_seed=bytes(32))

@@ -471,8 +471,10 @@ class TestTheOwner(Sharing):
         """Without reports there is no limit to state, and JSON has no infinity."""
         made = service.ask("POST", "/v1/surveys", NEW, owner=True).json["survey_id"]
         answer = service.ask("GET", f"/v1/surveys/{made}/hitters", owner=True).json
+        heading = {"mechanism": "tree size=auto", "privacy": "ε = 2", "long_example": ""}
         assert answer == {
             "survey_id": made,
+            "heading": {"domain": "whole numbers below 2^16 − 1", **heading},
             "reports": 0,
             "detection_limit": None,
             "long_limit": None,

@@ -10,11 +10,13 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 from tests.collector.own_cell import own_cell_survey, some_reports
@@ -171,6 +173,27 @@ def test_a_document_that_drips_in(tmp_path: Path) -> None:
         head += "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
         with connect(service.url, head.encode()) as connection:
             assert connection.recv(1000).startswith(b"HTTP/1.1 408")
+
+
+def test_an_offer_of_another_protocol_is_ignored(tmp_path: Path) -> None:
+    """As Java's client makes it over plain HTTP. A report that looks like an offer is left as it is."""
+    survey, reports = own_cell_survey(CELLS), some_reports([1, 2])
+    reports["id"][1] = np.frombuffer(b"\r\nUpgrade: h2c\r\n"[:16], "<u8")
+    body = encode_batch(survey.survey_id, reports)
+    path = f"/v1/surveys/{survey.survey_id.hex()}/reports"
+    offer = "Connection: Upgrade, HTTP2-Settings\r\nUPGRADE: h2c\r\nHTTP2-Settings: AAEAAEAAAAIAAAAB\r\n"
+    with running(str(tmp_path / "a.db")) as service:
+        service.store.add_survey(survey)
+        replies = []
+        for more, pause in ((offer, False), (offer, True), ("", True), ("", False)):
+            head = f"POST {path} HTTP/1.1\r\nHost: x\r\n{more}Content-Length: {len(body)}\r\n\r\n".encode()
+            with connect(service.url, head if pause else head + body) as connection:
+                if pause:
+                    time.sleep(0.2)  # the body comes by itself
+                    connection.sendall(body)
+                replies.append(connection.recv(10_000))
+    assert all(reply.startswith(b"HTTP/1.1 200 ") for reply in replies)
+    assert [json.loads(reply.partition(b"\r\n\r\n")[2])["accepted"] for reply in replies] == [2, 0, 0, 0]
 
 
 def test_head_works(tmp_path: Path) -> None:

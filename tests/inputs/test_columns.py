@@ -45,7 +45,6 @@ class TestPlain:
             (np.str_("tea"), "tea"),
             (Colour.RED, "red"),
             (b"caf\xc3\xa9", "café"),
-            (b"\xff", "\ufffd"),
             (bytearray(b"a"), "a"),
             (0, 0),
             (2**70, 2**70),
@@ -98,6 +97,14 @@ class TestPlain:
         """Containers and foreign objects are refused by their type."""
         with pytest.raises(InputError, match=f"got a value of type {type(value).__name__}$"):
             plain(value)
+
+    @pytest.mark.parametrize("value", [b"caf\xe9", bytearray(b"\xff")])
+    def test_bytes_that_are_no_text(self, value):
+        """They are refused and not shown: with replacements, several would become one value."""
+        with pytest.raises(InputError) as caught:
+            plain(value)
+        assert str(caught.value) == "a value in bytes must be UTF-8, got other bytes: pass text, such as hex"
+        assert caught.value.__suppress_context__
 
     @pytest.mark.parametrize(
         ("text", "number"),

@@ -119,7 +119,9 @@ def test_no_python_object_is_made_for_each_value(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    "column", [pa.array([1.5, 2.0]), pa.array([True, False]), pa.array([b"a", b"\xff"]), pd.Series(["a", 1])], ids=str
+    "column",
+    [pa.array([1.5, 2.0]), pa.array([True, False]), pa.array([b"a", b"\xc3\xa9"]), pd.Series(["a", 1])],
+    ids=str,
 )
 def test_other_columns_go_by_the_rules_of_lists(column) -> None:
     """Floats with a fraction, truth values, bytes and mixed columns."""

@@ -136,4 +136,7 @@ def _first_line() -> str:
     line = typer.get_binary_stream("stdin").readline()
     if not line:
         raise InputError("a value must be on the first line of standard input, got no line")
-    return line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "replace")
+    try:
+        return line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+    except UnicodeDecodeError:  # it holds the value
+        raise InputError("the value must be UTF-8, got another encoding; nothing was sent") from None

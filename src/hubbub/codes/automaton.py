@@ -74,7 +74,7 @@ class CodeAutomaton:
         `is_code` says for each bit of the chunk whether it belongs to the code. The other bits are skipped.
         """
         if is_code not in self._jumps:
-            # Both children of a node as one number, so that they are looked up at once; the last, −1, are those of DEAD.
+            # Both children of a node as one number, looked up at once; the last ones, at −1, are those of DEAD.
             pairs = np.append(self.next, [[DEAD, DEAD]], axis=0).astype(np.int32).view(np.int64)[:, 0]
             after = np.arange(len(self.next), dtype=np.int32)[:, np.newaxis]
             used = np.zeros(after.shape, np.float32)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 import sys
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ READ_SECONDS: Final = 30.0
 IDLE_SECONDS: Final = 15
 """How long a connection stays open after a reply."""
 
+_OFFER: Final = re.compile(rb"(?i)(?<=\r\n)upgrade(?=[ \t]*:)")
 _OTHER_FILES: Final = 96  # descriptors for the database, logs, the owner and health checks
 _HEADROOM: Final = 32
 _MOST_CONNECTIONS: Final = 10_000
@@ -80,6 +82,14 @@ class WatchedProtocol(HttpToolsProtocol):
             if timer is not None:
                 timer.cancel()
         super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what has arrived. The offer of another protocol is hidden: after it the parser reads no body."""
+        if self.cycle is None or not self.cycle.more_body:  # it begins in the head of a request
+            head, end, rest = data.partition(b"\r\n\r\n")
+            if _OFFER.search(head):
+                data = _OFFER.sub(b"x-offer", head) + end + rest
+        super().data_received(data)
 
     def on_message_begin(self) -> None:
         """Start the timer for the head of the next request."""

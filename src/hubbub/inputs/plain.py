@@ -1,7 +1,7 @@
 """One person's value as text, as a whole number, or as missing: the rules that all formats share.
 
 * missing      None, NaN, NaT, NA and the empty text; the row is skipped
-* text         is not changed; bytes are read as UTF-8, and invalid ones become U+FFFD
+* text         is not changed; bytes must be UTF-8, since replaced bytes would make one value of several
 * numbers      whole numbers are int, and so are whole floats such as 13.0; other floats, such as 2.5, are text
 * dates        and times are text in ISO form: 2024-02-29, 2024-02-29T12:00:00
 * True, False  are text, not numbers
@@ -83,7 +83,10 @@ def _converted(value: object) -> Value | None:
     if isinstance(value, str):
         return str.__str__(value) or None
     if isinstance(value, bytes | bytearray):
-        return value.decode("utf-8", "replace") or None
+        try:
+            return value.decode("utf-8") or None
+        except UnicodeDecodeError:  # it holds the bytes
+            raise InputError("a value in bytes must be UTF-8, got other bytes: pass text, such as hex") from None
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
     if isinstance(value, np.datetime64 | np.timedelta64):
