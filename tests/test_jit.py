@@ -14,6 +14,7 @@ from hubbub.jit import is_compiled
 
 pytestmark = pytest.mark.slow
 
+LOOPS = "from hubbub.jit import kernel\n\n\n@kernel\ndef twice(x):\n    return 2 * x\n"
 ONE_OF_EACH = """
 from numba.core.dispatcher import Dispatcher
 from hubbub import Hostnames, Integers, find
@@ -33,7 +34,7 @@ for module in (bulk_items, code_kernels, hadamard, hashing, kernels, kernels_bea
 def test_it_is_known_whether_a_kernel_is_compiled(tmp_path: Path) -> None:
     """Not before its first call, and after it from then on."""
     source = tmp_path / "loops.py"
-    source.write_text("from hubbub.jit import kernel\n\n\n@kernel\ndef twice(x):\n    return 2 * x\n")
+    source.write_text(LOOPS)
     spec = importlib.util.spec_from_file_location("loops", source)
     assert spec is not None
     assert spec.loader is not None
@@ -50,6 +51,25 @@ def test_every_kernel_is_compiled_for_one_combination_of_types() -> None:
     counts = dict(line.split(maxsplit=1)[::-1] for line in done.stdout.splitlines())
     assert len(counts) > 10
     assert {name: count for name, count in counts.items() if int(count) > 1} == {}
+
+
+@pytest.mark.parametrize(
+    ("settings", "limit"),
+    [
+        ({"NUMBA_CACHE_LOCATOR_CLASSES": "ZipCacheLocator"}, ""),  # a place that nobody can have
+        ({"NUMBA_CACHE_DIR": "cache"}, "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); "),
+    ],
+    ids=["no place", "full disk"],
+)
+def test_kernels_need_no_disk(tmp_path: Path, settings: dict[str, str], limit: str) -> None:
+    """Where nothing can be kept they are compiled, used, and known not to be on disk."""
+    (tmp_path / "loops.py").write_text(LOOPS)
+    code = f"{limit}from hubbub.jit import is_compiled; from loops import twice; print(twice(3), is_compiled(twice))"
+    environment = {**os.environ, **settings}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment, cwd=tmp_path
+    )
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "6 False\n")
 
 
 def test_the_command_line_says_that_it_compiles(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ writable arrays, and functions that several kernels call get no literals (a 0 is
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +32,24 @@ class _Cache(_caching.FunctionCache):  # type: ignore[misc]  # numba has no type
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)
 
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled form. On a full disk it is not kept, and works all the same."""
+        with suppress(OSError):
+            super().save_overload(sig, data)
+
 
 def kernel(function: Any) -> Any:
-    """Compile a function that is called from Python, when it is first called, and keep its compiled form on disk."""
-    compiled = _njit(cache=True, nogil=True)(function)
-    if numba.__version__.startswith(_TRIED):
-        compiled._cache = _Cache(function)
+    """Compile a function that is called from Python, when it is first called, and keep its compiled form on disk.
+
+    If nothing can be written, neither beside the source nor in NUMBA_CACHE_DIR nor in the user's own directory, it is
+    compiled by every process.
+    """
+    try:
+        compiled = _njit(cache=True, nogil=True)(function)
+        if numba.__version__.startswith(_TRIED):
+            compiled._cache = _Cache(function)
+    except RuntimeError:  # numba has no place for it
+        compiled = _njit(nogil=True)(function)
     return compiled
 
 
@@ -48,4 +61,5 @@ inner = _njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def is_compiled(function: Any) -> bool:
     """Whether a compiled form of a kernel is on disk; it may be of an older version of the kernel."""
     name = f"{function.py_func.__module__.rpartition('.')[2]}.{function.py_func.__qualname__}"
-    return any(Path(function.stats.cache_path).glob(f"{name}-*.nbi"))
+    kept_in = function.stats.cache_path
+    return kept_in is not None and any(Path(kept_in).glob(f"{name}-*.nbi"))
