@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import statistics
 import time
 import zlib
 from collections import defaultdict
@@ -161,6 +162,7 @@ def measure(cell: Cell, run: int, seed: int) -> Row:
     return {
         **cell._asdict(),
         "run": run,
+        "seed": seed,
         "seen": seen,
         "false": sum(value not in planted and value not in crowd for value in found),
         "missed": sum(
@@ -269,7 +271,9 @@ def page(rows: list[Row], command: str) -> str:
     false, missed, total = (sum(line[key] for line in runs) for key in ("false_runs", "missed_runs", "runs"))
     half = norm.isf(0.005) * math.sqrt(at[0] * (at[1] - at[0]) / max(at[1], 1) ** 3)
     tried = [line["at"][1] for line in lines if line["at"][1]]
-    fewest, most = min(tried, default=0), max(tried, default=0)
+    enough, fewest = sum(each >= WANTED for each in tried), min(tried, default=0)
+    middle = statistics.median(tried) if tried else 0
+    seeds = ", ".join(str(seed) for seed in sorted({row["seed"] for row in rows}))
     table = [
         f"| {line['domain']} | {line['class']} | {line['people']:,} | {line['epsilon']:g} | "
         f"{'too few people' if line['limit'] is None else format(line['limit'], ',.0f')} | "
@@ -284,7 +288,7 @@ def page(rows: list[Row], command: str) -> str:
             "about 95 %. This page checks it: some values are held by as many people as the limit stated for their",
             "length, others by 1/1.15 of that, and it counts how many are found. Made by",
             f"`{command}`.",
-            "No parameter was chosen with this seed.",
+            f"Seeds: {seeds}. No parameter was chosen with them.",
             "",
             "Lengths of the codes in bits, by class: "
             + "; ".join(
@@ -292,14 +296,15 @@ def page(rows: list[Row], command: str) -> str:
                 for kind, spans in LENGTHS.items()
             )
             + ". Names are",
-            "drawn at random from the code. Up to 24 values are planted in a crowd, in at most 60 % of it; everybody",
-            "else holds an id of their own, or one of 50,000 long names. A cell is one class with one number of",
-            "people and one ε.",
+            "drawn at random from the code. Up to 24 values are planted in a crowd, in at most 60 % of it, or one in",
+            "more of it; everybody else holds an id of their own, or one of 50,000 long names. A cell is one class",
+            "with one number of people and one ε.",
             "",
             f"- **At the limit** {share((at[0], at[1]))} are found over all cells, ± {half:.1%} (99 % interval).",
             f"- **Cells with too few found** to agree with 95 % (significance level 0.1 %): {len(bad)} of",
-            f"  {len(tried)}. A cell has {fewest} to {most} values at the limit; a full run has {WANTED} or more in",
-            "  every cell. A cell with few values says little by itself.",
+            f"  {len(tried)}. Of these cells {enough} have {WANTED} values at the limit or more; the median is"
+            f" {middle:.0f}, the least",
+            f"  {fewest}. A cell with few values says little by itself; the sums below say more.",
             f"- **Below the limit**, at 1/1.15 of it, {share((below[0], below[1]))} are found. Cells where this is",
             f"  significantly more than 95 % (level 0.1 %), so that the limit is too high: {len(loose)}.",
             f"- Runs with a value that nobody holds: {false} of {total}. Runs with an interval that misses: {missed}.",

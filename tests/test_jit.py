@@ -72,6 +72,25 @@ def test_kernels_need_no_disk(tmp_path: Path, settings: dict[str, str], limit: s
     assert (done.returncode, done.stderr, done.stdout) == (0, "", "6 False\n")
 
 
+@pytest.mark.parametrize("damage", [b"", b"no pickle", None], ids=["empty", "other", "half"])
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+def test_what_is_kept_may_be_damaged(tmp_path: Path, kind: str, damage: bytes | None) -> None:
+    """The kernel is compiled again, and kept again."""
+    (tmp_path / "loops.py").write_text(LOOPS)
+    code = "from loops import twice; print(twice(3), sum(twice.stats.cache_hits.values()))"
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    said = []
+    for number in range(4):
+        if number == 2:
+            (file,) = (tmp_path / "cache").rglob(f"*.{kind}")
+            file.write_bytes(file.read_bytes()[: file.stat().st_size // 2] if damage is None else damage)
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment, cwd=tmp_path
+        )
+        said.append(done.stdout.split())
+    assert said == [["6", "0"], ["6", "1"], ["6", "0"], ["6", "1"]]
+
+
 def test_the_command_line_says_that_it_compiles(tmp_path: Path) -> None:
     """One line on stderr where nothing was kept on disk."""
     code = (

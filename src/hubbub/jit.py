@@ -29,8 +29,13 @@ class _Cache(_caching.FunctionCache):  # type: ignore[misc]  # numba has no type
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled form for these argument types, or None. It needs numba's memory management, and nothing else."""
         _runtime.rtsys.initialize(target_context)
-        with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
+        try:
+            with self._guard_against_spurious_io_errors():
+                return self._load_overload(sig, target_context)
+        except Exception:  # a damaged file, in whatever way: forget all that is kept of this kernel
+            with suppress(OSError):
+                self.flush()
+            return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled form. On a full disk it is not kept, and works all the same."""

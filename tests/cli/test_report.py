@@ -110,9 +110,10 @@ def test_the_value_from_standard_input(hubbub_cli, given: str, peer: Peer, surve
 
 def test_a_value_that_is_not_utf_8(hubbub_cli, peer: Peer, survey: Survey, tmp_path: Path) -> None:
     """It is refused before anything is written: another value would use up the only answer."""
-    slip = hubbub_cli("report", "-", "--survey", peer.url(survey), stdin=b"caf\xe9\n")
-    assert (slip.returncode, slip.stdout) == (2, "")
-    assert slip.stderr == "hubbub: the value must be UTF-8, got another encoding; nothing was sent\n"
+    for given in ("-", "caf\udce9"):  # as Python reads such an argument
+        slip = hubbub_cli("report", given, "--survey", peer.url(survey), stdin=b"caf\xe9\n")
+        assert (slip.returncode, slip.stdout) == (2, "")
+        assert slip.stderr == "hubbub: the value must be UTF-8, got another encoding; nothing was sent\n"
     assert not ledger_of(tmp_path).exists()
 
 

@@ -27,7 +27,8 @@ from tests.collector.own_cell import some_reports
 from tests.collector.service import wait_until
 from tests.collector.troubles import fill, small_disk
 
-from hubbub import SeededRandomWords, load_survey, mechanism_for
+from hubbub import Answer, Hitter, SeededRandomWords, load_survey, mechanism_for
+from hubbub.analysis.tables import as_document
 from hubbub.client import DEFAULT_MAX_EPSILON
 from hubbub.wire.report_batch import encode_batch
 
@@ -524,3 +525,45 @@ def test_the_token_does_not_follow_a_redirect(hubbub_cli: Cli) -> None:
     assert asked.returncode != 0
     assert "302" in asked.stderr
     assert heard == ["/v1/surveys"]
+
+
+def test_an_answer_of_another_server(hubbub_cli: Cli) -> None:
+    """What is no answer, or that of another survey, is one sentence; the answer it was made from is shown."""
+    hitter = Hitter(7, 60.0, 0.6, 5.0, 40.0, 80.0, confidence=0.99)
+    heading = {"domain": "whole numbers", "mechanism": "tree", "privacy": "ε = 1", "long_example": ""}
+    answer = {"survey_id": "a" * 64, "heading": heading, **as_document(Answer(90, 20.0, (hitter,)))}
+    row, said = answer["hitters"][0], b""
+
+    class Other(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(said)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    read = [name for name in answer if name != "post_processing"]  # the command has an option for that
+    odd = [
+        *([], None, 1, "x", {}, {**answer, "hitters": {"value": 1}}, {**answer, "hitters": [[]]}),
+        *({key: answer[key] for key in answer if key != name} for name in read),
+        *({**answer, name: value} for name in read for value in ("x", {"x": 1})),
+        *({**answer, "heading": {**heading, "domain": value}} for value in (None, 1)),
+        *({**answer, "hitters": [{**row, name: []}]} for name in row),
+        *({**answer, "hitters": [{key: row[key] for key in row if key != name}]} for name in ("value", "count")),
+    ]
+    texts = [*map(json.dumps, odd), json.dumps(answer).replace("60.0", "NaN"), "[" * 100_000]
+    with HTTPServer(("127.0.0.1", 0), Other) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/v1/surveys/{'a' * 64}"
+        ask = ("hitters", "--survey", url, "--token", "t")
+        for text in texts:
+            said = text.encode()
+            run = hubbub_cli(*ask)
+            assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1), text
+            assert run.stderr.startswith(("hubbub: the server at ", "hubbub: the collector sent the answer of another"))
+        said = json.dumps(answer).encode()
+        run = hubbub_cli(*ask)
+        assert (run.returncode, run.stderr) == (0, "")
+        assert " 7 " in run.stdout
+        server.shutdown()

@@ -175,25 +175,60 @@ def test_a_document_that_drips_in(tmp_path: Path) -> None:
             assert connection.recv(1000).startswith(b"HTTP/1.1 408")
 
 
+def replies(connection: socket.socket, count: int) -> list[tuple[int, dict]]:
+    """So many replies with JSON: status and document of each."""
+    file, found = connection.makefile("rb"), []
+    for _ in range(count):
+        status, size = int(file.readline().split()[1]), 0
+        while line := file.readline().strip():
+            size = int(line.split(b":")[1]) if line.lower().startswith(b"content-length:") else size
+        found.append((status, json.loads(file.read(size))))
+    return found
+
+
+OFFER = b"Connection: Upgrade, HTTP2-Settings\r\nUPGRADE: h2c\r\nHTTP2-Settings: AAEAAEAAAAIAAAAB\r\n"
+
+
 def test_an_offer_of_another_protocol_is_ignored(tmp_path: Path) -> None:
-    """As Java's client makes it over plain HTTP. A report that looks like an offer is left as it is."""
+    """As Java's client makes it over plain HTTP, in any pieces. No body is changed or taken for the next request."""
     survey, reports = own_cell_survey(CELLS), some_reports([1, 2])
-    reports["id"][1] = np.frombuffer(b"\r\nUpgrade: h2c\r\n"[:16], "<u8")
+    reports["id"][1] = np.frombuffer(b"\r\nUpgrade: h2c\r\n"[:16], "<u8")  # a report that looks like an offer
     body = encode_batch(survey.survey_id, reports)
-    path = f"/v1/surveys/{survey.survey_id.hex()}/reports"
-    offer = "Connection: Upgrade, HTTP2-Settings\r\nUPGRADE: h2c\r\nHTTP2-Settings: AAEAAEAAAAIAAAAB\r\n"
+    path = f"/v1/surveys/{survey.survey_id.hex()}/reports".encode()
+    size = b"Content-Length: %d\r\n\r\n" % len(body)
+    plain = b"POST %b HTTP/1.1\r\nHost: x\r\n%b%b" % (path, size, body)
+    offers = b"POST %b HTTP/1.1\r\nHost: x\r\n%b%b%b" % (path, OFFER, size, body)
+    chunked = b"POST %b HTTP/1.1\r\nHost: x\r\n%bTransfer-Encoding: chunked\r\n\r\n" % (path, OFFER)
+    chunked += b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+    inside = b"POST %b HTTP/1.1\r\nHost: x\r\n%bContent-Length: %d\r\n\r\n" % (path, OFFER, len(plain)) + plain
+    name, end = offers.index(b"GRADE"), offers.index(b"\r\n\r\n")
+    pieces = [
+        *([part] for part in (offers, chunked, plain)),
+        *([offers[:cut], offers[cut:]] for cut in (name, name + 5, end + 1, end + 2, end + 3, end + 4, end + 40)),
+        *([plain[:cut], plain[cut:]] for cut in range(len(plain) - len(body) - 3, len(plain) - len(body) + 1)),
+        [offers[k : k + 1] for k in range(len(offers))],
+        [plain + offers + chunked + offers],
+        [offers + plain, offers[:name], offers[name:]],
+    ]
     with running(str(tmp_path / "a.db")) as service:
         service.store.add_survey(survey)
-        replies = []
-        for more, pause in ((offer, False), (offer, True), ("", True), ("", False)):
-            head = f"POST {path} HTTP/1.1\r\nHost: x\r\n{more}Content-Length: {len(body)}\r\n\r\n".encode()
-            with connect(service.url, head if pause else head + body) as connection:
-                if pause:
-                    time.sleep(0.2)  # the body comes by itself
-                    connection.sendall(body)
-                replies.append(connection.recv(10_000))
-    assert all(reply.startswith(b"HTTP/1.1 200 ") for reply in replies)
-    assert [json.loads(reply.partition(b"\r\n\r\n")[2])["accepted"] for reply in replies] == [2, 0, 0, 0]
+        seen = []
+        for parts in pieces:
+            with connect(service.url) as connection:
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                for part in parts:
+                    connection.sendall(part)
+                    time.sleep(0.002 if len(parts) > 10 else 0.02)
+                seen += replies(connection, b"".join(parts).count(b"POST "))
+        with connect(service.url, inside[:name]) as connection:
+            time.sleep(0.02)
+            connection.sendall(inside[name:])
+            assert replies(connection, 1)[0][0] == 400
+        with connect(service.url, b"CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n") as connection:
+            assert replies(connection, 1)[0][0] == 400
+        assert service.store.tally(survey.survey_id).count == 2
+    assert [status for status, _ in seen] == [200] * len(seen)
+    assert [document["accepted"] for _, document in seen] == [2] + [0] * (len(seen) - 1)
 
 
 def test_head_works(tmp_path: Path) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar, get_type_hints
 
 import typer
 
@@ -25,12 +25,15 @@ from hubbub.cli.common import (
 )
 from hubbub.cli.service import Token, ask_json, need_token, parse_survey_url
 from hubbub.cli.survey_source import read_survey
+from hubbub.errors import ServiceError
 
 if TYPE_CHECKING:
     from hubbub.analysis.heading import Heading
     from hubbub.analysis.results import Answer
     from hubbub.model.question import Question
     from hubbub.model.survey import Survey
+
+T = TypeVar("T")
 
 
 @command
@@ -146,14 +149,40 @@ def ask_hitters(url: str, question: Question, token: str) -> tuple[Heading, Answ
             "values_per_person": question.values_per_person,
         }
         document = ask_json(address.server, path, token, "POST", asked)
-    limit = document["detection_limit"]
-    answer = Answer(
-        document["reports"],
-        math.inf if limit is None else limit,
-        tuple(Hitter(**hitter) for hitter in document["hitters"]),
-        document["candidate_limit"],
-        document["long_limit"],
-        whole_list=document["whole_list"],
-        values_per_person=document["values_per_person"],
+    try:
+        facts = _read(_Facts, {name: document[name] for name in _Facts._fields})
+        heading = _read(Heading, document["heading"])
+        hitters = tuple(_read(Hitter, hitter) for hitter in document["hitters"])
+    except (KeyError, TypeError, AttributeError):
+        raise ServiceError(f"the server at {address.server!r} sent something else than an answer") from None
+    if facts.survey_id != address.survey_id:
+        raise ServiceError("the collector sent the answer of another survey than the one in the address")
+    return heading, Answer(
+        facts.reports,
+        math.inf if facts.detection_limit is None else facts.detection_limit,
+        hitters,
+        facts.candidate_limit,
+        facts.long_limit,
+        whole_list=facts.whole_list,
+        values_per_person=facts.values_per_person,
     )
-    return Heading(**document["heading"]), answer
+
+
+class _Facts(NamedTuple):
+    """What an answer's document has beside its heading and its rows."""
+
+    survey_id: str
+    reports: int
+    detection_limit: float | None
+    long_limit: float | None
+    candidate_limit: float | None
+    whole_list: bool
+    values_per_person: int
+
+
+def _read(kind: Callable[..., T], data: dict[str, object]) -> T:
+    """Make an object of JSON. Raises TypeError if a field is missing, unknown or of another type."""
+    for name, hint in get_type_hints(kind).items():
+        if name in data and not isinstance(data[name], hint | int if hint in (float, float | None) else hint):
+            raise TypeError(name)
+    return kind(**data)

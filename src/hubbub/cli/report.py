@@ -62,6 +62,8 @@ def report(
     if len(values) != 1:
         raise ParameterError(f"one value must be given, in quotes if it has spaces, got {len(values)}")
     value = _first_line() if values[0] == "-" else values[0]
+    if any("\ud800" <= each <= "\udfff" for each in value):  # bytes that are no text
+        raise InputError("the value must be UTF-8, got another encoding; nothing was sent")
     _check_choice(survey, value, max(timeout, 0.1))
     try:
         with Client(
@@ -136,7 +138,4 @@ def _first_line() -> str:
     line = typer.get_binary_stream("stdin").readline()
     if not line:
         raise InputError("a value must be on the first line of standard input, got no line")
-    try:
-        return line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
-    except UnicodeDecodeError:  # it holds the value
-        raise InputError("the value must be UTF-8, got another encoding; nothing was sent") from None
+    return line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "surrogateescape")

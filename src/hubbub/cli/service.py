@@ -111,9 +111,14 @@ def ask_json(
     """Send one request as `ask` does, and return the JSON of the reply."""
     reply = ask(server, path, token, method, body, more_headers)
     try:
-        return json.loads(reply)
-    except ValueError:
+        return json.loads(reply, parse_constant=_no_json)
+    except (ValueError, RecursionError):
         raise ServiceError(f"the server at {server!r} is not a hubbub collector: its reply is not JSON") from None
+
+
+def _no_json(name: str) -> None:
+    """Refuse NaN and the infinities, which are no JSON."""
+    raise ValueError(name)
 
 
 def need_token(token: str | None) -> str:

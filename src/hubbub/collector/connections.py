@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import re
 import sys
 from typing import Any, Final
 
+import httptools
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -23,7 +23,6 @@ READ_SECONDS: Final = 30.0
 IDLE_SECONDS: Final = 15
 """How long a connection stays open after a reply."""
 
-_OFFER: Final = re.compile(rb"(?i)(?<=\r\n)upgrade(?=[ \t]*:)")
 _OTHER_FILES: Final = 96  # descriptors for the database, logs, the owner and health checks
 _HEADROOM: Final = 32
 _MOST_CONNECTIONS: Final = 10_000
@@ -84,12 +83,29 @@ class WatchedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take what has arrived. The offer of another protocol is hidden: after it the parser reads no body."""
-        if self.cycle is None or not self.cycle.more_body:  # it begins in the head of a request
-            head, end, rest = data.partition(b"\r\n\r\n")
-            if _OFFER.search(head):
-                data = _OFFER.sub(b"x-offer", head) + end + rest
-        super().data_received(data)
+        """Take what has arrived. A request that offers another protocol is read once more, without the offer.
+
+        The parser stops after the head of such a request, and would take its body for the next request.
+        """
+        self._unset_keepalive_if_required()
+        while True:
+            try:
+                self.parser.feed_data(data)
+                return
+            except httptools.HttpParserUpgrade as offer:
+                method = self.parser.get_method()
+                lines = [b"%b %b HTTP/%b" % (method, self.url, self.parser.get_http_version().encode())]
+                lines += [name + b": " + value for name, value in self.headers if name != b"upgrade"]
+                data = b"\r\n".join([*lines, b"", data[offer.args[0] :]])
+                self.parser = httptools.HttpRequestParser(self)
+                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as in the base class
+                is_readable = method != b"CONNECT"  # which has no body, but a protocol of its own
+            except httptools.HttpParserError:
+                is_readable = False
+            if not is_readable:
+                self.logger.warning("Invalid HTTP request received.")
+                self.send_400_response("Invalid HTTP request received.")
+                return
 
     def on_message_begin(self) -> None:
         """Start the timer for the head of the next request."""
@@ -99,6 +115,8 @@ class WatchedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Stop the timer, and serve the request."""
+        if self.parser.should_upgrade():
+            return  # it is read once more
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
@@ -107,6 +125,11 @@ class WatchedProtocol(HttpToolsProtocol):
         is_upload = crowded and self.url.partition(b"?")[0].endswith(b"/reports")
         self.app = refuse_as_busy if is_upload else self.config.loaded_app
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Note that the request has arrived."""
+        if not self.parser.should_upgrade():
+            super().on_message_complete()
 
     def pause_writing(self) -> None:
         """Start the timer for the peer to read what is waiting for it."""
@@ -127,9 +150,6 @@ class WatchedProtocol(HttpToolsProtocol):
         head = f"content-type: application/problem+json\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
         self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head.encode() + body)
         self.transport.close()
-
-    def _unsupported_upgrade_warning(self) -> None:
-        """Say nothing when a peer asks for a websocket: the base class advises to install a library for it."""
 
     def _others(self) -> list[WatchedProtocol]:
         """Return the other connections that are not about to end."""
