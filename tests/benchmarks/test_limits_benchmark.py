@@ -5,6 +5,7 @@ import json
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks import kept_runs, limits, siblings
@@ -82,6 +83,18 @@ def test_siblings_are_measured() -> None:
 
 
 def test_a_beam_may_end_when_every_root_stands_out() -> None:
-    """A crowd in which all roots that are left in the beam have been noticed before it ends: both values are found."""
-    row = limits.measure(limits.Cell("hosts", 1_000, 4.0), 11, seed=9003)
-    assert row["seen"] == [["long", 0, True], ["short", 0, True]]
+    """A crowd in which all roots that are left in the beam have been noticed before it ends: both values are found.
+
+    A third one, below its limit, is not.
+    """
+    row = limits.measure(limits.Cell("hosts", 1_000, 4.0), 14, seed=9003)
+    assert row["seen"] == [["long", 1, False], ["short", 0, True], ["short", 0, True]]
+
+
+def test_what_takes_the_most_people_comes_first_most_often() -> None:
+    """The class that a run begins with is drawn in proportion to the limits; what cannot be found is never planted."""
+    cell, rng = limits.Cell("hosts", 100, 6.0), np.random.default_rng(1)
+    begun = [limits.leading(cell, rng) for _ in range(400)]
+    assert {tuple(sorted(each)) for each in begun} == {("short", "usual")}  # of 100 people none sees a long one
+    assert 200 < sum(each[0] == "usual" for each in begun) < 270
+    assert limits.leading(limits.Cell("ids", 100, 1.0), rng) == []
