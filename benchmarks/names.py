@@ -62,7 +62,7 @@ def draw_name(domain: CodedText, low: int, high: int, rng: np.random.Generator) 
         if raw is not None:
             name = raw.decode("utf-8", "replace")
             if domain.code_length(name) == bits:
-                return name, bits
+                return str(domain.decode(domain.encode([name]))[0]), bits  # in its normal form, as it will be found
 
 
 @cache

@@ -82,15 +82,6 @@ def test_siblings_are_measured() -> None:
     assert "| first character | 2 | 5,000 | 6 | 1 | 2 of 2 (100.0%) | 0 | 0 |" in text
 
 
-def test_a_beam_may_end_when_every_root_stands_out() -> None:
-    """A crowd in which all roots that are left in the beam have been noticed before it ends: both values are found.
-
-    A third one, below its limit, is not.
-    """
-    row = limits.measure(limits.Cell("hosts", 1_000, 4.0), 14, seed=9003)
-    assert row["seen"] == [["long", 1, False], ["short", 0, True], ["short", 0, True]]
-
-
 def test_what_takes_the_most_people_comes_first_most_often() -> None:
     """The class that a run begins with is drawn in proportion to the limits; what cannot be found is never planted."""
     cell, rng = limits.Cell("hosts", 100, 6.0), np.random.default_rng(1)

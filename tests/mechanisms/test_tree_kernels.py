@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 
 import numpy as np
@@ -11,11 +12,13 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 from tests.reference import naive
 
+from hubbub import Hostnames, find
 from hubbub.codes.automaton import build_automaton
 from hubbub.mechanisms.base import Request
 from hubbub.mechanisms.tree import ENTRY, Tree, kernels, kernels_beam
 from hubbub.mechanisms.tree.paths import Front
 from hubbub.mechanisms.tree.row_counts import RowCounts
+from hubbub.mechanisms.tree.text_beam import TextBeam
 from hubbub.mechanisms.tree.walk import Walk
 from hubbub.model.coded_domain import Words
 from hubbub.model.domain import Integers
@@ -407,3 +410,38 @@ def test_crowded_roots_share_a_beam(wanted: int) -> None:
         best = sorted((known[place][1] for place in some), reverse=True)[: len(mine)]
         assert sorted((known[place][1] for place in mine), reverse=True) == best
     assert [known[place] for place in left] == list(zip(scores[:kept].tolist(), ranks[:kept].tolist(), strict=True))
+
+
+@pytest.mark.parametrize(("heavy", "most"), [(0, 32), (20, 32), (600, 512), (4_096, 4_096)])
+def test_a_row_with_many_large_buckets_says_less(heavy: int, most: int) -> None:
+    """What a capped beam takes from a row is ln(buckets/k) nats, if k of its buckets say so much, and 32 at least."""
+    tree = make_tree(0, "4", domain=Words())
+    buckets = 1 << tree.plan.bucket_bits
+    rng = np.random.default_rng(3)
+    people = np.full(tree.rows, 9_000.0)
+    spread = math.sqrt(tree.noise * people[0])
+    said = (spread * rng.standard_normal((tree.rows, buckets))).astype(np.float32)
+    said[2, rng.permutation(buckets)[:heavy]] = 8 * spread
+    row_counts = RowCounts(said, people, tree.noise)
+    caps = TextBeam(Walk(tree, row_counts), row_counts, capped=True).caps
+    expected = np.full(tree.rows, spread * math.sqrt(2 * math.log(buckets / 32)))
+    expected[2] = spread * math.sqrt(2 * math.log(buckets / most))
+    np.testing.assert_allclose(caps, expected, rtol=1e-6)
+    assert np.isinf(TextBeam(Walk(tree, row_counts), row_counts, capped=False).caps).all()
+
+
+def test_a_beam_may_end_when_every_root_stands_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If all paths have left the beam, since their roots have lists of their own, it ends there."""
+    seen = []
+
+    def leave_all(beam: TextBeam, number: int, front: Front, ranks: np.ndarray) -> Front:
+        stay = leave(beam, number, front, ranks)
+        seen.append(len(stay.paths))
+        return stay.take(np.arange(0)) if number == 6 else stay
+
+    leave = TextBeam.leave
+    monkeypatch.setattr(TextBeam, "leave", leave_all)
+    answer = find(["news.example"] * 600 + [f"{k:x}.example" for k in range(400)], 4, Hostnames(), seed=1)
+    assert [hitter.value for hitter in answer.hitters] == ["news.example"]
+    assert len(seen) == 12  # two passes
+    assert min(seen) > 0

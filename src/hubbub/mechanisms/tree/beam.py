@@ -33,8 +33,9 @@ Roots = tuple[NDArray[np.uint64], NDArray[np.float64]]
 class Beam(ABC):
     """One beam through the rows.
 
-    From the second pass on it is `capped`: no row may give more than ln(buckets/32) nats, since more than that is a
-    collision more often than a value, once the giants are gone.
+    From the second pass on it is `capped`, once the giants are gone: no row may give more than ln(buckets/k) nats,
+    where k is the number of its buckets that say so much, and 32 at least. A path that comes to one of these buckets
+    does so by chance more often than because somebody holds its value.
     """
 
     def __init__(self, walk: Walk, row_counts: RowCounts, capped: bool) -> None:
@@ -42,8 +43,12 @@ class Beam(ABC):
         tree = walk.tree
         self.caps = np.full(len(row_counts.people), np.inf)
         if capped:
-            most = math.sqrt(2 * math.log((1 << tree.plan.bucket_bits) / 32))
-            self.caps = most * np.sqrt(row_counts.noise * row_counts.people)
+            crowds = 2 ** np.arange(5, tree.plan.bucket_bits - 2)  # k
+            most = np.sqrt(2 * np.log((1 << tree.plan.bucket_bits) / crowds))  # standard errors with so many nats
+            for row, spread in enumerate(np.sqrt(row_counts.noise * row_counts.people)):
+                said = row_counts.estimates[row]
+                full = [np.count_nonzero(said >= most[k] * spread) >= crowds[k] for k in range(len(crowds))]
+                self.caps[row] = spread * most[max(np.flatnonzero(full), default=0)]
         self.widths = beam_widths(tree.beam, walk.depths, walk.chunks, tree.coded)
         # The most paths of the beam under one root, at each depth, so that one very common value cannot fill it. The
         # roots of texts have no quota: they share the beam when it is crowded (`kernels_beam.share`).

@@ -35,6 +35,7 @@ _HARDLY = -80.0  # the logarithm of a chance below all that are asked for
 # Other values fill the beam of texts. Its last path then ranks between what noise alone makes of it and the highest cut
 # of `TextBeam`. This is in bits, two lower than that cut: what fits crowds of words, host names and text best.
 _FILLED = 4.0
+_FULL = 2.0  # the highest cut: what is stated holds for a beam that is as full as it may become
 _CHANCES = 2  # times as many draws where chances are asked for: these are then known to about 0.4 points
 _POINTS = 500  # counts for which tails are computed; those of others lie between
 
@@ -147,7 +148,8 @@ class _Way:
             row: tree.count_threshold(round(people * float(1 - self._draws.shares[row])), min(alone, -_LN2))
             for row in (range(first, tree.rows) if low_chances else ())
         }
-        self._notice = _Notice(tree, people, length, self._draws.shares) if tree.coded else None
+        filled = _FILLED if low_chances else _FULL
+        self._notice = _Notice(tree, people, length, self._draws.shares, filled) if tree.coded else None
 
     def found_chance(self, held: float, draws: int | None = None) -> float:
         """The chance that the search finds the value if `held` people hold it."""
@@ -169,7 +171,9 @@ class _Notice:
     ended, and all rows down to there do. Down to that depth it must have stayed in the beam.
     """
 
-    def __init__(self, tree: TreeGeometry, people: int, length: int, shares: NDArray[np.float64]) -> None:
+    def __init__(
+        self, tree: TreeGeometry, people: int, length: int, shares: NDArray[np.float64], filled: float
+    ) -> None:
         steps = sorted(set(tree.plan.depths))
         chunks = [tree.plan.chunks[tree.plan.depths.index(depth)] for depth in steps]
         beams = beam_widths(tree.beam, steps, chunks, tree.coded)
@@ -191,7 +195,7 @@ class _Notice:
             end = bisect_right(tree.plan.depths, depth)
             among = math.log(beams[number]) - _LN2 * (used + fingerprint) - tree.codec.log_open[depth]
             stays = tree.count_threshold(round(people * float(shares[:end].sum())), min(among, -_LN2))
-            stays = max(stays, least(0, end, used + fingerprint - math.log2(beams[number]) - _FILLED))
+            stays = max(stays, least(0, end, used + fingerprint - math.log2(beams[number]) - filled))
             shown = least(self._below, end, LEAST_RANK + max(used - known, 0))
             ended = least(0, end, LEAST_RANK - ENDED + length) if used == length else math.inf
             self._steps.append((end, stays, shown, ended))
