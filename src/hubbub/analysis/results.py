@@ -55,7 +55,7 @@ class Answer:
     1,000 reports
     value  people   share      between     sure  fakes
     tea       919  91.91%  814 – 1,000  >99.99%    419
-    Values held by fewer than about 199 people may go unseen; long ones by fewer than about 913.
+    Values held by fewer than about 198 people may go unseen; long ones by fewer than about 911.
     """
 
     reports: int
