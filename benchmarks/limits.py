@@ -258,7 +258,7 @@ def pooled(lines: list[Row]) -> Iterator[str]:
                 yield f"| {title} | {name} | {share((found, planted))}{mark} | {share((near, tried))} |"
 
 
-def page(rows: list[Row], command: str) -> str:
+def page(rows: list[Row], command: str, note: str = "") -> str:
     """docs/limits.md."""
     lines = list(summary(rows))
     at = [sum(line["at"][k] for line in lines) for k in (0, 1)]
@@ -288,7 +288,7 @@ def page(rows: list[Row], command: str) -> str:
             "about 95 %. This page checks it: some values are held by as many people as the limit stated for their",
             "length, others by 1/1.15 of that, and it counts how many are found. Made by",
             f"`{command}`.",
-            f"Seeds: {seeds}. No parameter was chosen with them.",
+            f"Seeds: {seeds}. No parameter was chosen with them.{note and ' '}{note}",
             "",
             "Lengths of the codes in bits, by class: "
             + "; ".join(
@@ -335,10 +335,12 @@ def main() -> None:
     parser.add_argument("--only", action="append", default=[], help='cells, such as "text" or "text 1000 4"')
     parser.add_argument("--values", type=int, default=WANTED, help="values of each class at the limit in each cell")
     parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--note", default="", help="a sentence for the page: how its runs differ")
     args = parser.parse_args()
     todo, more = cells(args.quick, args.only), partial(runs_of, wanted=args.values)
     rows = run_all(todo, partial(measure, seed=args.seed), more, args.state, args)
-    text = page(rows, f"python benchmarks/limits.py --seed {args.seed} --state limits.jsonl --write docs/limits.md")
+    command = f"python benchmarks/limits.py --seed {args.seed} --state limits.jsonl --write docs/limits.md"
+    text = page(rows, command, args.note)
     put(text, args.write)
 
 
