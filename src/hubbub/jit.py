@@ -20,7 +20,7 @@ from numba.core import caching, runtime
 _njit: Any = numba.njit  # numba's own types do not know all of its options
 _caching: Any = caching
 _runtime: Any = runtime
-_TRIED = "0.68."  # the version of numba whose insides `_Cache` knows
+_TRIED = "0.68."  # the version of numba with which kernels were loaded without the compiler
 
 
 class _Cache(_caching.FunctionCache):  # type: ignore[misc]  # numba has no types
@@ -28,8 +28,10 @@ class _Cache(_caching.FunctionCache):  # type: ignore[misc]  # numba has no type
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled form for these argument types, or None. It needs numba's memory management, and nothing else."""
-        _runtime.rtsys.initialize(target_context)
         try:
+            if not numba.__version__.startswith(_TRIED):
+                return super().load_overload(sig, target_context)
+            _runtime.rtsys.initialize(target_context)
             with self._guard_against_spurious_io_errors():
                 return self._load_overload(sig, target_context)
         except Exception:  # a damaged file, in whatever way: forget all that is kept of this kernel
@@ -51,8 +53,7 @@ def kernel(function: Any) -> Any:
     """
     try:
         compiled = _njit(cache=True, nogil=True)(function)
-        if numba.__version__.startswith(_TRIED):
-            compiled._cache = _Cache(function)
+        compiled._cache = _Cache(function)
     except RuntimeError:  # numba has no place for it
         compiled = _njit(nogil=True)(function)
     return compiled
