@@ -18,11 +18,11 @@ def defined(file: Path) -> set[str]:
     return {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
 
 
-@pytest.mark.parametrize("name", ["errata.md", "glossary.md", "paper.md"])
+@pytest.mark.parametrize("name", ["errata.md", "glossary.md", "paper.md", "theory-of-tree.md"])
 def test_named_places_exist(name: str) -> None:
     """Every module and test that the page names is there, and so is the name after "::"."""
     text = (DOCS / name).read_text(encoding="utf-8")
-    places = re.findall(r"((?:src|tests)/[\w/]+\.py)(?:::(\w+))?", text)
+    places = re.findall(r"((?:src|tests|tools)/[\w/]+\.py)(?:::(\w+))?", text)
     assert len(places) >= 10
     for path, member in places:
         file = ROOT / path

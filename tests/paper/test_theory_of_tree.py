@@ -414,6 +414,44 @@ def test_crowds_for_which_nothing_is_proved_are_refused() -> None:
         PathBound(200, 1.0, 64).threshold(2000)
 
 
+# Theorem F.
+
+
+def worst_relative_window(lengths: theory.Lengths, length: int, beta: float, slack: float, scale: float) -> float:
+    """The same as `worst_window` for one length of Theorem F, at z times `scale`; rounding of depths loses a bit."""
+    rows, g = len(lengths.cumulative), math.log2(lengths.heavy)
+    margin = math.sqrt(2 * math.log(2 * rows * (rows + 1) / beta))
+    z = scale * (1 + slack) * math.sqrt(2 * math.log(2) * (length + lengths.extra))
+    depths, shares = lengths.relative_depths(length), lengths.cumulative
+    free, worst = margin**2 / (4 * slack), math.inf
+    pruned = [t for t in range(rows) if lengths.root_bits <= g + (length + lengths.extra) * shares[t] < length]
+    windows = [(share, (depths[t] - g) * math.log(2) - free) for t, share in enumerate(shares) if t in pruned]
+    for t in pruned:
+        for j in range(t):
+            if depths[j] < depths[j + 1]:
+                windows.append((shares[t] - shares[j], (depths[t] - depths[j] - 1) * math.log(2) - free))
+    windows.append((1.0, math.log(10 * math.e * 2.0**length / beta)))
+    for j in range(rows - 1):
+        if depths[j] < length:
+            bits = length - depths[j] + g
+            windows.append((1 - shares[j], math.log(10 * math.e * rows / beta) + bits * math.log(2)))
+    for share, nats in windows:
+        if nats > 0:
+            worst = min(worst, math.sqrt(share) * z - math.sqrt(2 * nats) - margin)
+    return worst
+
+
+def test_relative_depths_keep_every_window_safe() -> None:
+    """Theorem F: one set of shares, every length from root to 256 bits; with 15 % less z it fails."""
+    beta, slack, root, heavy = 0.05, 0.5, 26, 700.0
+    lengths = theory.Lengths.of(beta, slack, root, heavy, [(row + 1) / 40 for row in range(40)])
+    every = range(root + 1, 257)
+    assert all(lengths.relative_depths(length)[-1] == length for length in every)
+    assert all(min(lengths.relative_depths(length)) >= root for length in every)
+    assert min(worst_relative_window(lengths, length, beta, slack, 1.0) for length in every) >= -1e-9
+    assert min(worst_relative_window(lengths, length, beta, slack, 0.85) for length in every) < 0
+
+
 # Theorem E.
 
 

@@ -80,12 +80,12 @@ class Channel:
 
 
 def best_stderr(people: int, epsilon: float) -> float:
-    """The standard error of the best frequency oracle, in people: sd* = √n·2e^(ε/2)/(e^ε − 1)."""
+    """The standard error of the best frequency oracle, in people: sd⋆ = √n·2e^(ε/2)/(e^ε − 1)."""
     return math.sqrt(people) * 2 * math.exp(epsilon / 2) / math.expm1(epsilon)
 
 
 def exhaustive_limit(people: int, epsilon: float, bits: int, beta: float) -> float:
-    """The count that a search through all 2^bits values finds: (Q⁻¹(β/N) + Q⁻¹(β))·sd*, by the normal law."""
+    """The count that a search through all 2^bits values finds: (Q⁻¹(β/N) + Q⁻¹(β))·sd⋆, by the normal law."""
     found = normal_quantile_log(math.log(beta) - bits * _LN2) + normal_quantile_log(math.log(beta))
     return found * best_stderr(people, epsilon)
 
@@ -106,7 +106,7 @@ def _converse(people: int, epsilon: float, bits: int, beta: float, slack: float)
     crowd = 0  # k₀: with a chance of 1 − η nobody else's value is held by more
     while nats + (crowd + 1) * (math.log(people) - nats) - math.lgamma(crowd + 2) > math.log(slack):
         crowd += 1
-    # The largest share ρ with (nρ)²/(2 sd*²(1 − ρ)) = information, by the quadratic formula.
+    # The largest share ρ with (nρ)²/(2 sd⋆²(1 − ρ)) = information, by the quadratic formula.
     curvature = people**2 / (2 * best_stderr(people, epsilon) ** 2)
     share = (math.sqrt(information**2 + 4 * curvature * information) - information) / (2 * curvature)
     held = people * share
@@ -174,7 +174,7 @@ class ClosedForm:
     """
 
     alpha: float
-    threshold: float
+    threshold: int
     comparison: float
     standard_errors: float
     margin: float
@@ -222,10 +222,10 @@ def _closed_form(
     reserve = grown * 2 * math.log(10 * math.e * rows / beta) + (1 + 1 / (2 * slack)) * margin
     squared = grown * 2 * bits * _LN2 + reserve
     z = math.sqrt(squared)
-    # T = z·√(n·v₀ + T·k) + c is a quadratic equation.
+    # T ≥ z·√(n·v₀ + T·k) + c from the larger root of a quadratic equation on.
     constant, slope = channel.per_match * squared / 6, squared * max(channel.own_noise + 1 - channel.noise, 0.0)
     half = constant + slope / 2
-    threshold = half + math.sqrt(half**2 - constant**2 + squared * people * channel.noise)
+    threshold = math.ceil(half + math.sqrt(half**2 - constant**2 + squared * people * channel.noise))
     heavy = max(people / (z * sd / (10 * grown)), 1.0)
     cumulative = [(1 - reserve / squared) * (depth - math.log2(heavy)) / bits for depth in depths[:-1]] + [1.0]
     listed = math.log2(16 * math.e * windows / beta) + margin / (4 * slack * _LN2)
@@ -242,3 +242,29 @@ def _closed_form(
         depths=depths,
         shares=[below - above for above, below in pairwise([0.0, *cumulative])],
     )
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """Theorem F: one set of reports for values of different lengths, with z² = (1 + δ)²·2·ln 2·(length + `extra`).
+
+    `cumulative` are the shares W_r of the common rows, from the first to the last, and `heavy` is H̄.
+    """
+
+    extra: float
+    root_bits: int
+    heavy: float
+    cumulative: list[float]
+
+    @classmethod
+    def of(cls, beta: float, slack: float, root_bits: int, heavy: float, cumulative: list[float]) -> Lengths:
+        """With the c₀ that the theorem has for this β and δ."""
+        rows, grown = len(cumulative), (1 + slack) ** 2
+        reserve = (1 + 1 / (2 * slack)) * 2 * math.log(2 * rows * (rows + 1) / beta)
+        extra = (2 * math.log(20 * math.e * rows / beta) + reserve / grown) / (2 * _LN2)
+        return cls(extra, root_bits, heavy, cumulative)
+
+    def relative_depths(self, length: int) -> list[int]:
+        """The bits that each row asks of a value of this length: d_{l,r}."""
+        free = [math.floor(math.log2(self.heavy) + (length + self.extra) * share) for share in self.cumulative]
+        return [min(length, max(self.root_bits, bits)) for bits in free]
