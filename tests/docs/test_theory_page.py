@@ -48,11 +48,18 @@ def test_thresholds_are_those_of_the_path_bound(cell: tuple[int, float, int]) ->
 
 def test_moments_are_those_of_the_channel() -> None:
     """The table of q, a, v₀ and v₁."""
-    lines = re.findall(r"^\| ([\d.]+) \| (\d+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) % \| ([\d.]+) \|$", PAGE, re.MULTILINE)
+    lines = re.findall(
+        r"^\| ([\d.]+) \| (\d+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) % \| ([\d.]+) \|$", PAGE, re.MULTILINE
+    )
     assert [float(line[0]) for line in lines] == list(theory_table.EPSILONS)
     for epsilon, symbols, per_match, noise, above, own in lines:
         channel = theory.Channel.best(float(epsilon))
         extra = 100 * (channel.noise / theory.best_stderr(1, float(epsilon)) ** 2 - 1)
         assert int(symbols) == channel.symbols
-        for text, value in ((per_match, channel.per_match), (noise, channel.noise), (above, extra), (own, channel.own_noise)):
+        for text, value in (
+            (per_match, channel.per_match),
+            (noise, channel.noise),
+            (above, extra),
+            (own, channel.own_noise),
+        ):
             assert f"{value:.{len(text.partition('.')[2])}f}" == text

@@ -36,7 +36,9 @@ def test_a_report_is_private() -> None:
     """For the same masks two prefixes differ by e^ε, and by no more; with another e^ε the check would fail."""
 
     def worst(grown: Fraction) -> Fraction:
-        laws = [report_law(masks, prefix, grown) for masks in itertools.product(range(8), repeat=2) for prefix in (3, 5)]
+        laws = [
+            report_law(masks, prefix, grown) for masks in itertools.product(range(8), repeat=2) for prefix in (3, 5)
+        ]
         return max(p / q for one, two in zip(laws[::2], laws[1::2], strict=True) for p, q in zip(one, two, strict=True))
 
     assert worst(GROWN) == GROWN
@@ -237,7 +239,9 @@ def test_light_values_multiply_a_tail_by_at_most_f() -> None:
 @pytest.mark.parametrize(("reports", "chance"), [(50, 0.25), (400, 1 / 8), (3000, 1 / 64), (2000, 0.5)])
 def test_bounds_of_binomial_tails(reports: int, chance: float) -> None:
     """Zubkov and Serov's bound and ours of the hazard are above the exact ones and near; one match off they are not."""
-    matches = np.arange(math.ceil(reports * chance) + 2, min(reports - 2, int(reports * chance) + 200), dtype=np.float64)
+    matches = np.arange(
+        math.ceil(reports * chance) + 2, min(reports - 2, int(reports * chance) + 200), dtype=np.float64
+    )
     exact = stats.binom.sf(matches - 1, reports, chance)
     matches, exact = matches[exact > 1e-280], exact[exact > 1e-280]
     sizes = np.full(len(matches), float(reports))
@@ -293,7 +297,9 @@ def worst_window(form: theory.ClosedForm, bits: int, beta: float, slack: float, 
     return worst
 
 
-@pytest.mark.parametrize(("bits", "slack", "step"), [(48, 0.5, 4), (64, 0.2, 4), (64, 0.5, 2), (256, 0.2, 8), (4096, 0.2, 16)])
+@pytest.mark.parametrize(
+    ("bits", "slack", "step"), [(48, 0.5, 4), (64, 0.2, 4), (64, 0.5, 2), (256, 0.2, 8), (4096, 0.2, 16)]
+)
 def test_every_window_of_the_closed_form_is_safe(bits: int, slack: float, step: int) -> None:
     """(∗) holds in every window, with 10 % less z it does not; the light factor is at most e; budgets add up."""
     people, beta = 10**7, 0.05
@@ -372,7 +378,7 @@ def test_a_comparison_that_is_wrong_by_more_is_rare(epsilon: float, people: int)
 
 
 def test_the_mean_of_draws_has_an_upper_limit() -> None:
-    """A coin with the chance that is stated shows so small a mean with the stated chance at most; the mean itself not."""
+    """A coin whose chance is the limit shows so small a mean as rarely as is stated; one with that mean does not."""
     for shown, draws in ((0, 100), (5, 1000), (376, 20_000)):
         limit = largest_mean(shown / draws, draws, 1e-3)
         assert stats.binom.cdf(shown, draws, limit) <= 1e-3 * (1 + 1e-9)
@@ -427,9 +433,11 @@ def worst_relative_window(lengths: theory.Lengths, length: int, beta: float, sla
     pruned = [t for t in range(rows) if lengths.root_bits <= g + (length + lengths.extra) * shares[t] < length]
     windows = [(share, (depths[t] - g) * math.log(2) - free) for t, share in enumerate(shares) if t in pruned]
     for t in pruned:
-        for j in range(t):
-            if depths[j] < depths[j + 1]:
-                windows.append((shares[t] - shares[j], (depths[t] - depths[j] - 1) * math.log(2) - free))
+        windows += [
+            (shares[t] - shares[j], (depths[t] - depths[j] - 1) * math.log(2) - free)
+            for j in range(t)
+            if depths[j] < depths[j + 1]
+        ]
     windows.append((1.0, math.log(10 * math.e * 2.0**length / beta)))
     for j in range(rows - 1):
         if depths[j] < length:
@@ -468,11 +476,10 @@ def information_bound(grown: float, share: float) -> float:
 
 
 def test_no_private_report_says_more_than_the_converse_allows() -> None:
-    """Random channels stay below the bound; randomised response over E + 1 values reaches it, so 2 % less is too little."""
+    """Random channels stay below the bound; randomised response over E + 1 values reaches 98 % of it."""
     rng = np.random.default_rng(1)
     for _ in range(300):
         values, outputs, grown = int(rng.integers(2, 7)), int(rng.integers(2, 9)), float(rng.uniform(1.1, 30))
-        # Every column has two levels, whose ratio is at most √(e^ε); to normalise rows changes it by as much at most.
         raw = np.where(rng.random((values, outputs)) < rng.random(), math.sqrt(grown), 1.0) * rng.random(outputs)
         channel = raw / raw.sum(axis=1, keepdims=True)
         worst = float((channel.max(axis=0) / channel.min(axis=0)).max())

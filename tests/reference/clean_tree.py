@@ -76,7 +76,7 @@ def root_matches(row: Row, symbols: int) -> NDArray[np.int64]:
 
 
 def search(bound: PathBound, rows: list[Row]) -> dict[int, float]:
-    """The accepted path with the largest count of each root, and its count."""
+    """The accepted paths, and their counts."""
     channel, beam = bound.channel, int(2 * bound.places)
     reports = np.array([len(row.symbols) for row in rows])
     paths = np.arange(1 << rows[0].depth, dtype=np.uint64)
@@ -95,17 +95,12 @@ def search(bound: PathBound, rows: list[Row]) -> dict[int, float]:
         paths, matches = paths[best], matches[best]
     passed = bound.passes(matches, np.broadcast_to(reports, matches.shape))
     paths, counts = paths[passed], (matches[passed].sum(axis=1) - reports.sum() / channel.symbols) * channel.per_match
-    order = np.argsort(-counts, kind="stable")
-    roots = paths[order] >> np.uint64(bound.bits - bound.root_bits)
-    order = order[_places_in_root(roots) < 1]
-    return dict(zip(paths[order].tolist(), counts[order].tolist(), strict=True))
+    return dict(zip(paths.tolist(), counts.tolist(), strict=True))
 
 
 def count(bound: PathBound, rows: list[Row], path: int) -> float:
     """The estimated count of one value: all reports, whatever their row."""
-    matches = sum(
-        int(row.matches(np.array([path], np.uint64) >> np.uint64(bound.bits - row.depth))[0]) for row in rows
-    )
+    matches = sum(int(row.matches(np.array([path], np.uint64) >> np.uint64(bound.bits - row.depth))[0]) for row in rows)
     people = sum(len(row.symbols) for row in rows)
     return (matches - people / bound.channel.symbols) * bound.channel.per_match
 

@@ -220,7 +220,8 @@ class PathBound:
     def threshold(self, draws: int = 20_000, seed: int = 1) -> int:
         """T: a value with so many holders or more is lost with a chance of at most β/2, besides roots and false values.
 
-        Raises ParameterError if there is no bound for half the crowd. Costs about twenty times 1,500 draws, and a few times `draws`.
+        Raises ParameterError if there is no bound for half the crowd. Costs about twenty times 1,500 draws, and a few
+        times `draws`.
         """
         most = self.beta / 2
 

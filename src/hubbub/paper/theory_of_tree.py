@@ -212,9 +212,7 @@ def closed_form(
     return form
 
 
-def _closed_form(
-    channel: Channel, people: int, bits: int, beta: float, slack: float, depths: list[int]
-) -> ClosedForm:
+def _closed_form(channel: Channel, people: int, bits: int, beta: float, slack: float, depths: list[int]) -> ClosedForm:
     rows, sd = len(depths), channel.stderr(people)
     windows = rows * (rows + 1) / 2
     margin = 2 * math.log(4 * windows / beta)  # m²
