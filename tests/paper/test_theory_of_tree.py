@@ -493,7 +493,7 @@ def test_no_private_report_says_more_than_the_converse_allows() -> None:
 
 
 def test_the_converse_is_fano_s_inequality() -> None:
-    """At the share it uses a guess would err more often than β + 2η; the numbers are those of the page."""
+    """At the share it uses a guess would err more often than β + 2χ; the numbers are those of the page."""
     for people, epsilon, bits, expected in (
         (10**6, 1.0, 64, 16_819),
         (10**5, 1.0, 32, 3_577),

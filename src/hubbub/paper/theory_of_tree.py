@@ -93,7 +93,7 @@ def exhaustive_limit(people: int, epsilon: float, bits: int, beta: float) -> flo
 def converse(people: int, epsilon: float, bits: int, beta: float) -> float:
     """Theorem E: no ε-local mechanism of one round is (α, β)-accurate for an α below this, in people.
 
-    The largest bound over a few values of the slack η, which the theorem leaves open.
+    The largest bound over a few values of the slack χ, which the theorem leaves open.
     """
     return max(_converse(people, epsilon, bits, beta, slack) for slack in (0.0005, 0.001, 0.002, 0.005, 0.01))
 
@@ -103,10 +103,10 @@ def _converse(people: int, epsilon: float, bits: int, beta: float, slack: float)
     information = (1 - beta - 2 * slack) * nats - _LN2
     if information <= 0:
         return 0.0
-    crowd = 0  # k₀: with a chance of 1 − η nobody else's value is held by more
+    crowd = 0  # k₀: with a chance of 1 − χ nobody else's value is held by more
     while nats + (crowd + 1) * (math.log(people) - nats) - math.lgamma(crowd + 2) > math.log(slack):
         crowd += 1
-    # The largest share ρ with (nρ)²/(2 sd⋆²(1 − ρ)) = information, by the quadratic formula.
+    # The largest share θ with (nθ)²/(2 sd⋆²(1 − θ)) = information, by the quadratic formula.
     curvature = people**2 / (2 * best_stderr(people, epsilon) ** 2)
     share = (math.sqrt(information**2 + 4 * curvature * information) - information) / (2 * curvature)
     held = people * share
