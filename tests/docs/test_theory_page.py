@@ -63,3 +63,14 @@ def test_moments_are_those_of_the_channel() -> None:
             (own, channel.own_noise),
         ):
             assert f"{value:.{len(text.partition('.')[2])}f}" == text
+
+
+def test_roots_that_ship_are_enough_where_the_page_says() -> None:
+    """18 bits up to about 43,000 people at ε = 1; 23 bits at a million, 29 at ε = 4."""
+    said = re.search(r"asks for (\d+) bits at a million people, ε = 1, and for (\d+) at ε = 4", PAGE)
+    assert said is not None
+    million = [theory_table.shape(64, epsilon, 10**6) for epsilon in (1.0, 4.0)]
+    assert [bound.root_bits for bound in million if bound] == [int(bits) for bits in said.groups()]
+    crowds = [theory_table.shape(64, 1.0, people) for people in (43_000, 44_000)]
+    assert [bound.root_bits for bound in crowds if bound] == [18, 19]
+    assert "With 18 bits it holds up to about 43,000 people at ε = 1" in PAGE
