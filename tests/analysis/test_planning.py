@@ -253,15 +253,16 @@ def test_surveys_of_a_year_add_up() -> None:
 
 def test_sums_are_more_private_from_outside() -> None:
     """The central figure is the bound for as many honest reports; surveys with δ above 0 have none."""
-    pure = create_survey("x", Integers(64), 1)
+    pure = mechanism_for(create_survey("x", Integers(64), 1))
     outside = seen_from_outside(pure, 100_000)
-    assert outside.epsilon < 0.02
-    assert shuffled_delta(outside.epsilon, outside.local, 100_000) <= outside.delta == 1e-6
-    assert seen_from_outside(pure, 10**8).delta == pytest.approx(1e-9)
+    assert outside.epsilon < 0.0117
+    assert shuffled_delta(outside.epsilon, pure.report_kinds, 100_000) <= outside.delta == 1e-8
     assert "hide nobody" in seen_from_outside(pure, 3).words
-    assert "learns much less about one person: ε = 0.016, δ = 1e-06," in outside.words  # never less than 0.01528
-    assert "learns less about one person: ε = 0.74, " in seen_from_outside(pure, 80).words
-    assert seen_from_outside(create_survey("x", Integers(8), 1, None, "naive-laplace"), 1_000) is None
+    assert "learns much less about one person: ε = 0.012, δ = 1e-08," in outside.words
+    assert "learns less about one person: ε = 0.56, " in seen_from_outside(pure, 60).words
+    assert seen_from_outside(mechanism_for(create_survey("x", Integers(8), 1, None, "naive-laplace")), 1_000) is None
+    plain = mechanism_for(create_survey("x", Integers(8), 200, None, "jl", {"calibration": "onebit"}))
+    assert seen_from_outside(plain, 1_000).epsilon == pytest.approx(200)
 
 
 @pytest.mark.slow

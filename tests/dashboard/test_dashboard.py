@@ -257,7 +257,7 @@ class TestPages:
         """When no more reports come, it is said how private the sums are, with what that assumes."""
         stored = dashboard.store.survey(bytes.fromhex(dashboard.ids["closed"]))
         text = html.unescape(dashboard.get(f"/surveys/{dashboard.ids['closed']}/answer").body.decode())
-        outside = seen_from_outside(stored.survey, dashboard.store.tally(stored.survey_id).count)
+        outside = seen_from_outside(stored.mechanism, dashboard.store.tally(stored.survey_id).count)
         assert outside is not None
         assert outside.epsilon < outside.local
         assert f"{outside.words} {ASSUMPTION}" in text

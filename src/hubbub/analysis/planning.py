@@ -277,7 +277,7 @@ def _filled(
             long_share = _finite(outlook.smallest_share(people, epsilon, bits))
         if outlook.slots > 1:
             one_value_share = _finite(replace(outlook, slots=1).smallest_share(people, epsilon))
-        outside = seen_from_outside(built.survey, people)
+        outside = seen_from_outside(built, people)
     if share is None and people is not None and epsilon is not None:
         instead = ways_to_see(outlook, people, epsilon, 0.5)
     elif epsilon is None and people is not None and share is not None:

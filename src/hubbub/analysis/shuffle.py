@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Final
 
 from hubbub.analysis.wording import at_most, plural
-from hubbub.model.survey import Survey
+from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.numeric.shuffling import shuffled_epsilon
 
 ASSUMPTION: Final = (
@@ -29,6 +28,7 @@ WHY_IDS: Final = (
     "and nothing would be shuffled."
 )
 
+_NOTHING_HIDES = 16.0  # a local ε above which a crowd is taken to hide nobody
 _HIDES = 0.99  # if the sums' ε is above this part of the local ε, they hide nobody better
 
 
@@ -64,23 +64,24 @@ class Outside:
         )
 
 
-def seen_from_outside(survey: Survey, reports: int, delta: float | None = None) -> Outside | None:
+def seen_from_outside(mechanism: SurveyMechanism, reports: int, delta: float = 1e-8) -> Outside | None:
     """The (ε, δ) of a survey's sums for an observer who sees nothing else; None if it is not known.
 
-    It is known for surveys with pure privacy: each report is shuffled among the others, and the bound of Feldman,
-    McMillan and Talwar applies (`hubbub.numeric.shuffling`). Show `ASSUMPTION` with it.
+    It is known for mechanisms with pure privacy: each report is shuffled among the others. The bound takes into
+    account how the reports of two values differ (`hubbub.numeric.shuffling`). Show `ASSUMPTION` with it.
 
     Parameters
     ----------
-    survey : Survey
-        The survey whose sums are seen.
+    mechanism : SurveyMechanism
+        The mechanism of the survey whose sums are seen.
     reports : int
         The number of honest reports, at least 1.
     delta : float, optional
-        By default 10⁻⁶, or 0.1/reports if that is smaller.
+        The chance with which ε may be exceeded.
     """
-    if survey.delta != Decimal(0):
+    if mechanism.survey.delta:
         return None
-    chosen = min(1e-6, 0.1 / reports) if delta is None else delta
-    local = math.nextafter(float(survey.epsilon), math.inf)  # never less than the decimal
-    return Outside(reports, local, shuffled_epsilon(chosen, local, reports), chosen)
+    local = math.nextafter(float(mechanism.survey.epsilon), math.inf)  # never less than the decimal
+    if local > _NOTHING_HIDES:
+        return Outside(reports, local, local, delta)
+    return Outside(reports, local, min(local, shuffled_epsilon(delta, mechanism.report_kinds, reports)), delta)

@@ -133,5 +133,5 @@ def _about_sums(stored: StoredSurvey, reports: int, closed: bool) -> str:
     """Return how private the sums of a closed survey are to an observer who sees nothing else, with the assumption."""
     if not closed:
         return NOT_LIVE
-    outside = seen_from_outside(stored.survey, reports)
+    outside = seen_from_outside(stored.mechanism, reports)
     return "" if outside is None else f"{outside.words} {ASSUMPTION}"

@@ -51,6 +51,7 @@ from hubbub.numeric.arrangements import add_matches, name_windows, places_of, sa
 from hubbub.numeric.count_law import CountLaw, match_law, mean_variance
 from hubbub.numeric.hashing import Purpose, derive_key, hash_uint64
 from hubbub.numeric.sampling import response_epsilon, response_threshold
+from hubbub.numeric.shuffling import Kind, match_kinds
 
 MAX_VALUES = 4096
 _ONE_BYTE = 256  # windows that a byte can name
@@ -85,6 +86,12 @@ class Subset(SurveyMechanism):
     def lie_chance(self) -> float:
         """The chance of a window without the value."""
         return 1.0 - self.held
+
+    @property
+    def report_kinds(self) -> list[Kind]:
+        """The kinds of any two values: which of their places, drawn at random, a window covers."""
+        covered = self.window / self.size
+        return match_kinds(self.threshold / 2.0**64, covered, covered * (self.window - 1) / (self.size - 1))
 
     def randomize(self, items: Items, random_words: RandomWords) -> Reports:
         """One window per item: a pure function of items and random words. Costs about 1.2 ns per value of the list."""

@@ -25,6 +25,7 @@ from hubbub.model.survey import Survey
 from hubbub.model.tally import Cells, Tally
 from hubbub.numeric.count_law import CountLaw, gaussian_law
 from hubbub.numeric.randomness import RandomWordSource, SeededRandomWords
+from hubbub.numeric.shuffling import Kind, pure_kinds
 from hubbub.numeric.tails import normal_error
 
 _WORDS_AT_ONCE = 1 << 22
@@ -117,6 +118,14 @@ class SurveyMechanism(ABC):
     def lie_chance(self) -> float | None:
         """The chance that a report does not match its sender's value; None if reports are not simply true or false."""
         return None
+
+    @property
+    def report_kinds(self) -> list[Kind]:
+        """How reports of two values differ, for the worst two: kinds of reports, and how likely each value makes them.
+
+        By default those of the worst mechanism with the same ε. Only for pure ε.
+        """
+        return pure_kinds(math.nextafter(float(self.guarantee.epsilon), math.inf))
 
     @abstractmethod
     def randomize(self, items: Items, random_words: RandomWords) -> Reports:

@@ -44,6 +44,7 @@ from hubbub.model.mechanism import Histogram, Items, RandomWords, Reports
 from hubbub.model.tally import Cells, Tally
 from hubbub.numeric.distinct import copy_ids
 from hubbub.numeric.hadamard import transform
+from hubbub.numeric.shuffling import Kind, match_kinds
 
 
 class Tree(TreeGeometry, SurveyMechanism):
@@ -59,6 +60,11 @@ class Tree(TreeGeometry, SurveyMechanism):
     def lie_chance(self) -> float:
         """The chance of a symbol other than the true one."""
         return 1.0 - self.true
+
+    @property
+    def report_kinds(self) -> list[Kind]:
+        """The kinds of two values that share no bucket; those that do differ in fewer reports."""
+        return match_kinds(self.keep, 1 / self.symbols, self.collision / self.symbols)
 
     def randomize(self, items: Items, random_words: RandomWords) -> Reports:
         """One symbol per item: a pure function of items and random words."""
