@@ -11,7 +11,8 @@ import pytest
 from tests.files.reports import MECHANISM, SURVEY, break_group, make_reports, sum_of, write, write_own
 
 from hubbub import InputError, ParameterError, SurveyMismatch, create_survey, tally_reports
-from hubbub.files.report_file import ReportFile, list_files
+from hubbub.files.listing import list_files
+from hubbub.files.report_file import ReportFile
 from hubbub.files.writing import write_reports
 
 REPORTS = make_reports(1_000)

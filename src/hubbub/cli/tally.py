@@ -51,7 +51,7 @@ def tally(
     hubbub tally /shared/reports --survey survey.json -o monday.tally --spark spark://master:7077
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
     from hubbub.files.job import TallyJob
-    from hubbub.files.report_file import list_files
+    from hubbub.files.listing import list_files
     from hubbub.wire.tally_file import check_tally_output, write_tally
 
     started = time.perf_counter()

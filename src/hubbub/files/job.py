@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 
 from hubbub.errors import ParameterError
+from hubbub.files.listing import list_files
 from hubbub.files.processes import run_chunks
-from hubbub.files.report_file import list_files
 from hubbub.files.spill import Spill
 from hubbub.files.tallied import Counts, Tallied
 from hubbub.files.units import CountPartition, CountReports, SpillReports, partition_bits, plan_units

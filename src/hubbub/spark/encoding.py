@@ -11,7 +11,8 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
 from hubbub.errors import InputError
-from hubbub.files.report_file import SURVEY_KEY, records_of, report_batch, report_schema
+from hubbub.files.report_columns import SURVEY_KEY
+from hubbub.files.report_file import records_of, report_batch, report_schema
 from hubbub.inputs.arrow import arrow_values
 from hubbub.inputs.encoding import Encoder
 from hubbub.inputs.plain import present

@@ -14,7 +14,8 @@ from hubbub.analysis.answers import find_hitters
 from hubbub.analysis.results import Answer
 from hubbub.errors import InputError, ParameterError, SurveyMismatch
 from hubbub.files.job import BLOCK_BYTES
-from hubbub.files.report_file import SURVEY_KEY, list_files
+from hubbub.files.listing import list_files
+from hubbub.files.report_columns import SURVEY_KEY
 from hubbub.files.tallied import Tallied
 from hubbub.files.units import partition_bits, plan_units
 from hubbub.mechanisms.registry import mechanism_for

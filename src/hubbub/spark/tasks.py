@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hubbub.errors import HubbubError
 from hubbub.files.counting import add_all, blocks, keep_distinct, validate
 from hubbub.files.job import BLOCK_BYTES
-from hubbub.files.report_file import read_columns
+from hubbub.files.report_columns import read_columns
 from hubbub.files.tallied import Counts
 from hubbub.files.units import Reading
 from hubbub.mechanisms.registry import mechanism_for

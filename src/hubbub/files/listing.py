@@ -1,0 +1,83 @@
+"""The files that somebody names: by paths, directories and patterns."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Iterator
+from typing import Final, NoReturn
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from hubbub.errors import InputError
+from hubbub.wire.atomic import identity
+
+SUFFIX: Final = ".parquet"
+
+
+def list_files(sources: Iterable[str | os.PathLike[str]]) -> list[str]:
+    """The files that paths name; a directory stands for all *.parquet files in and below it, sorted by name.
+
+    A path may begin with ~ or be a pattern such as `reports/2024-*`, as in a shell. `file:` is the only scheme.
+
+    Raises
+    ------
+    InputError
+        A file is named twice (possibly by different paths), does not exist, or a directory has no such files.
+    """
+    found: dict[object, str] = {}
+    for given in sources:
+        for source in _named(os.fspath(given)):
+            inside = [source]
+            if os.path.isdir(source):
+                inside = sorted(_reports_below(source))
+                if not inside:
+                    raise InputError(
+                        f"a directory of reports must have files *{SUFFIX} in it or below, got none in {source!r}"
+                    )
+            for path in inside:
+                mark = identity(path)
+                if mark in found:
+                    raise InputError(f"a file of reports must be given once, got {found[mark]!r} and {path!r}")
+                found[mark] = path
+    if not found:
+        raise InputError("there must be at least one file of reports, got none")
+    return list(found.values())
+
+
+def _named(source: str) -> list[str]:
+    """The paths that exist under a name: itself, or those that it matches as a pattern."""
+    path = os.path.expanduser(_without_scheme(source))
+    if os.path.exists(path):
+        return [path]
+    if matched := sorted(glob.glob(path, recursive=True)) if glob.has_magic(path) else []:
+        return matched
+    raise InputError(f"cannot read {source!r}: no such file or directory")
+
+
+def _without_scheme(source: str) -> str:
+    """The path of a file: address, and any other path as it is; an address of another system is refused."""
+    if "://" not in source and not source.startswith("file:/"):
+        return source
+    address = urlsplit(source)
+    if address.scheme != "file" or address.netloc not in ("", "localhost"):
+        raise InputError(
+            f"files of reports must be in a directory of this machine, got {source!r}: mount or copy them, or let "
+            "Spark read them and count the DataFrame"
+        )
+    return url2pathname(address.path)
+
+
+def _reports_below(folder: str) -> Iterator[str]:
+    """Yield the *.parquet files in and below a directory, except hidden ones (names that begin with _ or a dot)."""
+    for parent, inside, files in os.walk(folder, onerror=_refuse):
+        inside[:] = [name for name in inside if not name.startswith(("_", "."))]
+        for name in files:
+            if name.endswith(SUFFIX) and not name.startswith(("_", ".")):
+                yield os.path.join(parent, name)
+
+
+def _refuse(error: OSError) -> NoReturn:
+    """Refuse a directory that cannot be listed: its reports would be missed."""
+    reason = (error.strerror or type(error).__name__).lower()
+    raise InputError(f"cannot read the directory {error.filename!r}: {reason}") from None
