@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from hubbub.errors import ParameterError
-from hubbub.files.listing import list_files
+from hubbub.errors import InputError, ParameterError
+from hubbub.files.listing import check_unchanged, list_files, stamps_of
 from hubbub.files.processes import run_chunks
 from hubbub.files.spill import Spill
 from hubbub.files.tallied import Counts, Tallied
@@ -105,6 +105,7 @@ class TallyJob:
         if not isinstance(jobs, int) or jobs < 1:
             raise ParameterError(f"jobs must be a whole number of at least 1, got jobs={jobs!r}")
         self._files = list_files(sources)
+        self._stamps = stamps_of(self._files)
         self._reading, self._skipped, self._rows = plan_units(survey, self._files, skip_bad, block_bytes)
         self._unique, self._jobs, self._work = assume_unique, jobs, work
         self._block_bytes, self._save_seconds = block_bytes, save_seconds
@@ -123,21 +124,35 @@ class TallyJob:
         Raises
         ------
         InputError
-            A row group is damaged, or the work folder belongs to another job. Then nothing is counted.
+            A row group is damaged, a file changed since the job was made, or the work folder belongs to another job.
+            Then nothing is counted.
         """
         with ExitStack() as stack:
             path = self._work or stack.enter_context(tempfile.TemporaryDirectory(prefix="hubbub-"))
             folder = stack.enter_context(WorkFolder(path, self._description()))
-            tallied = self._count_all(folder, advance) if self._unique else self._count_distinct(folder, advance)
+            try:
+                tallied = self._count_all(folder, advance) if self._unique else self._count_distinct(folder, advance)
+            except InputError:
+                self._check_files(folder)  # what seems damaged may have been changed
+                raise
+            self._check_files(folder)
             keep(tallied)
             folder.remove()
         return tallied
+
+    def _check_files(self, folder: WorkFolder) -> None:
+        """Raise if a file has changed since the job was made. What was done is then of no use, and is removed."""
+        try:
+            check_unchanged(self._files, self._stamps)
+        except InputError:
+            folder.remove()
+            raise
 
     def _description(self) -> dict[str, Any]:
         """Everything that must be the same when a killed job continues."""
         return {
             "survey": self._reading.survey_id.hex(),
-            "files": [_stamp(path) for path in self._files],
+            "files": self._stamps,
             "assume_unique": self._unique,
             "skip_bad": self._reading.skip_bad,
             "block_bytes": self._block_bytes,
@@ -189,12 +204,6 @@ class TallyJob:
                 saved = time.monotonic()
             advance(sum(rows[unit] for unit in units))
         return state
-
-
-def _stamp(path: str) -> list[str | int]:
-    """Identifies a file's content by its path, size and time of change."""
-    status = os.stat(path)
-    return [os.path.realpath(path), status.st_size, status.st_mtime_ns]
 
 
 def tally_files(

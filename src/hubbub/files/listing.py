@@ -81,3 +81,31 @@ def _refuse(error: OSError) -> NoReturn:
     """Refuse a directory that cannot be listed: its reports would be missed."""
     reason = (error.strerror or type(error).__name__).lower()
     raise InputError(f"cannot read the directory {error.filename!r}: {reason}") from None
+
+
+Stamp = list[str | int]
+
+
+def stamps_of(files: Iterable[str]) -> list[Stamp]:
+    """What identifies the content of each file: its path, size and time of change; −1 if there is no such file."""
+    return [_stamp(path) for path in files]
+
+
+def _stamp(path: str) -> Stamp:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return [os.path.realpath(path), -1, -1]
+    return [os.path.realpath(path), status.st_size, status.st_mtime_ns]
+
+
+def check_unchanged(files: Iterable[str], stamps: Iterable[Stamp]) -> None:
+    """Raise an InputError if a file is not as it was when its stamp was taken."""
+    for path, before in zip(files, stamps, strict=True):
+        if _stamp(path) != before:
+            raise changed(path)
+
+
+def changed(path: str) -> InputError:
+    """The error to raise if a file has changed since the job began."""
+    return InputError(f"the file {path!r} changed while it was counted, so nothing was counted; run it again")

@@ -14,7 +14,7 @@ from hubbub.analysis.answers import find_hitters
 from hubbub.analysis.results import Answer
 from hubbub.errors import InputError, ParameterError, SurveyMismatch
 from hubbub.files.job import BLOCK_BYTES
-from hubbub.files.listing import list_files
+from hubbub.files.listing import check_unchanged, list_files, stamps_of
 from hubbub.files.report_columns import SURVEY_KEY
 from hubbub.files.tallied import Tallied
 from hubbub.files.units import partition_bits, plan_units
@@ -73,9 +73,12 @@ def tally_files(
     """The tally of Parquet files of reports, and counts of what was left out.
 
     Tasks read row groups themselves, which is faster than a DataFrame. The driver and all executors must find the files
-    under the same paths. The parameters are those of `hubbub.tally_files`.
+    under the same paths; a relative path is meant from the driver's directory. The parameters are those of
+    `hubbub.tally_files`.
     """
-    files = list_files([sources] if isinstance(sources, str | os.PathLike) else sources)
+    given = list_files([sources] if isinstance(sources, str | os.PathLike) else sources)
+    files = [os.path.abspath(path) for path in given]  # executors have other directories than the driver
+    stamps = stamps_of(files)
     reading, skipped, rows = plan_units(survey, files, skip_bad, BLOCK_BYTES)
     wide = tasks or _cores(spark)
     numbers, source = spark.range(0, len(rows), 1, max(1, min(wide, len(rows)))), ReadUnits(reading)
@@ -84,6 +87,7 @@ def tally_files(
     else:
         bits = partition_bits(sum(rows), reading.mechanism.report_dtype.itemsize, BLOCK_BYTES, _MOST_BITS)
         found = _count_distinct(numbers, source, wide, max(_FRAME_BITS, bits))
+    check_unchanged(files, stamps)
     return Tallied(found.tally, found.counts + skipped)
 
 
