@@ -97,7 +97,7 @@ def test_what_is_damaged_is_refused_or_skipped_whole(tmp_path: Path, assume_uniq
 def test_a_file_that_changes_meanwhile_is_told(
     tmp_path: Path, change: str, skip_bad: bool, assume_unique: bool
 ) -> None:
-    """It is neither counted in part nor skipped as damaged; what was done is removed, so that the job can begin anew."""
+    """It is neither counted in part nor skipped as damaged; what was done is removed, so that it can begin anew."""
     groups = np.split(REPORTS, 3)
     path, work = write(tmp_path / "a.parquet", *groups), tmp_path / "work"
     job = TallyJob(SURVEY, [path], work=str(work), block_bytes=BLOCK, skip_bad=skip_bad, assume_unique=assume_unique)

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.errors import HubbubError
+from hubbub.errors import HubbubError, SurveyMismatch
 from hubbub.files.counting import add_all, blocks, keep_distinct, validate
 from hubbub.files.job import BLOCK_BYTES
 from hubbub.files.report_columns import read_columns
@@ -71,7 +71,10 @@ class Merge:
 
 @dataclass(frozen=True)
 class ReadRows:
-    """Where reports come from: the rows of a DataFrame with the columns id and payload."""
+    """Where reports come from: the rows of a DataFrame with the columns id and payload.
+
+    A third column is whether a row answers this survey.
+    """
 
     survey: Survey
 
@@ -83,6 +86,11 @@ class ReadRows:
     def read(self, batches: Iterator[Any], counts: list[Counts]) -> Iterator[Records]:
         """Yield the valid reports; count all in `counts[0]`."""
         for batch in batches:
+            if batch.num_columns > 2 and batch.column(2).true_count < batch.num_rows:
+                raise SurveyMismatch(
+                    f"all rows must be to survey {self.survey.survey_id.hex()[:8]}, got others in 'survey_id': filter "
+                    "them before"
+                )
             records, bad = read_columns(batch.column(0), batch.column(1), self.mechanism.report_dtype.itemsize)
             kept, invalid = validate(self.mechanism, records)
             counts[0] += Counts(rows=batch.num_rows, invalid=invalid + bad)
