@@ -55,13 +55,14 @@ def test_all_of_them_are_read(folder: Path) -> None:
     [
         (
             "s3://bucket/reports",
-            "must be in a directory of this machine, got 's3://bucket/reports': mount or copy",
+            "must be in a directory of this machine, got 's3://bucket/reports': mount or copy it, or",
         ),
         ("hdfs://master:8020/reports/*.parquet", "must be in a directory of this machine, got 'hdfs:"),
         ("file://other.example/reports", "must be in a directory of this machine, got 'file://other.example/reports'"),
         ("c/*.parquet", "cannot read 'c/*.parquet': no such file or directory"),
         ("~/c", "cannot read '~/c': no such file or directory"),
         ("", "cannot read '': no such file or directory"),
+        ("a\0b", "cannot read 'a\\x00b': a name has no null character"),
     ],
 )
 def test_what_is_not_there(folder: Path, name: str, said: str) -> None:

@@ -144,8 +144,9 @@ def test_the_survey_of_each_row_is_checked(spark, tmp_path: Path) -> None:
 
 def test_reports_made_on_spark(spark, tmp_path: Path) -> None:
     """Values become reports; written and read again they are known to be to this survey; they give the answer."""
-    values = spark.createDataFrame([(7 if number % 3 else 9,) for number in range(3_000)] + [(None,)], "age int")
-    made = on_spark.encode(values, SURVEY, "age")
+    rows = [(7 if number % 3 else 9,) for number in range(3_000)] + [(None,)]
+    values = spark.createDataFrame(rows, "age int")
+    made = on_spark.encode(values.withColumnRenamed("age", "age.in `years`"), SURVEY, "age.in `years`")
     made.write.parquet(str(tmp_path / "made"))
     df = spark.read.parquet(str(tmp_path / "made"))
     assert [hitter.value for hitter in on_spark.hitters(df, SURVEY, top=1).hitters] == [7]

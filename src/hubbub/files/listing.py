@@ -6,10 +6,9 @@ import glob
 import os
 from collections.abc import Iterable, Iterator
 from typing import Final, NoReturn
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from hubbub.errors import InputError
+from hubbub.inputs.paths import local_path
 from hubbub.wire.atomic import identity
 
 SUFFIX: Final = ".parquet"
@@ -47,25 +46,12 @@ def list_files(sources: Iterable[str | os.PathLike[str]]) -> list[str]:
 
 def _named(source: str) -> list[str]:
     """The paths that exist under a name: itself, or those that it matches as a pattern."""
-    path = os.path.expanduser(_without_scheme(source))
+    path = local_path(source, "mount or copy it, or let Spark read it and count the DataFrame")
     if os.path.exists(path):
         return [path]
     if matched := sorted(glob.glob(path, recursive=True)) if glob.has_magic(path) else []:
         return matched
     raise InputError(f"cannot read {source!r}: no such file or directory")
-
-
-def _without_scheme(source: str) -> str:
-    """The path of a file: address, and any other path as it is; an address of another system is refused."""
-    if "://" not in source and not source.startswith("file:/"):
-        return source
-    address = urlsplit(source)
-    if address.scheme != "file" or address.netloc not in ("", "localhost"):
-        raise InputError(
-            f"files of reports must be in a directory of this machine, got {source!r}: mount or copy them, or let "
-            "Spark read them and count the DataFrame"
-        )
-    return url2pathname(address.path)
 
 
 def _reports_below(folder: str) -> Iterator[str]:

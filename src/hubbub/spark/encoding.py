@@ -61,5 +61,6 @@ def encode(df: DataFrame, survey: Survey, column: str) -> DataFrame:
     """
     if column not in df.columns:
         raise InputError(f"the column must be one of {', '.join(df.columns)[:200]}, got {column!r}")
-    made = df.select(column).mapInArrow(_Encode(survey, os.urandom(32)), "id binary, payload binary")
+    quoted = "`" + column.replace("`", "``") + "`"  # a name may have dots
+    made = df.select(quoted).mapInArrow(_Encode(survey, os.urandom(32)), "id binary, payload binary")
     return made.withMetadata("id", {SURVEY_KEY: survey.survey_id.hex()})
