@@ -32,7 +32,13 @@ def tally(
         typer.Option("--skip-bad", help="Skip damaged row groups and files, and name them, instead of refusing them."),
     ] = False,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, help="Processes; on Spark, tasks.  [default: 1; all cores]")
+        int | None,
+        typer.Option(
+            "--jobs",
+            "-j",
+            min=1,
+            help="Processes, which pay from 5·10⁷ reports on; on Spark, tasks.  [default: 1; all cores]",
+        ),
     ] = None,
     work: Annotated[
         str | None,

@@ -79,7 +79,8 @@ class TallyJob:
     assume_unique : bool
         Do not compare ids: they are known to differ.
     jobs : int
-        The number of processes. The tally does not depend on it.
+        The number of processes. The tally does not depend on it. Each takes almost a second of CPU to start, so that
+        several pay from about 5·10⁷ reports on.
     skip_bad : bool
         Count and skip damaged row groups and files, instead of refusing them.
     work : str, optional

@@ -6,6 +6,7 @@ the survey. See docs/wire-format.md. Files of other programs are read too, whate
 
 from __future__ import annotations
 
+import os
 import textwrap
 from collections.abc import Iterator
 from types import TracebackType
@@ -133,7 +134,9 @@ class ReportFile:
             self.groups = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
             schema = self._file.schema_arrow
         except (pa.ArrowException, OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or _first_line(error).partition(".")[0]
+            if number := getattr(error, "errno", None):
+                raise InputError(f"cannot read {path!r}: {os.strerror(number).lower()}") from None
+            reason = _first_line(error).partition(".")[0]
             raise InputError(f"the file of reports must be whole Parquet, got {path!r} ({reason})") from None
         # The footer's own metadata: that of Arrow's schema, which polars and others write too, need not have the key.
         self._check(schema, stated_surveys(metadata.metadata, schema.metadata), survey_id.hex())
@@ -144,9 +147,9 @@ class ReportFile:
             places = schema.get_all_field_indices(name)
             kind = schema.field(places[0]).type if len(places) == 1 else None
             if kind is None or not are_bytes(kind, size):
+                got = str(kind)[:40] if kind is not None else f"{len(places)} of this name" if places else "none"
                 raise InputError(
-                    f"a file of reports must have a column {name!r} of {size} bytes, got "
-                    f"{'none' if kind is None else str(kind)[:40]} in {self.name!r}"
+                    f"a file of reports must have a column {name!r} of {size} bytes, got {got} in {self.name!r}"
                 )
         if not stated:
             raise InputError(f"a file of reports must name its survey in its metadata, got none in {self.name!r}")
