@@ -290,6 +290,7 @@ def test_the_command_counts_on_spark(spark, folder: Path, expected: Tally, tmp_p
 
 CONNECTED = """
 import sys
+from pyspark.sql.functions import lit
 from tests.files.reports import SURVEY
 from hubbub import spark as on_spark, write_tally
 
@@ -298,6 +299,8 @@ with on_spark.open_session(sys.argv[1]) as session:
     tallied = on_spark.count(df, SURVEY)
     assert tallied == on_spark.tally_files(session, sys.argv[2], SURVEY)
     write_tally(sys.argv[3], tallied.tally)
+    stated = df.withColumn("survey_id", lit(SURVEY.survey_id.hex()))
+    print(on_spark.tally(stated, SURVEY, assume_unique=True).count)
     values = session.createDataFrame([(7 if number % 3 else 9,) for number in range(3_000)], "age int")
     print(on_spark.hitters(on_spark.encode(values, SURVEY, "age"), SURVEY, top=1).hitters[0].value)
 """
@@ -310,7 +313,7 @@ def test_a_session_of_spark_connect(spark, folder: Path, expected: Tally, tmp_pa
     command = [sys.executable, "-c", CONNECTED, address, folder, tmp_path / "a.tally"]
     environment = {**os.environ, "no_proxy": "*"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
-    assert (done.returncode, done.stdout) == (0, "7\n"), done.stderr[-2_000:]
+    assert (done.returncode, done.stdout) == (0, "6260\n7\n"), done.stderr[-2_000:]
     assert read_tally(tmp_path / "a.tally", SURVEY) == expected
 
 
