@@ -26,7 +26,7 @@ from hubbub.files.writing import write_reports
 from hubbub.model.survey import Survey
 
 SEED, AT_ONCE, SMALL = 1, 1 << 16, 100_000
-LARGE = 10_000_000  # reports, from which on it is worth while to start processes
+LARGE = 10_000_000  # reports, from which on processes and Spark are measured: what they take to start is subtracted
 CASES = ("read", "one", "one-distinct", "two", "two-distinct", "spark", "spark-distinct", "spark-frame")
 WORDS = {
     "read": "reading alone, with pyarrow",

@@ -18,9 +18,9 @@ __version__ = "0.1.0"
 def _homes() -> dict[str, str]:
     """Each public name and the module it is imported from in `__init__.pyi`."""
     import ast
-    from pathlib import Path
+    from pkgutil import get_data  # the package may be in a zip, where nothing is a file
 
-    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    stub = ast.parse(get_data(__name__, "__init__.pyi") or b"")
     imports = [statement for statement in stub.body if isinstance(statement, ast.ImportFrom)]
     return {alias.name: str(statement.module) for statement in imports for alias in statement.names}
 

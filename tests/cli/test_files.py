@@ -67,17 +67,41 @@ def test_what_is_left_out_is_said(hubbub_cli, tmp_path: Path, survey_file: Path)
         "3 reports came again: each id counts once.",
         "3 ids came with different payloads: the smallest counts. No honest device sends these.",
         "1 damaged row group skipped, with 1,000 rows.",
+        said[-1],
     ]
+    assert said[-1].startswith(f"  row group 3 of {str(path)!r} is damaged (")
 
 
-def test_skipped_files_are_counted_in_good_english(hubbub_cli, tmp_path: Path, survey_file: Path) -> None:
-    """One file is one, and two are two."""
+def test_skipped_files_are_named_in_good_english(hubbub_cli, tmp_path: Path, survey_file: Path) -> None:
+    """One file is one, and two are two; each is named with the reason, in JSON too."""
     files = [write(tmp_path / "a.parquet", REPORTS)]
     for said in ("1 file skipped: not a whole file of", "2 files skipped: not whole files of"):
         files.append(tmp_path / f"{len(files)}.parquet")
         files[-1].write_bytes(b"no parquet")
         shown = hubbub_cli("tally", *files, "--survey", survey_file, "-o", tmp_path / "a.tally", "--skip-bad").stdout
-        assert shown.splitlines()[1:] == [f"{said} this survey."]
+        counted, *named = shown.splitlines()[1:]
+        assert counted == f"{said} this survey."
+        assert [line.partition(" (")[0] for line in named] == [
+            f"  the file of reports must be whole Parquet, got {str(file)!r}" for file in files[1:]
+        ]
+    done = hubbub_cli("tally", *files, "--survey", survey_file, "-o", tmp_path / "a.tally", "--skip-bad", "--json")
+    found = json.loads(done.stdout)
+    assert [(each["file"], each["row_group"], each["rows"]) for each in found["skipped"]] == [
+        (str(file), None, 0) for file in files[1:]
+    ]
+    assert [f"  {each['reason']}" for each in found["skipped"]] == named
+
+
+def test_many_skipped_files_are_not_all_named_in_text(hubbub_cli, tmp_path: Path, survey_file: Path) -> None:
+    """A terminal gets the first twenty, and how many more there are; JSON has all."""
+    write(tmp_path / "a.parquet", REPORTS)
+    for number in range(23):
+        (tmp_path / f"b{number:02d}.parquet").write_bytes(b"no parquet")
+    words = ["tally", tmp_path, "--survey", survey_file, "-o", tmp_path / "a.tally", "--skip-bad"]
+    shown = hubbub_cli(*words).stdout.splitlines()
+    assert len(shown) == 23
+    assert shown[-1] == "  and 3 more; --json names all."
+    assert len(json.loads(hubbub_cli(*words, "--json").stdout)["skipped"]) == 23
 
 
 def test_merging_refuses_what_is_the_same(hubbub_cli, tmp_path: Path) -> None:

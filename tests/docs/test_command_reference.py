@@ -64,7 +64,7 @@ def fields(value: object, path: str = "") -> set[str]:
         ("paper", "paper --quick --only error-against-universe --jobs 1 --out report --json --seed 1"),
         ("code measure", "code measure own.json countries.txt --kind words --json"),
         ("encode", "encode referrers.txt --survey survey.json -o other --json"),
-        ("tally", "tally reports --survey survey.json -o again.tally --json"),
+        ("tally", "tally reports countries.txt --survey survey.json -o again.tally --skip-bad --json"),
         ("merge", "merge one.tally -o all.tally --json"),
         ("report", 'report news.example --survey "$SURVEY" --json'),
         ("ledger show", "ledger show --json"),

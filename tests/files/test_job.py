@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from tests.files.reports import MECHANISM, SURVEY, break_group, make_reports, su
 
 from hubbub import InputError, ParameterError, Tally, tally_files, tally_reports
 from hubbub.files.job import TallyJob
-from hubbub.files.tallied import Counts
+from hubbub.files.tallied import Counts, Skipped
 
 REPORTS = make_reports(3_000)
 BLOCK = 200 * MECHANISM.report_dtype.itemsize  # 15 units and 16 partitions
@@ -62,9 +63,11 @@ def test_one_id_many_times(tmp_path: Path) -> None:
     assert tallied.counts.duplicates == 2_999
 
 
-@pytest.mark.parametrize("assume_unique", [False, True])
-def test_what_is_damaged_is_refused_or_skipped_whole(tmp_path: Path, assume_unique: bool) -> None:
-    """Without `skip_bad` there is no tally; with it, damaged row groups and files are left out and counted."""
+@pytest.mark.parametrize(
+    ("assume_unique", "jobs"), [(False, 1), (True, 1), pytest.param(False, 2, marks=pytest.mark.slow)]
+)
+def test_what_is_damaged_is_refused_or_skipped_whole(tmp_path: Path, assume_unique: bool, jobs: int) -> None:
+    """Without `skip_bad` there is no tally; with it, damaged row groups and files are left out and named."""
     good = write(tmp_path / "good.parquet", REPORTS[:1_000])
     bad = write(tmp_path / "bad.parquet", REPORTS[1_000:2_000], REPORTS[2_000:])
     cut = write(tmp_path / "cut.parquet", REPORTS)
@@ -74,9 +77,48 @@ def test_what_is_damaged_is_refused_or_skipped_whole(tmp_path: Path, assume_uniq
     cut.write_bytes(cut.read_bytes()[:-50])
     with pytest.raises(InputError, match=r"whole Parquet, got '.*cut\.parquet'"):
         tally_files(SURVEY, [good, cut], assume_unique=assume_unique)
-    tallied = tally_files(SURVEY, [good, bad, cut], assume_unique=assume_unique, skip_bad=True)
+    tallied = TallyJob(
+        SURVEY, [good, bad, cut], assume_unique=assume_unique, skip_bad=True, jobs=jobs, block_bytes=BLOCK
+    ).run()
     assert tallied.tally == sum_of(np.concatenate([REPORTS[:1_000], REPORTS[2_000:]]))
-    assert tallied.counts == Counts(rows=2_000, skipped_rows=1_000, skipped_groups=1, skipped_files=1)
+    (group, file) = tallied.counts.skipped
+    assert group == Skipped(str(bad), 0, 1_000, group.reason)
+    assert group.reason.startswith(f"row group 0 of {str(bad)!r} is damaged (")
+    assert file == Skipped(str(cut), None, 0, file.reason)
+    assert file.reason.startswith(f"the file of reports must be whole Parquet, got {str(cut)!r} (")
+    counts = tallied.counts
+    assert counts == Counts(rows=2_000, skipped=(group, file))
+    assert (counts.skipped_rows, counts.skipped_groups, counts.skipped_files) == (1_000, 1, 1)
+
+
+@pytest.mark.parametrize("assume_unique", [False, True])
+@pytest.mark.parametrize("skip_bad", [False, True])
+@pytest.mark.parametrize("change", ["replaced", "cut", "removed", "fewer groups"])
+def test_a_file_that_changes_meanwhile_is_told(
+    tmp_path: Path, change: str, skip_bad: bool, assume_unique: bool
+) -> None:
+    """It is neither counted in part nor skipped as damaged; what was done is removed, so that it can begin anew."""
+    groups = np.split(REPORTS, 3)
+    path, work = write(tmp_path / "a.parquet", *groups), tmp_path / "work"
+    job = TallyJob(SURVEY, [path], work=str(work), block_bytes=BLOCK, skip_bad=skip_bad, assume_unique=assume_unique)
+    others = make_reports(3_000, seed=2)
+
+    def change_it(rows: int) -> None:
+        """Once, after the first unit."""
+        if not rows or (tmp_path / "b.parquet").exists():
+            return
+        other = write(tmp_path / "b.parquet", *(np.split(others, 3) if change == "replaced" else [others]))
+        if change == "cut":
+            path.write_bytes(path.read_bytes()[:-40])
+        elif change == "removed":
+            path.unlink()
+        else:
+            os.replace(other, path)
+            other.touch()
+
+    with pytest.raises(InputError, match=r"the file '.*a\.parquet' changed while it was counted"):
+        job.run(change_it)
+    assert not work.exists()
 
 
 KILLED = """
@@ -185,7 +227,7 @@ def test_what_a_killed_job_left_is_not_in_the_way(tmp_path: Path, left: str) -> 
     assert not work.exists()
 
 
-@pytest.mark.parametrize("name", ["job.json", "unit-000000.index", "unit-000000.records"])
+@pytest.mark.parametrize("name", ["job.json", "unit-000000.index", "unit-000000.counts", "unit-000000.records"])
 def test_a_damaged_work_folder_is_refused(tmp_path: Path, name: str) -> None:
     """What was cut short in the work folder is told in one sentence, and nothing is counted."""
     path, work = write(tmp_path / "a.parquet", REPORTS), tmp_path / "work"

@@ -11,7 +11,8 @@ import pytest
 from tests.files.reports import MECHANISM, SURVEY, break_group, make_reports, sum_of, write, write_own
 
 from hubbub import InputError, ParameterError, SurveyMismatch, create_survey, tally_reports
-from hubbub.files.report_file import ReportFile, list_files
+from hubbub.files.listing import list_files
+from hubbub.files.report_file import ReportFile
 from hubbub.files.writing import write_reports
 
 REPORTS = make_reports(1_000)
@@ -91,6 +92,7 @@ def test_a_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
         ),
         ("survey", SurveyMismatch, r"must be to survey \w{8}, got '\w{8}' in '.*a\.parquet'"),
         ("no survey", InputError, r"must name its survey in its metadata, got none in '.*a\.parquet'"),
+        ("twice", InputError, r"must have a column 'payload' of 1 bytes, got 2 of this name in '.*a\.parquet'"),
         ("columns", InputError, r"must have a column 'payload' of 1 bytes, got none in '.*a\.parquet'"),
         ("size", InputError, r"a column 'payload' of 1 bytes, got fixed_size_binary\[2\] in '.*a\.parquet'"),
         ("missing", InputError, r"cannot read '.*a\.parquet': no such file"),
@@ -113,6 +115,8 @@ def test_what_is_no_file_of_reports_is_refused(
         pq.write_table(table.replace_schema_metadata({"hubbub.survey_id": other}), path)
     elif damage == "no survey":
         pq.write_table(table.replace_schema_metadata({}), path)
+    elif damage == "twice":
+        pq.write_table(table.append_column("payload", table["payload"]), path)
     elif damage == "columns":
         pq.write_table(table.rename_columns(["id", "symbol"]), path)
     elif damage == "size":
@@ -123,6 +127,12 @@ def test_what_is_no_file_of_reports_is_refused(
     with pytest.raises(error, match=sentence) as caught:
         tally_reports(SURVEY, path)
     assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_not_called_damaged(tmp_path: Path) -> None:
+    """An executor that does not find a file says so."""
+    with pytest.raises(InputError, match=r"^cannot read '.*a\.parquet': no such file or directory$"):
+        ReportFile(str(tmp_path / "a.parquet"), SURVEY.survey_id, SIZE)
 
 
 def test_a_file_is_given_once(tmp_path: Path) -> None:

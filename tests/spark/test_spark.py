@@ -14,8 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import psutil
 import pytest
+from pyspark.sql.functions import col, lit, when
 from tests.collector.service import running
 from tests.files.reports import MECHANISM, SURVEY, break_group, make_reports, sum_of, write, write_own
 from typer.testing import CliRunner
@@ -34,11 +36,13 @@ from hubbub.cli.main import app
 from hubbub.errors import ServiceError
 from hubbub.files.report_file import ReportWriter
 from hubbub.files.tallied import Counts
+from hubbub.files.writing import write_reports
 
 # One group, so that one process of pytest-xdist runs them all with one session, if it is asked to.
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
 REPORTS = make_reports(6_000)
+OTHER = create_survey("other", SURVEY.domain, 2, mechanism="tree")
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 
@@ -88,15 +92,61 @@ def test_files_are_counted_as_in_one_process(spark, folder: Path, expected: Tall
     for unique in (False, True):
         skipped = on_spark.tally_files(spark, broken, SURVEY, skip_bad=True, assume_unique=unique)
         assert skipped == tally_files(SURVEY, broken, skip_bad=True, assume_unique=unique)
-        assert skipped.counts == Counts(rows=100, skipped_rows=100, skipped_groups=1)
-    with pytest.raises(Exception, match="row group 1 of"):
+        assert [(each.file, each.row_group, each.rows) for each in skipped.counts.skipped] == [(str(broken), 1, 100)]
+    with pytest.raises(InputError, match=r"^row group 1 of"):
         on_spark.tally_files(spark, broken, SURVEY, assume_unique=True)
+
+
+def test_a_relative_path_is_of_the_driver(spark, folder: Path, expected: Tally, monkeypatch) -> None:
+    """Executors, which have directories of their own, find files that are named from the driver's."""
+    monkeypatch.chdir(folder)
+    assert on_spark.tally_files(spark, ["a.parquet", "b.*"], SURVEY).tally == expected
+    monkeypatch.chdir(folder.parent)
+    assert on_spark.tally_files(spark, folder.name, SURVEY, assume_unique=True).counts.rows == COUNTS.rows
+
+
+def test_the_survey_of_a_dataframe_is_checked(spark, tmp_path: Path) -> None:
+    """Files of hubbub and of others state their survey, all of them; so may a column, which then decides."""
+    own, theirs = tmp_path / "own", tmp_path / "theirs ü"
+    for folder, survey in ((own, SURVEY), (theirs, OTHER)):
+        write_reports(folder, survey, [REPORTS[:100]])
+    with pytest.raises(SurveyMismatch, match=f"must be to survey {OTHER.survey_id.hex()[:8]}, got reports to"):
+        on_spark.tally(spark.read.parquet(str(own)).repartition(2), OTHER)
+    for both in ((own, theirs), (theirs, own)):  # Spark shows the metadata of one of them
+        with pytest.raises(SurveyMismatch, match=f"must be to survey {SURVEY.survey_id.hex()[:8]}, got reports to"):
+            on_spark.tally(spark.read.parquet(*map(str, both)), SURVEY)
+    polars = tmp_path / "polars.parquet"
+    rows = {
+        "id": [each.tobytes()[:16] for each in REPORTS[:9]],
+        "payload": [each.tobytes()[16:] for each in REPORTS[:9]],
+    }
+    pl.DataFrame(rows).write_parquet(polars, metadata={"hubbub.survey_id": SURVEY.survey_id.hex()})
+    assert on_spark.tally(spark.read.parquet(str(polars)), SURVEY) == sum_of(REPORTS[:9])
+    with pytest.raises(SurveyMismatch, match=r"in 'file:.*polars\.parquet'"):
+        on_spark.tally(spark.read.parquet(str(polars)), OTHER)
+
+
+def test_the_survey_of_each_row_is_checked(spark, tmp_path: Path) -> None:
+    """A row of another survey, or of none, is an error that says what to do; without it the rows count."""
+    df = spark.read.parquet(str(write_own(tmp_path / "a.parquet", REPORTS[:90])))
+    mine, other = (lit(survey.survey_id.hex().upper()) for survey in (SURVEY, OTHER))
+    for no, unique in ((other, False), (lit(None).cast("string"), True)):
+        mixed = df.withColumn("survey_id", when(col("id") == lit(REPORTS[7].tobytes()[:16]), no).otherwise(mine))
+        with pytest.raises(SurveyMismatch, match="got others in 'survey_id': filter them before"):
+            on_spark.tally(mixed, SURVEY, assume_unique=unique)
+    kept = mixed.where(col("survey_id") == mine)
+    assert on_spark.tally(kept, SURVEY, assume_unique=True) == sum_of(np.delete(REPORTS[:90], 7))
+    raw = df.withColumn("survey_id", lit(SURVEY.survey_id))
+    assert on_spark.tally(raw, SURVEY, assume_unique=True) == sum_of(REPORTS[:90])
+    with pytest.raises(InputError, match="the column 'survey_id' must be text or binary, got int"):
+        on_spark.tally(df.withColumn("survey_id", lit(1)), SURVEY)
 
 
 def test_reports_made_on_spark(spark, tmp_path: Path) -> None:
     """Values become reports; written and read again they are known to be to this survey; they give the answer."""
-    values = spark.createDataFrame([(7 if number % 3 else 9,) for number in range(3_000)] + [(None,)], "age int")
-    made = on_spark.encode(values, SURVEY, "age")
+    rows = [(7 if number % 3 else 9,) for number in range(3_000)] + [(None,)]
+    values = spark.createDataFrame(rows, "age int")
+    made = on_spark.encode(values.withColumnRenamed("age", "age.in `years`"), SURVEY, "age.in `years`")
     made.write.parquet(str(tmp_path / "made"))
     df = spark.read.parquet(str(tmp_path / "made"))
     assert [hitter.value for hitter in on_spark.hitters(df, SURVEY, top=1).hitters] == [7]
@@ -240,6 +290,7 @@ def test_the_command_counts_on_spark(spark, folder: Path, expected: Tally, tmp_p
 
 CONNECTED = """
 import sys
+from pyspark.sql.functions import lit
 from tests.files.reports import SURVEY
 from hubbub import spark as on_spark, write_tally
 
@@ -248,6 +299,8 @@ with on_spark.open_session(sys.argv[1]) as session:
     tallied = on_spark.count(df, SURVEY)
     assert tallied == on_spark.tally_files(session, sys.argv[2], SURVEY)
     write_tally(sys.argv[3], tallied.tally)
+    stated = df.withColumn("survey_id", lit(SURVEY.survey_id.hex()))
+    print(on_spark.tally(stated, SURVEY, assume_unique=True).count)
     values = session.createDataFrame([(7 if number % 3 else 9,) for number in range(3_000)], "age int")
     print(on_spark.hitters(on_spark.encode(values, SURVEY, "age"), SURVEY, top=1).hitters[0].value)
 """
@@ -260,7 +313,7 @@ def test_a_session_of_spark_connect(spark, folder: Path, expected: Tally, tmp_pa
     command = [sys.executable, "-c", CONNECTED, address, folder, tmp_path / "a.tally"]
     environment = {**os.environ, "no_proxy": "*"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
-    assert (done.returncode, done.stdout) == (0, "7\n"), done.stderr[-2_000:]
+    assert (done.returncode, done.stdout) == (0, "6260\n7\n"), done.stderr[-2_000:]
     assert read_tally(tmp_path / "a.tally", SURVEY) == expected
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
     from hubbub.files.tallied import Tallied
     from hubbub.model.survey import Survey
 
+_MOST_NAMED: Final = 20  # the most skipped parts that are named in text; --json names all
+
 
 @command
 def tally(
@@ -27,10 +28,17 @@ def tally(
         bool, typer.Option("--assume-unique", help="Do not compare ids: no report is in the files twice.")
     ] = False,
     skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Count and skip damaged row groups and files instead of refusing them.")
+        bool,
+        typer.Option("--skip-bad", help="Skip damaged row groups and files, and name them, instead of refusing them."),
     ] = False,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, help="Processes; on Spark, tasks.  [default: 1; all cores]")
+        int | None,
+        typer.Option(
+            "--jobs",
+            "-j",
+            min=1,
+            help="Processes, which pay from 5·10⁷ reports on; on Spark, tasks.  [default: 1; all cores]",
+        ),
     ] = None,
     work: Annotated[
         str | None,
@@ -51,7 +59,7 @@ def tally(
     hubbub tally /shared/reports --survey survey.json -o monday.tally --spark spark://master:7077
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
     from hubbub.files.job import TallyJob
-    from hubbub.files.report_file import list_files
+    from hubbub.files.listing import list_files
     from hubbub.wire.tally_file import check_tally_output, write_tally
 
     started = time.perf_counter()
@@ -77,9 +85,8 @@ def _count_on_spark(
     """Count in the tasks of Spark, which must all find the files under their full paths."""
     from hubbub.spark import open_session, tally_files
 
-    paths = [os.path.abspath(file) for file in files]
     with open_session(master) as session:
-        return tally_files(session, paths, survey, assume_unique=assume_unique, skip_bad=skip_bad, tasks=tasks)
+        return tally_files(session, files, survey, assume_unique=assume_unique, skip_bad=skip_bad, tasks=tasks)
 
 
 def show_tallied(tallied: Tallied, out: str, seconds: float, as_json: bool) -> None:
@@ -90,6 +97,7 @@ def show_tallied(tallied: Tallied, out: str, seconds: float, as_json: bool) -> N
         "out": out,
         "reports": tallied.tally.count,
         **asdict(counts),
+        **{name: getattr(counts, name) for name in ("skipped_rows", "skipped_groups", "skipped_files")},
         "seconds": seconds,
     }
     if as_json:
@@ -123,3 +131,7 @@ def show_tallied(tallied: Tallied, out: str, seconds: float, as_json: bool) -> N
     for count, sentence in said:
         if count:
             typer.echo(sentence)
+    for each in counts.skipped[:_MOST_NAMED]:
+        typer.echo(f"  {each.reason}")
+    if (more := len(counts.skipped) - _MOST_NAMED) > 0:
+        typer.echo(f"  and {more:,} more; --json names all.")

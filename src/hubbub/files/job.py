@@ -15,19 +15,22 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hubbub.errors import ParameterError
-from hubbub.files.processes import run_chunks
-from hubbub.files.report_file import list_files
+from hubbub.errors import InputError, ParameterError
+from hubbub.files.listing import check_unchanged, list_files, stamps_of
+from hubbub.files.processes import Processes
 from hubbub.files.spill import Spill
 from hubbub.files.tallied import Counts, Tallied
 from hubbub.files.units import CountPartition, CountReports, SpillReports, partition_bits, plan_units
 from hubbub.files.work_folder import State, WorkFolder
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Cells, Tally
+from hubbub.wire.tally_file import cell_bytes
 
 BLOCK_BYTES: Final = 32 << 20
 SAVE_SECONDS: Final = 10.0
+_COUNT, _SPILL = range(2)  # the kinds of work
 
 Advance = Callable[[int], object]
 """Called with the number of rows done since the last call."""
@@ -35,19 +38,22 @@ Advance = Callable[[int], object]
 
 @dataclass(frozen=True)
 class _Chunk:
-    """Adds up units: into `cells` if given; otherwise, in a worker process, into new cells that it returns."""
+    """Adds up units: into `cells` if given; otherwise, in a worker process, into new cells that it returns.
+
+    Cells go from process to process in narrow integers: a chunk has few reports for each.
+    """
 
     count: Callable[[int, Cells], tuple[int, Counts]]
     cells_shape: tuple[int, ...]
     cells: Cells | None
 
-    def __call__(self, units: list[int]) -> tuple[Cells | None, int, Counts]:
+    def __call__(self, units: list[int]) -> tuple[NDArray[np.signedinteger[Any]] | None, int, Counts]:
         cells = np.zeros(self.cells_shape, np.int64) if self.cells is None else self.cells
         added, counts = 0, Counts()
         for unit in units:
             more, counted = self.count(unit, cells)
             added, counts = added + more, counts + counted
-        return (cells if self.cells is None else None), added, counts
+        return (None if self.cells is not None else cells.astype(f"i{cell_bytes(cells)}")), added, counts
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,8 @@ class TallyJob:
     assume_unique : bool
         Do not compare ids: they are known to differ.
     jobs : int
-        The number of processes. The tally does not depend on it.
+        The number of processes. The tally does not depend on it. Each takes almost a second of CPU to start, so that
+        several pay from about 5·10⁷ reports on.
     skip_bad : bool
         Count and skip damaged row groups and files, instead of refusing them.
     work : str, optional
@@ -105,6 +112,7 @@ class TallyJob:
         if not isinstance(jobs, int) or jobs < 1:
             raise ParameterError(f"jobs must be a whole number of at least 1, got jobs={jobs!r}")
         self._files = list_files(sources)
+        self._stamps = stamps_of(self._files)
         self._reading, self._skipped, self._rows = plan_units(survey, self._files, skip_bad, block_bytes)
         self._unique, self._jobs, self._work = assume_unique, jobs, work
         self._block_bytes, self._save_seconds = block_bytes, save_seconds
@@ -123,21 +131,35 @@ class TallyJob:
         Raises
         ------
         InputError
-            A row group is damaged, or the work folder belongs to another job. Then nothing is counted.
+            A row group is damaged, a file changed since the job was made, or the work folder belongs to another job.
+            Then nothing is counted.
         """
         with ExitStack() as stack:
             path = self._work or stack.enter_context(tempfile.TemporaryDirectory(prefix="hubbub-"))
             folder = stack.enter_context(WorkFolder(path, self._description()))
-            tallied = self._count_all(folder, advance) if self._unique else self._count_distinct(folder, advance)
+            try:
+                tallied = self._count_all(folder, advance) if self._unique else self._count_distinct(folder, advance)
+            except InputError:
+                self._check_files(folder)  # what seems damaged may have been changed
+                raise
+            self._check_files(folder)
             keep(tallied)
             folder.remove()
         return tallied
+
+    def _check_files(self, folder: WorkFolder) -> None:
+        """Raise if a file has changed since the job was made. What was done is then of no use, and is removed."""
+        try:
+            check_unchanged(self._files, self._stamps)
+        except InputError:
+            folder.remove()
+            raise
 
     def _description(self) -> dict[str, Any]:
         """Everything that must be the same when a killed job continues."""
         return {
             "survey": self._reading.survey_id.hex(),
-            "files": [_stamp(path) for path in self._files],
+            "files": self._stamps,
             "assume_unique": self._unique,
             "skip_bad": self._reading.skip_bad,
             "block_bytes": self._block_bytes,
@@ -145,7 +167,9 @@ class TallyJob:
 
     def _count_all(self, folder: WorkFolder, advance: Advance) -> Tallied:
         """Count all row groups."""
-        state = self._count(folder, CountReports(self._reading), self._rows, advance)
+        begun = self._begun(folder)
+        with self._processes(CountReports(self._reading), begun, len(self._rows)) as processes:
+            state = self._count(folder, processes, begun, self._rows, advance)
         return Tallied(state.tally, state.counts + self._skipped)
 
     def _count_distinct(self, folder: WorkFolder, advance: Advance) -> Tallied:
@@ -155,30 +179,37 @@ class TallyJob:
         spill = Spill(folder.path, size, bits, folder.key, self._block_bytes)
         left = [unit for unit in range(len(self._rows)) if not spill.is_done(unit)]
         advance(sum(self._rows) - sum(self._rows[unit] for unit in left))
-        for units, _ in run_chunks(_SpillAll(SpillReports(reading, spill)), left, min(self._jobs, len(left))):
-            advance(sum(self._rows[unit] for unit in units))
         partitions = np.diff(np.linspace(0, sum(self._rows), (1 << bits) + 1).astype(int)).tolist()
-        state = self._count(folder, CountPartition(reading, spill), partitions, advance)
+        begun, most = self._begun(folder), max(len(left), len(partitions))
+        with self._processes(CountPartition(reading, spill), begun, most, SpillReports(reading, spill)) as processes:
+            for units, _ in processes.run(_SPILL, left):
+                advance(sum(self._rows[unit] for unit in units))
+            state = self._count(folder, processes, begun, partitions, advance)
         read = sum((spill.counts(unit) for unit in range(len(self._rows))), start=Counts())
         return Tallied(state.tally, state.counts + read + self._skipped)
 
+    def _begun(self, folder: WorkFolder) -> State:
+        """What an earlier run has counted."""
+        return folder.load(self._reading.survey_id, self._reading.mechanism.cells_shape)
+
+    def _processes(
+        self, count: CountReports | CountPartition, begun: State, most: int, spill: SpillReports | None = None
+    ) -> Processes:
+        """The processes of this job, of which at most `most` have something to do at once."""
+        jobs = min(self._jobs, most)
+        cells = begun.tally.cells if jobs <= 1 else None
+        chunk = _Chunk(count, self._reading.mechanism.cells_shape, cells)
+        return Processes([chunk] if spill is None else [chunk, _SpillAll(spill)], jobs)
+
     def _count(
-        self,
-        folder: WorkFolder,
-        count: CountReports | CountPartition,
-        rows: list[int],
-        advance: Advance,
+        self, folder: WorkFolder, processes: Processes, state: State, rows: list[int], advance: Advance
     ) -> State:
         """Add up all units that are not yet done; save the state from time to time."""
-        shape = self._reading.mechanism.cells_shape
-        state = folder.load(self._reading.survey_id, shape)
         cells, added, counts = state.tally.cells, state.tally.count, state.counts
         done, saved = state.done, time.monotonic()
         left = [unit for unit in range(len(rows)) if unit not in done]
         advance(sum(rows[unit] for unit in done))
-        jobs = min(self._jobs, len(left))
-        work = _Chunk(count, shape, cells if jobs <= 1 else None)
-        for units, (sums, more, counted) in run_chunks(work, left, jobs):
+        for units, (sums, more, counted) in processes.run(_COUNT, left):
             if sums is not None:
                 cells += sums
             added, counts = added + more, counts + counted
@@ -189,12 +220,6 @@ class TallyJob:
                 saved = time.monotonic()
             advance(sum(rows[unit] for unit in units))
         return state
-
-
-def _stamp(path: str) -> list[str | int]:
-    """Identifies a file's content by its path, size and time of change."""
-    status = os.stat(path)
-    return [os.path.realpath(path), status.st_size, status.st_mtime_ns]
 
 
 def tally_files(

@@ -10,49 +10,74 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Self
 
 from hubbub.errors import HubbubError
 
-R = TypeVar("R")
+Work = Callable[[list[int]], Any]
 _AT_ONCE = 64  # the most units that a process does before it reports back
-_work: Any = None  # in a worker process: its function
+_works: Sequence[Work] = ()  # in a worker process: its functions
 
 
-def run_chunks(work: Callable[[list[int]], R], units: Sequence[int], jobs: int) -> Iterator[tuple[list[int], R]]:
-    """Yield chunks of units and the result of `work` for each chunk, in the order of completion.
+class Processes:
+    """Does units of work, of several kinds one after the other. It is a context manager, which ends its processes.
 
     With one job, the work is done in this process, when the next result is asked for. With several, it is done in
-    worker processes, which end when this process ends in any way. At most two chunks per job are in progress.
+    worker processes, which end when this process ends in any way. They start when the first work is given, and stay for
+    the next kind, since each takes half a second of CPU to load the library.
+
+    Parameters
+    ----------
+    works : sequence of callables
+        The kinds of work: each takes a list of units.
+    jobs : int
+        The number of processes.
     """
-    if jobs <= 1:
-        for unit in units:
-            yield [unit], work([unit])
-        return
-    size = min(_AT_ONCE, max(1, -(-len(units) // (4 * jobs))))
-    chunks = iter([list(units[start : start + size]) for start in range(0, len(units), size)])
-    context = multiprocessing.get_context("spawn")
-    over = context.Event()
-    pool = ProcessPoolExecutor(jobs, context, _start, (work, os.getpid(), over))
-    running: dict[Future[R], list[int]] = {}
-    try:
-        while True:
-            while len(running) < 2 * jobs and (chunk := next(chunks, None)) is not None:
-                with interrupts_held():  # this may start a process
-                    running[pool.submit(_run, chunk)] = chunk
-            if not running:
-                break
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield running.pop(future), future.result()
-    except BrokenProcessPool:
-        raise HubbubError(
-            "the system ended a process of this job, perhaps for lack of memory; run the job again to continue"
-        ) from None
-    finally:
-        if running:  # something failed, or the caller stopped early
-            over.set()
-        pool.shutdown(cancel_futures=True)
+
+    def __init__(self, works: Sequence[Work], jobs: int) -> None:
+        self._works, self._jobs = works, jobs
+        self._pool: ProcessPoolExecutor | None = None
+        self._running: dict[Future[Any], list[int]] = {}
+
+    def __enter__(self) -> Self:
+        if self._jobs > 1:
+            context = multiprocessing.get_context("spawn")
+            self._over = context.Event()
+            self._pool = ProcessPoolExecutor(self._jobs, context, _start, (self._works, os.getpid(), self._over))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            if self._running:  # something failed, or the caller stopped early
+                self._over.set()
+            self._pool.shutdown(cancel_futures=True)
+
+    def run(self, kind: int, units: Sequence[int]) -> Iterator[tuple[list[int], Any]]:
+        """Yield chunks of units and the result of `works[kind]` for each chunk, in the order of completion.
+
+        At most two chunks per job are in progress.
+        """
+        if self._pool is None:
+            for unit in units:
+                yield [unit], self._works[kind]([unit])
+            return
+        size = min(_AT_ONCE, max(1, -(-len(units) // (4 * self._jobs))))
+        chunks = iter([list(units[start : start + size]) for start in range(0, len(units), size)])
+        try:
+            while True:
+                while len(self._running) < 2 * self._jobs and (chunk := next(chunks, None)) is not None:
+                    with interrupts_held():  # this may start a process
+                        self._running[self._pool.submit(_run, kind, chunk)] = chunk
+                if not self._running:
+                    break
+                done, _ = wait(self._running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield self._running.pop(future), future.result()
+        except BrokenProcessPool:
+            raise HubbubError(
+                "a process of this job was ended, perhaps for lack of memory, or because a script started it outside "
+                'of `if __name__ == "__main__":`; run the job again to continue'
+            ) from None
 
 
 @contextmanager
@@ -80,10 +105,10 @@ def interrupts_held() -> Iterator[None]:
             signal.raise_signal(signal.SIGINT)
 
 
-def _start(work: Any, parent: int, over: Any) -> None:
+def _start(works: Sequence[Work], parent: int, over: Any) -> None:
     """Initialise a worker process. It ends when `over` is set, or when its parent has ended."""
-    global _work
-    _work = work
+    global _works
+    _works = works
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets Ctrl-C, too, and then ends this process
 
     def watch() -> None:
@@ -94,6 +119,6 @@ def _start(work: Any, parent: int, over: Any) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _run(chunk: list[int]) -> Any:
+def _run(kind: int, chunk: list[int]) -> Any:
     """Do some units in a worker process."""
-    return _work(chunk)
+    return _works[kind](chunk)

@@ -1,15 +1,16 @@
 """Records on disk, by partition: each id is in one partition, so that partitions can be counted one by one.
 
-Each unit of work writes one file of blocks, in which the records of a block are sorted by partition, and an index. The
-index is written last: if it exists, the unit is done.
+Each unit of work writes one file of blocks, in which the records of a block are sorted by partition, its counts, and an
+index: the number of blocks, and for each block where its partitions start. The index is written last: if it exists, the
+unit is done.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import astuple, dataclass, field
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from hubbub.errors import InputError
 from hubbub.files.counting import blocks
 from hubbub.files.tallied import Counts
 from hubbub.numeric.distinct import Records, partition
-from hubbub.wire.atomic import place_whole
+from hubbub.wire.atomic import place_whole, write_whole
 
 _WINDOW: Final = 64  # partitions whose places are read from the indexes at once
 
@@ -58,7 +59,7 @@ class Spill:
     def write(self, unit: int, parts: Iterable[Records], counts: list[Counts]) -> None:
         """Write the records of a unit, and then its index, which marks it as done.
 
-        `counts[0]` is read after the last part, and is stored in the index.
+        `counts[0]` is read after the last part, and is stored beside them.
         """
         ends: list[NDArray[np.int64]] = []
 
@@ -72,13 +73,18 @@ class Spill:
                     first += len(records)
 
         place_whole(self._path(unit, "records"), write)
-        table = np.concatenate([np.array(astuple(counts[0])), *ends]).astype("<i8")
+        write_whole(self._path(unit, "counts"), counts[0].to_bytes())
+        table = np.concatenate([np.array([len(ends)]), *ends]).astype("<i8")
         place_whole(self._path(unit, "index"), table.tofile)
 
     def counts(self, unit: int) -> Counts:
         """The counts of a unit that is done."""
-        data = self._read_at(self._path(unit, "index"), 0, 8 * len(Counts.names()))
-        return Counts(*np.frombuffer(data, "<i8").tolist())
+        path = self._path(unit, "counts")
+        try:
+            with open(path, "rb") as file:
+                return Counts.from_bytes(file.read())
+        except (OSError, ValueError):
+            _refuse(path)
 
     def read(self, place: int, units: int) -> Iterator[Records]:
         """Yield all records of partition `place`; `units` is the total number of units."""
@@ -95,13 +101,16 @@ class Spill:
 
     def _pieces(self, first: int, units: int) -> Pieces:
         """The places of one window of partitions, from `first` on."""
-        head, row = len(Counts.names()), (1 << self.bits) + 1
+        row = (1 << self.bits) + 1
         many = min(_WINDOW + 1, row - first)
         pieces: Pieces = []
         for unit in range(units):
             path = self._path(unit, "index")
-            for block in range((os.path.getsize(path) // 8 - head) // row):
-                data = self._read_at(path, 8 * (head + block * row + first), 8 * many)
+            blocks_written = int(np.frombuffer(self._read_at(path, 0, 8), "<i8")[0])
+            if os.path.getsize(path) != 8 * (1 + blocks_written * row):
+                _refuse(path)
+            for block in range(blocks_written):
+                data = self._read_at(path, 8 * (1 + block * row + first), 8 * many)
                 pieces.append((unit, np.frombuffer(data, "<i8")))
         return pieces
 
@@ -110,8 +119,12 @@ class Spill:
             file.seek(start)
             data = file.read(size)
         if len(data) < size:
-            raise InputError(f"the work folder is damaged: {path!r} is cut short; remove the folder and start over")
+            _refuse(path)
         return data
 
     def _path(self, unit: int, kind: str) -> str:
         return os.path.join(self.folder, f"unit-{unit:06d}.{kind}")
+
+
+def _refuse(path: str) -> NoReturn:
+    raise InputError(f"the work folder is damaged: {path!r} is not whole; remove the folder and start over") from None

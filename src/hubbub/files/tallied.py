@@ -1,10 +1,38 @@
-"""The result of adding up files of reports: the tally, and counts of what was left out."""
+"""The result of adding up files of reports: the tally, and what was left out."""
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, fields
+import json
+from dataclasses import asdict, dataclass
 
 from hubbub.model.tally import Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A row group or a file that was skipped.
+
+    Attributes
+    ----------
+    file : str
+        The path of the file.
+    row_group : int or None
+        The number of the row group; None if no row group of the file could be read.
+    rows : int
+        How many rows the row group has; 0 for a file, since they are not known.
+    reason : str
+        Why, as a sentence that names the file.
+    """
+
+    file: str
+    row_group: int | None
+    rows: int
+    reason: str
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """What skipped parts are ordered by."""
+        return self.file, -1 if self.row_group is None else self.row_group
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,25 +49,52 @@ class Counts:
         Valid reports that were left out, because each id counts once. It is 0 if ids were not compared.
     conflicts : int
         Ids that came with different payloads. The smallest payload is in the tally.
-    skipped_rows, skipped_groups, skipped_files : int
-        What was damaged and skipped: rows in damaged row groups, these row groups, and files that cannot be opened.
+    skipped : tuple of Skipped
+        Damaged row groups, and files that are not whole files of this survey, in order.
     """
 
     rows: int = 0
     invalid: int = 0
     duplicates: int = 0
     conflicts: int = 0
-    skipped_rows: int = 0
-    skipped_groups: int = 0
-    skipped_files: int = 0
+    skipped: tuple[Skipped, ...] = ()
+
+    @property
+    def skipped_rows(self) -> int:
+        """Rows in row groups that were skipped."""
+        return sum(each.rows for each in self.skipped)
+
+    @property
+    def skipped_groups(self) -> int:
+        """Row groups that were skipped."""
+        return sum(each.row_group is not None for each in self.skipped)
+
+    @property
+    def skipped_files(self) -> int:
+        """Files that were skipped."""
+        return sum(each.row_group is None for each in self.skipped)
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+        return Counts(
+            self.rows + other.rows,
+            self.invalid + other.invalid,
+            self.duplicates + other.duplicates,
+            self.conflicts + other.conflicts,
+            tuple(sorted(self.skipped + other.skipped, key=lambda each: each.place)),
+        )
+
+    def to_bytes(self) -> bytes:
+        """The counts as bytes, for files and messages between processes."""
+        return json.dumps(asdict(self)).encode()
 
     @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """The names of all counts, in order."""
-        return tuple(field.name for field in fields(cls))
+    def from_bytes(cls, data: bytes) -> Counts:
+        """The counts that `to_bytes` wrote; a ValueError for other bytes."""
+        try:
+            found = json.loads(data)
+            return cls(**{**found, "skipped": tuple(Skipped(**each) for each in found["skipped"])})
+        except (KeyError, TypeError) as error:
+            raise ValueError("these bytes must be counts") from error
 
 
 @dataclass(frozen=True, slots=True)

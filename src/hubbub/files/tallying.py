@@ -12,7 +12,8 @@ import numpy as np
 from hubbub.errors import ParameterError
 from hubbub.files.counting import add_all, add_distinct, blocks, validate
 from hubbub.files.job import BLOCK_BYTES
-from hubbub.files.report_file import ReportFile, list_files, records_of
+from hubbub.files.listing import list_files
+from hubbub.files.report_file import ReportFile, records_of
 from hubbub.files.spill import Spill
 from hubbub.files.tallied import Counts
 from hubbub.mechanisms.registry import mechanism_for

@@ -13,9 +13,10 @@ import numpy as np
 
 from hubbub.errors import InputError, SurveyMismatch
 from hubbub.files.counting import add_all, add_distinct, validate
+from hubbub.files.listing import changed
 from hubbub.files.report_file import ReportFile
 from hubbub.files.spill import Spill
-from hubbub.files.tallied import Counts
+from hubbub.files.tallied import Counts, Skipped
 from hubbub.mechanisms.registry import mechanism_for
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.survey import Survey
@@ -59,6 +60,8 @@ class Reading:
         size = self.mechanism.report_dtype.itemsize
         for path, groups in self.units[unit]:
             with ReportFile(path, self.survey_id, size) as file:
+                if groups[-1] >= len(file.groups):
+                    raise changed(path)
                 for group in groups:
                     if self.skip_bad and (lost := _damage(file, group)):
                         counts[0] += lost
@@ -74,8 +77,8 @@ def _damage(file: ReportFile, group: int) -> Counts | None:
     try:
         for _ in file.read(group):
             pass
-    except InputError:
-        return Counts(skipped_rows=file.groups[group], skipped_groups=1)
+    except InputError as error:
+        return Counts(skipped=(Skipped(file.name, group, file.groups[group], str(error)),))
     return None
 
 
@@ -135,15 +138,15 @@ def plan_units(survey: Survey, files: list[str], skip_bad: bool, block_bytes: in
     most = max(1, block_bytes // size)
     units: list[list[Groups]] = []
     rows: list[int] = []
-    skipped = 0
+    skipped = Counts()
     for path in files:
         try:
             with ReportFile(path, reading.survey_id, size) as file:
                 groups = file.groups
-        except (InputError, SurveyMismatch):
+        except (InputError, SurveyMismatch) as error:
             if not skip_bad:
                 raise
-            skipped += 1
+            skipped += Counts(skipped=(Skipped(path, None, 0, str(error)),))
             continue
         for group, count in enumerate(groups):
             if not rows or rows[-1] + count > most:
@@ -154,7 +157,7 @@ def plan_units(survey: Survey, files: list[str], skip_bad: bool, block_bytes: in
             else:
                 units[-1].append((path, (group,)))
             rows[-1] += count
-    return replace(reading, units=units), Counts(skipped_files=skipped), rows
+    return replace(reading, units=units), skipped, rows
 
 
 def partition_bits(rows: int, record_bytes: int, block_bytes: int, most: int = 14) -> int:

@@ -12,7 +12,6 @@ import re
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
@@ -27,7 +26,7 @@ from hubbub.wire.atomic import write_whole
 from hubbub.wire.tally_file import encode_tally, parse_tally
 
 _JOB, _STATE, _LOCK = "job.json", "counted", "lock"
-_OURS: Final = re.compile(r"(job\.json|counted|unit-\d+\.(records|index))|\.(job|counted|unit)[-.\w]*")
+_OURS: Final = re.compile(r"(job\.json|counted|unit-\d+\.(records|counts|index))|\.(job|counted|unit)[-.\w]*")
 
 
 class State(NamedTuple):
@@ -116,19 +115,20 @@ class WorkFolder:
 
     def save(self, state: State) -> None:
         """Write the progress."""
-        head = json.dumps({"done": sorted(state.done), "counts": asdict(state.counts)}).encode()
-        write_whole(os.path.join(self.path, _STATE), head + b"\n" + encode_tally(state.tally))
+        head = json.dumps(sorted(state.done)).encode() + b"\n" + state.counts.to_bytes() + b"\n"
+        write_whole(os.path.join(self.path, _STATE), head + encode_tally(state.tally))
 
     def load(self, survey_id: bytes, cells_shape: tuple[int, ...]) -> State:
         """The progress so far; an empty one in a new directory."""
         try:
             with open(os.path.join(self.path, _STATE), "rb") as file:
-                head, tally = json.loads(file.readline()), parse_tally(file.read(), survey_id, cells_shape)
+                done, counts = set(json.loads(file.readline())), Counts.from_bytes(file.readline())
+                tally = parse_tally(file.read(), survey_id, cells_shape)
         except FileNotFoundError:
             return State(set(), Counts(), Tally(survey_id, 0, np.zeros(cells_shape, np.int64)))
-        except (ValueError, WireError):
+        except (TypeError, ValueError, WireError):
             raise self._damaged() from None
-        return State(set(head["done"]), Counts(**head["counts"]), tally)
+        return State(done, counts, tally)
 
     def remove(self) -> None:
         """Remove the directory, its description first, so that no job continues from a half-removed one."""

@@ -10,7 +10,8 @@ from contextlib import ExitStack
 from typing import Final
 
 from hubbub.errors import ParameterError
-from hubbub.files.report_file import SUFFIX, ReportWriter
+from hubbub.files.listing import SUFFIX
+from hubbub.files.report_file import ReportWriter
 from hubbub.model.mechanism import Reports
 from hubbub.model.survey import Survey
 

@@ -32,6 +32,7 @@ from hubbub.inputs.csv_file import CsvFile, parse_delimiter
 from hubbub.inputs.files import Key, Lines, PeopleFile, input_errors
 from hubbub.inputs.json_lines import JsonLines
 from hubbub.inputs.parquet import ParquetFile
+from hubbub.inputs.paths import local_path
 from hubbub.inputs.plain import Value
 from hubbub.inputs.slots import Owners, is_nobody, number_owners
 
@@ -102,7 +103,8 @@ def open_people(
     Parameters
     ----------
     path : str
-        The file; "-" is standard input. A source that cannot be read twice is copied to a temporary file first.
+        The file, also with ~ or as a `file:` address; "-" is standard input. A source that cannot be read twice is
+        copied to a temporary file first.
     column, person : str, optional
         The column of the values, which need not be named if there is only one; and the column that names the person,
         without which each row is a separate person.
@@ -195,9 +197,11 @@ def _open_file(
             if source is None:  # the process was started without one
                 raise InputError("standard input must be open, got none")
             place = _spool(source, resources)
-        elif not os.path.isfile(path):
-            with open(path, "rb") as pipe:
-                place = _spool(pipe, resources)
+        else:
+            place = local_path(path)
+            if not os.path.isfile(place):
+                with open(place, "rb") as pipe:
+                    place = _spool(pipe, resources)
         with open(place, "rb") as raw:
             stamp, head = os.fstat(raw.fileno()).st_mtime_ns, raw.read(4)
     if not head:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import subprocess
 from collections.abc import Sequence
@@ -44,7 +45,7 @@ def job_for(domain: Domain, crowd: Histogram, epsilon: float, top: int, seed: in
 
 def ask(python: Path, jobs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The results of pure-ldp for some jobs; on failure a ParameterError with the last line of its error output."""
-    command = [str(python), pure_ldp_script.__file__]
+    command = [str(python), "-c", inspect.getsource(pure_ldp_script)]  # hubbub may be in a zip, without files
     try:
         # The program is the Python of a directory that the user named, and the script is hubbub's.
         done = subprocess.run(command, input=json.dumps(jobs), capture_output=True, text=True, check=False)  # noqa: S603

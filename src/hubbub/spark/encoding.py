@@ -9,9 +9,11 @@ from typing import Any
 
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
+from pyspark.sql.functions import col
 
 from hubbub.errors import InputError
-from hubbub.files.report_file import SURVEY_KEY, records_of, report_batch, report_schema
+from hubbub.files.report_columns import SURVEY_KEY
+from hubbub.files.report_file import records_of, report_batch, report_schema
 from hubbub.inputs.arrow import arrow_values
 from hubbub.inputs.encoding import Encoder
 from hubbub.inputs.plain import present
@@ -60,5 +62,6 @@ def encode(df: DataFrame, survey: Survey, column: str) -> DataFrame:
     """
     if column not in df.columns:
         raise InputError(f"the column must be one of {', '.join(df.columns)[:200]}, got {column!r}")
-    made = df.select(column).mapInArrow(_Encode(survey, os.urandom(32)), "id binary, payload binary")
+    values = df.select(col("`" + column.replace("`", "``") + "`").alias("value"))  # a name may have dots
+    made = values.mapInArrow(_Encode(survey, os.urandom(32)), "id binary, payload binary")
     return made.withMetadata("id", {SURVEY_KEY: survey.survey_id.hex()})

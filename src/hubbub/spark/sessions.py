@@ -71,5 +71,4 @@ def _told() -> Iterator[None]:
         raise
     except Exception as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        own = next((line.partition(": ")[2] for line in lines if line.startswith("hubbub.errors.")), "")
-        raise HubbubError(f"the job failed on Spark: {own or (lines or ['no reason given'])[0]}"[:300]) from None
+        raise HubbubError(f"the job failed on Spark: {(lines or ['no reason given'])[0]}"[:300]) from None

@@ -8,19 +8,19 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import spark_partition_id
-from pyspark.sql.types import BinaryType
 
 from hubbub.analysis.answers import find_hitters
 from hubbub.analysis.results import Answer
-from hubbub.errors import InputError, ParameterError, SurveyMismatch
 from hubbub.files.job import BLOCK_BYTES
-from hubbub.files.report_file import SURVEY_KEY, list_files
+from hubbub.files.listing import check_unchanged, list_files, stamps_of
 from hubbub.files.tallied import Tallied
 from hubbub.files.units import partition_bits, plan_units
 from hubbub.mechanisms.registry import mechanism_for
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
 from hubbub.numeric.distinct import draw_key
+from hubbub.spark.failures import own_errors
+from hubbub.spark.surveys import report_rows
 from hubbub.spark.tasks import PARTIAL, SPREAD, Count, CountPlaces, Merge, ReadRows, ReadUnits, Spread, sum_partials
 
 _FAN_IN: Final = 4  # about how many partials one task of a merge adds up
@@ -44,7 +44,8 @@ def count(df: DataFrame, survey: Survey, *, assume_unique: bool = False, tasks: 
     Parameters
     ----------
     df : DataFrame
-        With the columns `id` and `payload`, both binary.
+        With the columns `id` and `payload`, both binary. If it has a column `survey_id` too, in hex or binary, a row of
+        another survey is an error. If not, the files that it is read from may state their survey, and are checked.
     survey : Survey
         The survey that the reports answer.
     assume_unique : bool
@@ -52,9 +53,8 @@ def count(df: DataFrame, survey: Survey, *, assume_unique: bool = False, tasks: 
     tasks : int, optional
         The number of tasks that count, and thus of partial tallies; by default the number of cores of the session.
     """
-    _check(df, survey)
+    rows, source = report_rows(df, survey), ReadRows(survey)
     wide = tasks or _cores(df.sparkSession)
-    rows, source = df.select("id", "payload"), ReadRows(survey)
     if assume_unique:
         return _collect(rows.coalesce(wide).mapInArrow(Count(source), PARTIAL), survey, wide)
     return _count_distinct(rows, source, wide, _FRAME_BITS)
@@ -72,9 +72,12 @@ def tally_files(
     """The tally of Parquet files of reports, and counts of what was left out.
 
     Tasks read row groups themselves, which is faster than a DataFrame. The driver and all executors must find the files
-    under the same paths. The parameters are those of `hubbub.tally_files`.
+    under the same paths; a relative path is meant from the driver's directory. The parameters are those of
+    `hubbub.tally_files`.
     """
-    files = list_files([sources] if isinstance(sources, str | os.PathLike) else sources)
+    given = list_files([sources] if isinstance(sources, str | os.PathLike) else sources)
+    files = [os.path.abspath(path) for path in given]  # executors have other directories than the driver
+    stamps = stamps_of(files)
     reading, skipped, rows = plan_units(survey, files, skip_bad, BLOCK_BYTES)
     wide = tasks or _cores(spark)
     numbers, source = spark.range(0, len(rows), 1, max(1, min(wide, len(rows)))), ReadUnits(reading)
@@ -83,6 +86,7 @@ def tally_files(
     else:
         bits = partition_bits(sum(rows), reading.mechanism.report_dtype.itemsize, BLOCK_BYTES, _MOST_BITS)
         found = _count_distinct(numbers, source, wide, max(_FRAME_BITS, bits))
+    check_unchanged(files, stamps)
     return Tallied(found.tally, found.counts + skipped)
 
 
@@ -92,20 +96,6 @@ def hitters(df: DataFrame, survey: Survey, *, assume_unique: bool = False, **que
     `question` has the keywords of `hubbub.find_hitters`: top, level, candidates, all_candidates, hitters_only.
     """
     return find_hitters(survey, tally(df, survey, assume_unique=assume_unique), **question)
-
-
-def _check(df: DataFrame, survey: Survey) -> None:
-    """Raise if the DataFrame does not hold reports, or if it states that they answer another survey."""
-    if not isinstance(survey, Survey):
-        raise ParameterError(f"survey must be a Survey, got {type(survey).__name__}")
-    fields = {field.name: field for field in df.schema.fields}
-    for name in ("id", "payload"):
-        if name not in fields or not isinstance(fields[name].dataType, BinaryType):
-            kind = fields[name].dataType.simpleString() if name in fields else "none"
-            raise InputError(f"a DataFrame of reports must have a binary column {name!r}, got {kind}")
-    stated = (fields["id"].metadata or {}).get(SURVEY_KEY)
-    if stated not in (None, survey.survey_id.hex()):
-        raise SurveyMismatch(f"reports must be to survey {survey.survey_id.hex()[:8]}, got reports to {stated[:8]}")
 
 
 def _count_distinct(rows: DataFrame, source: ReadRows | ReadUnits, wide: int, bits: int) -> Tallied:
@@ -133,5 +123,7 @@ def _collect(partials: DataFrame, survey: Survey, wide: int) -> Tallied:
         wide = -(-wide // _FAN_IN)
         partials = partials.repartition(wide).mapInArrow(Merge(survey), PARTIAL)
     shape = mechanism_for(survey).cells_shape
-    found, counts = sum_partials(iter(partials.toArrow().to_batches()), survey.survey_id, shape)
+    with own_errors():
+        batches = partials.toArrow().to_batches()
+    found, counts = sum_partials(iter(batches), survey.survey_id, shape)
     return Tallied(found, counts)

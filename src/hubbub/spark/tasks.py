@@ -7,7 +7,7 @@ makes the same row again, and Spark takes one of them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
@@ -16,10 +16,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.errors import HubbubError
+from hubbub.errors import HubbubError, SurveyMismatch
 from hubbub.files.counting import add_all, blocks, keep_distinct, validate
 from hubbub.files.job import BLOCK_BYTES
-from hubbub.files.report_file import read_columns
+from hubbub.files.report_columns import read_columns
 from hubbub.files.tallied import Counts
 from hubbub.files.units import Reading
 from hubbub.mechanisms.registry import mechanism_for
@@ -32,7 +32,7 @@ from hubbub.wire.tally_file import encode_tally, parse_tally
 SPREAD: Final = "place long, records binary"
 """The schema of the rows that `Spread` makes."""
 
-PARTIAL: Final = ", ".join(["tally binary", *(f"{name} long" for name in Counts.names())])
+PARTIAL: Final = "tally binary, counts binary"
 """The schema of partials, as Spark writes it."""
 
 _ROW_BYTES: Final = 1 << 10  # about how many bytes of reports a row of a shuffle has
@@ -42,9 +42,8 @@ def make_partial(tally: Tally, counts: Counts) -> Any:
     """A partial as a batch of one row."""
     import pyarrow as pa
 
-    columns: list[Any] = [pa.array([encode_tally(tally)], pa.binary())]
-    columns += [pa.array([number], pa.int64()) for number in astuple(counts)]
-    return pa.RecordBatch.from_arrays(columns, ["tally", *Counts.names()])
+    columns = [pa.array([data], pa.binary()) for data in (encode_tally(tally), counts.to_bytes())]
+    return pa.RecordBatch.from_arrays(columns, ["tally", "counts"])
 
 
 def sum_partials(batches: Iterator[Any], survey_id: bytes, cells_shape: tuple[int, ...]) -> tuple[Tally, Counts]:
@@ -55,7 +54,7 @@ def sum_partials(batches: Iterator[Any], survey_id: bytes, cells_shape: tuple[in
             part = parse_tally(batch.column("tally")[row].as_py(), survey_id, cells_shape)
             cells += part.cells
             added += part.count
-            counts += Counts(*(batch.column(name)[row].as_py() for name in Counts.names()))
+            counts += Counts.from_bytes(batch.column("counts")[row].as_py())
     return Tally(survey_id, added, cells), counts
 
 
@@ -72,7 +71,10 @@ class Merge:
 
 @dataclass(frozen=True)
 class ReadRows:
-    """Where reports come from: the rows of a DataFrame with the columns id and payload."""
+    """Where reports come from: the rows of a DataFrame with the columns id and payload.
+
+    A third column is whether a row answers this survey.
+    """
 
     survey: Survey
 
@@ -84,6 +86,11 @@ class ReadRows:
     def read(self, batches: Iterator[Any], counts: list[Counts]) -> Iterator[Records]:
         """Yield the valid reports; count all in `counts[0]`."""
         for batch in batches:
+            if batch.num_columns > 2 and batch.column(2).true_count < batch.num_rows:
+                raise SurveyMismatch(
+                    f"all rows must be to survey {self.survey.survey_id.hex()[:8]}, got others in 'survey_id': filter "
+                    "them before"
+                )
             records, bad = read_columns(batch.column(0), batch.column(1), self.mechanism.report_dtype.itemsize)
             kept, invalid = validate(self.mechanism, records)
             counts[0] += Counts(rows=batch.num_rows, invalid=invalid + bad)
@@ -147,7 +154,7 @@ class Spread:
             most = 16 * _ROW_BYTES // records.shape[1]
             cuts = np.unique(np.concatenate([ends, np.arange(0, len(records), most)]))
             yield _rows(np.searchsorted(ends, cuts[:-1], side="right") - 1, cuts * records.shape[1], records)
-        note = np.array(astuple(counts[0]), "<i8")
+        note = np.frombuffer(counts[0].to_bytes(), np.uint8)
         yield _rows(np.array([-1]), np.array([0, note.nbytes]), note)
 
 
@@ -182,7 +189,7 @@ class CountPlaces:
                 raise HubbubError("Spark did not sort the reports by their partitions")
             last = place
             if place < 0:
-                counts[0] = sum((Counts(*np.frombuffer(note, "<i8").tolist()) for _, note in rows), start=counts[0])
+                counts[0] = sum((Counts.from_bytes(note) for _, note in rows), start=counts[0])
                 continue
             parts = (np.frombuffer(data, np.uint8).reshape(-1, size) for _, data in rows)
             kept, counted = keep_distinct(parts, self.key, BLOCK_BYTES)

@@ -24,7 +24,7 @@ from hubbub.errors import (
 )
 from hubbub.mechanisms.registry import mechanism_for
 from hubbub.model.survey import Survey
-from hubbub.model.tally import Tally
+from hubbub.model.tally import Cells, Tally
 from hubbub.wire.atomic import PathLike, check_outputs, write_whole
 
 TALLY_VERSION: Final = 1
@@ -37,11 +37,16 @@ _WIDTHS: Final = (1, 2, 4, 8)
 
 def encode_tally(tally: Tally) -> bytes:
     """The bytes of a tally, its cells in the narrowest integers that hold them all."""
-    low, high = int(tally.cells.min(initial=0)), int(tally.cells.max(initial=0))
-    width = next(w for w in _WIDTHS if -(1 << (8 * w - 1)) <= low and high < 1 << (8 * w - 1))
+    width = cell_bytes(tally.cells)
     header = bytes([TALLY_VERSION, width]) + tally.survey_id + tally.count.to_bytes(8, "little")
     body = header + tally.cells.astype(f"<i{width}").tobytes()
     return body + hashlib.sha256(body).digest()
+
+
+def cell_bytes(cells: Cells) -> int:
+    """The fewest bytes of signed integers that hold all cells: 1, 2, 4 or 8."""
+    low, high = int(cells.min(initial=0)), int(cells.max(initial=0))
+    return next(w for w in _WIDTHS if -(1 << (8 * w - 1)) <= low and high < 1 << (8 * w - 1))
 
 
 def parse_tally(data: bytes, survey_id: bytes, cells_shape: tuple[int, ...]) -> Tally:
