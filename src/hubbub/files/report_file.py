@@ -209,7 +209,7 @@ def stated_survey(metadata: dict[bytes, bytes]) -> str | None:
     try:
         fields = json.loads(metadata.get(_SPARK_KEY, b"{}")).get("fields", [])
         return next((str(field["metadata"][SURVEY_KEY]) for field in fields if SURVEY_KEY in field["metadata"]), None)
-    except (ValueError, AttributeError, KeyError, TypeError):
+    except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
         return None
 
 
