@@ -124,7 +124,7 @@ def test_reports_of_other_collectors_count(tmp_path: Path) -> None:
         now[0] = 5.0
         assert send(service, stored, 1, seed=4).status == 429
         with pytest.raises(Problem, match="the survey has 2 times the reports that were expected"):
-            asyncio.run(Rates(2).check(service.store.engine, stored))
+            asyncio.run(Rates(2).check(service.store, stored))
 
 
 def test_the_owner_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,11 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Engine
-
 from hubbub.collector.problems import RETRY_SECONDS, Problem
 from hubbub.store.daily import reports_by_day
-from hubbub.store.store import StoredSurvey
+from hubbub.store.store import Store, StoredSurvey
 
 NOTICE_TIMES: Final = 3
 """From so many times the expected reports on, the dashboard and a metric say so."""
@@ -90,12 +88,12 @@ class Rates:
         self.times, self._per_second, self._clock = times, per_second, clock
         self._known: dict[int, _Known] = {}
 
-    async def check(self, engine: Engine, stored: StoredSurvey) -> None:
+    async def check(self, store: Store, stored: StoredSurvey) -> None:
         """Raise Problem if the survey takes no more reports now."""
         now = self._clock()
         known = self._known.get(stored.key)
         if known is None or now >= known.until:
-            known = await self._count(engine, stored.key, now)
+            known = await self._count(store, stored.key, now)
         if self.times and known.count >= self.times * stored.survey.expected_reports:
             sentence = f"the survey has {self.times} times the reports that were expected; send this again later"
             raise Problem("too-many-reports", sentence, {"Retry-After": str(random.randint(*_WAIT_SECONDS))})
@@ -118,11 +116,11 @@ class Rates:
         if (known := self._known.get(stored.key)) is not None:
             known.count += accepted
 
-    async def _count(self, engine: Engine, key: int, now: float) -> _Known:
+    async def _count(self, store: Store, key: int, now: float) -> _Known:
         """Read from the database how many reports came. Meanwhile other uploads use the old number, if there is one."""
         if (known := self._known.get(key)) is not None:
             known.until = now + _COUNTED_SECONDS
-        days = await asyncio.to_thread(reports_by_day, engine, key)
+        days = await asyncio.to_thread(reports_by_day, store.engine, key)
         most = float(self._per_second * BURST_SECONDS)
         known = self._known.setdefault(key, _Known(0, now + _COUNTED_SECONDS, most, now))
         known.count = max(known.count, sum(days.values()))

@@ -89,7 +89,7 @@ async def take(collector: Collector, survey_id: str, scope: Scope, receive: Rece
         if stored.state(now) != "open":
             raise _not_open(stored, now)
         collector.check_room()
-        await collector.rates.check(collector.store.engine, stored)
+        await collector.rates.check(collector.store, stored)
         data = await read_batch(scope, receive, collector.budget, taken)
         reply = await _store_batch(collector, stored, data)
         collector.metrics.upload_seconds.observe(time.perf_counter() - started)
