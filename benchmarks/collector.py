@@ -55,6 +55,7 @@ def serve(database: str) -> None:
     from starlette.routing import Route
 
     from hubbub import Integers, create_survey
+    from hubbub.collector.rates import Rates
     from hubbub.collector.serving import address_of, bind
     from hubbub.collector.serving import serve as run
     from hubbub.collector.state import Collector
@@ -74,7 +75,7 @@ def serve(database: str) -> None:
         survey_id = store.add_survey(create_survey("benchmark", Integers(64), 1)).survey_id.hex()
     with bind("127.0.0.1", 0) as listener:
         said = json.dumps({"url": address_of(listener), "survey_id": survey_id})
-        run(database, listener, lambda: print(said, flush=True), build)
+        run(database, listener, lambda: print(said, flush=True), build, Rates(times=0))
 
 
 class Server(NamedTuple):

@@ -141,6 +141,20 @@ def test_csv_has_no_formula() -> None:
     assert next(csv.DictReader(io.StringIO(Answer(9, 1.0, (row(7),)).to_csv())))["value"] == "7"
 
 
+UNSEEN = "\ufeff\u200b\u200d\u2060\u00ad\u202e\u2066\u00a0\u3000\u2028\x00\u034f\ufe0f\u180e\u115f\u3164\uffa0\u2800"
+
+
+@pytest.mark.parametrize("unseen", [*UNSEEN, UNSEEN, " \ufeff\t"], ids=ascii)
+@pytest.mark.parametrize("formula", ["=1+1", "+1", "-1", "@SUM(A1)", "\uff1d1", "\ufe621", "\ufe6bA"], ids=ascii)
+def test_no_formula_hides_behind_what_nobody_sees(unseen: str, formula: str) -> None:
+    """Invisible characters, which a spreadsheet may drop, do not hide the beginning of a formula; text is unchanged."""
+    answer = Answer(9, 1.0, (row(unseen + formula), row(unseen + "tea"), row("1+1")))
+    read = [each["value"] for each in csv.DictReader(io.StringIO(answer.to_csv(), newline=""))]
+    assert read[0] == f"'{unseen}{formula}"
+    assert read[1] == unseen + "tea"
+    assert read[2] == "1+1"
+
+
 @pytest.mark.slow
 def test_json_is_the_whole_answer() -> None:
     """Every attribute of a row, the limits (null where infinite) and the intake."""

@@ -14,6 +14,7 @@ import sqlite3
 import stat
 import struct
 import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -27,9 +28,11 @@ from tests.collector.own_cell import some_reports
 from tests.collector.service import wait_until
 from tests.collector.troubles import fill, small_disk
 
-from hubbub import Answer, Hitter, SeededRandomWords, load_survey, mechanism_for
+from hubbub import Answer, Hitter, Integers, SeededRandomWords, create_survey, load_survey, mechanism_for
 from hubbub.analysis.tables import as_document
 from hubbub.client import DEFAULT_MAX_EPSILON
+from hubbub.store.store import Store
+from hubbub.store.tokens import make_first_token
 from hubbub.wire.report_batch import encode_batch
 
 pytestmark = pytest.mark.slow
@@ -389,6 +392,67 @@ def test_strangers_do_not_fill_the_log(start_hubbub: Start, tmp_path: Path) -> N
     (line,) = stderr.splitlines()
     assert json.loads(line)["level"] == "WARNING"
     assert json.loads(line)["message"] == "Invalid HTTP request received."
+
+
+def test_a_json_log_is_json_and_has_no_token(start_hubbub: Start, tmp_path: Path) -> None:
+    """Every line of a first start is an object and none has a secret; the owner asks for the token; limits are kept."""
+    database = tmp_path / "a.db"
+    options = ("--log-json", "--workers", "2", "--report-limit", "1")
+    process = start_hubbub("serve", "--db", database, "--port", "0", *options)
+    assert process.stderr is not None
+    lines = [process.stderr.readline(), process.stderr.readline()]
+    said = [json.loads(line)["message"] for line in lines]
+    assert said[0] == "the owner has no token yet: hubbub store token makes one, hubbub login makes a link"
+    url = re.fullmatch(r"listening on (http://127\.0\.0\.1:\d+)", said[1])[1]
+    assert post(url, "/login", b'{"code": "x"}', Origin=url)[0] == 403
+    with socket.create_connection((url.split("/")[2].split(":")[0], int(url.rpartition(":")[2])), timeout=60) as peer:
+        peer.sendall(b"\0\0\0\r\n\r\n")
+        assert peer.recv(100).startswith(b"HTTP/1.1 400")
+    with Store(str(database)) as store:
+        token = make_first_token(store.engine)
+        survey_id = store.add_survey(create_survey("ids", Integers(16), 1, expected_reports=1)).survey_id
+    assert token is not None, "the collector has made one, which nobody has seen"
+    bodies = [encode_batch(survey_id, one_symbol_reports(1, seed)) for seed in range(50)]
+    statuses = [post(url, f"/v1/surveys/{survey_id.hex()}/reports", body)[0] for body in bodies]
+    assert set(statuses) == {200, 429}
+    assert statuses.count(200) <= 2  # one for each of the workers
+    process.send_signal(signal.SIGTERM)
+    stdout, stderr = process.communicate(timeout=60)
+    assert stdout == ""
+    assert all(set(json.loads(line)) >= {"time", "level", "message"} for line in stderr.splitlines())
+    assert token not in stderr
+    assert "login#" not in "".join([*lines, stderr])
+
+
+def test_a_failed_start_is_a_line_of_a_json_log(hubbub_cli: Cli, tmp_path: Path) -> None:
+    """Also the reason why nothing could be started is one object."""
+    failed = hubbub_cli("serve", "--db", tmp_path / "a.db", "--host", "203.0.113.1", "--log-json")
+    assert (failed.returncode, failed.stdout) == (2, "")
+    (line,) = failed.stderr.splitlines()
+    assert json.loads(line)["message"].startswith("host and port must be free to listen on")
+
+
+def test_what_others_say_is_a_line_of_the_log() -> None:
+    """Warnings, lines of other libraries and errors that nothing handles are objects, too, without their texts."""
+    script = """
+import logging, threading, warnings
+from hubbub.collector.logs import set_up_logs
+set_up_logs(True)
+warnings.warn("two\\nlines")
+logging.getLogger("another").error("three\\nmore\\nlines")
+def fail():
+    raise ValueError("secret")
+thread = threading.Thread(target=fail)
+thread.start()
+thread.join()
+raise KeyError("secret")
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 1
+    lines = [json.loads(line) for line in run.stderr.splitlines()]
+    assert [line["level"] for line in lines] == ["WARNING", "ERROR", "CRITICAL", "CRITICAL"]
+    assert ["ValueError" in line.get("failure", "") for line in lines] == [False, False, True, False]
+    assert "secret" not in run.stderr
 
 
 @pytest.mark.parametrize(

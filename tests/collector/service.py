@@ -7,12 +7,13 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.collector.own_cell import build
 
 from hubbub.collector.clock import Clock
 from hubbub.collector.limits import Budget
+from hubbub.collector.rates import Rates
 from hubbub.collector.serving import serving
 from hubbub.collector.state import Collector
 from hubbub.store.store import Store
@@ -84,12 +85,13 @@ def running(
     fold_seconds: float = 0.2,
     clock: Clock | None = None,
     head_seconds: float = PATIENCE,
-    **more: float,
+    rates: Rates | None = None,
+    **more: Any,
 ) -> Iterator[Service]:
     """A collector on a database. Nothing is refused because the machine is slow, unless a test asks for it."""
     budget = budget or Budget(commit_seconds=PATIENCE)
     with Store(database, build) as store:
         token = replace_token(store.engine)
-        collector = Collector(store, budget, fold_seconds, clock)
+        collector = Collector(store, budget, fold_seconds, clock, rates)
         with serving(collector, head_seconds=head_seconds, **more) as url:
             yield Service(url, store, collector, token)

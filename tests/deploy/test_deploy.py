@@ -155,24 +155,27 @@ def test_a_report_through_nginx(tmp_path: Path) -> None:
                 survey = service.store.add_survey(own_cell_survey(100)).survey
                 path = f"/v1/surveys/{survey.survey_id.hex()}"
 
+                trust = ssl.create_default_context(cafile=str(tmp_path / "fullchain.pem"))
+                trust.check_hostname = False
+                peer = http.client.HTTPSConnection("127.0.0.1", port, timeout=30, context=trust)
+
                 def ask(method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
-                    trust = ssl.create_default_context(cafile=str(tmp_path / "fullchain.pem"))
-                    trust.check_hostname = False
-                    peer = http.client.HTTPSConnection("127.0.0.1", port, timeout=30, context=trust)
                     peer.request(method, path, body)
                     reply = peer.getresponse()
-                    found = reply.status, reply.read()
-                    peer.close()
-                    return found
+                    return reply.status, reply.read()
 
                 assert ask("GET", path)[1] == survey.to_json()
                 body = encode_batch(survey.survey_id, some_reports([1, 2]))
                 status, said = ask("POST", f"{path}/reports", body)
                 assert (status, json.loads(said)["accepted"]) == (200, 2)
                 assert ask("GET", "/healthz")[0] == 200
+                # More requests than one address may send get a problem document, which devices outlive.
+                refused = next(reply for _ in range(5000) if (reply := ask("GET", "/healthz"))[0] != 200)
+                assert (refused[0], json.loads(refused[1])["type"]) == (429, "urn:hubbub:problem:too-fast")
                 assert [ask("GET", hidden)[0] for hidden in ("/metrics", "/readyz", "/docs", "/openapi.json")] == [
                     404
                 ] * 4
+                peer.close()
             finally:
                 process.terminate()
                 process.communicate(timeout=30)

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import unicodedata
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,7 +25,8 @@ COLUMNS: Final = tuple(field.name for field in fields(Hitter))
 
 _LONGEST: Final = 40  # characters of a value
 _COMPARED: Final = 3  # values at the top of a list that get a sentence about which others they are ahead of
-_FORMULA: Final = frozenset("=+-@\uff0b\uff0d\uff1d\uff20")  # some spreadsheets also accept the full-width forms
+_FORMULA: Final = frozenset("=+-@")
+_FILLERS: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and symbols without any ink
 
 
 def as_text(answer: Answer) -> str:
@@ -177,13 +179,20 @@ def as_csv(answer: Answer) -> str:
 def harmless(value: int | str) -> int | str:
     """The value, prefixed with ' if a spreadsheet would take it for a formula.
 
-    Leading white space is ignored when looking for a formula. Values come from strangers: one may have been made up to
-    run something on the machine where the answer is opened.
+    Characters that nobody sees are ignored when looking for a formula, since programs may drop them; so is the form of
+    its first character, which may be full-width or small. Values come from strangers: one may have been made up to run
+    something on the machine where the answer is opened.
 
     >>> harmless("=HYPERLINK(1)"), harmless("tea"), harmless(-1)
     ("'=HYPERLINK(1)", 'tea', -1)
     """
     if not isinstance(value, str):
         return value
-    begins = value.lstrip()[:1]
-    return f"'{value}" if begins in _FORMULA or value[:1] in ("\t", "\r", "\n") else value
+    begins = next((c for c in value if not _is_unseen(c)), "")
+    is_formula = unicodedata.normalize("NFKC", begins)[:1] in _FORMULA
+    return f"'{value}" if is_formula or value[:1] in ("\t", "\r", "\n") else value
+
+
+def _is_unseen(character: str) -> bool:
+    """Whether a character shows nothing by itself: a space, a control or format character, a mark, a filler."""
+    return unicodedata.category(character)[0] in "CMZ" or character in _FILLERS

@@ -144,5 +144,5 @@ def _told(status: int, body: bytes) -> str:
     try:
         document: dict[str, Any] = json.loads(body)
         return f"{status}, {str(document['detail'])[:100]}"
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return f"{status}, and not from a collector"

@@ -23,7 +23,7 @@ from hubbub.cli.common import (
     print_json,
     say_if_compiling,
 )
-from hubbub.cli.service import Token, ask_json, need_token, parse_survey_url
+from hubbub.cli.service import Token, ask_json, fits, need_token, parse_survey_url
 from hubbub.cli.survey_source import read_survey
 from hubbub.errors import ServiceError
 
@@ -183,6 +183,6 @@ class _Facts(NamedTuple):
 def _read(kind: Callable[..., T], data: dict[str, object]) -> T:
     """Make an object of JSON. Raises TypeError if a field is missing, unknown or of another type."""
     for name, hint in get_type_hints(kind).items():
-        if name in data and not isinstance(data[name], hint | int if hint in (float, float | None) else hint):
+        if name in data and not fits(data[name], hint):
             raise TypeError(name)
     return kind(**data)

@@ -25,6 +25,7 @@ def run_live(epsilon: str, seed: int | None) -> None:
     """Serve a dashboard and send one upload for each visitor, about 200 a second, until Ctrl-C. Nothing is left."""
     import numpy as np
 
+    from hubbub.collector.rates import Rates
     from hubbub.collector.serving import serving
     from hubbub.collector.state import Collector
     from hubbub.dashboard.app import create_app
@@ -42,7 +43,7 @@ def run_live(epsilon: str, seed: int | None) -> None:
     path = f"/v1/surveys/{survey.survey_id.hex()}/reports"
     with tempfile.TemporaryDirectory(prefix="hubbub-live-") as folder, Store(str(Path(folder) / "live.db")) as store:
         store.add_survey(survey)
-        with serving(Collector(store, fold_seconds=2.0), build=create_app) as server:
+        with serving(Collector(store, fold_seconds=2.0, rates=Rates(times=0)), build=create_app) as server:
             typer.echo(f"Open the dashboard, by a link that works once: {login_link(server, make_code(store.engine))}")
             typer.echo(f"About {_VISITORS_A_SECOND} made-up visitors a second report to it over HTTP. Ctrl-C ends it.")
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 import tomllib
@@ -12,10 +13,21 @@ import typer
 
 from hubbub.cli.common import DEFAULT_DATABASE, Database, command, print_json, print_table
 
-_SETTINGS: Final = {"db": str, "host": str, "port": int, "workers": int, "new": bool, "log_json": bool}
+_SETTINGS: Final = {
+    "db": str,
+    "host": str,
+    "port": int,
+    "workers": int,
+    "new": bool,
+    "report_limit": int,
+    "report_rate": int,
+    "log_json": bool,
+}
 _KINDS: Final = {str: "text in quotes", int: "a whole number", bool: "true or false"}
-_RANGES: Final = {"port": (0, 65535), "workers": (1, 64)}
+_RANGES: Final = {"port": (0, 65535), "workers": (1, 64), "report_limit": (0, 10**9), "report_rate": (0, 10**9)}
 _SOURCES: Final = {"COMMANDLINE": "command line", "ENVIRONMENT": "environment", "DEFAULT_MAP": "file"}
+
+log = logging.getLogger("hubbub.serve")
 
 
 def _read_config(ctx: typer.Context, file: str | None) -> str | None:
@@ -71,8 +83,33 @@ def serve(
             "--new", envvar="HUBBUB_NEW", help="Begin an empty store after one was lost; its old surveys are gone."
         ),
     ] = False,
+    report_limit: Annotated[
+        int,
+        typer.Option(
+            envvar="HUBBUB_REPORT_LIMIT",
+            metavar="TIMES",
+            help="Refuse reports from this many times the expected ones of a survey on; 0 is never.",
+            min=_RANGES["report_limit"][0],
+            max=_RANGES["report_limit"][1],
+        ),
+    ] = 20,
+    report_rate: Annotated[
+        int,
+        typer.Option(
+            envvar="HUBBUB_REPORT_RATE",
+            metavar="NUMBER",
+            help="The most reports of a survey a second, in each process; 0 is any number.",
+            min=_RANGES["report_rate"][0],
+            max=_RANGES["report_rate"][1],
+        ),
+    ] = 0,
     log_json: Annotated[
-        bool, typer.Option("--log-json", envvar="HUBBUB_LOG_JSON", help="Write the log as JSON, one object per line.")
+        bool,
+        typer.Option(
+            "--log-json",
+            envvar="HUBBUB_LOG_JSON",
+            help="Write nothing but a log, as JSON, one object per line; it never has the token.",
+        ),
     ] = False,
     config: Annotated[
         str | None,
@@ -92,8 +129,8 @@ def serve(
 ) -> None:
     """Run a collector with its dashboard: it takes reports over HTTP, keeps sums, and answers its owner.
 
-    The first start makes the owner's token and shows it once, with a link that logs in to the dashboard. Ctrl-C or
-    SIGTERM ends it; all acknowledged reports are on the disk.
+    The first start makes the owner's token and shows it once, with a link that logs in to the dashboard; with
+    --log-json `hubbub store token` does. Ctrl-C or SIGTERM ends it; all acknowledged reports are on the disk.
 
     \b
     hubbub serve --db surveys.db
@@ -105,7 +142,8 @@ def serve(
         _show_config(ctx, as_json)
         return
     from hubbub.cli.login import login_link, open_browser
-    from hubbub.collector.logs import set_up_logs
+    from hubbub.collector.logs import log_failures, set_up_logs
+    from hubbub.collector.rates import Rates
     from hubbub.collector.serving import address_of, bind, notify_system
     from hubbub.collector.serving import serve as run
     from hubbub.collector.workers import serve_with_workers
@@ -114,20 +152,26 @@ def serve(
     from hubbub.store.remembering import check_not_lost, note_address, remember
     from hubbub.store.reserve import with_room
     from hubbub.store.store import Store
-    from hubbub.store.tokens import make_first_token
+    from hubbub.store.tokens import make_first_token, stored_hash
 
-    with bind(host, port) as listener:  # before the token is made: if this failed, the token would never be shown
+    set_up_logs(log_json)
+    # Listen first: if the port is taken, a token that was made before would never be shown.
+    with log_failures(log_json), bind(host, port) as listener:
         check_not_lost(db, new)
-        set_up_logs(log_json)
         address = address_of(listener)
         # For `hubbub login`: a server that listens on all addresses is reached at the loopback address.
         reached = address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
 
         def prepare() -> tuple[str | None, str | None]:
-            """Make the store ready; return the owner's token, if it is the first one, and a code to log in."""
+            """Make the store ready; return the owner's token, if it is the first one, and a code to log in.
+
+            A log is kept and copied, so the token is made only if somebody sees it elsewhere.
+            """
             with Store(db) as store:
                 note_address(store.engine, reached)
-                first = make_first_token(store.engine)
+                first = make_first_token(store.engine) if as_json or not log_json else None
+                if first is None and stored_hash(store.engine) is None:
+                    log.warning("the owner has no token yet: hubbub store token makes one, hubbub login makes a link")
                 return first, make_code(store.engine) if first is not None or show else None
 
         token, code = with_room(db, prepare)
@@ -135,11 +179,13 @@ def serve(
         link = None if code is None else login_link(address, code)
 
         def announce() -> None:
-            """Print the address, and the token and a link if they were made just now."""
+            """Say the address, and the token and a link if they were made just now."""
             if link is not None and show:
                 open_browser(link)
             if as_json:
                 print_json({"url": address, "token": token, "login": link})
+            elif log_json:
+                log.info("listening on %s", address)
             else:
                 if token is not None:
                     typer.echo(f"Owner's token, shown this once: {token}")
@@ -150,9 +196,10 @@ def serve(
             notify_system("READY=1")
 
         if workers == 1:
-            run(db, listener, announce, create_app)
+            run(db, listener, announce, create_app, Rates(report_limit, report_rate))
         else:
-            serve_with_workers(db, listener, workers, announce, log_json, "hubbub.dashboard.app:create_app")
+            application, rates = "hubbub.dashboard.app:create_app", (report_limit, report_rate)
+            serve_with_workers(db, listener, workers, announce, log_json, application, rates)
 
 
 def _show_config(ctx: typer.Context, as_json: bool) -> None:

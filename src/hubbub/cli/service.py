@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import math
 import re
 import urllib.error
 import urllib.request
@@ -111,7 +112,9 @@ def ask_json(
     """Send one request as `ask` does, and return the JSON of the reply."""
     reply = ask(server, path, token, method, body, more_headers)
     try:
-        return json.loads(reply, parse_constant=_no_json)
+        document = json.loads(reply, parse_constant=_no_json, parse_float=_finite)
+        json.dumps(document, ensure_ascii=False).encode()  # half a surrogate pair could not be printed or written
+        return document
     except (ValueError, RecursionError):
         raise ServiceError(f"the server at {server!r} is not a hubbub collector: its reply is not JSON") from None
 
@@ -119,6 +122,24 @@ def ask_json(
 def _no_json(name: str) -> None:
     """Refuse NaN and the infinities, which are no JSON."""
     raise ValueError(name)
+
+
+def _finite(text: str) -> float:
+    """Return a number with a fraction or an exponent. Refuse one that is too large for a float."""
+    if math.isinf(number := float(text)):
+        raise ValueError(text)
+    return number
+
+
+def fits(value: object, kind: Any) -> bool:
+    """Return whether a value of JSON has a type. Where a number is asked for, it must be one of 64 bits.
+
+    >>> fits(3, float), fits(10**400, float), fits(None, int | None), fits("3", int)
+    (True, False, True, False)
+    """
+    if isinstance(value, int | float) and kind in (int, float, int | None, float | None) and abs(value) >= 2**63:
+        return False
+    return isinstance(value, kind | int if kind in (float, float | None) else kind)
 
 
 def need_token(token: str | None) -> str:
@@ -134,5 +155,5 @@ def _detail(body: bytes) -> str:
     """Return the sentence of a problem document."""
     try:
         return str(json.loads(body)["detail"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return "no reason given"

@@ -1,4 +1,4 @@
-"""`hubbub store`: check, copy and restore a collector's database, and replace the owner's token."""
+"""`hubbub store`: check, copy and restore a collector's database, replace the owner's token, end sessions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from hubbub.store.store import Store
 
 store = Commands(
-    "store", "Check, copy or restore a collector's database, or replace the owner's token, on its machine."
+    "store",
+    "Check, copy or restore a collector's database, replace the owner's token, or end sessions, on its machine.",
 )
 
 
@@ -123,7 +124,7 @@ def _survey_id(text: str) -> bytes:
 @store.command()
 @command
 def token(db: Database = DEFAULT_DATABASE, as_json: AsJSON = False) -> None:
-    """Make a new token for the owner and show it once. The old one is invalid from then on.
+    """Make a new token for the owner and show it once. The old one is invalid from then on, and all sessions end.
 
     \b
     hubbub store token --db surveys.db
@@ -136,6 +137,31 @@ def token(db: Database = DEFAULT_DATABASE, as_json: AsJSON = False) -> None:
         print_json({"token": made})
     else:
         typer.echo(f"Owner's token, shown this once: {made}")
+
+
+@store.command()
+@command
+def sessions(
+    db: Database = DEFAULT_DATABASE,
+    end: Annotated[
+        bool, typer.Option("--end", help="End them all; links that were not used do not work any more.")
+    ] = False,
+    as_json: AsJSON = False,
+) -> None:
+    """Show how many browsers are logged in to the dashboard, or end all of their sessions at once.
+
+    \b
+    hubbub store sessions --db surveys.db
+    hubbub store sessions --end --db surveys.db
+    """  # noqa: D301
+    from hubbub.store.keys import count_sessions, end_sessions
+
+    with _existing(db) as opened:
+        number_open = end_sessions(opened.engine) if end else count_sessions(opened.engine)
+    if as_json:
+        print_json({"sessions": number_open, "ended": end})
+    else:
+        typer.echo(f"{plural(number_open, 'session')} {'ended' if end else 'open'}")
 
 
 def _existing(db: str) -> Store:

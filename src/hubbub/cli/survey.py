@@ -6,7 +6,7 @@ import os
 import sys
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -24,11 +24,20 @@ from hubbub.cli.common import (
 )
 from hubbub.cli.domains import parse_domain
 from hubbub.cli.parameters import Commands
-from hubbub.cli.service import Server, SurveyURL, Token, ask, ask_json, need_token, parse_survey_url
+from hubbub.cli.service import Server, SurveyURL, Token, ask, ask_json, fits, need_token, parse_survey_url
 from hubbub.client import DEFAULT_CAP, DEFAULT_MAX_EPSILON
-from hubbub.errors import ParameterError, shown
+from hubbub.errors import ParameterError, ServiceError, shown
 
 DEFAULT_SERVER = "http://127.0.0.1:8000"
+
+
+_STATUS: Final = {
+    **dict.fromkeys(("survey_id", "name", "state", "mechanism", "epsilon", "delta"), str),
+    **dict.fromkeys(("damage", "opens", "closes", "created"), str | None),
+    **dict.fromkeys(("reports", "expected_reports"), int),
+    "origins": list,
+}
+_MERGED: Final = {"reports": int, "merged": bool}
 
 survey = Commands(
     "survey", "Create, list, show, close and delete the surveys of a collector, over HTTP with the owner's token."
@@ -102,14 +111,14 @@ def new(
     }
     optional = {"delta": delta, "mechanism": mechanism, "opens": opens, "closes": closes, "origins": origin}
     request.update({key: value for key, value in optional.items() if value})
-    status = ask_json(server, "/v1/surveys", need_token(token), "POST", request)
+    status = _checked(server, ask_json(server, "/v1/surveys", need_token(token), "POST", request))
     if Decimal(status["epsilon"]) > Decimal(DEFAULT_MAX_EPSILON):
         typer.echo(
             f"hubbub: the survey states ε = {status['epsilon']}, but clients answer up to ε = {DEFAULT_MAX_EPSILON} "
             "unless their max_epsilon is raised",
             err=True,
         )
-    listed = ask_json(server, "/v1/surveys", need_token(token))["surveys"]
+    listed = _all_surveys(server, token)
     for sentence in what_people_tell(listed, Decimal(status["epsilon"]), datetime.now(UTC)):
         typer.echo(f"hubbub: {sentence}", err=True)
     if as_json:
@@ -157,8 +166,7 @@ def list_surveys(server: Server = DEFAULT_SERVER, token: Token = None, as_json: 
     \b
     hubbub survey list
     """  # noqa: D301
-    found = ask_json(server, "/v1/surveys", need_token(token))
-    statuses = [_with_url(server, status) for status in found["surveys"]]
+    statuses = [_with_url(server, status) for status in _all_surveys(server, token)]
     if as_json:
         print_json({"surveys": statuses})
         return
@@ -210,7 +218,7 @@ def delete(
     address = parse_survey_url(url)
     owner = need_token(token)
     if not yes:
-        status = ask_json(address.server, f"/v1/surveys/{address.survey_id}/status", owner)
+        status = _checked(address.server, ask_json(address.server, f"/v1/surveys/{address.survey_id}/status", owner))
         many = plural(status["reports"], "report")
         _confirm(f"Delete {status['name']!r} with its {many}?", "--yes")
     ask(address.server, f"/v1/surveys/{address.survey_id}", owner, "DELETE")
@@ -253,6 +261,8 @@ def merge(
         data = read_bytes(name, "tally")
         named = hashlib.sha256(data).hexdigest() if key is None else key
         reply = ask_json(address.server, path, owner, "POST", data, {"Idempotency-Key": named})
+        if not isinstance(reply, dict) or not all(fits(reply.get(field), kind) for field, kind in _MERGED.items()):
+            raise ServiceError(f"the server at {address.server!r} sent something else than the outcome of a merge")
         merged.append({"file": name, "key": named, "reports": reply["reports"], "merged": reply["merged"]})
         if not as_json:
             was = "added" if reply["merged"] else "had been added before"
@@ -292,6 +302,29 @@ def _write_survey(path: str, **facts: Any) -> dict[str, Any]:
     }
 
 
+def _all_surveys(server: str, token: str | None) -> list[dict[str, Any]]:
+    """Return the status of all surveys of a collector."""
+    found = ask_json(server, "/v1/surveys", need_token(token))
+    listed = found.get("surveys") if isinstance(found, dict) else None
+    return [_checked(server, status) for status in (listed if isinstance(listed, list) else [None])]
+
+
+def _checked(server: str, status: Any) -> dict[str, Any]:
+    """Return the status of a survey as a server sent it. Raises ServiceError if it is something else."""
+    try:
+        is_status = all(fits(status[field], kind) for field, kind in _STATUS.items())
+        is_status = is_status and 0 <= Decimal(status["epsilon"]) < 10**6
+        ", ".join(status["origins"])
+        for field in ("opens", "closes", "created"):
+            if status[field] is not None and datetime.fromisoformat(status[field]).tzinfo is None:
+                is_status = False
+    except (KeyError, TypeError, ValueError, ArithmeticError):
+        is_status = False
+    if not is_status:
+        raise ServiceError(f"the server at {server!r} sent something else than a survey")
+    return dict(status)
+
+
 def _with_url(server: str, status: dict[str, Any]) -> dict[str, Any]:
     """Return the status of a survey with its address."""
     return {"url": f"{server.rstrip('/')}/v1/surveys/{status['survey_id']}", **status}
@@ -299,7 +332,7 @@ def _with_url(server: str, status: dict[str, Any]) -> dict[str, Any]:
 
 def _show(server: str, status: dict[str, Any], as_json: bool) -> None:
     """Print the status of a survey, as a table or as JSON."""
-    document = _with_url(server, status)
+    document = _with_url(server, _checked(server, status))
     if as_json:
         print_json(document)
         return

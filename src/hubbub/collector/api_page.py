@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from collections.abc import Mapping
 from html import escape
 from typing import Any, Final
@@ -28,8 +29,17 @@ _HEADERS: Final = {
 
 
 async def show_api(request: Request) -> Response:
-    """Show all routes with their parameters and replies. Takes a millisecond."""
-    return HTMLResponse(api_page(request.app.openapi()), headers=_HEADERS)
+    """Show all routes with their parameters and replies. The page is made once."""
+    app = request.app
+    page = await app.state.kept.get("/docs", lambda: api_page(app.openapi()).encode())
+    return HTMLResponse(page, headers=_HEADERS)
+
+
+async def show_document(request: Request) -> Response:
+    """Return the OpenAPI document. It is made once."""
+    app = request.app
+    document = await app.state.kept.get("/openapi.json", lambda: json.dumps(app.openapi()).encode())
+    return Response(document, media_type="application/json")
 
 
 def api_page(document: Mapping[str, Any]) -> str:

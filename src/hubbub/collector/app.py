@@ -19,7 +19,8 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from hubbub.collector import imports, owner, scripts, uploads
-from hubbub.collector.api_page import show_api
+from hubbub.collector.api_page import show_api, show_document
+from hubbub.collector.kept_bytes import KeptBytes
 from hubbub.collector.metrics import CONTENT_TYPE
 from hubbub.collector.problems import handle, handle_invalid, problem_of, refusals, respond
 from hubbub.collector.state import Collector
@@ -76,14 +77,17 @@ def create_app(collector: Collector) -> FastAPI:
         lifespan=lifespan,
         docs_url=None,  # the framework's pages are loaded from a third party
         redoc_url=None,
+        openapi_url=None,  # the framework writes the document anew for each request
     )
     app.state.collector = collector
     app.state.old_scripts = {}
+    app.state.kept = KeptBytes()
     for kind in (HTTPException, HubbubError, Exception):
         app.add_exception_handler(kind, handle)
     app.add_exception_handler(RequestValidationError, handle_invalid)
     app.router.routes.extend([*uploads.ROUTES, *scripts.ROUTES])
     app.add_route("/docs", show_api, include_in_schema=False)
+    app.add_route("/openapi.json", show_document, include_in_schema=False)
     app.include_router(owner.router)
     app.include_router(imports.router)
     text: dict[str, Any] = {"tags": ["operations"], "response_class": PlainTextResponse}

@@ -13,8 +13,12 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
 from typing import Final
+
+from hubbub.errors import HubbubError
 
 SECONDS: Final = 60.0
 _MOST_KINDS: Final = 1000
@@ -84,12 +88,36 @@ class OneLine(logging.Formatter):
 
 
 def set_up_logs(as_json: bool) -> None:
-    """Send the lines of hubbub and of its server to standard error."""
+    """Send all lines, of hubbub, its server and every other library, to standard error.
+
+    Python's warnings and errors that nothing handles become lines of the log, too.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(OneLine(as_json))
     handler.addFilter(OncePerMinute())
-    for name in ("hubbub", "uvicorn", "asyncio"):
+    for name in ("", "hubbub", "uvicorn", "asyncio", "py.warnings"):
         logger = logging.getLogger(name)
         logger.handlers = [handler]
-        logger.setLevel(logging.WARNING)
+        logger.setLevel(logging.INFO if name == "hubbub" else logging.WARNING)
         logger.propagate = False
+    logging.captureWarnings(True)
+    sys.excepthook = _log_uncaught
+    threading.excepthook = lambda failed: _log_uncaught(failed.exc_type, failed.exc_value, failed.exc_traceback)
+
+
+def _log_uncaught(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
+    """Log an error that nothing handled, with its type and place."""
+    failure = (kind, error or kind(), trace)
+    logging.getLogger("hubbub").critical("an error was not handled", exc_info=failure)
+
+
+@contextmanager
+def log_failures(wanted: bool) -> Iterator[None]:
+    """End the process with exit code 2 and a line of the log if a command fails; do nothing unless `wanted`."""
+    try:
+        yield
+    except (HubbubError, OSError) as error:
+        if not wanted:
+            raise
+        logging.getLogger("hubbub").error("%s", error)
+        raise SystemExit(2) from None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -25,14 +26,21 @@ from prometheus_client import (
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
+from hubbub.collector.rates import NOTICE_TIMES, is_above
 from hubbub.errors import HubbubError
+from hubbub.store.daily import uploads_by_survey
 from hubbub.store.overview import list_surveys
 from hubbub.store.schema import database_file
 from hubbub.store.store import Store
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
+FACTS_SECONDS: Final = 1.0
+"""For how long, at least, the gauges of the store are not read again."""
+
 DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
 """The variable with the directory that workers share. prometheus_client reads it when it is imported."""
+
+_FACTS_REST: Final = 20.0  # pause after the gauges of the store were read, in times its duration
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # they would tell the time of a first report
 
@@ -74,7 +82,9 @@ class Metrics:
             buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
         )
         self.owner_refusals = Counter(
-            "hubbub_owner_refusals", "Requests to the owner's routes without the owner's token.", registry=registry
+            "hubbub_owner_refusals",
+            "Requests without the owner's token, and logins with a wrong code.",
+            registry=registry,
         )
         self.answers = Counter("hubbub_answers", "Answers computed for the owner.", registry=registry)
         self.waiting_bytes = Gauge(
@@ -84,21 +94,38 @@ class Metrics:
             multiprocess_mode="livesum",
         )
 
+        self._facts, self._facts_until, self._reading_facts = b"", -1.0, threading.Lock()
         self.by_status = [self.reports.labels(status) for status in ("accepted", "duplicate", "invalid")]
 
     def render(self, store: Store) -> bytes:
         """Return all metrics in the text format of Prometheus: of this process, or of all workers together.
 
-        Gauges of the database and its disk are read now, and left out if these do not respond.
+        Gauges of the database and its disk are a second old or more, and left out if these do not respond.
         """
         registry = self._registry
         if DIRECTORY in os.environ:  # several workers
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-        facts = CollectorRegistry()
         folded = registry.get_sample_value("hubbub_last_fold_timestamp_seconds") or 0.0
-        facts.register(_Facts(store, folded))
-        return generate_latest(registry) + generate_latest(facts)
+        return generate_latest(registry) + self._facts_of(store, folded)
+
+    def _facts_of(self, store: Store, folded: float) -> bytes:
+        """Return the gauges of the store. They take longer with more surveys, so they are read now and then only.
+
+        Only one thread reads them. The others return what is known, however old, so that they do not pile up.
+        """
+        if time.monotonic() >= self._facts_until and self._reading_facts.acquire(blocking=not self._facts):
+            try:
+                started = time.monotonic()
+                if started >= self._facts_until:
+                    registry = CollectorRegistry()
+                    registry.register(_Facts(store, folded))
+                    self._facts = generate_latest(registry)
+                    ended = time.monotonic()
+                    self._facts_until = ended + max(FACTS_SECONDS, _FACTS_REST * (ended - started))
+            finally:
+                self._reading_facts.release()
+        return self._facts
 
 
 class _Facts:
@@ -128,6 +155,13 @@ class _Facts:
             age = max(0.0, time.time() - self._folded) if waiting else 0.0
             yield GaugeMetricFamily(
                 "hubbub_pending_age_seconds", "The longest that a report may have waited to be folded.", age
+            )
+            came = uploads_by_survey(self._store.engine)
+            above = sum(is_above(came.get(each.key, 0), each.expected_reports) for each in listed)
+            yield GaugeMetricFamily(
+                "hubbub_surveys_above_expected",
+                f"Surveys that got {NOTICE_TIMES} times the expected reports or more.",
+                above,
             )
             damaged = sum(bool(survey.damage) for survey in listed)
             yield GaugeMetricFamily("hubbub_damaged_surveys", "Surveys that are damaged.", damaged)

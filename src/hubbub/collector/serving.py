@@ -16,6 +16,7 @@ from starlette.types import ASGIApp
 
 from hubbub.collector.app import create_app
 from hubbub.collector.connections import HEAD_SECONDS, IDLE_SECONDS, READ_SECONDS, most_connections, protocol_of
+from hubbub.collector.rates import Rates
 from hubbub.collector.state import Collector
 from hubbub.errors import ParameterError, ServiceError
 from hubbub.store.store import Store
@@ -85,7 +86,13 @@ class _Server(uvicorn.Server):
                 signal.signal(number, handler)
 
 
-def serve(database: str, listener: socket.socket, announce: Callable[[], None], build: Build = create_app) -> None:
+def serve(
+    database: str,
+    listener: socket.socket,
+    announce: Callable[[], None],
+    build: Build = create_app,
+    rates: Rates | None = None,
+) -> None:
     """Serve until SIGTERM or SIGINT, then finish all requests that have begun and fold their reports.
 
     Parameters
@@ -98,9 +105,11 @@ def serve(database: str, listener: socket.socket, announce: Callable[[], None], 
         Called when the server listens and handles signals: a signal right after it is not lost.
     build : callable
         Makes the application.
+    rates : Rates, optional
+        The limits on the reports of a survey.
     """
     with Store(database, create=False) as store:
-        _Server(_config(build(Collector(store)), most_connections()), announce).run([listener])
+        _Server(_config(build(Collector(store, rates=rates)), most_connections()), announce).run([listener])
 
 
 @contextmanager

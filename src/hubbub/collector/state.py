@@ -20,6 +20,7 @@ from hubbub.collector.clock import Clock
 from hubbub.collector.limits import Budget, OwnerCheck
 from hubbub.collector.metrics import Metrics
 from hubbub.collector.problems import Problem
+from hubbub.collector.rates import Rates
 from hubbub.errors import HubbubError, StoreUnavailable, UnknownSurvey
 from hubbub.store.folding import STEP_BYTES
 from hubbub.store.group_commit import GroupCommit
@@ -54,6 +55,8 @@ class Collector:
         Seconds between two folds.
     clock : Clock, optional
         The time; tests bring their own.
+    rates : Rates, optional
+        The limits on the reports of a survey.
     """
 
     def __init__(
@@ -62,10 +65,12 @@ class Collector:
         budget: Budget | None = None,
         fold_seconds: float = FOLD_SECONDS,
         clock: Clock | None = None,
+        rates: Rates | None = None,
     ) -> None:
         self.store = store
         self.budget = budget or Budget()
         self.clock = clock or Clock()
+        self.rates = rates or Rates()
         self.metrics = Metrics()
         self.owner = OwnerCheck(lambda: stored_hash(store.engine))
         file = database_file(store.engine)

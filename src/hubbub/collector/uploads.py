@@ -16,6 +16,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope
 
 from hubbub.collector.documents import UploadReply
+from hubbub.collector.kept_bytes import KeptBytes
 from hubbub.collector.limits import read_batch
 from hubbub.collector.problems import Problem, problem_of, refusals, respond
 from hubbub.collector.state import Collector
@@ -52,13 +53,9 @@ async def get_survey(request: Request) -> Response:
     if "gzip" not in request.headers.get("accept-encoding", ""):
         return Response(stored.document, media_type="application/json", headers=headers)
     headers["Content-Encoding"] = "gzip"
-    return Response(_pack(stored.document), media_type="application/json", headers=headers)
-
-
-@lru_cache(maxsize=256)
-def _pack(document: bytes) -> bytes:
-    """Return a survey's document in gzip, which halves the 9 kB of a survey with a text code."""
-    return gzip.compress(document, 9, mtime=0)
+    kept: KeptBytes = request.app.state.kept
+    packed = await kept.get(("document", stored.survey_id), lambda: gzip.compress(stored.document, 9, mtime=0))
+    return Response(packed, media_type="application/json", headers=headers)
 
 
 async def preflight(request: Request) -> Response:
@@ -92,6 +89,7 @@ async def take(collector: Collector, survey_id: str, scope: Scope, receive: Rece
         if stored.state(now) != "open":
             raise _not_open(stored, now)
         collector.check_room()
+        await collector.rates.check(collector.store, stored)
         data = await read_batch(scope, receive, collector.budget, taken)
         reply = await _store_batch(collector, stored, data)
         collector.metrics.upload_seconds.observe(time.perf_counter() - started)
@@ -125,8 +123,10 @@ async def _store_batch(collector: Collector, stored: StoredSurvey, data: bytes) 
     """
     reports = parse_batch(data, stored.survey_id, stored.mechanism.report_dtype)
     valid = stored.mechanism.validate(reports)
+    collector.rates.take(stored, len(reports))
     if len(reports) == 1 and valid[0]:  # nearly every upload
         (new,) = await collector.commit(Upload(stored.key, reports))
+        collector.rates.add(stored, int(new))
         collector.metrics.by_status[_ACCEPTED if new else _DUPLICATE].inc()
         return _ONE_NEW if new else _ONE_OLD
     statuses = np.where(valid, _ACCEPTED, _INVALID)
@@ -134,6 +134,7 @@ async def _store_batch(collector: Collector, stored: StoredSurvey, data: bytes) 
         new = await collector.commit(Upload(stored.key, reports if valid.all() else reports[valid]))
         statuses[valid] = np.where(new, _ACCEPTED, _DUPLICATE)
     counts = np.bincount(statuses, minlength=3).tolist()
+    collector.rates.add(stored, counts[_ACCEPTED])
     for counter, count in zip(collector.metrics.by_status, counts, strict=True):
         counter.inc(count)
     if len(reports) and counts[_INVALID] == len(reports):
@@ -203,6 +204,7 @@ ROUTES: Final = [
                 410: "The survey is closed.",
                 413: "The batch is too large.",
                 422: "The batch is for another survey, or no report in it is valid.",
+                429: "The survey has too many reports, or gets them too fast: try again after Retry-After seconds.",
             }
         ),
         openapi_extra={"parameters": [_PLACE], "requestBody": {"required": True, "content": _BINARY}},

@@ -43,9 +43,19 @@ class Workers:
         A directory for their counters.
     application : str
         The function that makes the application, as module:name.
+    rates : pair of int
+        The arguments of `Rates`.
     """
 
-    def __init__(self, database: str, listener: socket.socket, log_json: bool, metrics: str, application: str) -> None:
+    def __init__(
+        self,
+        database: str,
+        listener: socket.socket,
+        log_json: bool,
+        metrics: str,
+        application: str,
+        rates: tuple[int, int],
+    ) -> None:
         self._life, self._hold = os.pipe()  # nobody writes to it: it ends when this process does
         self._ready, self._say_ready = os.pipe()
         self._listener = listener
@@ -56,6 +66,7 @@ class Workers:
             "ready": self._say_ready,
             "log_json": log_json,
             "application": application,
+            "rates": rates,
         }
         self._environment = {**os.environ, METRICS_DIRECTORY: metrics}
         self._running: list[subprocess.Popen[bytes]] = []
@@ -108,6 +119,7 @@ def serve_with_workers(
     announce: Callable[[], None],
     log_json: bool = False,
     application: str = "hubbub.collector.app:create_app",
+    rates: tuple[int, int] = (20, 0),
 ) -> None:
     """Serve in several processes until SIGTERM or SIGINT.
 
@@ -121,6 +133,8 @@ def serve_with_workers(
         Whether their logs are JSON.
     application : str
         The function that makes the application of a collector, as module:name, since workers are new processes.
+    rates : pair of int
+        The arguments of `Rates`, for each of the processes.
     """
     if sys.platform == "win32":
         raise ParameterError("workers must be 1 on Windows, where processes cannot share a socket, got more")
@@ -130,7 +144,7 @@ def serve_with_workers(
     }
     try:
         with tempfile.TemporaryDirectory(prefix="hubbub-metrics-") as directory:
-            running = Workers(database, listener, log_json, directory, application)
+            running = Workers(database, listener, log_json, directory, application, rates)
             try:
                 running.start(workers)
                 announce()
@@ -155,6 +169,7 @@ def main() -> None:
     # After the pipe is watched, since these take a while to load.
     from hubbub.collector.logs import set_up_logs
     from hubbub.collector.metrics import forget_dead_workers
+    from hubbub.collector.rates import Rates
     from hubbub.collector.serving import serve
 
     set_up_logs(order["log_json"])
@@ -164,7 +179,7 @@ def main() -> None:
     with socket.socket(fileno=order["listener"]) as listener:
         module, _, name = order["application"].partition(":")
         build = getattr(importlib.import_module(module), name)
-        serve(order["database"], listener, lambda: _say(order["ready"]), build)
+        serve(order["database"], listener, lambda: _say(order["ready"]), build, Rates(*order["rates"]))
 
 
 def _say(ready: int) -> None:

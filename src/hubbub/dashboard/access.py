@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
@@ -18,36 +16,8 @@ from hubbub.errors import HubbubError
 from hubbub.store.keys import SESSION_SECONDS, is_session
 
 _SAFE: Final = ("GET", "HEAD")
-_TRIES: Final = 10
-_SECONDS: Final = 60.0
-_MOST_ADDRESSES: Final = 10_000
 
 Page: TypeAlias = Callable[[Request], Awaitable[Response]]
-
-
-class LoginLimit:
-    """Limits wrong codes to ten a minute from one address. Addresses are kept in memory only."""
-
-    def __init__(self) -> None:
-        self._failures: dict[str, deque[float]] = {}
-
-    def check(self, address: str) -> None:
-        """Raise Problem if too many wrong codes came from this address in the last minute."""
-        recent = self._failures.get(address, deque())
-        while recent and recent[0] < time.monotonic() - _SECONDS:
-            recent.popleft()
-        if not recent:
-            self._failures.pop(address, None)
-        if len(recent) >= _TRIES:
-            wait = str(int(recent[0] + _SECONDS - time.monotonic()) + 1)
-            sentence = f"{_TRIES} wrong codes came within a minute; try again in {wait} s"
-            raise Problem("too-many-logins", sentence, {"Retry-After": wait})
-
-    def failed(self, address: str) -> None:
-        """Note that a wrong code came from this address."""
-        if len(self._failures) >= _MOST_ADDRESSES:
-            self._failures.clear()
-        self._failures.setdefault(address, deque()).append(time.monotonic())
 
 
 def for_owner(page: Page) -> Page:

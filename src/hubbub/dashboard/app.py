@@ -9,7 +9,6 @@ from fastapi import FastAPI
 from hubbub.collector.app import create_app as create_collector_app
 from hubbub.collector.state import Collector
 from hubbub.dashboard import forms, home, login, pages, static_files
-from hubbub.dashboard.access import LoginLimit
 from hubbub.dashboard.answers import Answers
 from hubbub.dashboard.limits import Limits
 
@@ -20,6 +19,5 @@ def create_app(collector: Collector) -> FastAPI:
     app.state.answers = Answers(collector)
     app.state.forecasting = asyncio.Semaphore(2)  # two, so that one need not wait for an abandoned slow one
     app.state.limits = Limits()
-    app.state.login_limit = LoginLimit()
     app.router.routes.extend([*login.ROUTES, *home.ROUTES, *pages.ROUTES, *forms.ROUTES, *static_files.ROUTES])
     return app

@@ -18,7 +18,7 @@ from hubbub.dashboard.access import for_owner
 from hubbub.dashboard.limits import Limits
 from hubbub.dashboard.rendering import HEADERS, render
 from hubbub.store.daily import all_by_day
-from hubbub.store.overview import ListedSurvey, list_surveys
+from hubbub.store.overview import ListedSurvey, count_surveys, list_surveys
 
 DAYS_SHOWN: Final = 30
 CARDS: Final = 60
@@ -26,18 +26,18 @@ CARDS: Final = 60
 
 
 async def show_home(request: Request) -> Response:
-    """Show the newest surveys as cards, or older ones. Costs four queries, however many surveys there are."""
+    """Show the newest surveys as cards, or older ones. Costs five queries, and reads only the surveys it shows."""
     collector: Collector = request.app.state.collector
     asked = request.query_params.get("page", "1")
     page = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 9 else 1
 
     def read() -> tuple[list[dict[str, Any]], int]:
         """Read the list and the counters, in a thread."""
-        listed = list_surveys(collector.store.engine)[::-1]
-        shown = listed[CARDS * (page - 1) : CARDS * page] if page else []
+        shown = list_surveys(collector.store.engine, newest=(CARDS * (page - 1), CARDS)) if page else []
         today = int(time.time()) // 86_400
         by_day = all_by_day(collector.store.engine, [each.key for each in shown], today - DAYS_SHOWN + 1)
-        return [_card(each, by_day.get(each.key, {}), today) for each in shown], len(listed)
+        number = count_surveys(collector.store.engine)
+        return [_card(each, by_day.get(each.key, {}), today) for each in shown], number
 
     cards, number = await asyncio.to_thread(read)
     facts = {"owner": True, "surveys": cards, "page": page, "pages": -(-number // CARDS), "number": number}

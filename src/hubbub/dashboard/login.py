@@ -22,26 +22,30 @@ from hubbub.dashboard.access import (
     session_key,
     set_session,
 )
-from hubbub.dashboard.rendering import HEADERS, render
+from hubbub.dashboard.rendering import HEADERS, show_kept
 from hubbub.store.keys import end_session, open_session
+
+_MOST_BYTES: Final = 1024
 
 
 async def show_login(request: Request) -> Response:
     """Show the page that reads the code from the address. The code is in its fragment, which no server sees."""
-    return render(request, "login.html", {"owner": False})
+    return await show_kept(request, "login.html", (), lambda: {"owner": False})
 
 
 async def log_in(request: Request) -> Response:
-    """Open a session for a code."""
+    """Open a session for a code.
+
+    Wrong codes are not limited: a code has 192 random bits, so nobody guesses one, and a limit would let strangers lock
+    the owner out. Behind a proxy they even have the same address.
+    """
     check_origin(request)
     collector: Collector = request.app.state.collector
-    address = request.client.host if request.client else ""
-    request.app.state.login_limit.check(address)
     with collector.budget.room() as taken:
         code = _code_of(await read_batch(request.scope, request.receive, collector.budget, taken))
-    key = None if code is None else await asyncio.to_thread(open_session, collector.store.engine, code)
+    key = await asyncio.to_thread(open_session, collector.store.engine, code)
     if key is None:
-        request.app.state.login_limit.failed(address)
+        collector.metrics.owner_refusals.inc()
         raise Problem("wrong-code", "the code is wrong, used or older than 15 minutes; `hubbub login` makes another")
     response = Response(status_code=204, headers=HEADERS)
     set_session(request, response, key, origin_of(request) or "")
@@ -64,13 +68,15 @@ async def show_session(request: Request) -> Response:
     return Response(status_code=204 if await has_session(request) else 401, headers=HEADERS)
 
 
-def _code_of(body: bytes) -> str | None:
-    """Return the code that a request has, or None."""
+def _code_of(body: bytes) -> str:
+    """Return the code that a request has. Raises Problem if it has none; a long body is not even parsed."""
     try:
-        code = json.loads(body)["code"]
-    except (ValueError, KeyError, TypeError):
-        return None
-    return code if isinstance(code, str) else None
+        code = json.loads(body)["code"] if len(body) <= _MOST_BYTES else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        code = None
+    if not isinstance(code, str):
+        raise Problem("bad-request", "a login must be a JSON object with a code, got something else")
+    return code
 
 
 ROUTES: Final = [

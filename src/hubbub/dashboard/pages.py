@@ -11,18 +11,20 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from hubbub.collector.documents import answer_document
+from hubbub.collector.rates import NOTICE_TIMES, is_above
 from hubbub.collector.scripts import shipped
 from hubbub.collector.state import Collector
 from hubbub.dashboard import words
 from hubbub.dashboard.access import base_url, for_everybody, for_owner, has_session
 from hubbub.dashboard.answers import Answers
 from hubbub.dashboard.meaning import answer_facts
-from hubbub.dashboard.rendering import HEADERS, render
+from hubbub.dashboard.rendering import HEADERS, render, show_kept
 from hubbub.model.coded_domain import CodedText
 from hubbub.model.domain import Categories
 from hubbub.store.daily import reports_by_day
 from hubbub.store.store import StoredSurvey
 
+_NAMES_SHOWN: Final = 500  # of a long list, on the public page
 _PATIENCE: Final = 1.0  # seconds that a page waits for its answer; after that a script asks for it
 
 
@@ -68,6 +70,7 @@ async def show_state(request: Request) -> Response:
     document = {
         "reports": kept.found.answer.reports if kept is not None and is_newest else sum(days.values()),
         "version": version,
+        "above": is_above(sum(days.values()), stored.survey.expected_reports),
         "state": stored.state(datetime.now(UTC)),
     }
     return JSONResponse(document, headers=HEADERS)
@@ -91,18 +94,22 @@ async def download_csv(request: Request) -> Response:
 
 async def show_about(request: Request) -> Response:
     """Show everybody what a survey asks, what it guarantees, and what a report looks like."""
-    stored = await find_survey(request)
-    survey = stored.survey
-    facts = {
-        "owner": await has_session(request),
-        "survey": survey_facts_public(stored),
-        "report_bytes": stored.mechanism.report_dtype.itemsize,
-        "after": words.even_guess(float(survey.epsilon)),
-        "untrue": words.untrue(stored.mechanism),
-        "examples": words.examples(survey.domain),
-        "names": list(survey.domain.names[:500]) if isinstance(survey.domain, Categories) else [],
-    }
-    return render(request, "about.html", facts)
+    stored, owner = await find_survey(request), await has_session(request)
+    survey, state = stored.survey, stored.state(datetime.now(UTC))
+
+    def facts() -> dict[str, Any]:
+        """Return what the page says. It must depend on nothing but the key."""
+        return {
+            "owner": owner,
+            "survey": {**survey_facts_public(stored), "state": state},
+            "report_bytes": stored.mechanism.report_dtype.itemsize,
+            "after": words.even_guess(float(survey.epsilon)),
+            "untrue": words.untrue(stored.mechanism),
+            "examples": words.examples(survey.domain),
+            "names": list(survey.domain.names[:_NAMES_SHOWN]) if isinstance(survey.domain, Categories) else [],
+        }
+
+    return await show_kept(request, "about.html", (stored.survey_id, state, owner), facts)
 
 
 def survey_facts_public(stored: StoredSurvey) -> dict[str, Any]:
@@ -126,7 +133,15 @@ def survey_facts(request: Request, stored: StoredSurvey) -> dict[str, Any]:
     """Return the facts of a survey for its owner, without the answer. Reads its counters."""
     collector: Collector = request.app.state.collector
     reports = sum(reports_by_day(collector.store.engine, stored.key).values())
-    return {**survey_facts_public(stored), "reports": reports, "expected": stored.survey.expected_reports}
+    expected = stored.survey.expected_reports
+    return {
+        **survey_facts_public(stored),
+        "reports": reports,
+        "expected": expected,
+        "is_above": is_above(reports, expected),
+        "notice_times": NOTICE_TIMES,
+        "most_times": collector.rates.times,
+    }
 
 
 def fits_script(stored: StoredSurvey) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from hubbub.analysis.wording import plural
+from hubbub.collector.kept_bytes import KeptBytes
 from hubbub.dashboard import words
 
 HEADERS: Final = {
@@ -47,3 +48,24 @@ def render(request: Request, template: str, facts: Mapping[str, Any], status: in
     """Return a page. Costs about a millisecond."""
     html = _templates().get_template(template).render(path=request.url.path, **facts)
     return HTMLResponse(html, status, HEADERS)
+
+
+async def show_kept(
+    request: Request, template: str, key: tuple[Hashable, ...], facts: Callable[[], Mapping[str, Any]]
+) -> HTMLResponse:
+    """Return a page for everybody. It is made once for each key, in a thread: a stranger may ask for it repeatedly.
+
+    Parameters
+    ----------
+    request : Request
+        The request.
+    template : str
+        The template.
+    key : tuple
+        Everything that the page depends on.
+    facts : callable
+        Returns the facts of the page.
+    """
+    kept: KeptBytes = request.app.state.kept
+    page = await kept.get((template, *key), lambda: bytes(render(request, template, facts()).body))
+    return HTMLResponse(page, headers=HEADERS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
+from typing import Final
 
 from hubbub.analysis import wording
 from hubbub.analysis.person import at_most_percent, beliefs
@@ -11,6 +12,8 @@ from hubbub.analysis.wording import plural
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.coded_domain import CodedText
 from hubbub.model.domain import Categories, Domain
+
+_TRIED: Final = 100  # names of a list that are looked at for examples; lists may be long
 
 
 def number(value: float) -> str:
@@ -102,9 +105,9 @@ def untrue(mechanism: SurveyMechanism) -> str:
 
 
 def examples(domain: Domain) -> list[str]:
-    """Return some values of a domain to try."""
+    """Return some values of a domain to try; of a list, some of its first names."""
     if isinstance(domain, Categories):
-        return [name for name in domain.names if visible(name) == name][:6]
+        return [name for name in domain.names[:_TRIED] if visible(name) == name][:6]
     if asks_for_site(domain):
         return ["news.example", "search.example", "direct"]
     return ["apple", "banana", "cherry"]

@@ -56,7 +56,7 @@ def _parsed(text: str | None) -> dict[str, Any]:
     """A JSON object; an empty one if it is none."""
     try:
         found = json.loads(text or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from sqlalchemy import Connection, Engine, select, text
+from sqlalchemy import Connection, Engine, func, select, text
 
 from hubbub.store.schema import daily, reading, surveys, tallies
 
@@ -38,6 +38,13 @@ def all_by_day(engine: Engine, chosen: Sequence[int], first_day: int) -> dict[in
         for row in connection.execute(query):
             found.setdefault(row.survey, {})[row.day] = row.reports
     return found
+
+
+def uploads_by_survey(engine: Engine) -> dict[int, int]:
+    """Return how many reports of each survey were folded, without merged tallies. Costs one read."""
+    query = select(daily.c.survey, func.sum(daily.c.reports)).group_by(daily.c.survey)
+    with reading(engine) as connection:
+        return {survey: int(reports) for survey, reports in connection.execute(query)}
 
 
 def tally_version(engine: Engine, survey: int) -> int:

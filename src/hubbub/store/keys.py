@@ -7,7 +7,7 @@ import secrets
 import time
 from typing import Final, Literal, TypeAlias
 
-from sqlalchemy import Connection, Engine, delete, insert, select
+from sqlalchemy import Connection, Engine, delete, func, insert, select
 
 from hubbub.store.schema import keys, reading, writing
 
@@ -24,27 +24,58 @@ def make_code(engine: Engine, seconds: int = CODE_SECONDS) -> str:
 
 
 def open_session(engine: Engine, code: str, seconds: int = SESSION_SECONDS) -> str | None:
-    """Use a code up, and return the key of a new session; None if the code is unknown, used or too old."""
+    """Use a code up, and return the key of a new session; None if the code is unknown, used or too old.
+
+    A wrong code costs one short read. There is nothing to guess: a code has 192 random bits.
+    """
+    if not _is_known(engine, code, "code"):
+        return None
     with writing(engine) as connection:
         mine = (keys.c.hash == _hash(code), keys.c.kind == "code")
         expires = connection.scalar(delete(keys).where(*mine).returning(keys.c.expires))
-        if expires is None or expires <= _now():
+        if expires is None or expires <= _now():  # another request used it, or its time is over
             return None
         return _insert(connection, "session", seconds)
 
 
 def is_session(engine: Engine, key: str) -> bool:
     """Return whether this is the key of a session whose time is not over. Costs one short read."""
-    with reading(engine) as connection:
-        query = select(keys.c.expires).where(keys.c.hash == _hash(key), keys.c.kind == "session")
-        expires = connection.scalar(query)
-    return expires is not None and expires > _now()
+    return _is_known(engine, key, "session")
 
 
 def end_session(engine: Engine, key: str) -> None:
-    """End a session; do nothing if there is none with this key."""
+    """End a session; do nothing if there is none with this key, so that strangers make nobody write."""
+    if _is_known(engine, key, "session"):
+        with writing(engine) as connection:
+            connection.execute(delete(keys).where(keys.c.hash == _hash(key), keys.c.kind == "session"))
+
+
+def count_sessions(engine: Engine) -> int:
+    """Return how many sessions are open."""
+    with reading(engine) as connection:
+        query = select(func.count()).select_from(keys).where(keys.c.kind == "session", keys.c.expires > _now())
+        return connection.scalar(query) or 0
+
+
+def end_sessions(engine: Engine) -> int:
+    """End all sessions, and make all codes invalid; return how many sessions were open."""
     with writing(engine) as connection:
-        connection.execute(delete(keys).where(keys.c.hash == _hash(key), keys.c.kind == "session"))
+        return forget_keys(connection)
+
+
+def forget_keys(connection: Connection) -> int:
+    """Delete all sessions and codes; return how many sessions were open. The transaction is the caller's."""
+    ended = connection.execute(delete(keys).where(keys.c.kind == "session", keys.c.expires > _now())).rowcount
+    connection.execute(delete(keys))
+    return ended
+
+
+def _is_known(engine: Engine, key: str, kind: Kind) -> bool:
+    """Return whether the key of a session, or a code, is stored and its time is not over."""
+    with reading(engine) as connection:
+        query = select(keys.c.expires).where(keys.c.hash == _hash(key), keys.c.kind == kind)
+        expires = connection.scalar(query)
+    return expires is not None and expires > _now()
 
 
 def _insert(connection: Connection, kind: Kind, seconds: int) -> str:

@@ -45,8 +45,20 @@ class ListedSurvey(Period):
     origins: tuple[str, ...]
 
 
-def list_surveys(engine: Engine, survey_id: bytes | None = None) -> list[ListedSurvey]:
-    """Return all surveys, the oldest first, or the one with an id. Costs three queries and a few µs per survey."""
+def list_surveys(
+    engine: Engine, survey_id: bytes | None = None, newest: tuple[int, int] | None = None
+) -> list[ListedSurvey]:
+    """Return all surveys, the oldest first, or some of them. Costs three queries and a few µs per survey in the list.
+
+    Parameters
+    ----------
+    engine : Engine
+        The database.
+    survey_id : bytes, optional
+        Return only the survey with this id.
+    newest : pair of int, optional
+        Return the newest first: leave out so many, and return at most so many.
+    """
     shown = select(
         surveys.c.key,
         surveys.c.survey_id,
@@ -57,12 +69,18 @@ def list_surveys(engine: Engine, survey_id: bytes | None = None) -> list[ListedS
         surveys.c.damage,
     )
     waiting = select(pending.c.survey, func.sum(pending.c.report_count)).group_by(pending.c.survey)
-    shown = shown.where(surveys.c.state != "deleting").order_by(surveys.c.key)
+    folded_in = select(tallies.c.survey, tallies.c.report_count)
+    shown = shown.where(_SHOWN).order_by(surveys.c.key if newest is None else surveys.c.key.desc())
     if survey_id is not None:
         shown = shown.where(surveys.c.survey_id == survey_id)
+    if newest is not None:
+        shown = shown.offset(newest[0]).limit(newest[1])
     with reading(engine) as connection:
         rows = connection.execute(shown).all()
-        folded = {survey: int(count) for survey, count in connection.execute(_FOLDED)}
+        if survey_id is not None or newest is not None:
+            keys = [row.key for row in rows]
+            folded_in, waiting = folded_in.where(tallies.c.survey.in_(keys)), waiting.where(pending.c.survey.in_(keys))
+        folded = {survey: int(count) for survey, count in connection.execute(folded_in)}
         not_folded = {survey: int(count) for survey, count in connection.execute(waiting)}
     found = []
     for row in rows:
@@ -89,7 +107,13 @@ def list_surveys(engine: Engine, survey_id: bytes | None = None) -> list[ListedS
     return found
 
 
-_FOLDED = select(tallies.c.survey, tallies.c.report_count)
+def count_surveys(engine: Engine) -> int:
+    """Return how many surveys there are. Costs one query."""
+    with reading(engine) as connection:
+        return connection.scalar(select(func.count()).select_from(surveys).where(_SHOWN)) or 0
+
+
+_SHOWN = surveys.c.state != "deleting"
 
 
 def _time(text: str | None) -> datetime | None:

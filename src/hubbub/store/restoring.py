@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Table, delete, func, insert, select, text, up
 
 from hubbub.errors import ParameterError, StoreDamaged, StoreError, StoreUnavailable
 from hubbub.mechanisms.registry import mechanism_for
+from hubbub.store.keys import end_sessions
 from hubbub.store.schema import (
     daily,
     file_of,
@@ -60,6 +61,7 @@ def restore(copy: Path, database: str, build: Build = mechanism_for) -> int:
                 found = check(source)
                 if found.problems:
                     raise StoreDamaged(found.problems[0])
+            end_sessions(source.engine)  # some may have been ended since the copy was made
             if file is None:
                 _copy_into(source, database, build)
                 return found.surveys

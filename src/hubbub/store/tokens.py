@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Engine, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from hubbub.errors import StoreUnavailable
+from hubbub.store.keys import forget_keys
 from hubbub.store.schema import meta, reading, writing
 
 _ROW = meta.c.name == "owner_token"
@@ -36,9 +37,10 @@ def make_first_token(engine: Engine) -> str | None:
 
 
 def replace_token(engine: Engine) -> str:
-    """Make and return a new token for the owner. The old one is invalid from now on."""
+    """Make and return a new token for the owner. The old one, all sessions and all codes are invalid from now on."""
     with writing(engine) as connection:
         connection.execute(delete(meta).where(_ROW))
+        forget_keys(connection)  # whoever had the old token may have logged in with it
         return _insert_token(connection)
 
 

@@ -27,7 +27,8 @@ async function watch() {
     try {
       const reply = await fetch(`${address}/state`);
       if (reply.status === 401) return location.assign("/login");
-      const { reports } = await reply.json();
+      const { reports, above } = await reply.json();
+      part("above").hidden = !above;
       counter.textContent = reports.toLocaleString("en");
       if (reports > 0) document.getElementById("named")?.removeAttribute("hidden");
       if (live && reports > 0) {

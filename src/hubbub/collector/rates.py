@@ -1,0 +1,127 @@
+"""Limits on the reports of a survey: in all, as a multiple of what its owner expects, and in a second.
+
+Reports are anonymous, and anybody can make them up. Far more of them than expected are a sign of that: then the owner
+is told, and later they are refused. A refused device keeps its report, and sends it again later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from hubbub.collector.problems import RETRY_SECONDS, Problem
+from hubbub.store.daily import reports_by_day
+from hubbub.store.store import Store, StoredSurvey
+
+NOTICE_TIMES: Final = 3
+"""From so many times the expected reports on, the dashboard and a metric say so."""
+
+MOST_TIMES: Final = 20
+"""From so many times the expected reports on, reports are refused, unless the operator chose another number."""
+
+BURST_SECONDS: Final = 10
+"""A survey that was quiet may take the reports of so many seconds at once."""
+
+_WAIT_SECONDS: Final = (1800, 3600)  # how long a device waits when there are too many: clients wait no longer than that
+_COUNTED_SECONDS: Final = 5.0
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is known about the reports of one survey.
+
+    Attributes
+    ----------
+    count : int
+        How many came, as far as this process knows.
+    until : float
+        When to ask the database again, in seconds of the clock.
+    room : float
+        How many more may come now.
+    since : float
+        When that was computed.
+    """
+
+    count: int
+    until: float
+    room: float
+    since: float
+
+
+def is_above(reports: int, expected: int) -> bool:
+    """Return whether a survey got so many more reports than expected that its owner should know.
+
+    >>> is_above(299, 100), is_above(300, 100)
+    (False, True)
+    """
+    return reports >= NOTICE_TIMES * expected > 0
+
+
+class Rates:
+    """Decides whether a survey takes more reports. Costs a look-up for each upload, and one read every 5 seconds.
+
+    Each process counts its own reports at once, and those of others when it reads the database again.
+
+    Parameters
+    ----------
+    times : int
+        Reports are refused from so many times the expected number on; 0 is never.
+    per_second : int
+        The most reports of a survey in a second, over ten seconds, in this process; 0 is any number.
+    clock : callable
+        Returns seconds that never go back; tests bring their own.
+
+    Attributes
+    ----------
+    times : int
+        As given.
+    """
+
+    def __init__(
+        self, times: int = MOST_TIMES, per_second: int = 0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.times, self._per_second, self._clock = times, per_second, clock
+        self._known: dict[int, _Known] = {}
+
+    async def check(self, store: Store, stored: StoredSurvey) -> None:
+        """Raise Problem if the survey takes no more reports now."""
+        now = self._clock()
+        known = self._known.get(stored.key)
+        if known is None or now >= known.until:
+            known = await self._count(store, stored.key, now)
+        if self.times and known.count >= self.times * stored.survey.expected_reports:
+            sentence = f"the survey has {self.times} times the reports that were expected; send this again later"
+            raise Problem("too-many-reports", sentence, {"Retry-After": str(random.randint(*_WAIT_SECONDS))})
+        if self._per_second:
+            most = self._per_second * BURST_SECONDS
+            known.room = min(most, known.room + (now - known.since) * self._per_second)
+            known.since = now
+            if known.room <= 0:
+                wait = max(math.ceil(-known.room / self._per_second) + 1, random.randint(*RETRY_SECONDS))
+                sentence = f"the survey takes {self._per_second} reports a second; send this again later"
+                raise Problem("too-fast", sentence, {"Retry-After": str(wait)})
+
+    def take(self, stored: StoredSurvey, reports: int) -> None:
+        """Note that so many reports are about to be stored. A batch may take more than there is room for, once."""
+        if (known := self._known.get(stored.key)) is not None:
+            known.room -= reports
+
+    def add(self, stored: StoredSurvey, accepted: int) -> None:
+        """Note that so many new reports were stored. Repeated ones do not count: anybody could send them."""
+        if (known := self._known.get(stored.key)) is not None:
+            known.count += accepted
+
+    async def _count(self, store: Store, key: int, now: float) -> _Known:
+        """Read from the database how many reports came. Meanwhile other uploads use the old number, if there is one."""
+        if (known := self._known.get(key)) is not None:
+            known.until = now + _COUNTED_SECONDS
+        days = await asyncio.to_thread(reports_by_day, store.engine, key)
+        most = float(self._per_second * BURST_SECONDS)
+        known = self._known.setdefault(key, _Known(0, now + _COUNTED_SECONDS, most, now))
+        known.count = max(known.count, sum(days.values()))
+        return known
