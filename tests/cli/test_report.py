@@ -64,6 +64,7 @@ def test_json(hubbub_cli, peer: Peer, survey: Survey, tmp_path: Path) -> None:
         "delta": "0",
         "told_epsilon": "1",
         "told_delta": "0",
+        "choices": [],
         "ledger": str(ledger),
     }
     shown = json.loads(hubbub_cli("ledger", "show", "--ledger", ledger, "--json").stdout)
@@ -117,20 +118,23 @@ def test_a_value_that_is_not_utf_8(hubbub_cli, peer: Peer, survey: Survey, tmp_p
     assert not ledger_of(tmp_path).exists()
 
 
-def test_a_value_that_is_not_on_a_closed_list(hubbub_cli, peer: Peer, tmp_path: Path) -> None:
-    """A slip of the hand does not use up the only answer; the message has the names, but not the value."""
+def test_a_closed_list_is_told_to_everybody(hubbub_cli, peer: Peer, tmp_path: Path) -> None:
+    """Whoever answers a closed list is told its names, with a value on it or not: the output says nothing of it."""
     poll = create_survey("poll", Categories(["yes", "no"], other=False), 1, public_seed=bytes(32))
     peer.surveys[poll.survey_id.hex()] = poll
-    slip = hubbub_cli("report", SECRET, "--survey", peer.url(poll))
-    assert (slip.returncode, slip.stdout) == (2, "")
-    assert slip.stderr == "hubbub: the value must be one of the survey's (yes, no), got another one; nothing was sent\n"
-    assert not ledger_of(tmp_path).exists()
-    assert hubbub_cli("report", "no", "--survey", peer.url(poll), "--timeout", "60").returncode == 0
+    said = "The survey's values are yes, no. Any other value counts as one of them.\n"
+    for value in ("no", SECRET):
+        words = ("report", value, "--survey", peer.url(poll), "--timeout", "60")
+        sent = hubbub_cli(*words, "--ledger", tmp_path / value)
+        assert (sent.returncode, sent.stderr) == (0, "")
+        assert sent.stdout.endswith(said)
+        told = json.loads(hubbub_cli(*words, "--ledger", tmp_path / f"{value}.json", "--json").stdout)
+        assert told["choices"] == ["yes", "no"]
 
 
 def test_a_survey_that_is_closed(hubbub_cli, peer: Peer, survey: Survey) -> None:
     """The report is kept for a week, in case that is a mistake, and this is said."""
-    peer.faults = ["", "", *["problem 410"] * 100]  # the survey itself is read twice
+    peer.faults = ["", *["problem 410"] * 100]  # the survey itself is there
     queued = hubbub_cli("report", SECRET, "--survey", peer.url(survey), "--timeout", "1")
     assert queued.returncode == 3
     assert "(410)); the report is in the ledger, and is dropped if that stays so for 7 days." in queued.stdout

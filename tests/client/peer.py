@@ -23,6 +23,7 @@ class Peer:
         self.faults: list[str] = []
         self.requests: list[str] = []
         self.posted: list[bytes] = []
+        self.trace: list[tuple[object, ...]] = []  # all that a server sees, but for the random bytes of a report
         self.counted: dict[bytes, bytes] = {}
         self.lock = threading.Lock()
         self.released = threading.Event()  # what a slow reply waits for
@@ -66,6 +67,8 @@ class _Handler(BaseHTTPRequestHandler):
         with peer.lock:
             peer.requests.append(f"{self.command} {self.path}")
             peer.headers = dict(self.headers)
+            size = None if body is None else len(body)
+            peer.trace.append((self.requestline, *self.headers.items(), None if body is None else body[:33], size))
             if body is not None:
                 peer.posted.append(body)
             fault = peer.faults.pop(0) if peer.faults else ""

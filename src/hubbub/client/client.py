@@ -140,6 +140,14 @@ class Client:
         return self._id
 
     @property
+    def choices(self) -> tuple[str, ...]:
+        """The names of a closed list, which has no "(other)": any other value is reported as one of them.
+
+        Empty for other surveys, and until the survey has been fetched.
+        """
+        return () if self._survey is None else self._survey.domain.names
+
+    @property
     def ledger(self) -> Ledger:
         """The ledger that this client uses."""
         return self._ledger
@@ -241,17 +249,14 @@ class Client:
     def _respond(self, survey: DeviceSurvey, value: object) -> Result:
         """Randomise a value and write the report to the ledger, unless the survey was answered before."""
         if isinstance(value, Slots):
-            value = value.draw(survey.domain)
-        count = survey.randomizer.random_words
-        random_words = struct.unpack(f"<{count}Q", secrets.token_bytes(8 * count))
-        batch = survey.batch_header + encode_report(survey, value, random_words)
-        written = self._ledger.add(survey, self._url, batch, self._asked)
+            value.check(survey.domain)
+        written = self._ledger.add(survey, self._url, partial(_make, survey, value), self._asked)
         return Result("queued" if written else "already")
 
     def _state(self) -> Result:
         """Return the current state of the survey's report."""
         try:
-            entry = self._ledger.load().entries.get(self._id)
+            entry = self._ledger.settled(self._id)
         except LedgerError as error:
             return Result("refused", str(error))
         if entry is not None and entry["state"] == "pending":
@@ -306,3 +311,12 @@ class Client:
             with self._background.changed:
                 self._refusal = str(error)
                 self._held.clear()
+
+
+def _make(survey: DeviceSurvey, value: object) -> bytes:
+    """Return what is sent of a value, with new randomness of the operating system."""
+    if isinstance(value, Slots):
+        value = value.draw(survey.domain)
+    count = survey.randomizer.random_words
+    random_words = struct.unpack(f"<{count}Q", secrets.token_bytes(8 * count))
+    return survey.batch_header + encode_report(survey, value, random_words)

@@ -163,15 +163,15 @@ class Domain(NamedTuple):
         Maps a value to its item. Any exception, and any item out of range, means that the value does not fit.
     coded : bool
         Whether items are the bits of a text code.
-    closed : bool
-        True for a list without "(other)": values outside the domain share an item with a value of the list.
+    names : tuple of str
+        The names of a list without "(other)": values outside the domain share an item with one of them. Else empty.
     """
 
     size: int
     fallback: int
     look_up: Callable[[object], int]
     coded: bool = False
-    closed: bool = False
+    names: tuple[str, ...] = ()
 
     def item(self, value: object) -> int:
         """Return the item of any value. Never raises."""
@@ -234,4 +234,4 @@ def read_domain(data: Any) -> Domain:
         text = _text(value)
         return positions[text] if text in positions else stand_in(text)
 
-    return Domain(len(names), stand_in(""), closed_item, closed=True)
+    return Domain(len(names), stand_in(""), closed_item, names=tuple(names))
