@@ -48,6 +48,7 @@ def test_report_and_show(hubbub_cli, peer: Peer, survey: Survey, tmp_path: Path)
     assert (shown.returncode, shown.stderr) == (0, "")
     assert survey.survey_id.hex()[:8] in shown.stdout
     assert "num\\x1bbers" in shown.stdout
+    assert "Left: ε in 30 days 7 of 8, ε in 365 days 27 of 28, δ in" in shown.stdout
     assert f"All together ε = 1 and δ = 0. The ledger is {ledger_of(tmp_path)}" in shown.stdout
     assert SECRET not in first.stdout + again.stdout + shown.stdout + ledger_of(tmp_path).read_text()
 
@@ -74,6 +75,7 @@ def test_json(hubbub_cli, peer: Peer, survey: Survey, tmp_path: Path) -> None:
         "ledger": str(ledger),
         "told_epsilon": "1",
         "told_delta": "0",
+        "left": {"month": "7", "year": "27", "lifetime": None, "delta": "0.000001"},
         "surveys": [
             {
                 "survey_id": survey.survey_id.hex(),
@@ -94,8 +96,10 @@ def test_an_empty_ledger(hubbub_cli, peer: Peer, tmp_path: Path) -> None:
     shown = hubbub_cli("ledger", "show")
     assert (shown.returncode, shown.stdout) == (
         0,
-        f"No survey was answered from this device. The ledger would be {ledger_of(tmp_path)}\n",
+        f"No survey was answered from this device. The ledger would be {ledger_of(tmp_path)}\n"
+        "Left: ε in 30 days 8 of 8, ε in 365 days 28 of 28, δ in a lifetime 0.000001 of 0.000001.\n",
     )
+    assert hubbub_cli("ledger").stdout == shown.stdout
     assert json.loads(hubbub_cli("ledger", "show", "--json").stdout)["surveys"] == []
     assert not ledger_of(tmp_path).exists()
 
@@ -170,7 +174,7 @@ NOBODY = f"http://127.0.0.1:1/v1/surveys/{'0' * 64}"
         ([SECRET, "8", "--survey", "URL"], "one value must be given, in quotes if it has spaces, got 2"),
         (
             [SECRET, "--survey", SECRET],
-            "a survey's address must be http(s)://…/v1/surveys/<64 hex digits>, got something",
+            "a survey's address must be http(s)://…/v1/surveys/<64 lower-case hex digits>, got another",
         ),
         (
             [SECRET, "--survey", "URL", "--max-epsilon", "0.5"],
@@ -215,3 +219,22 @@ def test_a_corrupted_ledger(hubbub_cli, peer: Peer, survey: Survey, tmp_path: Pa
         assert result.returncode == 2
         assert "is damaged or another kind of file; it was not changed" in result.stderr
     assert ledger.read_text() == "{"
+
+
+def test_a_person_sets_her_own_limits(hubbub_cli, peer: Peer, survey: Survey, tmp_path: Path) -> None:
+    """`ledger cap` sets them, `ledger show` says what they leave, and a report beyond them is refused."""
+    own = ("--ledger", tmp_path / "own.json")
+    assert hubbub_cli("ledger", "cap", "--month", "1.5", "--year", "none", *own).returncode == 0
+    assert hubbub_cli("report", SECRET, "--survey", peer.url(survey), "--timeout", "60", *own).returncode == 0
+    shown = hubbub_cli("ledger", "show", *own)
+    assert "Left: ε in 30 days 0.5 of 1.5, δ in a lifetime 0.000001 of 0.000001." in shown.stdout
+    left = {"month": "0.5", "year": None, "lifetime": None, "delta": "0.000001"}
+    assert json.loads(hubbub_cli("ledger", "show", "--json", *own).stdout)["left"] == left
+    other = create_survey("other", Integers(8), 1, public_seed=bytes(32))
+    peer.surveys[other.survey_id.hex()] = other
+    beyond = hubbub_cli("report", SECRET, "--survey", peer.url(other), "--timeout", "60", *own)
+    assert beyond.returncode == 2
+    assert "ε of all surveys in 30 days must be at most 1.5, got 1 and 1 more" in beyond.stderr
+    assert len(peer.posted) == 1
+    hubbub_cli("ledger", "cap", "--month", "none", "--delta", "none", *own)
+    assert "There is no limit.\n" in hubbub_cli("ledger", "show", *own).stdout

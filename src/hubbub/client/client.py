@@ -114,7 +114,8 @@ class Client:
         address = SURVEY_URL.fullmatch(str(survey if url is None else url))
         if not address:
             # The argument is not shown: on a command line it may be a private value in the wrong place.
-            raise ClientError("a survey's address must be http(s)://…/v1/surveys/<64 hex digits>, got something else")
+            rule = "a survey's address must be http(s)://…/v1/surveys/<64 lower-case hex digits>"
+            raise ClientError(f"{rule}, got another text")
         self._url, self._id = address[0], address[1]
         self._survey = None if document is None else self._checked(document)
         self._ledger = Ledger(ledger)
