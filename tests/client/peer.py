@@ -98,7 +98,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif fault.startswith("page"):  # what a network that wants a password answers in the collector's place
             status, kind, reply = int(fault.split()[1]), "text/html", b"<html>Sign in</html>"
         elif fault.startswith("redirect"):
-            status, kind, reply, more = 307, "text/plain", b"", {"Location": fault.split()[1]}
+            _, place, *code = fault.split()
+            status, kind, reply, more = int(code[0]) if code else 307, "text/plain", b"", {"Location": place}
         elif fault == "endless":
             self.send_response(200)
             self.end_headers()

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tests.client.peer import Peer
+from tests.client.peer import Peer, serving
 
 from hubbub import Survey, create_survey
 from hubbub.client import Client, ClientError, Ledger, Result, SurveyError
@@ -89,6 +89,23 @@ def test_faults_are_outlived(faults: list[str], peer: Peer, survey: Survey, ledg
     assert len(set(peer.posted)) == 1
     assert len(peer.counted) == 1
     assert all(request.endswith("/reports") for request in peer.requests)
+
+
+@pytest.mark.parametrize("status", [300, 301, 302, 303, 305, 307, 308])
+def test_no_redirect_carries_anything_elsewhere(status: int, peer: Peer, survey: Survey, ledger: Path) -> None:
+    """Neither the question for a survey nor a report follows a redirect, to a server that would take both."""
+    with serving(Peer(survey)) as elsewhere:
+        peer.faults = [
+            f"redirect {elsewhere.url(survey)} {status}",
+            "",
+            f"redirect {elsewhere.url(survey)}/reports {status}",
+        ]
+        with Client(peer.url(survey), ledger=ledger, **FAST) as client:
+            client.report(SECRET)
+            assert client.flush(WAIT) == Result("sent")
+        assert [request.split()[0] for request in peer.requests] == ["GET", "GET", "POST", "POST"]
+        assert elsewhere.requests == []
+    assert len(set(peer.posted)) == 1
 
 
 def test_a_slow_collector_is_given_up_and_tried_again(peer: Peer, survey: Survey, ledger: Path) -> None:
