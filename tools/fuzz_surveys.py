@@ -16,6 +16,7 @@ import re
 import sys
 from collections import Counter
 from decimal import Decimal, localcontext
+from itertools import pairwise
 from typing import Any
 
 from hubbub import Bytes, Categories, CodedText, HubbubError, Integers, TextCode, create_survey, load_survey
@@ -52,7 +53,26 @@ _VALUES: tuple[Any, ...] = (
     *(str(2**63), str(2**63 + 1), str(2**64 - 1), str(2**64), str(2**64 + 1), "9" * 400, "\ud800", "tree", "subset"),
     *([], {}, [1], ["1"], {"kind": "ipv4"}, [[]], "yes", ["yes", "no"]),
 )
-_TEXTS = ("-", "+", "0", "1", "9", ".", "e5", "e-5", '"', ",", "}", "]", "null", "true", "NaN", "Infinity", "\\u0000", "é")
+_TEXTS = (
+    "-",
+    "+",
+    "0",
+    "1",
+    "9",
+    ".",
+    "e5",
+    "e-5",
+    '"',
+    ",",
+    "}",
+    "]",
+    "null",
+    "true",
+    "NaN",
+    "Infinity",
+    "\\u0000",
+    "é",
+)
 
 
 def mutated(draw: random.Random) -> str:
@@ -139,7 +159,7 @@ def law(device: DeviceSurvey, parameters: dict[str, Any], value: object, report_
     edges = sorted({-(-j * TOP // part) for part in parts for j in range(part)} | {TOP})
     chances: Counter[bytes] = Counter()
     for low, high in ((0, keep), (keep, TOP)):
-        for first, last in zip(edges, edges[1:], strict=False):
+        for first, last in pairwise(edges):
             ends = {
                 encode_report(device, value, (*report_id, third, fourth)[: device.randomizer.random_words])[16:]
                 for third in (low, high - 1)
@@ -176,7 +196,8 @@ def run(count: int, seed: int) -> Counter[str]:
             device = read_survey(document)
         except SurveyError as error:
             said = str(error)
-            assert said and "\n" not in said and len(said) < 400, said
+            assert "\n" not in said, said
+            assert 0 < len(said) < 400, said
         try:
             load_survey(document)
             loaded = True
@@ -194,7 +215,7 @@ def run(count: int, seed: int) -> Counter[str]:
             assert 0 < int(parameters.get("keep_threshold") or parameters["truth_threshold"]) < TOP
             if parameters.get("masks", 1) <= 4 and (device.domain.size <= 64 or "window" not in parameters):
                 odds = worst_odds(device, document, draw)
-                assert odds <= device.epsilon, f"odds of e^{odds} where ε = {device.epsilon} is stated: {document[:2000]}"
+                assert odds <= device.epsilon, f"odds of e^{odds}, ε = {device.epsilon} is stated: {document[:2000]}"
                 found["enumerated"] += 1
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -72,7 +71,7 @@ def test_a_server_that_always_lies_gets_no_report(hubbub_cli, tmp_path: Path) ->
 
 
 @pytest.fixture
-def looked_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def looked_up(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The hosts that the system's resolver is asked for, which are not looked up."""
     hosts: list[str] = []
 
@@ -81,7 +80,7 @@ def looked_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         raise OSError("no names here")
 
     monkeypatch.setattr("socket.getaddrinfo", record)
-    yield hosts
+    return hosts
 
 
 SWAPPED = ["news.example", "http://news.example", "http://news.example/v1/surveys/1", "file:///"]

@@ -142,10 +142,14 @@ def test_a_program_can_only_ask_for_less(device: DeviceSurvey, ledger: Path) -> 
     first, second, third = (numbered(device, number, epsilon=Decimal(4)) for number in range(3))
     with pytest.raises(BudgetError, match="ε of all surveys in 30 days must be at most 1, got 0 and 4 more"):
         book.add(first, url_of(first), lambda: b"", Cap(month=Decimal(1)))
-    assert book.add(first, url_of(first), lambda: b"", Cap(month=Decimal(1000), year=Decimal(1000), lifetime=Decimal(1000)))
+    assert book.add(
+        first, url_of(first), lambda: b"", Cap(month=Decimal(1000), year=Decimal(1000), lifetime=Decimal(1000))
+    )
     assert book.add(second, url_of(second), lambda: b"", Cap(month=Decimal(1000)))
     with pytest.raises(BudgetError, match="ε of all surveys in 30 days must be at most 8, got 8 and 4 more"):
-        book.add(third, url_of(third), lambda: b"", Cap(month=Decimal(1000), year=Decimal(1000), lifetime=Decimal(1000)))
+        book.add(
+            third, url_of(third), lambda: b"", Cap(month=Decimal(1000), year=Decimal(1000), lifetime=Decimal(1000))
+        )
 
 
 def test_ten_surveys_about_one_thing(ledger: Path) -> None:

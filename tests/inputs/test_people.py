@@ -351,7 +351,7 @@ class TestParquet:
             raw=[b"caf\xc3\xa9", b""],
             latin=[b"caf\xe9", b"tea"],
         )
-        assert read(path, column="truth") == ["True", "False"]
+        assert read(path, column="truth") == ["true", "false"]
         assert read(path, column="real") == [1, "2.5"]
         assert read(path, column="gaps") == read(path, column="half") == [13]
         assert read(path, column="time") == ["1970-01-01T00:00:00+00:00", "2001-09-09T01:46:40.000000001+00:00"]

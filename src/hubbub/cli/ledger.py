@@ -67,7 +67,8 @@ def show(
         for each in collectors
         if len(collectors) > 1
     ]
-    caption = [*each_told, f"All together ε = {epsilon} and δ = {delta}. The ledger is {book.path}", _left(limits, left)]
+    sums = f"All together ε = {epsilon} and δ = {delta}. The ledger is {book.path}"
+    caption = [*each_told, sums, _left(limits, left)]
     print_table("Told from this device", [*columns, ("answered", "left"), ("state", "left")], rows, caption)
 
 

@@ -61,7 +61,7 @@ def report(
     hubbub report - --survey "$SURVEY" < value.txt
 
     Exit codes: 0 the collector has the report, from now or earlier; 3 the report is in the ledger, and the same command
-    will send it when run again; 2 nothing was or will be sent. What is sent, printed and kept is the same for every value.
+    will send it when run again; 2 nothing was or will be sent. Whatever the value is, the same is sent and printed.
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
     from hubbub.client import Client, ClientError, Ledger
     from hubbub.client.delivery import MISSING_DAYS
