@@ -24,6 +24,7 @@ DEFAULT_MAX_EPSILON: Final = "4"
 """The largest ε of a survey that a client answers unless it is told otherwise."""
 
 DEFAULT_SPREAD: Final = 600.0
+_LEAST_SECONDS: Final = 0.005  # several times what the slowest text takes
 _MOST_SECONDS: Final = 1e6  # the longest wait that works on every system
 
 
@@ -315,9 +316,23 @@ class Client:
 
 
 def _make(survey: DeviceSurvey, value: object) -> bytes:
-    """Return what is sent of a value, with new randomness of the operating system."""
+    """Return what is sent of a value, with new randomness of the operating system.
+
+    It takes the time of a class of times, 5, 10, 20, … ms, so that the moment of sending tells less of the value.
+    """
+    begun = time.perf_counter()
     if isinstance(value, Slots):
         value = value.draw(survey.domain)
     count = survey.randomizer.random_words
     random_words = struct.unpack(f"<{count}Q", secrets.token_bytes(8 * count))
-    return survey.batch_header + encode_report(survey, value, random_words)
+    batch = survey.batch_header + encode_report(survey, value, random_words)
+    time.sleep(padding(time.perf_counter() - begun))
+    return batch
+
+
+def padding(seconds: float) -> float:
+    """Return how much is missing from a time to its class: the least of 5, 10, 20, … ms that is not below it."""
+    whole = _LEAST_SECONDS
+    while whole < seconds:
+        whole *= 2
+    return whole - seconds
