@@ -65,7 +65,7 @@ def test_json(hubbub_cli, peer: Peer, survey: Survey, tmp_path: Path) -> None:
         "delta": "0",
         "told_epsilon": "1",
         "told_delta": "0",
-        "choices": [],
+        "choices": None,
         "ledger": str(ledger),
     }
     shown = json.loads(hubbub_cli("ledger", "show", "--ledger", ledger, "--json").stdout)

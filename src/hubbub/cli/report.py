@@ -102,7 +102,7 @@ def report(
                 "delta": entry["delta"],
                 "told_epsilon": format(told[0], "f"),
                 "told_delta": format(told[1], "f"),
-                "choices": list(client.choices),
+                "choices": list(client.choices) or None,
                 "ledger": client.ledger.path,
             }
         )
