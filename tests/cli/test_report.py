@@ -182,7 +182,7 @@ NOBODY = f"http://127.0.0.1:1/v1/surveys/{'0' * 64}"
         ),
         (
             [SECRET, "--survey", "URL", "--max-epsilon", "x"],
-            "max_epsilon must be a number from 0 to 10^6, got max_epsilon='x'",
+            "max_epsilon must be a number from 0 to 10^6 with at most 60 decimals, got max_epsilon='x'",
         ),
         (
             [SECRET, "--survey", "URL", "--lifetime-epsilon", "0.5"],
@@ -229,7 +229,11 @@ def test_a_person_sets_her_own_limits(hubbub_cli, peer: Peer, survey: Survey, tm
     shown = hubbub_cli("ledger", "show", *own)
     assert "Left: ε in 30 days 0.5 of 1.5, δ in a lifetime 0.000001 of 0.000001." in shown.stdout
     left = {"month": "0.5", "year": None, "lifetime": None, "delta": "0.000001"}
-    assert json.loads(hubbub_cli("ledger", "show", "--json", *own).stdout)["left"] == left
+    for words in (["ledger", "show", "--json"], ["ledger", "--json"]):
+        assert json.loads(hubbub_cli(*words, *own).stdout)["left"] == left
+    misplaced = hubbub_cli("ledger", "--json", "show", *own)
+    assert (misplaced.returncode, misplaced.stdout) == (2, "")
+    assert "options must come after the command" in misplaced.stderr
     other = create_survey("other", Integers(8), 1, public_seed=bytes(32))
     peer.surveys[other.survey_id.hex()] = other
     beyond = hubbub_cli("report", SECRET, "--survey", peer.url(other), "--timeout", "60", *own)

@@ -16,7 +16,17 @@ from pathlib import Path
 import pytest
 
 from hubbub import Categories, Survey, create_survey
-from hubbub.client import DEFAULT_CAP, BudgetError, Cap, Client, Ledger, LedgerError, Result, default_ledger
+from hubbub.client import (
+    DEFAULT_CAP,
+    BudgetError,
+    Cap,
+    Client,
+    ClientError,
+    Ledger,
+    LedgerError,
+    Result,
+    default_ledger,
+)
 from hubbub.client.budget import spent
 from hubbub.client.survey import DeviceSurvey, read_survey
 
@@ -161,6 +171,23 @@ def test_ten_surveys_about_one_thing(ledger: Path) -> None:
         with Client(survey.to_json(), url=url, ledger=ledger, lifetime_epsilon=1000) as client:
             results.append(client.report("yes").status)
     assert results == ["queued"] * 8 + ["refused"] * 2
+
+
+@pytest.mark.parametrize("limit", [-1, "-1", "NaN", "Infinity", "1000001", "1E-61", "x", "", True, [], 10**9])
+def test_limits_that_could_not_be_read_again_are_not_written(limit: object, ledger: Path) -> None:
+    """A limit that is not a number from 0 to 10^6 is refused, and the ledger stays as it was."""
+    book = Ledger(ledger)
+    book.set_cap(Cap(month=Decimal(3)))
+    with pytest.raises(ClientError, match=r"month must be a number from 0 to 10\^6"):
+        book.set_cap(Cap(month=limit))  # type: ignore[arg-type]
+    assert book.cap() == Cap(month=Decimal(3))
+
+
+@pytest.mark.parametrize("limit", [2, 0.5, "-0", Decimal("-0"), "1E-60", "1000000", Decimal("1E+6"), None])
+def test_limits_of_all_types_can_be_read_again(limit: object, ledger: Path) -> None:
+    """Numbers of any type, and both zeros."""
+    Ledger(ledger).set_cap(Cap(year=limit))  # type: ignore[arg-type]
+    assert Ledger(ledger).cap().year == (None if limit is None else Decimal(str(limit)))
 
 
 def test_nobody_writes_through_a_link(device: DeviceSurvey, ledger: Path) -> None:

@@ -21,9 +21,14 @@ ledger = Commands(
 
 
 @ledger.callback(invoke_without_command=True)
-def _ledger(context: typer.Context) -> None:
+@command
+def _ledger(context: typer.Context, ledger: LedgerFile = None, as_json: AsJSON = False) -> None:
     if context.invoked_subcommand is None:
-        show()
+        show(ledger, as_json)
+    elif ledger is not None or as_json:
+        raise ParameterError(
+            "options must come after the command, such as `hubbub ledger show --json`, got some before"
+        )
 
 
 @ledger.command()

@@ -101,11 +101,16 @@ DEFAULT_CAP: Final = Cap(Decimal(8), Decimal(28), None, Decimal("0.000001"))
 
 
 def parse_limit(name: str, value: Number) -> Decimal:
-    """Return a limit of ε or δ as an exact number. Raises ClientError if it is not a number from 0 to 10^6."""
+    """Return a limit of ε or δ as an exact number. Raises ClientError if it is not a number from 0 to 10^6.
+
+    It has at most 60 decimals, as many as a ledger keeps.
+    """
     try:
         number = Decimal(str(value))
     except InvalidOperation:
         number = Decimal("NaN")
-    if not (number.is_finite() and 0 <= number <= 10**6):
-        raise ClientError(f"{name} must be a number from 0 to 10^6, got {name}={str(value)[:40]!r}")
-    return number
+    if not (number.is_finite() and 0 <= number <= 10**6 and int(number.as_tuple().exponent) >= -60):
+        raise ClientError(
+            f"{name} must be a number from 0 to 10^6 with at most 60 decimals, got {name}={str(value)[:40]!r}"
+        )
+    return abs(number)  # one spelling of 0

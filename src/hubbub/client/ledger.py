@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from decimal import Decimal, localcontext
 from typing import Any, Final, NamedTuple
 
-from .budget import DAY, DEFAULT_CAP, EXACT, Cap
+from .budget import DAY, DEFAULT_CAP, EXACT, Cap, parse_limit
 from .checks import LedgerError
 from .survey import DeviceSurvey
 
@@ -99,9 +99,10 @@ class Ledger:
         return self.load().cap
 
     def set_cap(self, cap: Cap) -> None:
-        """Set the person's limits, durably."""
+        """Set the person's limits, durably. Raises ClientError if one is not a number from 0 to 10^6."""
+        limits = {name: None if most is None else parse_limit(name, most) for name, most in cap._asdict().items()}
         with self.changing() as (_, entries):
-            self._write(cap, entries)
+            self._write(Cap(**limits), entries)
 
     def load(self) -> Contents:
         """Return the limits and the entries in the file. Raises LedgerError if it is not a ledger."""
