@@ -106,8 +106,9 @@ bench-collector: $(VENV)/.ready-dev  ## Measure the collector over HTTP; rewrite
 soak: $(VENV)/.ready-dev  ## Kill collectors 1,000 times while clients report: every report once, none twice
 	$(BIN)/python -m tests.collector.simulation --kills 1000
 
-fuzz: $(VENV)/.ready-dev  ## Install atheris and fuzz what reads bytes from strangers, for a minute
+fuzz: $(VENV)/.ready-dev  ## Surveys with 20,000 faults; then atheris (installed) fuzzes what reads bytes from strangers, for a minute
 	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check atheris
+	$(BIN)/python tools/fuzz_surveys.py 20000
 	$(BIN)/python tools/fuzz.py -max_total_time=60 -rss_limit_mb=4096
 
 bench-scale: $(VENV)/.ready-dev  ## Measure files of 10^6 to 10^8 reports, also on Spark; goes on where it was

@@ -4,8 +4,8 @@ Usage: python tools/make_vectors.py [FOLDER]
 
 Made by the bulk randomisers, from fixed seeds and random words; the same files come out every time. 64-bit integers are
 strings. Random words, items, ids and reports are hexadecimal: the first two as numbers, the others as bytes in order.
-A value is {"type": "integer" | "float" | "text" | "null", "value": …}, integers and floats in a string. A survey is
-the text of its JSON, since in a bad one the text itself may be what is wrong.
+A value is {"type": "integer" | "float" | "boolean" | "text" | "null", "value": …}, the first three in a string. A
+survey is the text of its JSON, since in a bad one the text itself may be what is wrong.
 """
 
 from __future__ import annotations
@@ -52,18 +52,30 @@ TEXTS = (
 )  # fmt: skip
 
 
+# Numbers whose text differs between languages, and those at the edges of JavaScript's notations.
+NUMBERS: list[object] = [
+    *(7, 2.5, 3.0, -3.0, 0.0, -0.0, 1e15, 1e16, 1e20, 1e21, 1.5e21, 1e22, 1e23, 123456789012345680000.0, -1e21),
+    *(1e-5, 1e-6, 1.5e-6, 1e-7, 1.25e-7, 0.1, 0.3, 2 / 3, 5e-324, 2.2250738585072014e-308, 1.7976931348623157e308),
+    *(2.0**53, 2.0**53 + 2, 2.0**60, 2.0**64, 0.10000000149011612, float("nan"), float("inf"), float("-inf")),
+    *(2**53, 2**53 + 1, 2**60, 10**21, 10**23, -5, 10**80, True, False, None),
+]
+
+
 def value_of(data: dict[str, str]) -> object:
     """The value that a vector speaks of."""
     kind, value = data["type"], data.get("value", "")
-    return {"integer": int, "float": float, "text": str, "null": lambda _: None}[kind](value)
+    readers = {"integer": int, "float": float, "boolean": "true".__eq__, "text": str, "null": lambda _: None}
+    return readers[kind](value)
 
 
 def described(value: object) -> dict[str, str]:
     """A value as the vectors spell it."""
     if value is None:
         return {"type": "null"}
-    kind = {int: "integer", float: "float", str: "text"}[type(value)]
-    return {"type": kind, "value": repr(value) if kind == "float" else str(value)}
+    kind = {int: "integer", float: "float", bool: "boolean", str: "text"}[type(value)]
+    spelled = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity", "True": "true", "False": "false"}
+    text = repr(value) if kind == "float" else str(value)
+    return {"type": kind, "value": text if kind == "text" else spelled.get(text, text)}
 
 
 def random_words_for(name: str, index: int, count: int, threshold: int) -> list[int]:
@@ -116,8 +128,8 @@ ADDRESSES: list[object] = [
 def values_for(domain: Domain) -> list[object]:
     """Values in, at the edge of, and outside a domain."""
     if isinstance(domain, Integers):
-        return integers(domain.bits)
-    return ADDRESSES if isinstance(domain, IPv4) else [*TEXTS, 7, 2.5, None]
+        return [*integers(domain.bits), *NUMBERS]
+    return [*(ADDRESSES if isinstance(domain, IPv4) else TEXTS), *NUMBERS]
 
 
 def good(name: str, survey: Survey, values: list[object]) -> dict[str, Any]:

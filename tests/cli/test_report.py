@@ -48,6 +48,7 @@ def test_report_and_show(hubbub_cli, peer: Peer, survey: Survey, tmp_path: Path)
     assert (shown.returncode, shown.stderr) == (0, "")
     assert survey.survey_id.hex()[:8] in shown.stdout
     assert "num\\x1bbers" in shown.stdout
+    assert "Left: ε in 30 days 7 of 8, ε in 365 days 27 of 28, δ in" in shown.stdout
     assert f"All together ε = 1 and δ = 0. The ledger is {ledger_of(tmp_path)}" in shown.stdout
     assert SECRET not in first.stdout + again.stdout + shown.stdout + ledger_of(tmp_path).read_text()
 
@@ -64,6 +65,7 @@ def test_json(hubbub_cli, peer: Peer, survey: Survey, tmp_path: Path) -> None:
         "delta": "0",
         "told_epsilon": "1",
         "told_delta": "0",
+        "choices": None,
         "ledger": str(ledger),
     }
     shown = json.loads(hubbub_cli("ledger", "show", "--ledger", ledger, "--json").stdout)
@@ -73,6 +75,7 @@ def test_json(hubbub_cli, peer: Peer, survey: Survey, tmp_path: Path) -> None:
         "ledger": str(ledger),
         "told_epsilon": "1",
         "told_delta": "0",
+        "left": {"month": "7", "year": "27", "lifetime": None, "delta": "0.000001"},
         "surveys": [
             {
                 "survey_id": survey.survey_id.hex(),
@@ -93,8 +96,10 @@ def test_an_empty_ledger(hubbub_cli, peer: Peer, tmp_path: Path) -> None:
     shown = hubbub_cli("ledger", "show")
     assert (shown.returncode, shown.stdout) == (
         0,
-        f"No survey was answered from this device. The ledger would be {ledger_of(tmp_path)}\n",
+        f"No survey was answered from this device. The ledger would be {ledger_of(tmp_path)}\n"
+        "Left: ε in 30 days 8 of 8, ε in 365 days 28 of 28, δ in a lifetime 0.000001 of 0.000001.\n",
     )
+    assert hubbub_cli("ledger").stdout == shown.stdout
     assert json.loads(hubbub_cli("ledger", "show", "--json").stdout)["surveys"] == []
     assert not ledger_of(tmp_path).exists()
 
@@ -117,20 +122,23 @@ def test_a_value_that_is_not_utf_8(hubbub_cli, peer: Peer, survey: Survey, tmp_p
     assert not ledger_of(tmp_path).exists()
 
 
-def test_a_value_that_is_not_on_a_closed_list(hubbub_cli, peer: Peer, tmp_path: Path) -> None:
-    """A slip of the hand does not use up the only answer; the message has the names, but not the value."""
+def test_a_closed_list_is_told_to_everybody(hubbub_cli, peer: Peer, tmp_path: Path) -> None:
+    """Whoever answers a closed list is told its names, with a value on it or not: the output says nothing of it."""
     poll = create_survey("poll", Categories(["yes", "no"], other=False), 1, public_seed=bytes(32))
     peer.surveys[poll.survey_id.hex()] = poll
-    slip = hubbub_cli("report", SECRET, "--survey", peer.url(poll))
-    assert (slip.returncode, slip.stdout) == (2, "")
-    assert slip.stderr == "hubbub: the value must be one of the survey's (yes, no), got another one; nothing was sent\n"
-    assert not ledger_of(tmp_path).exists()
-    assert hubbub_cli("report", "no", "--survey", peer.url(poll), "--timeout", "60").returncode == 0
+    said = "The survey's values are yes, no. Any other value counts as one of them.\n"
+    for value in ("no", SECRET):
+        words = ("report", value, "--survey", peer.url(poll), "--timeout", "60")
+        sent = hubbub_cli(*words, "--ledger", tmp_path / value)
+        assert (sent.returncode, sent.stderr) == (0, "")
+        assert sent.stdout.endswith(said)
+        told = json.loads(hubbub_cli(*words, "--ledger", tmp_path / f"{value}.json", "--json").stdout)
+        assert told["choices"] == ["yes", "no"]
 
 
 def test_a_survey_that_is_closed(hubbub_cli, peer: Peer, survey: Survey) -> None:
     """The report is kept for a week, in case that is a mistake, and this is said."""
-    peer.faults = ["", "", *["problem 410"] * 100]  # the survey itself is read twice
+    peer.faults = ["", *["problem 410"] * 100]  # the survey itself is there
     queued = hubbub_cli("report", SECRET, "--survey", peer.url(survey), "--timeout", "1")
     assert queued.returncode == 3
     assert "(410)); the report is in the ledger, and is dropped if that stays so for 7 days." in queued.stdout
@@ -166,7 +174,7 @@ NOBODY = f"http://127.0.0.1:1/v1/surveys/{'0' * 64}"
         ([SECRET, "8", "--survey", "URL"], "one value must be given, in quotes if it has spaces, got 2"),
         (
             [SECRET, "--survey", SECRET],
-            "a survey's address must be http(s)://…/v1/surveys/<64 hex digits>, got something",
+            "a survey's address must be http(s)://…/v1/surveys/<64 lower-case hex digits>, got another",
         ),
         (
             [SECRET, "--survey", "URL", "--max-epsilon", "0.5"],
@@ -174,7 +182,7 @@ NOBODY = f"http://127.0.0.1:1/v1/surveys/{'0' * 64}"
         ),
         (
             [SECRET, "--survey", "URL", "--max-epsilon", "x"],
-            "max_epsilon must be a number from 0 to 10^6, got max_epsilon='x'",
+            "max_epsilon must be a number from 0 to 10^6 with at most 60 decimals, got max_epsilon='x'",
         ),
         (
             [SECRET, "--survey", "URL", "--lifetime-epsilon", "0.5"],
@@ -211,3 +219,26 @@ def test_a_corrupted_ledger(hubbub_cli, peer: Peer, survey: Survey, tmp_path: Pa
         assert result.returncode == 2
         assert "is damaged or another kind of file; it was not changed" in result.stderr
     assert ledger.read_text() == "{"
+
+
+def test_a_person_sets_her_own_limits(hubbub_cli, peer: Peer, survey: Survey, tmp_path: Path) -> None:
+    """`ledger cap` sets them, `ledger show` says what they leave, and a report beyond them is refused."""
+    own = ("--ledger", tmp_path / "own.json")
+    assert hubbub_cli("ledger", "cap", "--month", "1.5", "--year", "none", *own).returncode == 0
+    assert hubbub_cli("report", SECRET, "--survey", peer.url(survey), "--timeout", "60", *own).returncode == 0
+    shown = hubbub_cli("ledger", "show", *own)
+    assert "Left: ε in 30 days 0.5 of 1.5, δ in a lifetime 0.000001 of 0.000001." in shown.stdout
+    left = {"month": "0.5", "year": None, "lifetime": None, "delta": "0.000001"}
+    for words in (["ledger", "show", "--json"], ["ledger", "--json"]):
+        assert json.loads(hubbub_cli(*words, *own).stdout)["left"] == left
+    misplaced = hubbub_cli("ledger", "--json", "show", *own)
+    assert (misplaced.returncode, misplaced.stdout) == (2, "")
+    assert "options must come after the command" in misplaced.stderr
+    other = create_survey("other", Integers(8), 1, public_seed=bytes(32))
+    peer.surveys[other.survey_id.hex()] = other
+    beyond = hubbub_cli("report", SECRET, "--survey", peer.url(other), "--timeout", "60", *own)
+    assert beyond.returncode == 2
+    assert "ε of all surveys in 30 days must be at most 1.5, got 1 and 1 more" in beyond.stderr
+    assert len(peer.posted) == 1
+    hubbub_cli("ledger", "cap", "--month", "none", "--delta", "none", *own)
+    assert "There is no limit.\n" in hubbub_cli("ledger", "show", *own).stdout

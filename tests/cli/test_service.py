@@ -108,8 +108,8 @@ def end(served: Served, number: signal.Signals) -> tuple[int, str, str]:
 def test_a_survey_from_start_to_end(served: Served, owner: Cli, tmp_path: Path, hubbub_cli: Cli) -> None:
     """Create, list, report, ask, close, check, copy: each command does what it says, and the collector ends well."""
     made = owner("survey", "new", "ids", "--domain", "integers:16", "-e", "2", "-n", "5k")
-    said = "hubbub: asked every week, this adds up to ε = 8 in four weeks; ledgers allow 4 in 30 days, so a person "
-    assert (made.returncode, made.stderr) == (0, f"{said}answers at most 2 times\n")
+    said = "hubbub: asked every week, this adds up to ε = 8 in four weeks; ledgers allow 8 in 30 days, so a person "
+    assert (made.returncode, made.stderr) == (0, f"{said}answers at most 4 times\n")
     url = made.stdout.strip()
     assert re.fullmatch(rf"{re.escape(served.url)}/v1/surveys/[0-9a-f]{{64}}", url)
     assert owner("hitters", "--survey", url).stdout == "No reports yet.\n"
@@ -171,7 +171,7 @@ def test_an_epsilon_that_clients_refuse_is_warned_of(owner: Cli) -> None:
     assert (above.returncode, json.loads(above.stdout)["epsilon"]) == (0, "4.5")
     said = "hubbub: the survey states ε = 4.5, but clients answer up to ε = 4 unless their max_epsilon is raised\n"
     cost = (
-        "hubbub: answering all 2 surveys that you made in 30 days costs a person ε = 8.5; ledgers allow 4 in 30 days, "
+        "hubbub: answering all 2 surveys that you made in 30 days costs a person ε = 8.5; ledgers allow 8 in 30 days, "
     )
     assert above.stderr == f"{said}{cost}so those who answered the others will not answer this one\n"
     assert owner("survey", "list").stdout.startswith("2 surveys at ")

@@ -23,6 +23,7 @@ class Peer:
         self.faults: list[str] = []
         self.requests: list[str] = []
         self.posted: list[bytes] = []
+        self.trace: list[tuple[object, ...]] = []  # all that a server sees, but for the random bytes of a report
         self.counted: dict[bytes, bytes] = {}
         self.lock = threading.Lock()
         self.released = threading.Event()  # what a slow reply waits for
@@ -66,6 +67,8 @@ class _Handler(BaseHTTPRequestHandler):
         with peer.lock:
             peer.requests.append(f"{self.command} {self.path}")
             peer.headers = dict(self.headers)
+            size = None if body is None else len(body)
+            peer.trace.append((self.requestline, *self.headers.items(), None if body is None else body[:33], size))
             if body is not None:
                 peer.posted.append(body)
             fault = peer.faults.pop(0) if peer.faults else ""
@@ -95,7 +98,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif fault.startswith("page"):  # what a network that wants a password answers in the collector's place
             status, kind, reply = int(fault.split()[1]), "text/html", b"<html>Sign in</html>"
         elif fault.startswith("redirect"):
-            status, kind, reply, more = 307, "text/plain", b"", {"Location": fault.split()[1]}
+            _, place, *code = fault.split()
+            status, kind, reply, more = int(code[0]) if code else 307, "text/plain", b"", {"Location": place}
         elif fault == "endless":
             self.send_response(200)
             self.end_headers()

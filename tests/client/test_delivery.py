@@ -15,7 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tests.client.peer import Peer
+from tests.client.peer import Peer, serving
 
 from hubbub import Survey, create_survey
 from hubbub.client import Client, ClientError, Ledger, Result, SurveyError
@@ -91,6 +91,23 @@ def test_faults_are_outlived(faults: list[str], peer: Peer, survey: Survey, ledg
     assert all(request.endswith("/reports") for request in peer.requests)
 
 
+@pytest.mark.parametrize("status", [300, 301, 302, 303, 305, 307, 308])
+def test_no_redirect_carries_anything_elsewhere(status: int, peer: Peer, survey: Survey, ledger: Path) -> None:
+    """Neither the question for a survey nor a report follows a redirect, to a server that would take both."""
+    with serving(Peer(survey)) as elsewhere:
+        peer.faults = [
+            f"redirect {elsewhere.url(survey)} {status}",
+            "",
+            f"redirect {elsewhere.url(survey)}/reports {status}",
+        ]
+        with Client(peer.url(survey), ledger=ledger, **FAST) as client:
+            client.report(SECRET)
+            assert client.flush(WAIT) == Result("sent")
+        assert [request.split()[0] for request in peer.requests] == ["GET", "GET", "POST", "POST"]
+        assert elsewhere.requests == []
+    assert len(set(peer.posted)) == 1
+
+
 def test_a_slow_collector_is_given_up_and_tried_again(peer: Peer, survey: Survey, ledger: Path) -> None:
     """A reply that does not come within the timeout is a fault like another."""
     peer.faults = ["slow"]
@@ -141,7 +158,7 @@ def test_a_survey_that_seems_gone_is_asked_for_a_week(fault: str, peer: Peer, su
     data["surveys"][survey.survey_id.hex()] |= {
         "state": "pending",
         "report": peer.posted[0].hex(),
-        "missing": "2020-01-01T00:00:00Z",
+        "missing": "2020-01-01",
     }
     ledger.write_text(json.dumps(data), encoding="utf-8")
     peer.faults = [fault]
@@ -171,7 +188,7 @@ def test_reports_that_were_left_behind_have_moments_of_their_own(
     """What another process left behind is not sent back to back with a new report, which would link the two."""
     monkeypatch.setattr("hubbub.client.delivery.secrets.randbelow", lambda below: below // 2)  # its moment is far away
     device = read_survey(other_survey.to_json())
-    Ledger(ledger).add(device, peer.url(other_survey), b"left behind")
+    Ledger(ledger).add(device, peer.url(other_survey), lambda: b"left behind")
     with Client(survey.to_json(), url=peer.url(survey), ledger=ledger, **{**FAST, "spread": 1e5}) as client:
         client.report(SECRET)
         assert client.flush(WAIT) == Result("sent")
@@ -273,7 +290,7 @@ def test_patience_is_for_one_address(
     for each, value in [(survey, SECRET), (other_survey, 7)][0 if answered else 1 :]:
         device = read_survey(each.to_json())
         batch = device.batch_header + encode_report(device, value, [1 << 63] * device.randomizer.random_words)
-        Ledger(ledger).add(device, peer.url(each), batch)
+        Ledger(ledger).add(device, peer.url(each), lambda made=batch: made)
     peer.faults = ["problem 503 3600", "drop", "drop"]
     with Client(peer.url(survey), ledger=ledger, **FAST) as client:
         client.report(SECRET)
@@ -403,11 +420,11 @@ def test_a_defect_of_ours_stays_inside(
     monkeypatch.setattr("hubbub.client.client.encode_report", fail)
     with Client(survey.to_json(), url=peer.url(survey), ledger=ledger, **FAST) as client:
         assert client.report(SECRET) == Result("refused", "the client failed (RuntimeError)")
-    with Client(peer.url(survey), ledger=ledger, **FAST) as client:
+    with Client(peer.url(survey), ledger=ledger.with_name("another"), **FAST) as client:
         client.report(SECRET)
-        while not (state := client.flush(0.01)).detail:
-            pass
-    assert state == Result("waiting", "the client failed (RuntimeError)")
+        result = client.flush(WAIT)
+    said = "the making of the report was interrupted; its cost counts, and nothing will be sent"
+    assert result == Result("refused", said)
     assert capfd.readouterr() == ("", "")
 
 

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import stat
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
+import threading
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from hubbub import Categories, Survey, create_survey
-from hubbub.client import DEFAULT_CAP, BudgetError, Cap, Client, Ledger, LedgerError, Result, default_ledger
+from hubbub.client import (
+    DEFAULT_CAP,
+    BudgetError,
+    Cap,
+    Client,
+    ClientError,
+    Ledger,
+    LedgerError,
+    Result,
+    default_ledger,
+)
+from hubbub.client.budget import spent
 from hubbub.client.survey import DeviceSurvey, read_survey
 
 CAP = Cap()
@@ -40,11 +53,11 @@ def test_an_entry_is_what_the_person_reads(device: DeviceSurvey, ledger: Path) -
     """Name, address, ε, δ, when, and the bytes until they are delivered; the file is the person's alone."""
     book = Ledger(ledger)
     assert book.read() == {}
-    assert book.add(device, url_of(device), b"\1\2\3", CAP)
-    assert not book.add(device, url_of(device), b"\4\5\6", CAP)
+    assert book.add(device, url_of(device), lambda: b"\1\2\3", CAP)
+    assert not book.add(device, url_of(device), lambda: b"\4\5\6", CAP)
     (entry,) = json.loads(ledger.read_text(encoding="utf-8"))["surveys"].values()
     answered = entry.pop("answered")
-    assert answered.endswith("Z")
+    assert abs((datetime.now(UTC).date() - date.fromisoformat(answered)).days) <= 1  # the day, and no time
     assert entry == {
         "name": "numbers",
         "url": url_of(device),
@@ -64,7 +77,7 @@ def test_an_entry_is_what_the_person_reads(device: DeviceSurvey, ledger: Path) -
 def test_a_settled_entry_stays(device: DeviceSurvey, ledger: Path) -> None:
     """A slower process that is refused what another has delivered does not take the delivery back."""
     book = Ledger(ledger)
-    book.add(device, url_of(device), b"\1", CAP)
+    book.add(device, url_of(device), lambda: b"\1", CAP)
     book.settle(device.survey_id.hex(), "sent", "")
     book.settle(device.survey_id.hex(), "refused", "closed")
     entry = book.read()[device.survey_id.hex()]
@@ -77,11 +90,11 @@ def test_sums_are_exact(device: DeviceSurvey, ledger: Path) -> None:
     book.set_cap(Cap(delta=Decimal(1)))
     for number in range(10):
         small = numbered(device, number, epsilon=Decimal("0.1"), delta=Decimal("0.1") if number else Decimal("1e-60"))
-        assert book.add(small, url_of(small), b"", Cap(lifetime=Decimal(1)))
+        assert book.add(small, url_of(small), lambda: b"", Cap(lifetime=Decimal(1)))
     assert book.totals(book.read()) == (Decimal(1), Decimal(f"0.9{'0' * 58}1"))
     more = numbered(device, 99, epsilon=Decimal("0.000000000000001"))
     with pytest.raises(BudgetError, match=r"together must be at most 1, got 1\.0 and 0\.000000000000001 more"):
-        book.add(more, url_of(more), b"", Cap(lifetime=Decimal(1)))
+        book.add(more, url_of(more), lambda: b"", Cap(lifetime=Decimal(1)))
     assert len(book.read()) == 10
 
 
@@ -89,57 +102,92 @@ def told(book: Ledger, survey: DeviceSurvey, number: int, days_ago: float) -> bo
     """Answer a survey as if it had been so many days ago; whether the cap allowed it."""
     each = numbered(survey, number)
     try:
-        assert book.add(each, url_of(each), b"")
+        assert book.add(each, url_of(each), lambda: b"")
     except BudgetError:
         return False
     with book.changing() as (_, entries):
         moment = datetime.now(UTC) - timedelta(days=days_ago)
-        entries[each.survey_id.hex()]["answered"] = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+        entries[each.survey_id.hex()]["answered"] = moment.strftime("%Y-%m-%d")
     return True
 
 
 def test_the_budget_is_of_the_person_and_comes_back(device: DeviceSurvey, ledger: Path) -> None:
-    """At most ε = 4 in 30 days and 12 in 365 (each of these costs 2); what is older no longer counts."""
+    """At most ε = 8 in 30 days and 28 in 365 (each of these costs 2); what is older no longer counts."""
     book = Ledger(ledger)
-    assert book.cap() == DEFAULT_CAP
-    assert [told(book, device, number, days) for number, days in enumerate([31, 31, 29, 28, 27])] == [True] * 4 + [
-        False
+    assert book.cap() == DEFAULT_CAP == Cap(Decimal(8), Decimal(28), None, Decimal("0.000001"))
+    assert [told(book, device, number, days) for number, days in enumerate([31, 31, 29, 28, 27, 26, 0])] == [
+        *[True] * 6,
+        False,
     ]
+    assert book.cap().left(book.read().values()) == Cap(Decimal(0), Decimal(16), None, Decimal("0.000001"))
     book.set_cap(DEFAULT_CAP._replace(month=None))
-    assert [told(book, device, number, 40) for number in range(10, 15)] == [True, True, False, False, False]
-    book.set_cap(DEFAULT_CAP._replace(month=None, year=None, lifetime=Decimal(13)))
+    assert [told(book, device, number, 40) for number in range(10, 20)] == [True] * 8 + [False] * 2
+    assert book.cap().left(book.read().values()) == Cap(None, Decimal(0), None, Decimal("0.000001"))
+    book.set_cap(DEFAULT_CAP._replace(month=None, year=None, lifetime=Decimal(29)))
     assert not told(book, device, 20, 400)
     book.set_cap(DEFAULT_CAP._replace(month=None, year=None))
     assert told(book, device, 20, 400)
+    book.set_cap(Cap(Decimal(1), Decimal(1), Decimal(31), Decimal(0)))
+    assert book.cap().left(book.read().values()) == Cap(Decimal(0), Decimal(0), Decimal(1), Decimal(0))
+
+
+def test_a_day_counts_until_it_is_outside_as_a_whole() -> None:
+    """The ledger has the day alone, so that an answer counts for 30 days from the end of it, never for less."""
+    entry = {"epsilon": "3", "delta": "0", "answered": "2030-01-01"}
+    for now, month in (("2030-01-31T23:59:59+00:00", 3), ("2030-02-01T00:00:00+00:00", 0)):
+        assert spent([entry], datetime.fromisoformat(now))["month"] == month
+    for now, year in (("2031-01-01T23:59:59+00:00", 3), ("2031-01-02T00:00:00+00:00", 0)):
+        assert spent([entry], datetime.fromisoformat(now))["year"] == year
 
 
 def test_a_clock_that_was_ahead_does_not_free_the_budget(device: DeviceSurvey, ledger: Path) -> None:
     """Answers with times in the future count."""
     book = Ledger(ledger)
-    assert [told(book, device, number, -100) for number in range(3)] == [True, True, False]
+    assert [told(book, device, number, -100) for number in range(5)] == [True] * 4 + [False]
 
 
 def test_a_program_can_only_ask_for_less(device: DeviceSurvey, ledger: Path) -> None:
     """Whatever a program says, the person's own cap holds; it may be stricter than that."""
     book = Ledger(ledger)
-    first, second, third = (numbered(device, number) for number in range(3))
-    with pytest.raises(BudgetError, match="ε of all surveys in 30 days must be at most 1, got 0 and 2 more"):
-        book.add(first, url_of(first), b"", Cap(month=Decimal(1)))
-    assert book.add(first, url_of(first), b"", Cap(month=Decimal(1000), year=Decimal(1000), lifetime=Decimal(1000)))
-    assert book.add(second, url_of(second), b"", Cap(month=Decimal(1000)))
-    with pytest.raises(BudgetError, match="ε of all surveys in 30 days must be at most 4, got 4 and 2 more"):
-        book.add(third, url_of(third), b"", Cap(month=Decimal(1000), year=Decimal(1000), lifetime=Decimal(1000)))
+    first, second, third = (numbered(device, number, epsilon=Decimal(4)) for number in range(3))
+    with pytest.raises(BudgetError, match="ε of all surveys in 30 days must be at most 1, got 0 and 4 more"):
+        book.add(first, url_of(first), lambda: b"", Cap(month=Decimal(1)))
+    assert book.add(
+        first, url_of(first), lambda: b"", Cap(month=Decimal(1000), year=Decimal(1000), lifetime=Decimal(1000))
+    )
+    assert book.add(second, url_of(second), lambda: b"", Cap(month=Decimal(1000)))
+    with pytest.raises(BudgetError, match="ε of all surveys in 30 days must be at most 8, got 8 and 4 more"):
+        book.add(
+            third, url_of(third), lambda: b"", Cap(month=Decimal(1000), year=Decimal(1000), lifetime=Decimal(1000))
+        )
 
 
 def test_ten_surveys_about_one_thing(ledger: Path) -> None:
-    """Ten surveys of other names that ask the same at ε = 1: a person's ledger answers four of them in a month."""
+    """Ten surveys of other names that ask the same at ε = 1: a person's ledger answers eight of them in a month."""
     results = []
     for number in range(10):
         survey = create_survey(f"question {number}", Categories(["yes", "no"], other=False), 1)
         url = f"http://127.0.0.1:1/v1/surveys/{survey.survey_id.hex()}"
         with Client(survey.to_json(), url=url, ledger=ledger, lifetime_epsilon=1000) as client:
             results.append(client.report("yes").status)
-    assert results == ["queued"] * 4 + ["refused"] * 6
+    assert results == ["queued"] * 8 + ["refused"] * 2
+
+
+@pytest.mark.parametrize("limit", [-1, "-1", "NaN", "Infinity", "1000001", "1E-61", "x", "", True, [], 10**9])
+def test_limits_that_could_not_be_read_again_are_not_written(limit: object, ledger: Path) -> None:
+    """A limit that is not a number from 0 to 10^6 is refused, and the ledger stays as it was."""
+    book = Ledger(ledger)
+    book.set_cap(Cap(month=Decimal(3)))
+    with pytest.raises(ClientError, match=r"month must be a number from 0 to 10\^6"):
+        book.set_cap(Cap(month=limit))  # type: ignore[arg-type]
+    assert book.cap() == Cap(month=Decimal(3))
+
+
+@pytest.mark.parametrize("limit", [2, 0.5, "-0", Decimal("-0"), "1E-60", "1000000", Decimal("1E+6"), None])
+def test_limits_of_all_types_can_be_read_again(limit: object, ledger: Path) -> None:
+    """Numbers of any type, and both zeros."""
+    Ledger(ledger).set_cap(Cap(year=limit))  # type: ignore[arg-type]
+    assert Ledger(ledger).cap().year == (None if limit is None else Decimal(str(limit)))
 
 
 def test_nobody_writes_through_a_link(device: DeviceSurvey, ledger: Path) -> None:
@@ -148,7 +196,7 @@ def test_nobody_writes_through_a_link(device: DeviceSurvey, ledger: Path) -> Non
     victim = ledger.parent / "victim"
     victim.write_text("precious")
     os.symlink(victim, f"{ledger}.new")
-    assert Ledger(ledger).add(device, url_of(device), b"")
+    assert Ledger(ledger).add(device, url_of(device), lambda: b"")
     assert victim.read_text() == "precious"
     assert not ledger.is_symlink()
 
@@ -164,18 +212,18 @@ def test_delta_has_a_cap_too(device: DeviceSurvey, ledger: Path) -> None:
     """δ is summed against its own cap."""
     first, second = (numbered(device, number, delta=Decimal("6e-7")) for number in (1, 2))
     cap = Cap(delta=Decimal("1e-6"))
-    assert Ledger(ledger).add(first, url_of(first), b"", cap)
+    assert Ledger(ledger).add(first, url_of(first), lambda: b"", cap)
     with pytest.raises(BudgetError, match="δ of all surveys"):
-        Ledger(ledger).add(second, url_of(second), b"", cap)
+        Ledger(ledger).add(second, url_of(second), lambda: b"", cap)
 
 
-GOOD_CAP = {"month": "4", "year": "12", "lifetime": "", "delta": "0.000001"}
+GOOD_CAP = {"month": "8", "year": "28", "lifetime": "", "delta": "0.000001"}
 GOOD_ENTRY = {
     "name": "n",
     "url": f"http://h/v1/surveys/{'0' * 64}",
     "epsilon": "1",
     "delta": "0",
-    "answered": "2030-01-01T00:00:00Z",
+    "answered": "2030-01-01",
     "state": "sent",
     "report": "",
     "detail": "",
@@ -205,6 +253,7 @@ CORRUPTED = {
             "report": "xy",
             "url": "file:///etc/passwd",
             "answered": None,
+            "missing": "2030-01-01T00:00:00Z",
             "extra": "1",
         }.items()
     },
@@ -251,7 +300,7 @@ def test_a_ledger_that_cannot_be_written(survey: Survey, tmp_path: Path) -> None
 def test_a_full_disk_loses_nothing(device: DeviceSurvey, ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the new file cannot be written, the old one stays whole."""
     book = Ledger(ledger)
-    book.add(numbered(device, 1), url_of(numbered(device, 1)), b"\1", CAP)
+    book.add(numbered(device, 1), url_of(numbered(device, 1)), lambda: b"\1", CAP)
     before = ledger.read_bytes()
 
     def full(_: int) -> None:
@@ -259,10 +308,130 @@ def test_a_full_disk_loses_nothing(device: DeviceSurvey, ledger: Path, monkeypat
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(LedgerError, match="No space left"):
-        book.add(numbered(device, 2), url_of(numbered(device, 2)), b"\2", CAP)
+        book.add(numbered(device, 2), url_of(numbered(device, 2)), lambda: b"\2", CAP)
     monkeypatch.undo()
     assert ledger.read_bytes() == before
-    assert book.add(numbered(device, 2), url_of(numbered(device, 2)), b"\2", CAP)
+    assert book.add(numbered(device, 2), url_of(numbered(device, 2)), lambda: b"\2", CAP)
+
+
+INTERRUPTED = "the making of the report was interrupted; its cost counts, and nothing will be sent"
+
+
+class Killed(BaseException):
+    """What no handler of errors catches, like the end of a program."""
+
+
+@pytest.mark.parametrize("error", [RuntimeError, MemoryError, KeyboardInterrupt, Killed, OSError])
+def test_the_cost_is_written_before_anything_is_drawn(
+    error: type[BaseException], device: DeviceSurvey, ledger: Path
+) -> None:
+    """When a report is made, its entry is on the disk; whatever goes wrong then spends the ε, and there is no other."""
+    book, drawn = Ledger(ledger), []
+
+    def fail() -> bytes:
+        (entry,) = json.loads(ledger.read_text(encoding="utf-8"))["surveys"].values()
+        drawn.append((entry["state"], entry["report"], entry["epsilon"]))
+        raise error
+
+    with pytest.raises((error, LedgerError)):
+        book.add(device, url_of(device), fail)
+    assert drawn == [("begun", "", "2")]
+    assert not book.add(device, url_of(device), fail)
+    assert len(drawn) == 1
+    entry = book.settled(device.survey_id.hex())
+    assert entry is not None
+    assert (entry["state"], entry["report"], entry["detail"]) == ("refused", "", INTERRUPTED)
+    assert book.totals(book.read()) == (2, 0)
+
+
+def test_a_budget_that_is_spent_draws_nothing(device: DeviceSurvey, ledger: Path) -> None:
+    """A report that may not be made is not made: neither beyond the limits nor for the second time."""
+    drawn: list[int] = []
+    book = Ledger(ledger)
+    with pytest.raises(BudgetError):
+        book.add(device, url_of(device), lambda: drawn.append(1) or b"", Cap(month=Decimal(1)))
+    assert drawn == []
+    assert [book.add(device, url_of(device), lambda: drawn.append(1) or b"") for _ in range(3)] == [True, False, False]
+    assert drawn == [1]
+
+
+@pytest.mark.parametrize("write", [1, 2])
+def test_a_disk_that_is_full_before_or_after_the_draw(
+    write: int, survey: Survey, ledger: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, nothing was drawn and nothing is spent. After, the ε is spent, and no second report is made."""
+    flush, calls, drawn = os.fsync, [], []
+
+    def full(file: int) -> None:
+        calls.append(stat.S_ISDIR(os.fstat(file).st_mode))
+        if calls.count(False) == write:
+            raise OSError(28, "No space left on device")
+        flush(file)
+
+    tokens = secrets.token_bytes
+    monkeypatch.setattr("hubbub.client.client.secrets.token_bytes", lambda size: drawn.append(size) or tokens(size))
+    monkeypatch.setattr("os.fsync", full)
+    url = f"http://127.0.0.1:1/v1/surveys/{survey.survey_id.hex()}"
+    with Client(survey.to_json(), url=url, ledger=ledger) as client:
+        assert client.report("a.example") == Result(
+            "refused", f"the ledger {str(ledger)!r} cannot be written (No space left on device)"
+        )
+        assert len(drawn) == write - 1
+        assert client.report("a.example").status == ("queued" if write == 1 else "already")
+        assert len(drawn) == 1
+        if write == 2:
+            assert client.flush(0) == Result("refused", INTERRUPTED)
+    assert Ledger.totals(Ledger(ledger).read())[0] == 1
+
+
+DRAWER = """
+import os, sys
+import hubbub.client.client
+from hubbub.client import Client
+survey, url, ledger, how = sys.argv[1:]
+encode = hubbub.client.client.encode_report
+def end(*given):
+    encode(*given)
+    if how == "kill":
+        os.kill(os.getpid(), 9)
+    os._exit(7)  # a child that ends while its parent waits, or a program that ends
+hubbub.client.client.encode_report = end
+client = Client(survey, url=url, ledger=ledger)
+if how == "fork" and (child := os.fork()):
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+client.report("a.example")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("how", "code"), [("kill", -9), ("exit", 7), ("fork", 7)])
+def test_an_end_after_the_draw_spends_the_cost(how: str, code: int, survey: Survey, ledger: Path) -> None:
+    """A process that ends between the draw and the ledger leaves the cost, and nobody draws for this survey again."""
+    url = f"http://127.0.0.1:1/v1/surveys/{survey.survey_id.hex()}"
+    words = [survey.to_json().decode(), url, str(ledger), how]
+    assert subprocess.run([sys.executable, "-c", DRAWER, *words], check=False).returncode == code
+    assert Ledger(ledger).read()[survey.survey_id.hex()]["state"] == "begun"
+    with Client(survey.to_json(), url=url, ledger=ledger) as client:
+        assert client.report("a.example") == Result("already")
+        assert client.flush(0) == Result("refused", INTERRUPTED)
+    assert Ledger.totals(Ledger(ledger).read())[0] == 1
+
+
+def test_threads_draw_once(survey: Survey, ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many threads that report at once, one draws; the others do not even begin."""
+    drawn, tokens = [], secrets.token_bytes
+    monkeypatch.setattr("hubbub.client.client.secrets.token_bytes", lambda size: drawn.append(size) or tokens(size))
+    monkeypatch.setattr("hubbub.client.ledger.LOCK_SECONDS", 60.0)
+    url = f"http://127.0.0.1:1/v1/surveys/{survey.survey_id.hex()}"
+    clients = [Client(survey.to_json(), url=url, ledger=ledger) for _ in range(4)]
+    threads = [threading.Thread(target=client.report, args=("a.example",)) for client in clients * 3]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for client in clients:
+        client.close()
+    assert len(drawn) == 1
 
 
 def test_a_folder_that_cannot_be_flushed(device: DeviceSurvey, ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,7 +444,7 @@ def test_a_folder_that_cannot_be_flushed(device: DeviceSurvey, ledger: Path, mon
         flush(file)
 
     monkeypatch.setattr("os.fsync", only_files)
-    assert Ledger(ledger).add(device, url_of(device), b"\1", CAP)
+    assert Ledger(ledger).add(device, url_of(device), lambda: b"\1", CAP)
     assert len(Ledger(ledger).read()) == 1
 
 
@@ -289,7 +458,7 @@ hubbub.client.ledger.DEFAULT_CAP = hubbub.client.ledger.Cap()
 survey, book, first = read_survey(sys.argv[1]), Ledger(sys.argv[2]), int(sys.argv[3])
 for number in range(first, first + int(sys.argv[4])):
     each = survey._replace(survey_id=number.to_bytes(32, "big"))
-    assert book.add(each, "http://h/v1/surveys/" + each.survey_id.hex(), b"")
+    assert book.add(each, "http://h/v1/surveys/" + each.survey_id.hex(), lambda: b"")
     print(number, flush=True)
     book.settle(each.survey_id.hex(), "sent", "")
 """
@@ -354,7 +523,7 @@ def test_a_fork_does_not_keep_the_lock(device: DeviceSurvey, ledger: Path, monke
             os.read(until, 1)  # until the parent closes its end
             os._exit(0)
     try:
-        assert book.add(device, url_of(device), b"", CAP)
+        assert book.add(device, url_of(device), lambda: b"", CAP)
     finally:
         os.close(end)
         os.waitpid(child, 0)
@@ -364,7 +533,7 @@ def test_a_fork_does_not_keep_the_lock(device: DeviceSurvey, ledger: Path, monke
 def test_a_link_is_followed(device: DeviceSurvey, tmp_path: Path) -> None:
     """A ledger behind a symbolic link is written where the link points."""
     (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
-    Ledger(tmp_path / "link.json").add(device, url_of(device), b"", CAP)
+    Ledger(tmp_path / "link.json").add(device, url_of(device), lambda: b"", CAP)
     assert (tmp_path / "link.json").is_symlink()
     assert len(Ledger(tmp_path / "real.json").read()) == 1
 

@@ -119,7 +119,7 @@ class TestJsonLines:
         rows = ['{"a": 1, "b": "x"}', '{"b": null}', "", '{"a": 3}', '{"b": ""}', '{"b": NaN}', '{"b": 13.0}', " "]
         rows += ['{"b": 2.5}', '{"b": true}']
         path = written(tmp_path, "x.jsonl", "\n".join(rows))
-        assert read(path, column="b") == (["x", 13, "2.5", "True"], 4)
+        assert read(path, column="b") == (["x", 13, "2.5", "true"], 4)
 
     def test_the_only_field_needs_no_name(self, tmp_path):
         """With one field there is nothing to choose."""

@@ -88,9 +88,9 @@ def test_integers_keep_their_value(number: int) -> None:
 
 def test_integers_outside_are_other() -> None:
     """All ones, negatives, fractions, words and too many digits are the reserved item."""
-    outside = [255, 256, -1, 1.5, float("nan"), float("inf"), "x", "", "1e2", "٣", "9" * 400, None, [], b"7"]
+    outside = [255, 256, -1, 1.5, float("nan"), float("inf"), "x", "", "1e2", "٣", "9" * 400, None, [], b"7", True]
     assert Integers(8).decode(Integers(8).encode(outside)) == [OTHER] * len(outside)
-    assert Integers(8).decode(Integers(8).encode([254, 7.0, np.int32(9), True])) == [254, 7, 9, 1]
+    assert Integers(8).decode(Integers(8).encode([254, 7.0, np.int32(9), -0.0])) == [254, 7, 9, 0]
 
 
 def test_sizes_that_are_not_powers_of_two() -> None:

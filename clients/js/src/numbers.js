@@ -13,8 +13,10 @@ const reader = (pattern) => {
 const digitsOf = reader("\\d{1,155}");
 const addressOf = reader("(?:(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)(?:\\.(?=\\d)|(?![\\d.]))){4}");
 
-/** A whole number in base 2; throws if it has more bits than `length`. @param {bigint} number @param {number} length */
-function fitting(number, length) {
+/** A whole number in base 2; throws if it has more bits than `length`. @param {any} value @param {number} length */
+function fitting(value, length) {
+  check(/string|number|bigint/.test(typeof value)); // BigInt would take true, [] and objects that look like numbers
+  const number = BigInt(value);
   check(number >= 0 && number >> BigInt(length) === 0n);
   return number.toString(2);
 }
@@ -23,7 +25,7 @@ function fitting(number, length) {
 export const integers = ({ bits: length }) => ({
   size: 2 ** length,
   other: "1".repeat(length),
-  lookUp: (value) => fitting(BigInt(typeof value === "string" ? digitsOf(value) : value), length),
+  lookUp: (value) => fitting(typeof value === "string" ? digitsOf(value) : value, length),
 });
 
 /** IPv4 addresses. @type {import("./domains.js").Kind} */
@@ -36,5 +38,5 @@ export const ipv4 = () => ({
           .split(".")
           .map((part) => bits(+part, 8))
           .join("")
-      : fitting(BigInt(value), 32),
+      : fitting(value, 32),
 });

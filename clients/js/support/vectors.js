@@ -9,6 +9,7 @@ export function load(name) {
 /** The value of a test vector. @param {{ type: string, value: string }} described */
 export function valueOf({ type, value }) {
   if (type === "integer") return BigInt(value);
+  if (type === "boolean") return value === "true";
   return type === "float" ? Number(value) : type === "null" ? null : value;
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -15,12 +15,20 @@ from hubbub.errors import InputError, ParameterError
 if TYPE_CHECKING:
     from hubbub.client import Cap
 
-ledger = Commands("ledger", "The surveys that this device has answered, and the privacy they cost.")
+ledger = Commands(
+    "ledger", "The surveys that this device has answered, and the privacy they cost.", no_args_is_help=False
+)
 
 
-@ledger.callback()
-def _ledger() -> None:
-    pass
+@ledger.callback(invoke_without_command=True)
+@command
+def _ledger(context: typer.Context, ledger: LedgerFile = None, as_json: AsJSON = False) -> None:
+    if context.invoked_subcommand is None:
+        show(ledger, as_json)
+    elif ledger is not None or as_json:
+        raise ParameterError(
+            "options must come after the command, such as `hubbub ledger show --json`, got some before"
+        )
 
 
 @ledger.command()
@@ -29,22 +37,27 @@ def show(
     ledger: LedgerFile = None,
     as_json: AsJSON = False,
 ) -> None:
-    """List the surveys that were answered from this device, their costs, and the totals. No value is in the ledger."""
+    """List the surveys that were answered from this device, their costs, the totals, and what your limits still allow.
+
+    No value is in the ledger. Without a command, `hubbub ledger` does the same.
+    """
     from hubbub.client import Ledger, LedgerError
 
     book = Ledger(ledger)
     try:
-        entries = book.read()
+        limits, entries = book.load()
     except LedgerError as error:
         raise InputError(str(error)) from None
+    left = limits.left(entries.values())
     epsilon, delta = (format(total, "f") for total in book.totals(entries))
     shown = ("name", "url", "epsilon", "delta", "answered", "state", "detail")
     if as_json:
         surveys = [{"survey_id": key, **{name: entry[name] for name in shown}} for key, entry in entries.items()]
-        print_json({"ledger": book.path, "told_epsilon": epsilon, "told_delta": delta, "surveys": surveys})
+        told = {"told_epsilon": epsilon, "told_delta": delta, "left": _spelled(left)}
+        print_json({"ledger": book.path, **told, "surveys": surveys})
         return
     if not entries:
-        typer.echo(f"No survey was answered from this device. The ledger would be {book.path}")
+        typer.echo(f"No survey was answered from this device. The ledger would be {book.path}\n{_left(limits, left)}")
         return
     collectors = sorted({_collector(entry) for entry in entries.values()})
     rows = [
@@ -54,15 +67,22 @@ def show(
         if _collector(entry) == each
     ]
     columns = [("collector", "left"), ("survey", "left"), ("id", "left"), ("ε", "right"), ("δ", "right")]
-    told = [
+    each_told = [
         f"{each} was told ε = {book.totals({k: e for k, e in entries.items() if _collector(e) == each})[0]:f} in all."
         for each in collectors
         if len(collectors) > 1
     ]
-    caption = [*told, f"All together ε = {epsilon} and δ = {delta}. The ledger is {book.path}"]
+    sums = f"All together ε = {epsilon} and δ = {delta}. The ledger is {book.path}"
+    caption = [*each_told, sums, _left(limits, left)]
     print_table("Told from this device", [*columns, ("answered", "left"), ("state", "left")], rows, caption)
 
 
+_NAMES: Final = {
+    "month": "ε in 30 days",
+    "year": "ε in 365 days",
+    "lifetime": "ε in a lifetime",
+    "delta": "δ in a lifetime",
+}
 Limit = Annotated[str | None, typer.Option(metavar="NUMBER", help="Set this limit; `none` is no limit.")]
 
 
@@ -97,15 +117,9 @@ def cap(
     except ClientError as error:
         raise InputError(str(error)) from None
     if as_json:
-        print_json({"ledger": book.path, **{name: _spelled(limits, name) for name in asked}})
+        print_json({"ledger": book.path, **_spelled(limits)})
         return
-    names = {
-        "month": "ε in 30 days",
-        "year": "ε in 365 days",
-        "lifetime": "ε in a lifetime",
-        "delta": "δ in a lifetime",
-    }
-    rows = [[sentence, _spelled(limits, name) or "no limit"] for name, sentence in names.items()]
+    rows = [[_NAMES[name], limit or "no limit"] for name, limit in _spelled(limits).items()]
     print_table("What all surveys together may cost", [("limit", "left"), ("at most", "right")], rows)
 
 
@@ -122,10 +136,16 @@ def _limit(name: str, text: str) -> Decimal | None:
         raise ParameterError(str(error)) from None
 
 
-def _spelled(limits: Cap, name: str) -> str | None:
-    """Return a limit as text; None if there is no limit."""
-    limit = getattr(limits, name)
-    return None if limit is None else format(limit, "f")
+def _spelled(limits: Cap) -> dict[str, str | None]:
+    """Return limits as text; None if there is no limit."""
+    return {name: None if limit is None else format(limit, "f") for name, limit in limits._asdict().items()}
+
+
+def _left(limits: Cap, left: Cap) -> str:
+    """Return a sentence on what the limits still allow."""
+    most, parts = _spelled(limits), _spelled(left)
+    told = [f"{_NAMES[name]} {part} of {most[name]}" for name, part in parts.items() if part is not None]
+    return f"Left: {', '.join(told)}." if told else "There is no limit."
 
 
 def _collector(entry: dict[str, str]) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import unicodedata
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -34,6 +34,13 @@ def report(
     survey: Annotated[
         str, typer.Option("--survey", metavar="URL", help="The survey's address, http(s)://…/v1/surveys/<id>.")
     ],
+    document: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="The survey's JSON, so that it is not fetched; a value that is not on its closed list is refused.",
+        ),
+    ] = None,
     ledger: LedgerFile = None,
     max_epsilon: Annotated[
         str, typer.Option(metavar="NUMBER", help="The largest ε that this survey may state.")
@@ -54,7 +61,7 @@ def report(
     hubbub report - --survey "$SURVEY" < value.txt
 
     Exit codes: 0 the collector has the report, from now or earlier; 3 the report is in the ledger, and the same command
-    will send it when run again; 2 nothing was or will be sent.
+    will send it when run again; 2 nothing was or will be sent. Whatever the value is, the same is sent and printed.
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
     from hubbub.client import Client, ClientError, Ledger
     from hubbub.client.delivery import MISSING_DAYS
@@ -64,10 +71,10 @@ def report(
     value = _first_line() if values[0] == "-" else values[0]
     if any("\ud800" <= each <= "\udfff" for each in value):  # bytes that are no text
         raise InputError("the value must be UTF-8, got another encoding; nothing was sent")
-    _check_choice(survey, value, max(timeout, 0.1))
     try:
         with Client(
-            survey,
+            survey if document is None else _pinned(document, value),
+            url=None if document is None else survey,
             max_epsilon=max_epsilon,
             lifetime_epsilon=lifetime_epsilon,
             ledger=ledger,
@@ -95,6 +102,7 @@ def report(
                 "delta": entry["delta"],
                 "told_epsilon": format(told[0], "f"),
                 "told_delta": format(told[1], "f"),
+                "choices": list(client.choices) or None,
                 "ledger": client.ledger.path,
             }
         )
@@ -107,30 +115,32 @@ def report(
             "queued": f"Queued: not delivered yet ({result.detail or 'timeout'}); the report {kept}.",
         }[status]
         typer.echo(f"{sentence} ε = {entry['epsilon']} for this survey, {told[0]:f} for all in the ledger.")
+        if client.choices:  # told to everybody: whether a value is on the list is nobody's business
+            typer.echo(f"The survey's values are {_listed(client.choices)}. Any other value counts as one of them.")
     if status == "queued":
         raise typer.Exit(EXIT_QUEUED)
 
 
-def _check_choice(url: str, value: str, seconds: float) -> None:
-    """Refuse a value that is not on a closed list: the client would irrevocably report one of the names instead.
+def _pinned(file: str, value: str) -> bytes:
+    """Return a survey from a file. Refuse a value that is not on its closed list: the client would report a name of it.
 
-    The message does not repeat the value.
+    Nothing has been sent by then. The message does not repeat the value.
     """
-    names = _choices(url, seconds)
-    if names is not None and unicodedata.normalize("NFC", value) not in names:
-        shown = ", ".join(names[:_NAMES_SHOWN]) + (", …" if len(names) > _NAMES_SHOWN else "")
-        raise InputError(f"the value must be one of the survey's ({shown}), got another one; nothing was sent")
-
-
-def _choices(url: str, seconds: float) -> list[str] | None:
-    """The names of a closed list; None for other surveys, or if the survey cannot be fetched."""
-    from hubbub.client.transport import Refused, TryLater, exchange
+    from hubbub.client.survey import read_survey
 
     try:
-        domain = json.loads(exchange(url, None, seconds))["domain"]
-        return list(domain["names"]) if domain["kind"] == "categories" and not domain["other"] else None
-    except (Refused, TryLater, ValueError, KeyError, TypeError, RecursionError):
-        return None
+        document = Path(file).read_bytes()
+    except OSError as error:
+        raise InputError(f"the survey {file!r} cannot be read ({error.strerror})") from None
+    names = read_survey(document).domain.names
+    if names and unicodedata.normalize("NFC", value) not in names:
+        raise InputError(f"the value must be one of the survey's ({_listed(names)}), got another one; nothing was sent")
+    return document
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """Return the first names of a list."""
+    return ", ".join(names[:_NAMES_SHOWN]) + (", …" if len(names) > _NAMES_SHOWN else "")
 
 
 def _first_line() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -112,13 +113,10 @@ def restore(
 
 def _survey_id(text: str) -> bytes:
     """Return the id of a survey from its 64 hex digits, or from its address."""
-    try:
-        raw = bytes.fromhex(text.rstrip("/").rpartition("/")[2])
-    except ValueError:
-        raw = b""
-    if len(raw) != 32:
-        raise ParameterError(f"survey must be an id of 64 hex digits, got survey={text!r}")
-    return raw
+    digits = text.rstrip("/").rpartition("/")[2]
+    if not re.fullmatch(r"[0-9a-f]{64}", digits):
+        raise ParameterError(f"survey must be an id of 64 lower-case hex digits, got survey={text!r}")
+    return bytes.fromhex(digits)
 
 
 @store.command()

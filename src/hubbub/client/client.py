@@ -24,6 +24,7 @@ DEFAULT_MAX_EPSILON: Final = "4"
 """The largest ε of a survey that a client answers unless it is told otherwise."""
 
 DEFAULT_SPREAD: Final = 600.0
+_LEAST_SECONDS: Final = 0.005  # several times what the slowest text takes
 _MOST_SECONDS: Final = 1e6  # the longest wait that works on every system
 
 
@@ -114,7 +115,8 @@ class Client:
         address = SURVEY_URL.fullmatch(str(survey if url is None else url))
         if not address:
             # The argument is not shown: on a command line it may be a private value in the wrong place.
-            raise ClientError("a survey's address must be http(s)://…/v1/surveys/<64 hex digits>, got something else")
+            rule = "a survey's address must be http(s)://…/v1/surveys/<64 lower-case hex digits>"
+            raise ClientError(f"{rule}, got another text")
         self._url, self._id = address[0], address[1]
         self._survey = None if document is None else self._checked(document)
         self._ledger = Ledger(ledger)
@@ -138,6 +140,14 @@ class Client:
     def survey_id(self) -> str:
         """The id of the survey, in hex."""
         return self._id
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The names of a closed list, which has no "(other)": any other value is reported as one of them.
+
+        Empty for other surveys, and until the survey has been fetched.
+        """
+        return () if self._survey is None else self._survey.domain.names
 
     @property
     def ledger(self) -> Ledger:
@@ -241,17 +251,14 @@ class Client:
     def _respond(self, survey: DeviceSurvey, value: object) -> Result:
         """Randomise a value and write the report to the ledger, unless the survey was answered before."""
         if isinstance(value, Slots):
-            value = value.draw(survey.domain)
-        count = survey.randomizer.random_words
-        random_words = struct.unpack(f"<{count}Q", secrets.token_bytes(8 * count))
-        batch = survey.batch_header + encode_report(survey, value, random_words)
-        written = self._ledger.add(survey, self._url, batch, self._asked)
+            value.check(survey.domain)
+        written = self._ledger.add(survey, self._url, partial(_make, survey, value), self._asked)
         return Result("queued" if written else "already")
 
     def _state(self) -> Result:
         """Return the current state of the survey's report."""
         try:
-            entry = self._ledger.load().entries.get(self._id)
+            entry = self._ledger.settled(self._id)
         except LedgerError as error:
             return Result("refused", str(error))
         if entry is not None and entry["state"] == "pending":
@@ -306,3 +313,26 @@ class Client:
             with self._background.changed:
                 self._refusal = str(error)
                 self._held.clear()
+
+
+def _make(survey: DeviceSurvey, value: object) -> bytes:
+    """Return what is sent of a value, with new randomness of the operating system.
+
+    It takes the time of a class of times, 5, 10, 20, … ms, so that the moment of sending tells less of the value.
+    """
+    begun = time.perf_counter()
+    if isinstance(value, Slots):
+        value = value.draw(survey.domain)
+    count = survey.randomizer.random_words
+    random_words = struct.unpack(f"<{count}Q", secrets.token_bytes(8 * count))
+    batch = survey.batch_header + encode_report(survey, value, random_words)
+    time.sleep(padding(time.perf_counter() - begun))
+    return batch
+
+
+def padding(seconds: float) -> float:
+    """Return how much is missing from a time to its class: the least of 5, 10, 20, … ms that is not below it."""
+    whole = _LEAST_SECONDS
+    while whole < seconds:
+        whole *= 2
+    return whole - seconds

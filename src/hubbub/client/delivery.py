@@ -6,10 +6,9 @@ import json
 import secrets
 import threading
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import Final
 
-from .budget import TIME
 from .ledger import Entry, Ledger
 from .transport import Missing, Refused, TryLater, exchange
 
@@ -79,8 +78,8 @@ class Delivery:
         try:
             reply = self.exchange(entry["url"] + "/reports", bytes.fromhex(entry["report"]))
         except Missing as error:
-            since = datetime.strptime(self._ledger.note_missing(survey_id), TIME).replace(tzinfo=UTC)
-            if datetime.now(UTC) - since < timedelta(days=MISSING_DAYS):
+            since = date.fromisoformat(self._ledger.note_missing(survey_id))
+            if (datetime.now(UTC).date() - since).days <= MISSING_DAYS:  # of the first day, only a part may have passed
                 raise TryLater(str(error)) from None
             return "refused", str(error)
         except Refused as error:

@@ -8,26 +8,63 @@ import re
 import unicodedata
 import zlib
 from collections.abc import Callable
+from decimal import Decimal
 from ipaddress import IPv4Address
 from typing import Any, Final, NamedTuple
 
 from .checks import fields, require, whole
 
 
-def _is_numpy(value: object, name: str) -> bool:
+def _is_numpy(value: object, *names: str) -> bool:
     """Return whether this is an object of a class of numpy, without importing numpy."""
-    return any(base.__module__ == "numpy" and base.__name__ == name for base in type(value).__mro__)
+    return any(base.__module__ == "numpy" and base.__name__ in names for base in type(value).__mro__)
+
+
+def _is_bool(value: object) -> bool:
+    """Return whether this is True or False, also numpy's."""
+    return isinstance(value, bool) or _is_numpy(value, "bool", "bool_")
+
+
+def _number(value: object) -> int | float:
+    """Return a number as an int or a float; a TypeError for anything else, True and False included."""
+    if _is_bool(value):
+        raise TypeError
+    if isinstance(value, float) or _is_numpy(value, "floating"):
+        return float(value)  # type: ignore[arg-type]
+    if isinstance(value, Decimal):
+        whole = value.is_finite() and value.adjusted() < 400 and value == value.to_integral_value()
+        return int(value) if whole else float(value)
+    return operator.index(value)  # type: ignore[arg-type]
+
+
+def _number_text(value: object) -> str:
+    """Return a number, or True or False, as JavaScript's String writes it; a TypeError for anything else."""
+    if _is_bool(value):
+        return "true" if value else "false"
+    number = _number(value)
+    if isinstance(number, int):
+        return format(Decimal(number), "f")  # str() has a limit for the digits of an int
+    if number - number:  # NaN, for what is not finite
+        return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[repr(number)]
+    if not number:
+        return "0"
+    sign, found, exponent = Decimal(repr(number)).as_tuple()
+    digits, size = "".join(map(str, found)).rstrip("0"), len(found) + int(exponent)  # `size` are before the point
+    if 0 < size <= 21:
+        text = f"{digits[:size]:0<{size}}.{digits[size:]}".rstrip(".")
+    elif -6 < size <= 0:
+        text = f"0.{'0' * -size}{digits}"
+    else:
+        text = f"{digits[0]}.{digits[1:]}".rstrip(".") + f"e{size - 1:+d}"
+    return "-" * sign + text
 
 
 def _text(value: object) -> str:
     """Return the text of a string, of UTF-8 bytes or of a number: surrogates joined or replaced by U+FFFD, then NFC."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
-    elif not isinstance(value, str):
-        if not isinstance(value, int | float) and not _is_numpy(value, "number"):
-            raise TypeError
-        value = str(value)
-    joined = value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    text = value if isinstance(value, str) else _number_text(value)
+    joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return unicodedata.normalize("NFC", joined)
 
 
@@ -41,9 +78,8 @@ def _integer(value: object) -> int:
     if isinstance(value, str):
         digits = re.fullmatch(r"[0-9]{1,155}", value.strip(), re.ASCII)
         return int(digits.group()) if digits else -1
-    if isinstance(value, float) or _is_numpy(value, "floating"):
-        return int(value) if float(value).is_integer() else -1  # type: ignore[call-overload,arg-type]
-    return operator.index(value)  # type: ignore[arg-type]  # a TypeError means "(other)"
+    number = _number(value)  # a TypeError means "(other)"
+    return int(number) if isinstance(number, int) or number.is_integer() else -1
 
 
 def _address(value: object) -> int:
@@ -52,7 +88,7 @@ def _address(value: object) -> int:
         parts = _text(value).strip().split(".")
         fits = len(parts) == 4 and all(re.fullmatch(r"0|[1-9][0-9]{0,2}", part, re.ASCII) for part in parts)
         return int.from_bytes(map(int, parts), "big") if fits else -1  # 256 and above: a ValueError means "(other)"
-    return int(value) if isinstance(value, IPv4Address) else operator.index(value)  # type: ignore[arg-type]
+    return int(value) if isinstance(value, IPv4Address) else _integer(value)
 
 
 _SPACES: Final = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(map(chr, range(0x2000, 0x200B)))
@@ -163,15 +199,15 @@ class Domain(NamedTuple):
         Maps a value to its item. Any exception, and any item out of range, means that the value does not fit.
     coded : bool
         Whether items are the bits of a text code.
-    closed : bool
-        True for a list without "(other)": values outside the domain share an item with a value of the list.
+    names : tuple of str
+        The names of a list without "(other)": values outside the domain share an item with one of them. Else empty.
     """
 
     size: int
     fallback: int
     look_up: Callable[[object], int]
     coded: bool = False
-    closed: bool = False
+    names: tuple[str, ...] = ()
 
     def item(self, value: object) -> int:
         """Return the item of any value. Never raises."""
@@ -234,4 +270,4 @@ def read_domain(data: Any) -> Domain:
         text = _text(value)
         return positions[text] if text in positions else stand_in(text)
 
-    return Domain(len(names), stand_in(""), closed_item, closed=True)
+    return Domain(len(names), stand_in(""), closed_item, names=tuple(names))

@@ -1,12 +1,13 @@
 """The ledger: the surveys that this device has answered. It is a small JSON file that a person can read.
 
-    {"version": 1, "cap": {"month": "4", "year": "12", "lifetime": "", "delta": "0.000001"},
-     "surveys": {"<survey id>": {"name": …, "url": …, "epsilon": …, "delta": …, "answered": …, "state": "pending",
-                                 "report": "<hex of what is sent>", "detail": "", "missing": ""}}}
+    {"version": 1, "cap": {"month": "8", "year": "28", "lifetime": "", "delta": "0.000001"},
+     "surveys": {"<survey id>": {"name": …, "url": …, "epsilon": …, "delta": …, "answered": "2030-01-31",
+                                 "state": "pending", "report": "<hex of what is sent>", "detail": "", "missing": ""}}}
 
-An entry is written before its report is sent, and it is never removed. So a survey is answered once, a retry sends the
-same bytes, and the sums of ε and δ only grow. `cap` has the person's limits. No value is in the ledger. The bytes of a
-report are removed when it is delivered.
+An entry is written before anything random is drawn for its report, and it is never removed. So whatever happens after
+that (an error, a full disk, the end of the process), the survey is answered at most once, a retry sends the same bytes,
+and the sums of ε and δ only grow. `cap` has the person's limits. No value is in the ledger. The bytes of a report are
+removed when it is delivered.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal, localcontext
 from typing import Any, Final, NamedTuple
 
-from .budget import DEFAULT_CAP, EXACT, TIME, Cap
+from .budget import DAY, DEFAULT_CAP, EXACT, Cap, parse_limit
 from .checks import LedgerError
 from .survey import DeviceSurvey
 
@@ -40,12 +41,13 @@ _ENTRY: Final = {
     "url": SURVEY_URL,
     "epsilon": re.compile(r"[0-9]+(\.[0-9]+)?", re.ASCII),
     "delta": re.compile(r"[0-9]+(\.[0-9]+)?", re.ASCII),
-    "answered": re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII),
-    "state": re.compile(r"pending|sent|refused"),
+    "answered": re.compile(r"\d{4}-\d\d-\d\d", re.ASCII),  # a day, in UTC
+    "state": re.compile(r"begun|pending|sent|refused"),  # begun: while its report is made, under the lock
     "report": re.compile(r"([0-9a-f]{2})*"),
     "detail": re.compile(r"(?s).*"),
-    "missing": re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)?", re.ASCII),  # since when the survey is missing
+    "missing": re.compile(r"(\d{4}-\d\d-\d\d)?", re.ASCII),  # since what day the survey is missing
 }
+_INTERRUPTED: Final = "the making of the report was interrupted; its cost counts, and nothing will be sent"
 _LIMIT: Final = re.compile(r"([0-9]{1,7}(\.[0-9]{1,60})?)?", re.ASCII)
 LOCK_SECONDS = 5.0
 """How long a process waits for another that is writing the ledger."""
@@ -97,9 +99,10 @@ class Ledger:
         return self.load().cap
 
     def set_cap(self, cap: Cap) -> None:
-        """Set the person's limits, durably."""
+        """Set the person's limits, durably. Raises ClientError if one is not a number from 0 to 10^6."""
+        limits = {name: None if most is None else parse_limit(name, most) for name, most in cap._asdict().items()}
         with self.changing() as (_, entries):
-            self._write(cap, entries)
+            self._write(Cap(**limits), entries)
 
     def load(self) -> Contents:
         """Return the limits and the entries in the file. Raises LedgerError if it is not a ledger."""
@@ -135,8 +138,11 @@ class Ledger:
             ]
             return spent[0], spent[1]
 
-    def add(self, survey: DeviceSurvey, url: str, batch: bytes, asked: Cap | None = None) -> bool:
-        """Write a report to the ledger, durably, unless the survey was answered before. Returns whether it was written.
+    def add(self, survey: DeviceSurvey, url: str, make: Callable[[], bytes], asked: Cap | None = None) -> bool:
+        """Make a report and write it, durably, unless the survey was answered before. Returns whether it was written.
+
+        The entry with its cost is on the disk before the report is made. If this raises an error after that, or never
+        ends, the cost is spent, and the survey counts as answered.
 
         Parameters
         ----------
@@ -144,8 +150,8 @@ class Ledger:
             The survey that was answered.
         url : str
             Its address.
-        batch : bytes
-            The bytes to send.
+        make : callable
+            Makes the bytes to send. It is called once or not at all; only it may draw anything random.
         asked : Cap, optional
             The program's limits. The person's own limits hold as well.
 
@@ -163,21 +169,23 @@ class Ledger:
                 "url": url,
                 "epsilon": format(survey.epsilon, "f"),
                 "delta": format(survey.delta, "f"),
-                "answered": datetime.now(UTC).strftime(TIME),
-                "state": "pending",
-                "report": batch.hex(),
+                "answered": datetime.now(UTC).strftime(DAY),
+                "state": "begun",
+                "report": "",
                 "detail": "",
                 "missing": "",
             }
+            self._write(cap, entries)
+            entries[survey.survey_id.hex()] |= {"state": "pending", "report": make().hex()}
         return True
 
     def note_missing(self, survey_id: str) -> str:
-        """Note that the collector does not know the survey; return since when that has been so."""
+        """Note that the collector does not know the survey; return since what day that has been so."""
         with self.changing() as (_, entries):
             if survey_id not in entries:
-                return datetime.now(UTC).strftime(TIME)
+                return datetime.now(UTC).strftime(DAY)
             entry = entries[survey_id]
-            entry["missing"] = entry["missing"] or datetime.now(UTC).strftime(TIME)
+            entry["missing"] = entry["missing"] or datetime.now(UTC).strftime(DAY)
             return entry["missing"]
 
     def settle(self, survey_id: str, state: str, detail: str) -> None:
@@ -185,6 +193,14 @@ class Ledger:
         with self.changing() as (_, entries):
             if survey_id in entries and entries[survey_id]["state"] == "pending":
                 entries[survey_id] |= {"state": state, "report": "", "detail": detail}
+
+    def settled(self, survey_id: str) -> Entry | None:
+        """Return the entry of a survey, if there is one; while another process makes its report, wait for that."""
+        entry = self.load().entries.get(survey_id)
+        if entry is not None and entry["state"] == "begun":
+            with self.changing() as (_, entries):
+                entry = entries.get(survey_id)
+        return entry
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[tuple[Cap, dict[str, Entry]]]:
@@ -195,6 +211,10 @@ class Ledger:
             try:
                 _take_lock(lock)
                 cap, before = self.load()
+                if begun := [entry for entry in before.values() if entry["state"] == "begun"]:
+                    for entry in begun:  # whoever began it had the lock, and is gone
+                        entry |= {"state": "refused", "detail": _INTERRUPTED}
+                    self._write(cap, before)
                 entries = {survey_id: dict(entry) for survey_id, entry in before.items()}
                 yield cap, entries
                 if entries != before:

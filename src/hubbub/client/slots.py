@@ -34,13 +34,17 @@ class Slots:
         except Exception:  # foreign objects may raise anything; what came before counts
             return
 
+    @staticmethod
+    def check(domain: Domain) -> None:
+        """Raise SurveyError if a domain has no item for empty slots."""
+        if domain.names:
+            raise SurveyError('report_any must have a survey with "(other)" for empty slots, got a closed list')
+
     def draw(self, domain: Domain) -> object:
         """Return the value of one slot; None, which is in no domain, for an empty slot.
 
         If there are more distinct values than slots, a random choice of them gets the slots.
         """
-        if domain.closed:
-            raise SurveyError('report_any must have a survey with "(other)" for empty slots, got a closed list')
         different = {domain.item(value): value for value in self._values}
         different.pop(domain.fallback, None)
         drawn = secrets.randbelow(max(self._slots, len(different)))

@@ -64,10 +64,18 @@ def read_survey(document: bytes | str) -> DeviceSurvey:
     SurveyError
         It is not a survey of version 1 in canonical form, its mechanism is not for devices, or its loss is too large.
     """
+    require(isinstance(document, bytes | str), "a survey must be text or bytes", type(document).__name__)
     try:
-        data = json.loads(document, object_pairs_hook=_once, parse_float=_refuse, parse_constant=_refuse)
+        # Other encodings than UTF-8, which `json` would recognise, are no JSON of a survey.
+        text = document.decode() if isinstance(document, bytes) else document
+        data = json.loads(text, object_pairs_hook=_once, parse_float=_refuse, parse_constant=_refuse)
+        return _read(data)
     except (ValueError, RecursionError) as error:
         raise SurveyError(f"a survey must be JSON, got a document that is not ({type(error).__name__})") from None
+
+
+def _read(data: Any) -> DeviceSurvey:
+    """Return the survey in a parsed document."""
     fields(data, "a survey", _FIELDS)
     require(type(data["version"]) is int and data["version"] == 1, "version must be 1", data["version"])
     name, seed = data["name"], data["public_seed"]

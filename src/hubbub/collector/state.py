@@ -317,5 +317,5 @@ def parse_id(survey_id: str) -> bytes:
     except ValueError:
         raw = b""
     if len(raw) != 32 or raw.hex() != survey_id:
-        raise UnknownSurvey("a survey id must be 64 hex digits, got something else")
+        raise UnknownSurvey("a survey id must be 64 lower-case hex digits, got something else")
     return raw

@@ -27,8 +27,8 @@ class ArrowTexts(PackedTexts):
 def packed_values(column: Any) -> tuple[PackedTexts | PackedNumbers, int] | None:
     """The values that are not missing, without copying them into Python objects, and the number missing.
 
-    It takes texts (also dictionary-encoded), whole numbers, and floats if all are whole; None for other types.
-    `column` may be an Arrow array or a column of pandas or polars.
+    It takes texts (also dictionary-encoded), whole numbers, and floats if all are whole and at most 2^53; None for
+    other types. `column` may be an Arrow array or a column of pandas or polars.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -45,8 +45,9 @@ def packed_values(column: Any) -> tuple[PackedTexts | PackedNumbers, int] | None
     if pa.types.is_floating(of):
         array = array.drop_null()
         array = array.filter(pc.invert(pc.is_nan(array)))
-        floats = array.to_numpy().astype(np.float64, copy=False)  # 2^63 is no float of 16 bits
-        if len(floats) and not (np.all(floats == np.floor(floats)) and np.abs(floats).max() < 2.0**63):
+        floats = array.to_numpy().astype(np.float64, copy=False)  # 2^53 is no float of 16 bits
+        # Above 2^53 a float has other digits as text than the whole number has.
+        if len(floats) and not (np.all(floats == np.floor(floats)) and np.abs(floats).max() <= 2.0**53):
             return None
         return PackedNumbers(floats.astype(np.int64)), everybody - len(array)
     if pa.types.is_integer(of):

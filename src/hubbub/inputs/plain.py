@@ -2,14 +2,16 @@
 
 * missing      None, NaN, NaT, NA and the empty text; the row is skipped
 * text         is not changed; bytes must be UTF-8, since replaced bytes would make one value of several
-* numbers      whole numbers are int, and so are whole floats such as 13.0; other floats, such as 2.5, are text
+* numbers      whole numbers are int, and so are 13.0 and other whole floats up to 2^53; larger ones stay floats; floats
+               that are not whole, such as 2.5, are text, as JavaScript writes them; a Decimal is an int if it is whole
 * dates        and times are text in ISO form: 2024-02-29, 2024-02-29T12:00:00
-* True, False  are text, not numbers
+* True, False  are the texts true and false, not numbers
 * the rest     (a list, a dict, an array) is an InputError, which names the type and never the value
 """
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Iterable
@@ -23,11 +25,13 @@ from uuid import UUID
 import numpy as np
 
 from hubbub.errors import InputError
+from hubbub.model.domain_base import as_number, number_text
 
-Value = str | int
+Value = str | int | float
 
 _MISSING = {"NAType", "NaTType", "MaskedConstant"}  # names of types of pandas and numpy; pandas need not be installed
-_AS_WRITTEN = (Decimal, IPv4Address, IPv6Address, UUID, timedelta)
+_AS_WRITTEN = (IPv4Address, IPv6Address, UUID, timedelta)
+_EXACT = 2.0**53
 _WHOLE = re.compile(r"([0-9]{1,155})\.0*", re.ASCII)
 _POWER = re.compile(r"[0-9](?:\.[0-9]{1,155})?[eE]\+?[0-9]{1,3}", re.ASCII)
 
@@ -64,15 +68,20 @@ def whole_number(text: str) -> int | None:
         return int(match.group(1))
     if not _POWER.fullmatch(text):
         return None
-    number = Decimal(text)
-    return int(number) if number == number.to_integral_value() else None
+    number = float(text)  # as the program had it that wrote it so
+    return int(number) if number.is_integer() else None
 
 
-def _real(value: float | np.floating) -> Value | None:
-    """A float: None if it is NaN, a whole number if it is one, and text otherwise."""
+def _real(value: float) -> Value | None:
+    """A float: None if it is NaN, a whole number if it is one, and text otherwise.
+
+    A float above 2^53 has other digits as text than as a whole number, so what it becomes depends on the domain.
+    """
     if value != value:
         return None
-    return int(value) if value.is_integer() else str(value)
+    if not value.is_integer():
+        return number_text(value)
+    return int(value) if abs(value) <= _EXACT else value
 
 
 def _converted(value: object) -> Value | None:
@@ -88,15 +97,16 @@ def _converted(value: object) -> Value | None:
         except UnicodeDecodeError:  # it holds the bytes
             raise InputError("a value in bytes must be UTF-8, got other bytes: pass text, such as hex") from None
     if isinstance(value, bool | np.bool_):
-        return str(bool(value))
+        return number_text(value)
     if isinstance(value, np.datetime64 | np.timedelta64):
         return _numpy_time(value)
-    if isinstance(value, float | np.floating):
-        return _real(value)
+    if isinstance(value, float | np.floating | Decimal):
+        number = math.nan if isinstance(value, Decimal) and value.is_nan() else as_number(value)
+        return _real(number) if isinstance(number, float) else number
     if isinstance(value, date | time):  # a datetime is a date
         return value.isoformat()
     if isinstance(value, _AS_WRITTEN) or kind == "Period":
-        return None if isinstance(value, Decimal) and value.is_nan() else str(value)
+        return str(value)
     try:
         return operator.index(value)  # type: ignore[arg-type]
     except TypeError:

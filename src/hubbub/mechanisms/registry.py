@@ -124,8 +124,11 @@ def load_survey(document: bytes | str) -> Survey:
     PrivacyError
         The privacy loss of its thresholds is above what it states.
     """
-    survey = Survey.from_json(document)
-    mechanism_for(survey)
+    try:
+        survey = Survey.from_json(document)
+        mechanism_for(survey)
+    except RecursionError:
+        raise ParameterError("a survey must be JSON of few levels, got lists or objects nested too deeply") from None
     return survey
 
 

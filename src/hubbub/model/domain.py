@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,12 +9,10 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from typing import Any
 
-import numpy as np
-
 from hubbub.codes.text_code import TextCode
 from hubbub.errors import ParameterError, shown
 from hubbub.model.coded_domain import CodedText
-from hubbub.model.domain_base import MAX_BITS, OTHER, Domain, as_text, check_bits, normalize_text
+from hubbub.model.domain_base import MAX_BITS, OTHER, Domain, as_number, as_text, check_bits, normalize_text
 
 __all__ = [
     "MAX_BITS",
@@ -38,7 +35,7 @@ _OCTET = re.compile(r"0|[1-9][0-9]{0,2}", re.ASCII)
 class Integers(Domain):
     """Whole numbers from 0 to 2^bits − 2; all ones means "(other)".
 
-    Accepts ints, whole floats and decimal strings.
+    Accepts whole numbers of any type (not True and False) and decimal strings.
 
     >>> Integers(8).decode(Integers(8).encode([7, "7", -1, 255, "seven"]))
     [7, 7, '(other)', '(other)', '(other)']
@@ -68,10 +65,8 @@ class Integers(Domain):
         if isinstance(value, str):
             match = _DECIMAL.fullmatch(value.strip())
             number = int(match.group()) if match else -1
-        elif isinstance(value, float | np.floating):
-            number = int(value) if float(value).is_integer() else -1
         else:
-            number = operator.index(value)  # type: ignore[arg-type]  # a TypeError means "(other)"
+            number = _whole(value)
         return number if 0 <= number < self.size else self._fallback
 
     def _value(self, index: int) -> int | str | None:
@@ -82,7 +77,7 @@ class Integers(Domain):
 class IPv4(Domain):
     """Addresses of the Internet protocol, version 4, as 32-bit numbers; 255.255.255.255 means "(other)".
 
-    Accepts dotted quads without leading zeros (which some parsers read as octal), and numbers.
+    Accepts dotted quads without leading zeros (which some parsers read as octal), and whole numbers.
 
     >>> IPv4().decode(IPv4().encode(["192.0.2.1", 3221225985, "192.0.2.256"]))
     ['192.0.2.1', '192.0.2.1', '(other)']
@@ -112,7 +107,7 @@ class IPv4(Domain):
             return int.from_bytes(map(int, parts), "big") if fits else self._fallback
         if isinstance(value, IPv4Address):
             return int(value)
-        number = operator.index(value)  # type: ignore[arg-type]  # a TypeError means "(other)"
+        number = _whole(value)
         return number if 0 <= number < self.size else self._fallback
 
     def _value(self, index: int) -> int | str | None:
@@ -276,6 +271,12 @@ class Bytes(Domain):
         except UnicodeDecodeError:
             return None
         return text if normalize_text(text) == text else None
+
+
+def _whole(value: object) -> int:
+    """A number as an int, −1 if it is not whole; a TypeError, which means "(other)", for anything else."""
+    number = as_number(value)
+    return int(number) if isinstance(number, int) or number.is_integer() else -1
 
 
 _FIELDS = {

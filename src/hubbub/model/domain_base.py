@@ -6,10 +6,13 @@ becomes the reserved item "(other)"; text is normalised and cut.
 
 from __future__ import annotations
 
+import math
+import operator
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +24,7 @@ OTHER: Final = "(other)"
 """The text that is shown for the reserved item."""
 
 MAX_BITS: Final = 512
+_MOST_DIGITS: Final = 400  # of a Decimal that is read as an int; a larger one has an exponent, and is read as a float
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +161,50 @@ def as_text(value: object) -> str:
     """The text of a string, of UTF-8 bytes or of a number, in normal form; a TypeError for anything else."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
-    elif isinstance(value, int | float | np.number):
-        value = str(value)
-    if not isinstance(value, str):
-        raise TypeError("not text")
-    return normalize_text(value)
+    return normalize_text(value if isinstance(value, str) else number_text(value))
+
+
+def as_number(value: object) -> int | float:
+    """A number of any type as an int or a float; a TypeError for anything else, True and False included.
+
+    A float of another width is the float of 64 bits with its value. A Decimal is an int if it is whole.
+    """
+    if isinstance(value, bool | np.bool_):
+        raise TypeError("not a number")
+    if isinstance(value, float | np.floating):
+        return float(value)
+    if isinstance(value, Decimal):
+        whole = value.is_finite() and value.adjusted() < _MOST_DIGITS and value == value.to_integral_value()
+        return int(value) if whole else float(value)
+    return operator.index(value)  # type: ignore[arg-type]  # a TypeError if it is no whole number
+
+
+def number_text(value: object) -> str:
+    """A number, or True or False, as JavaScript writes it; a TypeError for anything else.
+
+    Other languages have other notations, and one value would be two items. An int is its decimal digits.
+
+    >>> [number_text(value) for value in (3.0, 1e16, 1e21, 1e-7, -0.0, 2**60, 2.0**60, True)]
+    ['3', '10000000000000000', '1e+21', '1e-7', '0', '1152921504606846976', '1152921504606847000', 'true']
+    """
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    number = as_number(value)
+    if isinstance(number, int):
+        return format(Decimal(number), "f")  # str() has a limit for the digits of an int
+    if not math.isfinite(number):
+        return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
+    if not number:
+        return "0"
+    # repr has the fewest digits that give this number back, as JavaScript's has.
+    sign, found, exponent = Decimal(repr(number)).as_tuple()
+    digits = "".join(map(str, found)).rstrip("0")
+    point = len(found) + int(exponent)  # how many digits are before the point
+    if 0 < point <= 21:
+        digits = digits.ljust(point, "0")
+        text = f"{digits[:point]}.{digits[point:]}".removesuffix(".")
+    elif -6 < point <= 0:
+        text = f"0.{'0' * -point}{digits}"
+    else:
+        text = f"{digits[0]}.{digits[1:]}".removesuffix(".") + f"e{point - 1:+d}"
+    return "-" * sign + text

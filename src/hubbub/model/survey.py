@@ -122,10 +122,12 @@ class Survey:
     @classmethod
     def from_json(cls, document: bytes | str) -> Survey:
         """Read the shape of a survey; `hubbub.load_survey` also checks its privacy."""
+        if not isinstance(document, bytes | str):
+            raise ParameterError(f"a survey must be text or bytes, got {type(document).__name__}")
         try:
-            data = json.loads(
-                document, object_pairs_hook=_each_once, parse_float=_whole_only, parse_constant=_whole_only
-            )
+            # Other encodings than UTF-8, which `json` would recognise, are no JSON of a survey.
+            text = document.decode() if isinstance(document, bytes) else document
+            data = json.loads(text, object_pairs_hook=_each_once, parse_float=_whole_only, parse_constant=_whole_only)
         except (ValueError, RecursionError) as error:
             if isinstance(error, ParameterError):
                 raise
