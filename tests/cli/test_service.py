@@ -28,7 +28,6 @@ from tests.collector.service import wait_until
 from tests.collector.troubles import fill, small_disk
 
 from hubbub import Answer, Hitter, SeededRandomWords, load_survey, mechanism_for
-from hubbub.analysis.tables import as_document
 from hubbub.client import DEFAULT_MAX_EPSILON
 from hubbub.wire.report_batch import encode_batch
 
@@ -531,7 +530,7 @@ def test_an_answer_of_another_server(hubbub_cli: Cli) -> None:
     """What is no answer, or that of another survey, is one sentence; the answer it was made from is shown."""
     hitter = Hitter(7, 60.0, 0.6, 5.0, 40.0, 80.0, confidence=0.99)
     heading = {"domain": "whole numbers", "mechanism": "tree", "privacy": "ε = 1", "long_example": ""}
-    answer = {"survey_id": "a" * 64, "heading": heading, **as_document(Answer(90, 20.0, (hitter,)))}
+    answer = {"survey_id": "a" * 64, "heading": heading, **Answer(90, 20.0, (hitter,)).to_document()}
     row, said = answer["hitters"][0], b""
 
     class Other(BaseHTTPRequestHandler):

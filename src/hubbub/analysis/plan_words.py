@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hubbub.analysis.outlook import MOST_EPSILON
 from hubbub.analysis.person import percent
+from hubbub.analysis.wording import rounded
 
 if TYPE_CHECKING:
     from hubbub.analysis.planning import Plan
@@ -93,7 +94,7 @@ def one_in(share: float) -> str:
         return "all"
     several = 1 / share
     if share > 0.4 or (share > 0.1 and abs(several - round(several)) > 0.03 * several):
-        return f"{share:.0%}".replace("%", " %")
+        return f"{rounded(100 * share, 0)} %"
     digits = max(0, math.floor(math.log10(several)) - 1)
     return f"1 in {math.ceil(round(several, 6) / 10**digits - 0.5) * 10**digits:,}"
 

@@ -172,7 +172,8 @@ class Intake:
     other : int
         People whose value is not in the domain: they reported "(other)", or a name of a closed list.
     over : int
-        If people have several values: people with more values than slots, of whose values a random choice got a slot.
+        People with more values than slots, of whose values a random choice got a slot. Counts and intervals are of
+        values in slots: up to this many more people may have a value.
     better_domain : str or None
         If `cut` and `other` are more than 5 %: a domain that would hold more of the values, as the command line spells
         it.
