@@ -24,7 +24,7 @@ from hubbub.errors import InputError, ParameterError
 if TYPE_CHECKING:
     from hubbub.model.domain import Domain
     from hubbub.model.mechanism import Histogram
-    from hubbub.simulation.comparison import Comparison
+    from hubbub.simulation.compared import Comparison
 
 
 @command
