@@ -39,8 +39,11 @@ def search(
         beam = (TextBeam if tree.coded else NumberBeam)(walk, fit.left, capped=number > 0)
         promising = beam.best_paths()
         if query.best_guess:
-            best, _ = list_roots(walk, fit.left, *beam.best_root(promising, query), every=True)
-            guess = best.paths[np.flatnonzero(tree.codec.completed(best.paths, tree.codec.bits)[1])[:1]]
+            roots, sizes = beam.best_roots(promising, query)
+            best, _ = list_roots(walk, fit.left, roots, sizes, every=True)
+            whole = np.flatnonzero(tree.codec.completed(best.paths, tree.codec.bits)[1])
+            _, first = np.unique(whole // (len(best.paths) // max(len(roots), 1) or 1), return_index=True)
+            guess = best.paths[whole[first]]  # the best value under each root
             return guess, refit(tree, row_counts, tree.buckets(guess)), np.ones(len(guess))
         near, sizes = beam.near_roots(promising, query)
         fresh, theirs = accept(tree, fit.left, *list_roots(walk, fit.left, near, sizes), query, doubt)

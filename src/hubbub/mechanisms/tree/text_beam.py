@@ -85,12 +85,15 @@ class TextBeam(Beam):
         known = walk.depths[above - 1] - tree.codec.unranked_bits[walk.depths[above - 1]]
         return bits - np.maximum(front.used - known, 0.0), scores / people
 
-    def best_root(self, front: Front, query: Query) -> Roots:
-        """The root with the most evidence; if none stands out, that of the best path."""
+    def best_roots(self, front: Front, query: Query) -> Roots:
+        """The roots with the most evidence; if too few stand out, then those of the best paths."""
+        most = min(query.top, MAX_ROOTS)
         paths, counts = self.near_roots(front, query)
-        if not len(paths):
-            return front.paths[:1], self.row_counts.sums(self.walk.tree.buckets(front.paths[:1]))
-        return paths[:1], counts[:1]
+        others = self.first_of_each_root(front).paths
+        shift = self.walk.root_shift
+        others = others[~np.isin(others[:, 0] >> shift, paths[:, 0] >> shift)][: max(most - len(paths), 0)]
+        sizes = self.row_counts.sums(self.walk.tree.buckets(others))
+        return np.concatenate([paths[:most], others]), np.concatenate([counts[:most], sizes])
 
     def near_roots(self, front: Front, query: Query) -> Roots:  # noqa: ARG002
         """The roots with the most evidence for one of their paths at any depth, and that path's count in people."""
