@@ -139,7 +139,8 @@ class Plan:
         """The plan in sentences: what would be found, what it costs, and the privacy of one person."""
         said = [about_share(self), self.instead, about_limits(self), about_slots(self)]
         if self.long_share is not None:
-            said.append(f"A long text must be held by about {one_in(self.long_share)}.")
+            such = f", such as {self.domain.long_example}," if self.domain.long_example else ""
+            said.append(f"A long one{such} must be held by about {one_in(self.long_share)}.")
         said.append(
             f"A report has {self.report_bytes:,} bytes, the tally {size_words(self.tally_bytes)}, and a search takes "
             f"{time_words(self.decode_seconds)} ({self.mechanism})."
