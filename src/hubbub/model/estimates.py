@@ -32,8 +32,9 @@ class Query:
         sums show. Counts that are fitted together (`bucket`, `glps`, and `tree` above 20 bits) are assumed to have the
         law of single counts. That the search of `tree` mistakes no neighbour for a real value is measured, not proved.
     best_guess : bool
-        Return the largest estimates even if they do not stand out from the noise. This is what the paper's algorithms
-        do (they always return an argmax); `level` then promises nothing.
+        Return the largest estimates, up to `top`, even if they do not stand out from the noise. This is what the
+        paper's algorithms do (they always return an argmax); `level` then promises nothing. The hard decoder of
+        `bucket`, a vote, names one value at most.
     """
 
     top: int = 20

@@ -64,8 +64,8 @@ class Beam(ABC):
         """One path for each root that is worth a list, best first, given the end of the beam."""
 
     @abstractmethod
-    def best_roots(self, front: Front, query: Query) -> Roots:
-        """The best roots, whether they are worth a list or not, at most as many as the query asks for values."""
+    def best_roots(self, front: Front, most: int) -> Roots:
+        """The best roots, whether they are worth a list or not."""
 
     def first_of_each_root(self, front: Front) -> Front:
         """The best path of each root, best first."""
@@ -154,7 +154,7 @@ class NumberBeam(Beam):
         near = near[np.argsort(-lead[near], kind="stable")[:MAX_ROOTS]]
         return some.paths[near], counts[near]
 
-    def best_roots(self, front: Front, query: Query) -> Roots:
+    def best_roots(self, front: Front, most: int) -> Roots:
         """The roots of the best paths."""
-        paths = self.first_of_each_root(front).paths[: min(query.top, MAX_ROOTS)]
+        paths = self.first_of_each_root(front).paths[: min(most, MAX_ROOTS)]
         return paths, self.row_counts.sums(self.walk.tree.buckets(paths))
