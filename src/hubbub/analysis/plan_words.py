@@ -67,7 +67,7 @@ def about_slots(plan: Plan) -> str:
     said = f"Everybody reports one of {plan.values_per_person} slots; shares are of the people who have the value."
     if plan.one_value_share is None:
         return said
-    return f"{said} If everybody had one value, values that {one_in(plan.one_value_share)} hold would be seen."
+    return f"{said} If everybody had one value, {_seen(plan.one_value_share)} would be seen."
 
 
 def what_is_seen(candidates: int) -> str:
@@ -81,7 +81,7 @@ def what_is_seen(candidates: int) -> str:
 
 
 def _seen(share: float | None) -> str:
-    return "nothing" if share is None else f"values that {one_in(share)} hold"
+    return "nothing" if share is None or share == math.inf else f"values that {one_in(share)} hold"
 
 
 def one_in(share: float) -> str:

@@ -122,7 +122,6 @@ def _show(made: Plan) -> None:
     from hubbub.analysis.wording import at_most
     from hubbub.analysis.wording import percent as share_percent
 
-    typer.echo(f"Domain: {made.domain.described}.")
     for sentence in made.words:
         typer.echo(sentence)
     if made.rows:
