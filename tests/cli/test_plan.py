@@ -119,7 +119,8 @@ def test_a_plan_says_its_language(hubbub_cli: Cli) -> None:
         made = json.loads(hubbub_cli("plan", "-n", "3k", "-e", "4", "--domain", domain, "--json").stdout)
         assert f"The values: {values}." in made["words"]
         assert any(said.startswith(f"A long one, such as {example}, must be held") for said in made["words"])
-        assert made["domain"] == f"Words(words-1, {'' if ':' not in domain else f'code words-{domain[-2:]}, '}160 bits)"
+        code = f"code words-{domain[-2:]}, " if ":" in domain else ""
+        assert made["domain"] == f"CodedText(words-1, {code}160 bits)"
 
 
 def test_long_ones_that_cannot_be_seen_are_said(hubbub_cli: Cli) -> None:
@@ -139,6 +140,5 @@ def test_compare_says_what_it_did_not_keep(hubbub_cli: Cli, tmp_path: Path) -> N
     options += ("--epsilons", "1", "--mechanisms", "subset", "--seed", "1")
     lost = json.loads(hubbub_cli(*options, "--json").stdout)
     assert (lost["missing"], lost["cut"], lost["other"]) == (3, 0, 5)
-    assert "3 were missing or without a person; 5 were not in the domain" in " ".join(
-        hubbub_cli(*options).stdout.split()
-    )
+    shown = " ".join(hubbub_cli(*options).stdout.split())
+    assert "3 were missing or without a person; 5 were not in the domain" in shown
