@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from hubbub import Answer, Hitter, Question, Survey, Words, create_survey
 from hubbub.analysis.heading import Heading
+from hubbub.analysis.tables import as_csv
 from hubbub.cli.answers import AnswerView, show, to_json
 from hubbub.collector.documents import answer_document
 from hubbub.dashboard.meaning import Explained, answer_facts
@@ -63,6 +64,7 @@ answers = st.builds(
     whole_list=st.booleans(),
     values_per_person=st.integers(1, 1000),
     not_shown=st.integers(0, 10_000),
+    foreign_candidates=st.integers(0, 10_000),
     post_processing=st.sampled_from(["none", "clip", "simplex"]),
 )
 
@@ -86,7 +88,7 @@ def forms(survey: Survey, answer: Answer) -> Iterator[object]:
     yield repr(answer)
     yield answer._repr_html_()
     yield json.loads(answer.to_json())
-    yield answer.to_csv()
+    yield as_csv(answer)
     yield answer_facts(Explained(answer, ()))
     yield to_json(AnswerView(Heading.of(survey), lambda: survey, answer, None, 0.0))
     if any(hitter.stands_out for hitter in answer.hitters):  # otherwise a planner computes for a second

@@ -327,7 +327,7 @@ def test_one_drawn_value_of_each_person_is_said() -> None:
     assert said in answer._repr_html_()
     document = json.loads(answer.to_json())
     assert (document["over"], said in document["sentences"]) == (2_000, True)
-    for table in (answer.to_pandas, answer.to_polars, answer.to_arrow):
+    for table in (answer.to_pandas, answer.to_polars, answer.to_arrow, answer.to_csv):
         with pytest.warns(UserWarning, match="2,000 of 3,000 people have several values"):
             table()
     assert said in answer.plot(Figure().add_subplot()).get_title(loc="left").replace("\n", " ")
@@ -346,7 +346,7 @@ def test_values_beyond_top_are_said() -> None:
     assert said in answer._repr_html_()
     document = json.loads(answer.to_json())
     assert (document["not_shown"], said in document["sentences"]) == (1, True)
-    for table in (answer.to_pandas, answer.to_polars, answer.to_arrow):
+    for table in (answer.to_pandas, answer.to_polars, answer.to_arrow, answer.to_csv):
         with pytest.warns(UserWarning, match=said):
             table()
     assert said in answer.plot(Figure().add_subplot()).get_title(loc="left")
@@ -380,3 +380,10 @@ def test_halves_are_rounded_up_everywhere() -> None:
     ]
     shown = answer_facts(Explained(Answer(10, 2.0, (tea,)), ()))["rows"][0]
     assert (shown["share_text"], shown["between"], shown["sure"]) == ("24.85%", "11 – 25", "99.99%")
+
+
+def test_candidates_that_cannot_be_held_are_said() -> None:
+    """A candidate outside the domain is left out, and whoever named it is told how many there were."""
+    answer = find([7] * 500, 4, Integers(6), candidates=[7, 1_000, "tea"], seed=1)
+    assert answer.foreign_candidates == json.loads(answer.to_json())["foreign_candidates"] == 2
+    assert "2 candidates not in the domain: left out." in repr(answer)

@@ -91,7 +91,8 @@ class TestJson:
     def test_it_has_the_documented_fields(self, found: dict[str, Any]) -> None:
         """The object has exactly the fields of the documentation, of the types of the documentation."""
         names = ["survey", "survey_id", "reports", "detection_limit", "long_limit", "candidate_limit"]
-        names += ["out_of_reach", "whole_list", "values_per_person", "not_shown", "post_processing", "sentences"]
+        names += ["out_of_reach", "whole_list", "values_per_person", "not_shown"]
+        names += ["foreign_candidates", "post_processing", "sentences"]
         names += ["missing", "cut", "other", "over"]
         assert list(found) == [*names, "better_domain", "better_share", "hitters", "seconds"]
         assert (found["missing"], found["cut"], found["other"]) == (0, 0, 0)

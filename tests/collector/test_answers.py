@@ -26,6 +26,7 @@ from hubbub import (
     mechanism_for,
 )
 from hubbub.analysis.heading import Heading
+from hubbub.analysis.tables import as_csv
 from hubbub.cli.answers import AnswerView, show, to_json
 from hubbub.cli.hitters import ask_hitters
 from hubbub.testing import public_seed
@@ -86,7 +87,7 @@ def said(survey: Survey, answer: Answer, question: Question) -> list[object]:
     view, printed = AnswerView(Heading.of(survey), lambda: survey, answer, None, 0.0), StringIO()
     with redirect_stdout(printed):
         show(view, question)
-    return [printed.getvalue(), repr(answer), answer._repr_html_(), to_json(view), answer.to_json(), answer.to_csv()]
+    return [printed.getvalue(), repr(answer), answer._repr_html_(), to_json(view), answer.to_json(), as_csv(answer)]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in KINDS])

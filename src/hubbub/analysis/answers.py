@@ -76,8 +76,10 @@ def answer_question(
     slots = question.values_per_person
     if slots > 1:
         check_slots(survey.domain, slots)
+    foreign = 0 if question.candidates is None else int(encode_marked(survey.domain, question.candidates).other.sum())
     if tally.count == 0:
-        return Answer(0, math.inf, (), None if named is None else math.inf, values_per_person=slots)
+        limit = None if named is None else math.inf
+        return Answer(0, math.inf, (), limit, values_per_person=slots, foreign_candidates=foreign)
     if named is None and survey.domain.is_list and not question.hitters_only:
         return answer_list(survey, decoder, tally, question)
     plain = decoder.count_law(tally.count)
@@ -109,6 +111,7 @@ def answer_question(
         partial(_limit_for, survey, decoder, tally, query, reported.detection_limit, slots),
         values_per_person=slots,
         not_shown=len(rows) - len(shown),
+        foreign_candidates=foreign,
     )
 
 

@@ -26,6 +26,7 @@ class _Facts(NamedTuple):
     whole_list: bool
     values_per_person: int
     not_shown: int
+    foreign_candidates: int
     post_processing: str
 
 

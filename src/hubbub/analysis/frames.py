@@ -5,11 +5,10 @@ A table has rows and nothing else: what it leaves out is said in a warning.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from hubbub.analysis.tables import COLUMNS, about_left_out
+from hubbub.analysis.tables import COLUMNS, warn_of_left_out
 from hubbub.extras import require
 
 if TYPE_CHECKING:
@@ -60,8 +59,7 @@ def to_arrow(answer: Answer) -> pyarrow.Table:
 
 def _columns(answer: Answer) -> tuple[dict[str, list[Any]], str]:
     """The rows as columns, and the type of the values: a number type if all are numbers that fit it, else "string"."""
-    for sentence in about_left_out(answer):
-        warnings.warn(sentence, stacklevel=4)  # at the line that asked for the table
+    warn_of_left_out(answer, stacklevel=5)
     rows = [asdict(hitter) for hitter in answer.hitters]
     columns = {name: [row[name] for row in rows] for name in COLUMNS}
     values = columns["value"]

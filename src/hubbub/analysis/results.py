@@ -48,6 +48,8 @@ class Answer:
         the value in any slot.
     not_shown : int
         Values that stand out and have no row, since there were more than `top`.
+    foreign_candidates : int
+        Candidates that are not in the domain, and were left out.
     post_processing : str
         What was done to the counts after they were estimated: "none", "clip" or "simplex".
 
@@ -71,6 +73,7 @@ class Answer:
     whole_list: bool = False
     values_per_person: int = 1
     not_shown: int = 0
+    foreign_candidates: int = 0
     post_processing: str = "none"
 
     def limit_for(self, value: object) -> float:
@@ -113,9 +116,13 @@ class Answer:
         return json.dumps(self.to_document(), ensure_ascii=False, allow_nan=False)
 
     def to_csv(self) -> str:
-        """The rows as CSV text. A value that a spreadsheet would take for a formula is prefixed with '."""
-        from hubbub.analysis.tables import as_csv
+        """The rows as CSV text. A value that a spreadsheet would take for a formula is prefixed with '.
 
+        What the rows leave out is a warning, as with the tables below.
+        """
+        from hubbub.analysis.tables import as_csv, warn_of_left_out
+
+        warn_of_left_out(self, stacklevel=3)
         return as_csv(self)
 
     def to_pandas(self) -> pandas.DataFrame:

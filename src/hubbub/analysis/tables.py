@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import warnings
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Final
 
@@ -44,6 +45,8 @@ def sentences(answer: Answer) -> list[str]:
 def about_counts(answer: Answer) -> list[str]:
     """What a reader must know about the rows and their counts. Only what there is to say."""
     said = [about_slots(answer.values_per_person)] if answer.values_per_person > 1 else []
+    if answer.foreign_candidates:
+        said.append(f"{plural(answer.foreign_candidates, 'candidate')} not in the domain: left out.")
     said += about_left_out(answer)
     if answer.post_processing != "none":
         said.append(about_post_processing(answer.post_processing))
@@ -58,6 +61,12 @@ def about_left_out(answer: Answer) -> list[str]:
     if answer.intake is not None and answer.intake.over:
         said.append(about_over(answer.intake.over, answer.values_per_person, answer.reports))
     return said
+
+
+def warn_of_left_out(answer: Answer, stacklevel: int) -> None:
+    """Warn of what rows without sentences do not say, at the line that asked for them."""
+    for sentence in about_left_out(answer):
+        warnings.warn(sentence, stacklevel=stacklevel)
 
 
 def about_shown(answer: Answer) -> str:

@@ -58,10 +58,12 @@ def check_asked(post: str, plot: str | None, csv: str | None, inputs: Iterable[s
 
 def write_files(answer: Answer, plot: str | None, csv: str | None) -> None:
     """Write the files that were asked for."""
+    from hubbub.analysis.tables import as_csv
+
     try:
         if csv is not None:
             # This cannot fail: values of a domain contain no lone surrogates, which UTF-8 cannot encode.
-            Path(csv).write_text(answer.to_csv(), encoding="utf-8", newline="")
+            Path(csv).write_text(as_csv(answer), encoding="utf-8", newline="")
         if plot is not None:
             from hubbub.analysis.plots import save_plot
 

@@ -91,6 +91,7 @@ class AnswerDocument(BaseModel):
     whole_list: bool
     values_per_person: int
     not_shown: int = Field(description="Values that stand out and have no row, since there were more than `top`.")
+    foreign_candidates: int = Field(description="Candidates that are not in the domain, and were left out.")
     post_processing: str
     sentences: list[str] = Field(description="What stands below the table for people.")
     hitters: list[Hitter]

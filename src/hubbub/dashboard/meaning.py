@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Final, NamedTuple
 
 from hubbub.analysis.needed import what_is_needed
@@ -100,7 +100,7 @@ def explain(
         many = len(standing) + answer.not_shown
         found = "One value stands out" if many == 1 else f"{many:,} values stand out"
         said.append(f"{found} from the noise that protects each visitor.")
-    said += sentences(answer)
+    said += sentences(replace(answer, foreign_candidates=0))  # of these `_about_named` speaks
     if named:
         said.append(_about_named(stored, answer, named, candidates))
     if not standing:

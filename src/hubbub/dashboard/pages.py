@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from hubbub.analysis.tables import as_csv
 from hubbub.collector.documents import answer_document
 from hubbub.collector.scripts import shipped
 from hubbub.collector.state import Collector
@@ -23,6 +24,7 @@ from hubbub.model.domain import Categories
 from hubbub.store.daily import reports_by_day
 from hubbub.store.store import StoredSurvey
 
+_NAMES: Final = 500  # of a list, on its public page
 _PATIENCE: Final = 1.0  # seconds that a page waits for its answer; after that a script asks for it
 
 
@@ -85,7 +87,7 @@ async def download_csv(request: Request) -> Response:
     """Return the answer as a table for spreadsheets."""
     stored = await find_survey(request)
     kept = await request.app.state.answers.get(stored)
-    text = kept.found.answer.to_csv().encode("utf-8-sig", "replace")  # spreadsheets know UTF-8 by its mark
+    text = as_csv(kept.found.answer).encode("utf-8-sig", "replace")  # spreadsheets know UTF-8 by its mark
     return Response(text, headers=_download(stored, "csv"), media_type="text/csv; charset=utf-8")
 
 
@@ -100,7 +102,8 @@ async def show_about(request: Request) -> Response:
         "after": words.even_guess(float(survey.epsilon)),
         "untrue": words.untrue(stored.mechanism),
         "examples": words.examples(survey.domain),
-        "names": list(survey.domain.names[:500]) if isinstance(survey.domain, Categories) else [],
+        "names": list(survey.domain.names[:_NAMES]) if isinstance(survey.domain, Categories) else [],
+        "more_names": max(len(survey.domain.names) - _NAMES, 0) if isinstance(survey.domain, Categories) else 0,
     }
     return render(request, "about.html", facts)
 
