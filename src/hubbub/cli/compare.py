@@ -70,6 +70,7 @@ def compare(
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
     from hubbub.analysis.plots import check_plot_file
     from hubbub.cli.domains import domain_file
+    from hubbub.model.estimates import Intake
     from hubbub.simulation.comparison import compare as run
     from hubbub.wire.atomic import check_outputs
 
@@ -84,7 +85,7 @@ def compare(
     for name, given in (("column", column), ("domain", domain)):
         if file is None and given is not None:
             raise ParameterError(f"--{name} must come with a FILE, got {name}={given!r:.60}")
-    intake: Intake | None = None
+    intake = Intake()
     if file is None:
         kind, crowd = _made_up(
             parse_count("people", people), zipf or 0.0, bits, parse_count("values", values), used_seed
@@ -98,8 +99,7 @@ def compare(
     if plot is not None:
         _draw(found, plot)
     if as_json:
-        lost = {} if intake is None else {name: getattr(intake, name) for name in ("missing", "cut", "other")}
-        print_json({**found.to_json(), **lost})
+        print_json({**found.to_json(), "missing": intake.missing, "cut": intake.cut, "other": intake.other})
     else:
         _show(found, intake)
 
@@ -153,7 +153,7 @@ def _draw(found: Comparison, plot: str) -> None:
     draw_against_epsilon(plot, title, f"F1 at {found.k}", curves)
 
 
-def _show(found: Comparison, intake: Intake | None) -> None:
+def _show(found: Comparison, intake: Intake) -> None:
     """Print a row for each mechanism and ε, and the recommendation below."""
     from hubbub.analysis.tables import about_intake
 
@@ -180,5 +180,4 @@ def _show(found: Comparison, intake: Intake | None) -> None:
         f"{plural(found.runs, 'run')}, seed {found.seed}"
     )
     left_out = [f"Left out: {name}: {why}." for name, why in found.left_out.items()]
-    lost = [] if intake is None else about_intake(intake)
-    print_table(title, columns, rows, [found.reason, *left_out, *lost])
+    print_table(title, columns, rows, [found.reason, *left_out, *about_intake(intake)])
