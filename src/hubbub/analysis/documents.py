@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, get_type_hints
 
+from hubbub.analysis.post_processing import METHODS
 from hubbub.analysis.tables import sentences
 from hubbub.model.estimates import Hitter, Intake
 
@@ -54,7 +55,10 @@ def read_document(document: Mapping[str, Any]) -> dict[str, Any]:
     Raises KeyError, TypeError or AttributeError if the document is something else.
     """
     facts = read(_Facts, {name: document[name] for name in _Facts._fields})
-    beyond = document["out_of_reach"]
+    if not isinstance(beyond := document["out_of_reach"], list) or not set(LIMITS).issuperset(beyond):
+        raise TypeError("out_of_reach")
+    if facts.post_processing not in METHODS:
+        raise TypeError("post_processing")
     limits: dict[str, Any] = {name: math.inf if name in beyond else document[name] for name in LIMITS}
     for name, limit in limits.items():
         if not isinstance(limit, int | float) and (limit is not None or name == "detection_limit"):
