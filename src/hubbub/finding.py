@@ -69,7 +69,8 @@ def find(
         Makes the rehearsal repeatable. Anyone who knows the seed can undo the noise.
     persons : list, iterator, array or series, optional
         Who holds each value: one name for each entry of `values`. Each person makes one report, of one of her values,
-        drawn at random. By default every value belongs to a different person.
+        drawn at random; the answer counts these drawn values, and says how many people have others. By default every
+        value belongs to a different person.
     values_per_person : int
         With `persons`: the number of slots of each person. Each of her distinct values is in one slot; the others are
         empty. She reports one slot, drawn at random, empty or not. The answer counts the people who have a value in any
@@ -97,8 +98,10 @@ def find(
     if persons is None and values_per_person > 1:
         raise ParameterError(f"values_per_person must come with persons, got values_per_person={values_per_person}")
     seed = seed if seed is None or isinstance(seed, int) else own_number(seed)
-    people, missing, owners = (
-        (*read_column(values), None) if persons is None else _read_owned(values, persons, values_per_person > 1, seed)
+    people, missing, owners, over = (
+        (*read_column(values), None, 0)
+        if persons is None
+        else _read_owned(values, persons, values_per_person > 1, seed)
     )
     if not people:
         nobody = f"none, and {missing:,} missing" if missing else "none"
@@ -106,7 +109,7 @@ def find(
     domain = default_domain(people[:_AT_ONCE]) if domain is None else domain
     count = len(people) if owners is None else owners.people
     rehearsal = plan_rehearsal(domain, count, epsilon, delta, mechanism, options, seed)
-    encoder, starts = Encoder(domain, missing), range(0, len(people), _AT_ONCE)
+    encoder, starts = Encoder(domain, missing, over=over), range(0, len(people), _AT_ONCE)
     if owners is not None:
         return rehearsal.ask_slots(
             question, lambda: (people[start : start + _AT_ONCE] for start in starts), owners, encoder
@@ -116,16 +119,20 @@ def find(
 
 def _read_owned(
     values: Iterable[object], persons: Iterable[object], several: bool, seed: int | None
-) -> tuple[Sequence[Value], int, Owners | None]:
-    """The values that count, how many are missing, and, if everybody may have several values, their owners."""
+) -> tuple[Sequence[Value], int, Owners | None, int]:
+    """The values that count, how many are missing, and their owners if everybody may have several values.
+
+    Otherwise the last is the number of people with several values, of which one was chosen.
+    """
     rows, names = read_rows(values), read_rows(persons)
     if len(rows) != len(names):
         raise InputError(f"persons must be as many as values, got {len(names):,} and {len(rows):,}")
     if several:
         owners = number_owners(zip(names, rows, strict=True))
-        return [value for value in map(rows.__getitem__, owners.rows) if value is not None], owners.missing, owners
-    chosen, missing = choose_rows(zip(names, rows, strict=True), seed)
-    return [value for value in map(rows.__getitem__, chosen) if value is not None], missing, None
+        return [value for value in map(rows.__getitem__, owners.rows) if value is not None], owners.missing, owners, 0
+    chosen = choose_rows(zip(names, rows, strict=True), seed)
+    held = [value for value in map(rows.__getitem__, chosen.rows) if value is not None]
+    return held, chosen.missing, None, chosen.over
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
-from hubbub import Answer, Categories, Hitter, ParameterError, find
+from hubbub import Answer, Categories, Hitter, Integers, ParameterError, find
 from hubbub.analysis.plots import save_plot
 from hubbub.analysis.post_processing import METHODS, nearest_crowd
+from hubbub.dashboard.meaning import Explained, answer_facts
 from hubbub.errors import MissingExtra
 
 HOSTILE = [
@@ -208,16 +210,14 @@ def test_a_missing_package_is_a_sentence(method: str, package: str, install: str
 @pytest.mark.slow
 def test_the_figure_has_bars_intervals_and_the_limit(tmp_path: Path) -> None:
     """A bar for each value at its count, whiskers from low to high, a dashed line at the limit; values as they are."""
-    from matplotlib.figure import Figure
-
     answer = Answer(10_000, 400.0, (row("tea", 5_000), row("$x$ <b>", 900), row("rare", -20, stands_out=False)))
     axes = answer.plot(Figure().add_subplot(), color="green")
-    assert [bar.get_width() for bar in axes.patches] == [5_000, 900, -20]
+    assert [bar.get_width() for bar in axes.patches] == [5_000, 900, 0]
     assert [each.get_text() for each in axes.get_yticklabels()] == ["tea", r"\$x\$ <b>", "rare"]
     (limit,) = (line for line in axes.lines if line.get_linestyle() == "--")
     assert list(limit.get_xdata()) == [400, 400]
     ends = axes.collections[0].get_segments() if axes.collections else []
-    assert [tuple(segment[:, 0]) for segment in ends] == [(4_850, 5_150), (750, 1_050), (-20, 130)]
+    assert [tuple(segment[:, 0]) for segment in ends] == [(4_850, 5_150), (750, 1_050), (0, 130)]
     for kind in ("png", "svg", "pdf"):
         file = tmp_path / f"answer.{kind}"
         save_plot(replace(answer, post_processing="clip"), str(file))
@@ -312,12 +312,92 @@ def test_more_values_than_slots_are_said() -> None:
     """Counts are then too low, and whoever reads the answer in Python is told."""
     persons = [person for person in range(3_000) for _ in range(3)]
     answer = find(["a", "b", "c"] * 3_000, 4, Categories(["a", "b", "c"]), persons=persons, values_per_person=2, seed=1)
-    said = "3,000 people have more than 2 values: only 2 of them, chosen at random, count, so counts are too low."
+    said = (
+        "3,000 of 3,000 people have more than 2 values, of which 2, drawn at random, got a slot. Counts, shares and "
+        "intervals are of values in slots: up to 3,000 more people than an interval says may have a value."
+    )
     assert repr(answer).endswith(said)
     assert said in answer._repr_html_()
+    assert said in json.loads(answer.to_json())["sentences"]
 
 
 def test_named_values_that_could_not_be_seen_are_said() -> None:
     """Who has named candidates is not told to name some."""
     said = repr(Answer(2, math.inf, (), math.inf))
     assert said.endswith("Nor could a value that was named be seen. More people or a larger epsilon would help.")
+
+
+def test_one_drawn_value_of_each_person_is_said() -> None:
+    """Of two values of a person one is counted: every form says that counts and intervals are of drawn values."""
+    values, persons = ["tea", "milk"] * 2_000 + ["tea"] * 1_000, [*np.repeat(range(2_000), 2), *range(2_000, 3_000)]
+    answer = find(values, 4, Categories(["tea", "milk"]), persons=persons, seed=1)
+    said = (
+        "2,000 of 3,000 people have several values, of which one, drawn at random, was reported. Counts, shares and "
+        "intervals are of these drawn values: up to 2,000 more people than an interval says may have a value."
+    )
+    (tea,) = (hitter for hitter in answer.hitters if hitter.value == "tea")
+    assert tea.high < 3_000 <= tea.high + answer.intake.over  # everybody has tea
+    assert said in repr(answer)
+    assert said in answer._repr_html_()
+    document = json.loads(answer.to_json())
+    assert (document["over"], said in document["sentences"]) == (2_000, True)
+    for table in (answer.to_pandas, answer.to_polars, answer.to_arrow, answer.to_csv):
+        with pytest.warns(UserWarning, match="2,000 of 3,000 people have several values"):
+            table()
+    assert said in answer.plot(Figure().add_subplot()).get_title(loc="left").replace("\n", " ")
+    once = find(["tea"] * 300, 4, Categories(["tea", "milk"]), persons=[*range(150)] * 2, seed=1)
+    assert once.intake.over == 0  # the same value twice is one value
+    assert "drawn" not in repr(once)
+
+
+def test_values_beyond_top_are_said() -> None:
+    """A search that found four and shows three says so, in every form."""
+    values = [number for number in range(4) for _ in range(1_000)]
+    answer = find(values, 4, Integers(16), top=3, seed=2)
+    assert (len(answer.hitters), answer.not_shown) == (3, 1)
+    said = "3 of 4 values that stand out are shown."
+    assert said in repr(answer)
+    assert said in answer._repr_html_()
+    document = json.loads(answer.to_json())
+    assert (document["not_shown"], said in document["sentences"]) == (1, True)
+    for table in (answer.to_pandas, answer.to_polars, answer.to_arrow, answer.to_csv):
+        with pytest.warns(UserWarning, match=said):
+            table()
+    assert said in answer.plot(Figure().add_subplot()).get_title(loc="left")
+    assert answer.hitters == find(values, 4, Integers(16), top=4, seed=2).hitters[:3]
+    assert find(values, 4, Integers(16), top=4, seed=2).not_shown == 0
+    named = find(values, 4, Integers(16), top=1, candidates=[0, 9], all_candidates=True, seed=2)
+    assert [hitter.listed for hitter in named.hitters].count(True) == 2  # all that were named, and one of the others
+    assert (len(named.hitters), named.not_shown) == (3, 2)
+
+
+def test_people_read_possible_counts_and_programs_the_estimates() -> None:
+    """A table has no count below 0 or above all reports; JSON, CSV and frames keep the estimates."""
+    rows = (row("all", 140, stands_out=True), row("none", -37, stands_out=False))
+    rows = tuple(replace(each, share=each.count / 100, low=max(each.count - 9, 0), high=min(231, 100)) for each in rows)
+    answer = Answer(100, 20.0, rows)
+    text = repr(answer)
+    assert text.splitlines()[2].split()[:3] == ["all", "100", "100.00%"]
+    assert text.splitlines()[3].split()[:6] == ["none", "0", "0.00%", "0", "–", "100"]
+    assert "-" not in text
+    assert "-37" not in answer._repr_html_()
+    assert [each["count"] for each in json.loads(answer.to_json())["hitters"]] == [140, -37]
+    assert answer.to_pandas()["count"].tolist() == [140, -37]
+    assert ",-37,-0.37," in answer.to_csv()
+
+
+def test_halves_are_rounded_up_everywhere() -> None:
+    """24.845 % is 24.85 %, and half a person is one: as people round, on every page and in every table."""
+    tea = Hitter("tea", count=2.5, share=0.24845, stderr=1, low=10.5, high=24.5, confidence=0.99985)
+    assert repr(Answer(10, 2.0, (tea,))).splitlines()[2].split() == [
+        *("tea", "2.5", "24.85%", "11", "–", "25", "99.99%", "0"),
+    ]
+    shown = answer_facts(Explained(Answer(10, 2.0, (tea,)), ()))["rows"][0]
+    assert (shown["share_text"], shown["between"], shown["sure"]) == ("24.85%", "11 – 25", "99.99%")
+
+
+def test_candidates_that_cannot_be_held_are_said() -> None:
+    """A candidate outside the domain is left out, and whoever named it is told how many there were."""
+    answer = find([7] * 500, 4, Integers(6), candidates=[7, 1_000, "tea"], seed=1)
+    assert answer.foreign_candidates == json.loads(answer.to_json())["foreign_candidates"] == 2
+    assert "2 candidates not in the domain: left out." in repr(answer)

@@ -90,8 +90,10 @@ class TestJson:
 
     def test_it_has_the_documented_fields(self, found: dict[str, Any]) -> None:
         """The object has exactly the fields of the documentation, of the types of the documentation."""
-        names = ["survey", "survey_id", "reports", "detection_limit", "long_limit", "candidate_limit", "whole_list"]
-        names += ["values_per_person", "post_processing", "missing", "cut", "other", "over"]
+        names = ["survey", "survey_id", "reports", "detection_limit", "long_limit", "candidate_limit"]
+        names += ["out_of_reach", "whole_list", "values_per_person", "not_shown"]
+        names += ["foreign_candidates", "post_processing", "sentences"]
+        names += ["missing", "cut", "other", "over"]
         assert list(found) == [*names, "better_domain", "better_share", "hitters", "seconds"]
         assert (found["missing"], found["cut"], found["other"]) == (0, 0, 0)
         assert found["candidate_limit"] is None
@@ -309,8 +311,9 @@ class TestFormats:
             }[name]
             path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
         read = without_time(answer(hubbub_cli("find", path, *options, *EASY, "--json")))
-        assert read.pop("missing") == {"empty-lines.txt": 4001, "gaps.csv": 1, "gaps.parquet": 1}.get(name, 0)
-        assert read == {key: value for key, value in without_time(found).items() if key != "missing"}
+        missing = {"empty-lines.txt": 4001, "gaps.csv": 1, "gaps.parquet": 1}.get(name, 0)
+        assert (read.pop("missing"), len(read.pop("sentences"))) == (missing, 2 if missing else 1)
+        assert read == {k: value for k, value in without_time(found).items() if k not in ("missing", "sentences")}
 
     @pytest.mark.parametrize("kind", ["text", "csv", "gzip", "parquet"])
     def test_standard_input(
@@ -531,7 +534,7 @@ class TestTable:
     """What people see."""
 
     def test_an_interval_holds_what_it_is_shown_with(self, hubbub_cli: Cli, tmp_path: Path) -> None:
-        """Counts below 0 are shown as they are, in intervals as they are, and a sentence says how to read them."""
+        """Counts below 0 are shown as 0, in intervals from 0; JSON has the estimates."""
         (tmp_path / "named.txt").write_text("".join(f"{k}\n" for k in range(60, 90)))
         options = (*EASY, "--candidates", tmp_path / "named.txt", "--all-candidates")
         lines = "".join(f"{value}\n" for value in PEOPLE)
@@ -540,34 +543,28 @@ class TestTable:
         negative = [hitter for hitter in found["hitters"] if hitter["count"] < 0]
         assert negative
         for hitter in negative:
-            assert hitter["low"] == 0  # nobody can hold it less often than that, but what is shown holds the count
-            interval = f"{number(hitter['count'])} – {number(hitter['high'])}"
-            assert re.search(rf" {hitter['value']} .* {re.escape(interval)} ", shown)
-        assert "A count below 0 comes from the noise: read it as 0.\n" in shown
+            assert hitter["low"] == 0  # nobody can hold it less often than that
+            assert re.search(rf" {hitter['value']} +0 +0.00% +0 – {re.escape(number(hitter['high']))} ", shown)
 
     @pytest.mark.parametrize(
-        ("row", "interval", "said"),
+        ("row", "shown"),
         [
-            (
-                (105.0, 1.05, 10.0, 80.0, 130.0),
-                "80 – 130",
-                "A share above 100 % comes from the noise: read it as 100 %.",
-            ),
-            ((-12.0, -0.12, 10.0, 0.0, 30.0), "-12 – 30", "A count below 0 comes from the noise: read it as 0."),
-            ((50.0, 0.5, 10.0, 30.0, 70.0), "30 – 70", ""),
+            ((105.0, 1.05, 10.0, 80.0, 100.0), ["100", "100.00%", "80", "–", "100"]),
+            ((-12.0, -0.12, 10.0, 0.0, 30.0), ["0", "0.00%", "0", "–", "30"]),
+            ((50.0, 0.5, 10.0, 30.0, 70.0), ["50", "50.00%", "30", "–", "70"]),
         ],
         ids=["share", "count", "neither"],
     )
-    def test_what_no_crowd_can_have_is_explained(
-        self, capsys: pytest.CaptureFixture[str], row: tuple[float, ...], interval: str, said: str
+    def test_what_no_crowd_can_have_is_not_shown(
+        self, capsys: pytest.CaptureFixture[str], row: tuple[float, ...], shown: list[str]
     ) -> None:
-        """A share above 100 % and a count below 0 come with a word, and an interval holds the count beside it."""
+        """A share above 100 % is shown as all, and a count below 0 as none; an interval holds the count beside it."""
         survey = hubbub.create_survey("x", hubbub.Integers(8), 1)
         answer = hubbub.Answer(100, 20.0, (hubbub.Hitter(7, *row, confidence=0.5),))
         show(AnswerView(Heading.of(survey), lambda: survey, answer, None, 0.1), 20)
-        shown = capsys.readouterr().out
-        assert f" {interval} " in shown
-        assert shown.endswith(f" 0.1 s.\n{said}\n" if said else " 0.1 s.\n")
+        printed = capsys.readouterr().out
+        assert next(line for line in printed.splitlines() if line.split()[:1] == ["7"]).split()[1:6] == shown
+        assert printed.endswith(" 0.1 s.\n")
 
     def test_it_shows_the_hitters_with_error_bars(self, hubbub_cli: Cli, crowd: Path, found: dict[str, Any]) -> None:
         """The table has the counts, shares and intervals of the JSON object, and what could not be seen."""

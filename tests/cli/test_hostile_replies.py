@@ -37,6 +37,9 @@ ANSWER = {
     "candidate_limit": None,
     "whole_list": False,
     "values_per_person": 1,
+    "out_of_reach": [],
+    "not_shown": 0,
+    "foreign_candidates": 0,
     "post_processing": "none",
     "hitters": [ROW],
 }

@@ -107,3 +107,38 @@ def test_compare_refuses_in_one_sentence(hubbub_cli: Cli, options: tuple[str, ..
     assert (run.returncode, run.stdout) == (2, "")
     assert said in run.stderr
     assert run.stderr.count("\n") == 1
+
+
+def test_a_plan_says_its_language(hubbub_cli: Cli) -> None:
+    """Plans of words differ by their language: in words, with a long word of it, and in JSON."""
+    for domain, values, example in (
+        ("words", "words", "thunderstorm"),
+        ("words:en", "words, in the code for English", "caterpillars"),
+        ("words:de", "words, in the code for German", "krankenschwester"),
+    ):
+        made = json.loads(hubbub_cli("plan", "-n", "3k", "-e", "4", "--domain", domain, "--json").stdout)
+        assert f"The values: {values}." in made["words"]
+        assert any(said.startswith(f"A long one, such as {example}, must be held") for said in made["words"])
+        code = f"code words-{domain[-2:]}, " if ":" in domain else ""
+        assert made["domain"] == f"CodedText(words-1, {code}160 bits)"
+
+
+def test_long_ones_that_cannot_be_seen_are_said(hubbub_cli: Cli) -> None:
+    """With too few people for a long text the plan says so: null alone could mean that no text is long."""
+    few = json.loads(hubbub_cli("plan", "-n", "500", "-e", "1", "--domain", "words:de", "--json").stdout)
+    assert (few["long_share"], few["out_of_reach"]) == (None, ["long_share"])
+    assert "A long one, such as krankenschwester, would not be seen, even if all held it." in few["words"]
+    poll = json.loads(hubbub_cli("plan", "-n", "500", "-e", "1", *POLL, "--json").stdout)
+    assert (poll["long_share"], poll["out_of_reach"]) == (None, [])
+
+
+def test_compare_says_what_it_did_not_keep(hubbub_cli: Cli, tmp_path: Path) -> None:
+    """Rows without a value and values that the domain lacks are counted."""
+    (tmp_path / "people.csv").write_text("drink\n" + "tea\n" * 300 + '""\n' * 3 + "milk\n" * 5)
+    (tmp_path / "names.txt").write_text("tea\ncoffee\n")
+    options = ("compare", tmp_path / "people.csv", "--domain", f"categories:{tmp_path / 'names.txt'}")
+    options += ("--epsilons", "1", "--mechanisms", "subset", "--seed", "1")
+    lost = json.loads(hubbub_cli(*options, "--json").stdout)
+    assert (lost["missing"], lost["cut"], lost["other"]) == (3, 0, 5)
+    shown = " ".join(hubbub_cli(*options).stdout.split())
+    assert "3 were missing or without a person; 5 were not in the domain" in shown

@@ -341,6 +341,15 @@ class TestTable:
         assert "NOT local" in hubbub_cli("simulate", *EXPONENTIAL, *SMALL).stdout
         assert "NOT local" not in hubbub_cli("simulate", *JL, *SMALL).stdout
 
+    @pytest.mark.parametrize(("mechanism", "kind"), [("tree", "normal"), ("subset", "normal"), ("jl", "theorem")])
+    def test_a_bound_without_a_theorem_is_not_called_one(self, hubbub_cli: Cli, mechanism: str, kind: str) -> None:
+        """A theorem's bound is named so; another is said to be a normal approximation."""
+        options = ("simulate", "-m", mechanism, "-n", "1000", "--bits", "11", "--heavy", "0.5", "--seed", "1")
+        assert json.loads(hubbub_cli(*options, "--json").stdout)["bound_kind"] == kind
+        shown = hubbub_cli(*options).stdout
+        assert ("theorem's error bound" in shown) == (kind == "theorem")
+        assert ("error bound, no theorem" in shown and "normal approximation" in shown) == (kind == "normal")
+
     def test_the_theorem_is_judged(self, hubbub_cli: Cli) -> None:
         """For the Bucket mechanism the table says whether the condition of its theorem holds."""
         options = ("simulate", *BUCKET, "--bits", "16", "--heavy", "0.5", "--seed", "1")

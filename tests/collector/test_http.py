@@ -479,9 +479,13 @@ class TestTheOwner(Sharing):
             "detection_limit": None,
             "long_limit": None,
             "candidate_limit": None,
+            "out_of_reach": ["detection_limit"],
             "whole_list": False,
             "post_processing": "none",
             "values_per_person": 1,
+            "not_shown": 0,
+            "foreign_candidates": 0,
+            "sentences": answer["sentences"],
             "hitters": [],
         }
 

@@ -19,7 +19,7 @@ from tests.browser.samples import HOSTILE, HOSTILE_NAME, fill
 from tests.collector.service import PATIENCE, Reply, Service
 from typer.testing import CliRunner
 
-from hubbub import Categories, SeededRandomWords, Survey, create_survey, mechanism_for, plan
+from hubbub import Categories, SeededRandomWords, Survey, Words, create_survey, mechanism_for, plan
 from hubbub.analysis.needed import what_is_needed
 from hubbub.analysis.outlook import smallest_share
 from hubbub.analysis.plan_words import one_in
@@ -434,6 +434,17 @@ class TestPages:
         assert "170,35" not in text
         reply = samples.get(f"/about/{'0' * 64}")
         assert (reply.status, reply.headers["content-type"]) == (404, "text/html; charset=utf-8")
+
+    def test_the_public_page_of_a_long_list(self, fresh: Dashboard) -> None:
+        """It says how many answers it does not show, and in which language words are asked for."""
+        names = create_survey("long", Categories([f"answer {number}" for number in range(1_700)]), 1)
+        words = create_survey("words", Words("de"), 1)
+        for survey in (names, words):
+            fresh.store.add_survey(survey)
+        page = fresh.get(f"/about/{names.survey_id.hex()}").body.decode()
+        assert "<bdi>answer 499</bdi>, and 1,200 more." in page
+        assert "answer 500" not in page
+        assert "for a word in German" in fresh.get(f"/about/{words.survey_id.hex()}").body.decode()
 
 
 class TestHome:

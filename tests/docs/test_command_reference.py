@@ -43,8 +43,13 @@ def test_top_level_options_are_documented() -> None:
         assert f"`{option}`" in text
 
 
+_NAMES = {"out_of_reach"}  # lists of texts, which may be empty
+
+
 def fields(value: object, path: str = "") -> set[str]:
     """The paths of all fields of a JSON document, with [] for the elements of a list; surveys are not entered."""
+    if isinstance(value, list) and not value and path in _NAMES:
+        return {f"{path}[]"}
     if isinstance(value, list):
         return set().union(*(fields(each, f"{path}[]") for each in value))
     if not isinstance(value, dict) or path in ("survey", "options"):
@@ -59,7 +64,7 @@ def fields(value: object, path: str = "") -> set[str]:
         ("find", "find visits.csv --column country --domain categories:countries.txt --truth --json --seed 1"),
         ("plan", "plan --people 500 --epsilon 1 --domain choices:yes,no,unsure --json"),
         ("simulate", "simulate -m bucket -n 8000 --bits 32 --heavy 0.5 --json --seed 1"),
-        ("compare", "compare --zipf 1 -n 500 --bits 20 --mechanisms jl,subset --epsilons 1 --json --seed 1"),
+        ("compare", "compare --zipf 1 -n 500 --bits 20 --mechanisms jl,tree,subset --epsilons 4 --json --seed 1"),
         ("mechanisms", "mechanisms --json"),
         ("paper", "paper --quick --only error-against-universe --jobs 1 --out report --json --seed 1"),
         ("code measure", "code measure own.json countries.txt --kind words --json"),

@@ -29,19 +29,29 @@ def test_the_readme_says_what_was_measured() -> None:
         return float(found.group(1))
 
     limit = first(r"normal law:\s+([\d.]+) at 64 bits")
-    tree = first(r"^\| 1 \| 1,000,000 \|.*? \| \d+ \| ([\d.]+) \[")
-    pem = [first(rf"^\| PEM, {plan} \| 1 \| \d+ \| ([\d.]+) \[") for plan in ("tuned", "steps of 8 bits")]
+    at_once = r"^\| 1 \| 1,000,000 \|.*? \| \d+ \| "
+    plans = [rf"^\| PEM, {plan} \| 1 \| \d+ \| " for plan in ("tuned", "steps of 8 bits")]
+    tree, *pem = (first(rf"{each}([\d.]+) \[") for each in (at_once, *plans))
     listed, list_limit = first(r"z95\s+is\s+([\d.]+) \["), first(r"would\s+be\s+([\d.]+)\s+for\s+scoring")
     expected = [(z, z / limit) for z in (limit, tree, *pem)] + [(listed, listed / list_limit)]
     section = readme[readme.index("## How few people") :].split("\n## ")[0]
-    rows = re.findall(r"^\|.*\| ([\d,]+) \| ([\d.]+) \|$", section, re.MULTILINE)
-    assert rows == [(f"{round(z * deviation, -2):,.0f}", f"{ratio:.2f}") for z, ratio in expected]
+    rows = re.findall(r"^\|.*\| ([\d,]+) \| ([\d,– ]+) \| ([\d.]+) \|$", section, re.MULTILINE)
+    intervals = ["–", *(_between(page, each, deviation) for each in (at_once, *plans, r"z95\s+is\s+"))]
+    people = [f"{round(z * deviation, -2):,.0f}" for z, _ in expected]
+    assert rows == list(zip(people, intervals, [f"{ratio:.2f}" for _, ratio in expected], strict=True))
     standard = re.search(r"^\| 64 \| standard \| (\d+) \| (\d+) \| ([\d.]+) \|", page, re.MULTILINE)
     assert standard is not None
     encode, tally, decode = standard.groups()
     for said in (f"{encode} ns to make", f"{tally} ns to add up", f"answer {float(decode):.1f} s"):
         assert said in " ".join(section.split())
     assert re.search(r"\*\*(\d+)\*\* times as long at ε = 1", page).group(1) + " times as long" in section
+
+
+def _between(page: str, before: str, deviation: float) -> str:
+    """The interval of a z95 on the page, in people."""
+    found = re.search(rf"{before}[\d.]+ \[([\d.]+), ([\d.]+)\]", page, re.MULTILINE)
+    assert found is not None, before
+    return " – ".join(f"{round(float(z) * deviation, -2):,.0f}" for z in found.groups())
 
 
 def test_the_readme_has_rows_of_the_page_of_lists() -> None:

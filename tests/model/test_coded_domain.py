@@ -243,3 +243,11 @@ def test_bad_domains(make, said: str) -> None:
 def test_repr_shows_no_table() -> None:
     """A repr is short whatever the code is."""
     assert repr(Hostnames()) == f"Hostnames(hostnames-1, {WIDTHS['hostnames-1']} bits)"
+    assert repr(Words()) == "Words(words-1, 160 bits)"
+    assert repr(Words("de")) == "Words(words-1, code words-de, 160 bits)"
+    assert repr(domain_from_json(Words("en").to_json())) == "CodedText(words-1, code words-en, 160 bits)"
+    table = {"bytes": "ab", "tokens": [], "ends": [], "class": "0000", "lengths": ["2222"]}
+    own = CodedText(TextCode(table), "words-1", 160)
+    assert repr(own) == "CodedText(words-1, own code, 160 bits)"
+    assert (own.described, own.long_example, own.language) == ("words, in a code of their own", None, None)
+    assert Words("de").member == "a word whose code for German has at most 160 bits"

@@ -35,6 +35,7 @@ from hubbub.model.tally import Tally
 from hubbub.numeric.bulk_items import encode_marked
 from hubbub.numeric.count_law import CountLaw
 
+_ALL = 10_000  # a search is asked for so many, so that an answer can say how many values it does not show
 _LEAST_SURE = 0.05  # a found value with a larger doubt is not shown, unless the level allows more
 
 
@@ -75,16 +76,17 @@ def answer_question(
     slots = question.values_per_person
     if slots > 1:
         check_slots(survey.domain, slots)
+    foreign = 0 if question.candidates is None else int(encode_marked(survey.domain, question.candidates).other.sum())
     if tally.count == 0:
-        return Answer(0, math.inf, (), None if named is None else math.inf, values_per_person=slots)
+        limit = None if named is None else math.inf
+        return Answer(0, math.inf, (), limit, values_per_person=slots, foreign_candidates=foreign)
     if named is None and survey.domain.is_list and not question.hitters_only:
         return answer_list(survey, decoder, tally, question)
     plain = decoder.count_law(tally.count)
     law = plain if slots == 1 else plain.with_slots(slots)
     rows_of, query = _Rows(survey, law, decoder.influence[0]), question.query
     if named is None:
-        # Ask for one more: the item that empty slots report may be among the hitters, and is not shown.
-        reported = decoder.discover(tally, query if slots == 1 else replace(query, top=query.top + 1))
+        reported = decoder.discover(tally, replace(query, top=max(query.top, _ALL)))
         found = reported if slots == 1 else in_people(plain, law, reported)
         rows, limit = rows_of.searched(query, found), None
     else:
@@ -96,14 +98,20 @@ def answer_question(
     # A limit that is larger than the number of reports is out of reach.
     usual = math.inf if found.detection_limit > tally.count else found.detection_limit
     limit, long = (math.inf if each is not None and each > tally.count else each for each in (limit, found.long_limit))
+    shown = rows[: question.top]
+    if question.all_candidates:  # all of those, and the largest of the others
+        beyond = {id(row) for row in [row for row in rows if not row.listed][question.top :]}
+        shown = [row for row in rows if id(row) not in beyond]
     return Answer(
         tally.count,
         usual,
-        tuple(rows if question.all_candidates else rows[: question.top]),
+        tuple(shown),
         limit,
         long,
         partial(_limit_for, survey, decoder, tally, query, reported.detection_limit, slots),
         values_per_person=slots,
+        not_shown=len(rows) - len(shown),
+        foreign_candidates=foreign,
     )
 
 
@@ -112,13 +120,14 @@ def _search_and_score(
 ) -> tuple[Estimates, Estimates]:
     """The values that the search finds with half of the level, and the counts of the candidates next to them."""
     half, most = question.query.split(2), decoder.most_subtracted
+    found = decoder.discover(tally, replace(question.query, top=max(question.top, _ALL)).split(2))
     # Subtract as many values as the mechanism can, not only those that are shown.
-    found = decoder.discover(tally, replace(question.query, top=max(question.top, most)).split(2))
-    scored = decoder.estimate_beside(tally, named, found.items)
+    known = found.items[: max(question.top, most)]
+    scored = decoder.estimate_beside(tally, named, known)
     # Subtract the candidates that stand out, too: they hide and fake one another in the same way.
     more = scored.items[stand_out(law, scored, half) & ~_contained(scored.items, found.items)][:most]
     if len(more):
-        scored = decoder.estimate_beside(tally, named, np.concatenate([found.items, more]))
+        scored = decoder.estimate_beside(tally, named, np.concatenate([known, more]))
     return found, scored
 
 

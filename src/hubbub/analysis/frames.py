@@ -1,11 +1,14 @@
-"""An answer as a table of pandas, polars or Arrow, if these are installed."""
+"""An answer as a table of pandas, polars or Arrow, if these are installed.
+
+A table has rows and nothing else: what it leaves out is said in a warning.
+"""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from hubbub.analysis.tables import COLUMNS
+from hubbub.analysis.tables import COLUMNS, warn_of_left_out
 from hubbub.extras import require
 
 if TYPE_CHECKING:
@@ -56,6 +59,7 @@ def to_arrow(answer: Answer) -> pyarrow.Table:
 
 def _columns(answer: Answer) -> tuple[dict[str, list[Any]], str]:
     """The rows as columns, and the type of the values: a number type if all are numbers that fit it, else "string"."""
+    warn_of_left_out(answer, stacklevel=5)
     rows = [asdict(hitter) for hitter in answer.hitters]
     columns = {name: [row[name] for row in rows] for name in COLUMNS}
     values = columns["value"]

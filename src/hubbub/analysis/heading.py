@@ -33,7 +33,7 @@ class Heading:
     @classmethod
     def of(cls, survey: Survey) -> Heading:
         """Return the heading of a survey's answers."""
-        options = [f"{name}={value}" for name, value in survey.options.items()]
+        options = [f"{name}={value}" for name, value in sorted(survey.options.items())]
         domain = survey.domain
         return cls(
             domain.described, " ".join([survey.mechanism, *options]), str(survey.stated), domain.long_example or ""

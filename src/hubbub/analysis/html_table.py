@@ -6,7 +6,7 @@ import html
 from typing import TYPE_CHECKING
 
 from hubbub.analysis.tables import MOST_ROWS, sentences, short
-from hubbub.analysis.wording import finite, interval, number, percent, plural, sure
+from hubbub.analysis.wording import finite, interval, number, people_of, plural, possible, share_of, sure
 from hubbub.model.estimates import Hitter
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def as_html(answer: Answer) -> str:
     """A table with a caption. Values are escaped, so that they stay text and cannot affect the cells around them."""
     rows = answer.hitters[:MOST_ROWS]
     limit = finite(answer.detection_limit)
-    most = max([1.0, *(max(row.high, row.count) for row in rows), *([limit] if limit is not None and rows else [])])
+    most = max([1.0, *(max(row.high, possible(row)) for row in rows), *([limit] if limit is not None and rows else [])])
     said = sentences(answer)
     if len(answer.hitters) > MOST_ROWS:
         said.insert(0, f"The first {MOST_ROWS} of {plural(len(answer.hitters), 'row')}.")
@@ -35,7 +35,7 @@ def as_html(answer: Answer) -> str:
 
 def _row(hitter: Hitter, most: float, limit: float | None) -> str:
     """A line of the table."""
-    numbers = (number(hitter.count), percent(hitter.share), interval(hitter))
+    numbers = (people_of(hitter), share_of(hitter), interval(hitter))
     last = (sure(hitter), f"{hitter.fake_reports:,}")
     left = f'<td style="text-align:left"><bdi>{html.escape(short(hitter.value))}</bdi></td>'
     first, rest = (
@@ -51,7 +51,7 @@ def _bar(hitter: Hitter, most: float, limit: float | None) -> str:
         """The place of a count, in pixels from the left."""
         return round(min(max(count / most, 0.0), 1.0) * (_WIDTH - 2) + 1, 1)
 
-    low, count, high = at(hitter.low), at(hitter.count), at(hitter.high)
+    low, count, high = at(hitter.low), at(possible(hitter)), at(hitter.high)
     color = "#3b6fb6" if hitter.stands_out else "#9aa5b1"
     line = ""
     if limit is not None:

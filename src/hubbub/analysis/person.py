@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from hubbub.analysis import wording
 from hubbub.numeric.composition import composed_epsilon
 
 BELIEFS: Final = (0.001, 0.01, 0.1, 0.5)
@@ -86,7 +87,8 @@ def percent(chance: float) -> str:
     >>> [percent(chance) for chance in (0.00041, 0.1234, 0.731, 0.99999)]
     ['0.041 %', '12.3 %', '73.1 %', '99.999 %']
     """
-    return f"{100 * chance:.{_digits(chance)}f}".rstrip("0").rstrip(".") + " %"
+    text = wording.percent(chance, _digits(chance)).removesuffix("%")
+    return text.rstrip("0").rstrip(".") + " %"
 
 
 def at_most_percent(chance: float) -> str:

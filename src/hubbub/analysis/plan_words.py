@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hubbub.analysis.outlook import MOST_EPSILON
 from hubbub.analysis.person import percent
+from hubbub.analysis.wording import rounded
 
 if TYPE_CHECKING:
     from hubbub.analysis.planning import Plan
@@ -66,7 +67,7 @@ def about_slots(plan: Plan) -> str:
     said = f"Everybody reports one of {plan.values_per_person} slots; shares are of the people who have the value."
     if plan.one_value_share is None:
         return said
-    return f"{said} If everybody had one value, values that {one_in(plan.one_value_share)} hold would be seen."
+    return f"{said} If everybody had one value, {_seen(plan.one_value_share)} would be seen."
 
 
 def what_is_seen(candidates: int) -> str:
@@ -80,7 +81,7 @@ def what_is_seen(candidates: int) -> str:
 
 
 def _seen(share: float | None) -> str:
-    return "nothing" if share is None else f"values that {one_in(share)} hold"
+    return "nothing" if share is None or share == math.inf else f"values that {one_in(share)} hold"
 
 
 def one_in(share: float) -> str:
@@ -93,7 +94,7 @@ def one_in(share: float) -> str:
         return "all"
     several = 1 / share
     if share > 0.4 or (share > 0.1 and abs(several - round(several)) > 0.03 * several):
-        return f"{share:.0%}".replace("%", " %")
+        return f"{rounded(100 * share, 0)} %"
     digits = max(0, math.floor(math.log10(several)) - 1)
     return f"1 in {math.ceil(round(several, 6) / 10**digits - 0.5) * 10**digits:,}"
 

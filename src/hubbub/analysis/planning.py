@@ -86,8 +86,9 @@ class Plan:
         The smallest share for a few ε.
     named_share : float or None
         If there are no candidates, and more than 1,000 values: the smallest share if 1,000 candidates were named.
+        Infinite if no share is enough, as for the next two.
     long_share : float or None
-        The smallest share of a long text; None if all values have the same length, or if no share is enough.
+        The smallest share of a long text; None if all values have the same length.
     values_per_person : int
         The number of slots of each person, one of which is reported. Shares are of the people who have a value in any
         slot.
@@ -139,11 +140,15 @@ class Plan:
         """The plan in sentences: what would be found, what it costs, and the privacy of one person."""
         said = [about_share(self), self.instead, about_limits(self), about_slots(self)]
         if self.long_share is not None:
-            said.append(f"A long text must be held by about {one_in(self.long_share)}.")
+            such = f", such as {self.domain.long_example}," if self.domain.long_example else ""
+            needed = f"must be held by about {one_in(self.long_share)}"
+            beyond = "would not be seen, even if all held it"
+            said.append(f"A long one{such} {needed if math.isfinite(self.long_share) else beyond}.")
         said.append(
             f"A report has {self.report_bytes:,} bytes, the tally {size_words(self.tally_bytes)}, and a search takes "
             f"{time_words(self.decode_seconds)} ({self.mechanism})."
         )
+        said.append(f"The values: {self.domain.described}.")
         if self.epsilon is not None:
             said.append(about_one_person(self.epsilon))
         if self.outside is not None:
@@ -155,6 +160,8 @@ class Plan:
         plain = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("domain", "outlook")}
         for name in ("rows", "limits", "beliefs", "years"):
             plain[name] = [asdict(each) for each in plain[name]]
+        beyond = [name for name in ("named_share", "long_share", "one_value_share") if plain[name] == math.inf]
+        plain |= dict.fromkeys(beyond) | {"out_of_reach": beyond}  # JSON has no infinity
         plain["outside"] = None if self.outside is None else {**asdict(self.outside), "assumption": ASSUMPTION}
         return {"domain": repr(self.domain), **plain, "words": list(self.words)}
 
@@ -272,11 +279,11 @@ def _filled(
         rows = _share_rows(outlook, people, epsilon, share, limits)
         chance = None if share is None else outlook.chance(people, epsilon, share)
         if not outlook.candidates and not outlook.domain.is_list and outlook.values > NAMED:
-            named_share = _finite(replace(outlook, candidates=NAMED).smallest_share(people, epsilon))
+            named_share = replace(outlook, candidates=NAMED).smallest_share(people, epsilon)
         if (bits := built.stated_bits[1]) is not None and not outlook.candidates:
-            long_share = _finite(outlook.smallest_share(people, epsilon, bits))
+            long_share = outlook.smallest_share(people, epsilon, bits)
         if outlook.slots > 1:
-            one_value_share = _finite(replace(outlook, slots=1).smallest_share(people, epsilon))
+            one_value_share = replace(outlook, slots=1).smallest_share(people, epsilon)
         outside = seen_from_outside(built, people)
     if share is None and people is not None and epsilon is not None:
         instead = ways_to_see(outlook, people, epsilon, 0.5)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 import warnings
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
-from hubbub.analysis.tables import about_post_processing, about_slots, short
-from hubbub.analysis.wording import finite, number, plural
+from hubbub.analysis.tables import about_counts, short
+from hubbub.analysis.wording import finite, number, plural, possible
 from hubbub.errors import ParameterError
 from hubbub.extras import require
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 FORMATS: Final = ("png", "svg", "pdf")
 
 _MOST_BARS: Final = 30
+_TITLE: Final = 90  # characters of a line
 _STANDS: Final = "#7f9fd0"
 _NOISE: Final = "#c3c9d0"  # of what does not stand out
 
@@ -39,10 +41,10 @@ def plot(answer: Answer, ax: Axes | None = None, **style: Any) -> Axes:
 
         _, ax = pyplot.subplots(figsize=_size(answer), layout="constrained")
     places = range(len(rows))
-    counts = [row.count for row in rows]
-    # An unbiased count may lie outside its interval, which is cut at 0 and at the number of reports.
-    below = [max(row.count - row.low, 0.0) for row in rows]
-    above = [max(row.high - row.count, 0.0) for row in rows]
+    counts = [possible(row) for row in rows]
+    # Post-processing may have moved a count out of its interval.
+    below = [max(count - row.low, 0.0) for row, count in zip(rows, counts, strict=True)]
+    above = [max(row.high - count, 0.0) for row, count in zip(rows, counts, strict=True)]
     usual = {"color": [_STANDS if row.stands_out else _NOISE for row in rows], "ecolor": "#22385a", "capsize": 3}
     ax.barh(places, counts, xerr=[below, above], **{**usual, "height": 0.7, "zorder": 2, **style})
     # An unescaped $ would start math mode.
@@ -75,9 +77,7 @@ def _title(answer: Answer, drawn: int) -> str:
     said = plural(answer.reports, "report")
     if drawn < len(answer.hitters):
         said += f", the first {drawn} of {plural(len(answer.hitters), 'row')}"
-    if answer.values_per_person > 1:
-        said += f"\n{about_slots(answer.values_per_person)}"
-    return said if answer.post_processing == "none" else f"{said}\n{about_post_processing(answer.post_processing)}"
+    return "\n".join([said, *(textwrap.fill(each, _TITLE) for each in about_counts(answer))])
 
 
 def save_plot(answer: Answer, path: str) -> None:

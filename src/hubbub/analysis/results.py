@@ -5,7 +5,8 @@ The code that shows an answer is imported on first use, so that an answer itself
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,10 @@ class Answer:
     values_per_person : int
         The number of slots of each person, one of which she reported. With several, a count is of the people who have
         the value in any slot.
+    not_shown : int
+        Values that stand out and have no row, since there were more than `top`.
+    foreign_candidates : int
+        Candidates that are not in the domain, and were left out.
     post_processing : str
         What was done to the counts after they were estimated: "none", "clip" or "simplex".
 
@@ -67,12 +72,15 @@ class Answer:
     intake: Intake | None = None
     whole_list: bool = False
     values_per_person: int = 1
+    not_shown: int = 0
+    foreign_candidates: int = 0
     post_processing: str = "none"
 
     def limit_for(self, value: object) -> float:
         """How many people must hold this value for the search to find it with a chance of about 95 %.
 
-        Infinite if there are too few people to find it at all.
+        Infinite if there are too few people to find it at all. An answer that was read from a document has only the
+        usual limit, for every value.
         """
         return self.detection_limit if self.limit_of is None else self.limit_of(value)
 
@@ -87,16 +95,34 @@ class Answer:
 
         return as_html(self)
 
-    def to_json(self) -> str:
-        """The answer as the text of one JSON object; docs/commands.md names its fields."""
-        from hubbub.analysis.tables import as_json
+    def to_document(self) -> dict[str, Any]:
+        """The answer as plain data for JSON; docs/commands.md names its fields."""
+        from hubbub.analysis.documents import to_document
 
-        return as_json(self)
+        return to_document(self)
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Answer:
+        """The answer in a document of `to_document`; it does not know the limits of single values.
+
+        Raises KeyError, TypeError or AttributeError if the document is something else.
+        """
+        from hubbub.analysis.documents import read_document
+
+        return cls(**read_document(document))
+
+    def to_json(self) -> str:
+        """The answer as the text of one JSON object, that of `to_document`."""
+        return json.dumps(self.to_document(), ensure_ascii=False, allow_nan=False)
 
     def to_csv(self) -> str:
-        """The rows as CSV text. A value that a spreadsheet would take for a formula is prefixed with '."""
-        from hubbub.analysis.tables import as_csv
+        """The rows as CSV text. A value that a spreadsheet would take for a formula is prefixed with '.
 
+        What the rows leave out is a warning, as with the tables below.
+        """
+        from hubbub.analysis.tables import as_csv, warn_of_left_out
+
+        warn_of_left_out(self, stacklevel=3)
         return as_csv(self)
 
     def to_pandas(self) -> pandas.DataFrame:

@@ -1,16 +1,16 @@
-"""An answer as text: lines for people, JSON and CSV for machines."""
+"""An answer as text: lines for people, and CSV for machines."""
 
 from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 import unicodedata
+import warnings
 from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from hubbub.analysis.wording import interval, number, percent, plural, sure, visible
+from hubbub.analysis.wording import interval, number, people_of, plural, share_of, sure, visible
 from hubbub.model.estimates import Hitter, Intake
 
 if TYPE_CHECKING:
@@ -38,23 +38,51 @@ def as_text(answer: Answer) -> str:
 
 
 def sentences(answer: Answer) -> list[str]:
-    """The sentences below a table: what could have been found, what a count is, and any post-processing."""
+    """The sentences below a table: what could have been found, what a count is, and what was not counted as given."""
     nothing = "" if _stands(answer) else "Nothing stands out. "
     said = about_list(answer) if answer.whole_list else [f"{nothing}{about_limits(answer)}"]
-    if answer.values_per_person > 1:
-        said.append(about_slots(answer.values_per_person))
+    return [*said, *about_counts(answer), *([] if answer.intake is None else about_intake(answer.intake))]
+
+
+def about_counts(answer: Answer) -> list[str]:
+    """What a reader must know about the rows and their counts. Only what there is to say."""
+    said = [about_slots(answer.values_per_person)] if answer.values_per_person > 1 else []
+    if answer.foreign_candidates:
+        said.append(f"{plural(answer.foreign_candidates, 'candidate')} not in the domain: left out.")
+    said += about_left_out(answer)
     if answer.post_processing != "none":
         said.append(about_post_processing(answer.post_processing))
-    if answer.intake is not None:
-        said += about_intake(answer.intake, answer.values_per_person)
+    if uneven := [short(hitter.value) for hitter in answer.hitters if hitter.uneven]:
+        said.append(f"Parts of the reports disagree about {', '.join(uneven)}: a shared sum, or forged reports.")
     return said
+
+
+def about_left_out(answer: Answer) -> list[str]:
+    """What the rows leave out: values beyond `top`, and values of people who have more of them than slots."""
+    said = [about_shown(answer)] if answer.not_shown else []
+    if answer.intake is not None and answer.intake.over:
+        said.append(about_over(answer.intake.over, answer.values_per_person, answer.reports))
+    return said
+
+
+def warn_of_left_out(answer: Answer, stacklevel: int) -> None:
+    """Warn of what rows without sentences do not say, at the line that asked for them."""
+    for sentence in about_left_out(answer):
+        warnings.warn(sentence, stacklevel=stacklevel)
+
+
+def about_shown(answer: Answer) -> str:
+    """A sentence: how many of the values that stand out have a row, if `top` left some out."""
+    standing = sum(hitter.stands_out for hitter in answer.hitters)
+    return f"{standing:,} of {standing + answer.not_shown:,} values that stand out are shown."
 
 
 def about_list(answer: Answer) -> list[str]:
     """The sentences below a whole list: how many values stand out, and which are ahead of which."""
     rows = answer.hitters
     standing = sum(row.stands_out for row in rows)
-    said = f"{standing} of {plural(len(rows), 'value')} surely held by somebody; all intervals hold together."
+    held = f"{standing} of {plural(len(rows), 'value')} surely held by somebody"
+    said = f"{held}; all intervals hold together, for those who answered."
     ahead = [_about_rank(rows, place) for place in range(min(_COMPARED, len(rows))) if rows[place].ahead_of]
     return [said, *(ahead or ["No value is surely ahead of another."])]
 
@@ -67,22 +95,29 @@ def _about_rank(rows: Sequence[Hitter], place: int) -> str:
     return f"{value} is surely ahead of {short(rows[-1].value) if below == 1 else 'all below it'}."
 
 
-def about_intake(intake: Intake, slots: int = 1) -> list[str]:
-    """Sentences: how many given values were missing, cut or replaced, and how many people had too many values."""
+def about_intake(intake: Intake) -> list[str]:
+    """A sentence, if there is something to say: how many given values were missing, cut or replaced."""
     kinds = (
         (intake.missing, "missing or without a person"),
         (intake.cut, "too long, and cut"),
         (intake.other, "not in the domain, and counted as something else"),
     )
     said = [f"{number(many)} {'was' if many == 1 else 'were'} {what}" for many, what in kinds if many]
-    sentences = [f"Of the values given, {'; '.join(said)}."] if said else []
-    return [*sentences, *([about_over(intake.over, slots)] if intake.over else [])]
+    return [f"Of the values given, {'; '.join(said)}."] if said else []
 
 
-def about_over(people: int, slots: int) -> str:
-    """A sentence: how many people have more values than slots, and what that does to the counts."""
-    have = plural(people, "person has", "people have")
-    return f"{have} more than {slots} values: only {slots} of them, chosen at random, count, so counts are too low."
+def about_over(over: int, slots: int, people: int) -> str:
+    """A sentence or two: how many people have more values than slots, and what counts and intervals then are about."""
+    have = f"{over:,} of {plural(people, 'person has', 'people have')}"
+    if slots == 1:
+        return (
+            f"{have} several values, of which one, drawn at random, was reported. Counts, shares and intervals are of "
+            f"these drawn values: up to {over:,} more people than an interval says may have a value."
+        )
+    return (
+        f"{have} more than {slots} values, of which {slots}, drawn at random, got a slot. Counts, shares and intervals "
+        f"are of values in slots: up to {over:,} more people than an interval says may have a value."
+    )
 
 
 def about_limits(answer: Answer, example: str = "") -> str:
@@ -131,8 +166,8 @@ def _aligned(hitters: tuple[Hitter, ...]) -> list[str]:
         return []
     rows = [["value", "people", "share", "between", "sure", "fakes"]]
     for hitter in hitters:
-        count, share, fakes = number(hitter.count), percent(hitter.share), f"{hitter.fake_reports:,}"
-        rows.append([short(hitter.value), count, share, interval(hitter), sure(hitter), fakes])
+        fakes = f"{hitter.fake_reports:,}"
+        rows.append([short(hitter.value), people_of(hitter), share_of(hitter), interval(hitter), sure(hitter), fakes])
     sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join([row[0].ljust(sizes[0]), *(cell.rjust(size) for cell, size in zip(row[1:], sizes[1:], strict=True))])
@@ -144,25 +179,6 @@ def short(value: object) -> str:
     """A value on one line, without control characters, cut after 40 characters."""
     text = visible(str(value))
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-
-
-def as_document(answer: Answer) -> dict[str, Any]:
-    """The answer as plain data for JSON; an infinite limit is None. docs/commands.md describes the fields."""
-    limits = {name: getattr(answer, name) for name in ("detection_limit", "long_limit", "candidate_limit")}
-    return {
-        "reports": answer.reports,
-        **{name: limit if limit is not None and math.isfinite(limit) else None for name, limit in limits.items()},
-        "whole_list": answer.whole_list,
-        "values_per_person": answer.values_per_person,
-        "post_processing": answer.post_processing,
-        **(asdict(answer.intake) if answer.intake else {}),
-        "hitters": [asdict(hitter) for hitter in answer.hitters],
-    }
-
-
-def as_json(answer: Answer) -> str:
-    """One JSON object."""
-    return json.dumps(as_document(answer), ensure_ascii=False, allow_nan=False)
 
 
 def as_csv(answer: Answer) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from hubbub.analysis.rows import hitters_of
 from hubbub.analysis.slots import in_people
 from hubbub.mechanisms.selection import FOUND_95
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
+from hubbub.model.domain import Domain
 from hubbub.model.estimates import Estimates
 from hubbub.model.question import Question
 from hubbub.model.survey import Survey
@@ -50,10 +52,15 @@ def answer_list(survey: Survey, decoder: SurveyMechanism, tally: Tally, question
         tally.count,
         limit,
         tuple(sorted(marked, key=lambda row: -row.count)),
-        limit_of=lambda value: math.inf if survey.domain.lacks(value) else limit,
+        limit_of=partial(_limit_for, survey.domain, limit),
         whole_list=True,
         values_per_person=law.slots,
     )
+
+
+def _limit_for(domain: Domain, limit: float, value: object) -> float:
+    """How many people must hold a value for it to stand out; infinite for a value that is not on the list."""
+    return math.inf if domain.lacks(value) else limit
 
 
 def values_behind(

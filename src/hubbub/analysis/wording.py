@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_HALF_UP, Context, Decimal
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,25 +31,62 @@ def plural(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
+def rounded(value: float | Decimal, digits: int) -> str:
+    """A number with so many digits after the point; a half, as the number is printed, is rounded away from 0.
+
+    >>> rounded(24.845, 2), rounded(2.5, 0), rounded(1234.5, 0), rounded(-0.001, 2)
+    ('24.85', '3', '1,235', '0.00')
+    """
+    if not math.isfinite(value):
+        return str(value)
+    exact = value if isinstance(value, Decimal) else Decimal(repr(float(value)))
+    shown = exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
+    return f"{abs(shown) if shown == 0 else shown:,f}"
+
+
 def number(value: float) -> str:
     """A count for people: with thousands separators, and at most three significant digits below 10.
 
     >>> number(1234.5), number(2.345), number(-4e-18)
-    ('1,234', '2.35', '0')
+    ('1,235', '2.35', '0')
     """
     if abs(value) >= 10:
-        return f"{value:,.0f}"
-    return f"{value:,.3g}" if abs(value) >= _LEAST else "0"
+        return rounded(value, 0)
+    if abs(value) < _LEAST:
+        return "0"
+    digits = Context(prec=3, rounding=ROUND_HALF_UP).create_decimal(repr(float(value)))
+    return f"{digits.normalize():f}"
 
 
-def percent(share: float) -> str:
+def percent(share: float, digits: int = 2) -> str:
     """A share for people, in per cent.
 
-    >>> percent(0.5), percent(-4e-18)
-    ('50.00%', '0.00%')
+    >>> percent(0.5), percent(-4e-18), percent(0.24845), percent(0.525, 1)
+    ('50.00%', '0.00%', '24.85%', '52.5%')
     """
-    text = f"{share:.2%}"
-    return "0.00%" if text == "-0.00%" else text
+    return f"{rounded(100 * Decimal(repr(float(share))), digits)}%"
+
+
+def people_of(hitter: Hitter) -> str:
+    """The estimated number of people of a row, for people: from 0 to all reports, like its interval.
+
+    The estimate itself is unbiased, and may be outside; JSON, CSV and tables for programs have it.
+
+    >>> from hubbub import Hitter
+    >>> people_of(Hitter("tea", count=-3, share=-0.03, stderr=9, low=0, high=20, confidence=0))
+    '0'
+    """
+    return number(possible(hitter))
+
+
+def share_of(hitter: Hitter) -> str:
+    """The estimated share of a row, for people: from 0 to 100 %."""
+    return percent(min(max(hitter.share, 0.0), 1.0))
+
+
+def possible(hitter: Hitter) -> float:
+    """The possible count that is next to the estimate: not below 0, and not above the number of reports."""
+    return max(hitter.count, 0.0) if hitter.share <= 1 else hitter.count / hitter.share
 
 
 def at_most(number: float, digits: int = 2) -> str:
@@ -63,20 +100,20 @@ def at_most(number: float, digits: int = 2) -> str:
 
 
 def interval(hitter: Hitter) -> str:
-    """The interval of a row, widened to include the count: an unbiased count may be below 0 or above all reports.
+    """The interval of a row, from 0 to all reports.
 
     >>> from hubbub import Hitter
     >>> interval(Hitter("tea", count=-3, share=-0.03, stderr=9, low=0, high=20, confidence=0))
-    '-3 – 20'
+    '0 – 20'
     """
-    return f"{number(min(hitter.low, hitter.count))} – {number(max(hitter.high, hitter.count))}"
+    return f"{number(hitter.low)} – {number(hitter.high)}"
 
 
 def sure(hitter: Hitter) -> str:
     """The confidence that somebody holds the value, never rounded up to 100 %; a dash if it does not stand out."""
     if not hitter.stands_out:
         return "–"
-    return ">99.99%" if hitter.confidence > 0.9999 else f"{hitter.confidence:.2%}"
+    return ">99.99%" if hitter.confidence > 0.9999 else percent(hitter.confidence)
 
 
 def finite(limit: float | None) -> float | None:

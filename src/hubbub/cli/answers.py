@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from hubbub.analysis.wording import interval, number, percent, plural, sure
+from hubbub.analysis.wording import interval, number, people_of, percent, plural, share_of, sure
 from hubbub.cli.common import print_table
 from hubbub.errors import ParameterError
 from hubbub.wire.atomic import check_outputs
@@ -58,10 +58,12 @@ def check_asked(post: str, plot: str | None, csv: str | None, inputs: Iterable[s
 
 def write_files(answer: Answer, plot: str | None, csv: str | None) -> None:
     """Write the files that were asked for."""
+    from hubbub.analysis.tables import as_csv
+
     try:
         if csv is not None:
             # This cannot fail: values of a domain contain no lone surrogates, which UTF-8 cannot encode.
-            Path(csv).write_text(answer.to_csv(), encoding="utf-8", newline="")
+            Path(csv).write_text(as_csv(answer), encoding="utf-8", newline="")
         if plot is not None:
             from hubbub.analysis.plots import save_plot
 
@@ -73,13 +75,11 @@ def write_files(answer: Answer, plot: str | None, csv: str | None) -> None:
 
 def to_json(view: AnswerView) -> dict[str, Any]:
     """The answer as the JSON object that docs/commands.md describes."""
-    from hubbub.analysis.tables import as_document
-
     survey = view.survey()
     document = {
         "survey": json.loads(survey.to_json()),
         "survey_id": survey.survey_id.hex(),
-        **as_document(view.answer),
+        **view.answer.to_document(),
     }
     if view.truth is not None:
         for hitter in document["hitters"]:
@@ -90,7 +90,7 @@ def to_json(view: AnswerView) -> dict[str, Any]:
 
 def show(view: AnswerView, question: Question) -> None:
     """Print the domain, and the answer to the question as a table with sentences below it."""
-    from hubbub.analysis.tables import about_limits
+    from hubbub.analysis.tables import about_counts, about_limits
 
     heading, answer = view.heading, view.answer
     typer.echo(f"Domain: {heading.domain}.")
@@ -101,7 +101,7 @@ def show(view: AnswerView, question: Question) -> None:
     columns += [("true", "right")] if view.truth else [("fakes", "right")]
     rows = []
     for hitter in answer.hitters[: _LIST_SHOWN if answer.whole_list else None]:
-        row = [str(hitter.value), number(hitter.count), percent(hitter.share), interval(hitter), sure(hitter)]
+        row = [str(hitter.value), people_of(hitter), share_of(hitter), interval(hitter), sure(hitter)]
         row += ["yes" if hitter.listed else "no"] if with_named else []
         rows.append([*row, number(view.truth.count(hitter.value)) if view.truth else f"{hitter.fake_reports:,}"])
     if view.truth:
@@ -114,7 +114,7 @@ def show(view: AnswerView, question: Question) -> None:
         limits = about_limits(answer, heading.long_example)
         caption = [f"Nothing stands out. {limits}" if nothing else limits]
     caption[-1] += f" {view.seconds:.1f} s."
-    caption += _about_counts(answer)
+    caption += about_counts(answer)
     caption += _about_intake(view.survey().domain, answer.intake, answer) if answer.intake is not None else []
     caption += _about_needed(view.survey(), answer, question) if nothing else []
     print_table(title, columns, rows, caption)
@@ -141,25 +141,6 @@ def _about_list(answer: Answer) -> list[str]:
     return [*([first] if rows > _LIST_SHOWN else []), *about_list(answer)]
 
 
-def _about_counts(answer: Answer) -> list[str]:
-    """Sentences on what counts mean after slots and post-processing, on impossible ones, and on reports that disagree.
-
-    Only what there is to say.
-    """
-    from hubbub.analysis.tables import about_post_processing, about_slots
-
-    said = [about_slots(answer.values_per_person)] if answer.values_per_person > 1 else []
-    said += [about_post_processing(answer.post_processing)] if answer.post_processing != "none" else []
-    if any(hitter.uneven for hitter in answer.hitters):
-        names = ", ".join(str(hitter.value) for hitter in answer.hitters if hitter.uneven)
-        said.append(f"Parts of the reports disagree about {names}: a shared sum, or forged reports.")
-    if any(min(hitter.low, hitter.count) < 0 for hitter in answer.hitters):
-        said.append("A count below 0 comes from the noise: read it as 0.")
-    if any(hitter.share > 1 for hitter in answer.hitters):
-        said.append("A share above 100 % comes from the noise: read it as 100 %.")
-    return said
-
-
 def _about_needed(survey: Survey, answer: Answer, question: Question) -> list[str]:
     """If nothing stands out: a sentence that says what it would have taken, as in `hubbub plan`."""
     from hubbub.analysis.answers import encode_candidates
@@ -179,10 +160,6 @@ def _about_intake(domain: Domain, intake: Intake, answer: Answer) -> list[str]:
     if intake.missing:
         then = "skipped, and not among the reports" if answer.values_per_person == 1 else "they fill no slot"
         said.append(f"{plural(intake.missing, 'row has', 'rows have')} no value: {then}.")
-    if intake.over:
-        from hubbub.analysis.tables import about_over
-
-        said.append(about_over(intake.over, answer.values_per_person))
     several = answer.values_per_person > 1  # then values are counted: one person may have many of these
     if intake.cut:
         said.append(
@@ -204,4 +181,4 @@ def _holders(count: int, reports: int, several: bool) -> str:
     """The beginning of a sentence about some people: "3 people (0.10%) hold"; or about values, if they have several."""
     if several:
         return f"{plural(count, 'value')} {'is' if count == 1 else 'are'}"
-    return f"{plural(count, 'person', 'people')} ({count / reports:.2%}) {'holds' if count == 1 else 'hold'}"
+    return f"{plural(count, 'person', 'people')} ({percent(count / reports)}) {'holds' if count == 1 else 'hold'}"

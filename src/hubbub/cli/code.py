@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hubbub.analysis.wording import percent
 from hubbub.cli.common import AsJSON, command, number, plural, print_json, print_table, progress
 from hubbub.cli.domains import read_code
 from hubbub.cli.parameters import Commands
@@ -115,8 +116,8 @@ def measure(
         ["mean by weight", f"{bits.weighted_mean:.1f}"],
         ["half have at most", number(bits.median)],
         ["nine in ten have at most", number(bits.p90)],
-        ["strings with a byte or a tail that is not in the code", f"{bits.escaping:.1%}"],
-        [f"strings that fit in {width} bits", f"{bits.share_within(width):.1%}"],
+        ["strings with a byte or a tail that is not in the code", percent(bits.escaping, 1)],
+        [f"strings that fit in {width} bits", percent(bits.share_within(width), 1)],
     ]
     caption = [f"{plural(skipped, 'line')} skipped: not {rules}."] if skipped else []
     print_table(f"{name} on {plural(bits.strings, 'string')}", [("measure", "left"), ("value", "right")], rows, caption)

@@ -23,8 +23,9 @@ from hubbub.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
     from hubbub.model.domain import Domain
+    from hubbub.model.estimates import Intake
     from hubbub.model.mechanism import Histogram
-    from hubbub.simulation.comparison import Comparison
+    from hubbub.simulation.compared import Comparison
 
 
 @command
@@ -69,6 +70,7 @@ def compare(
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
     from hubbub.analysis.plots import check_plot_file
     from hubbub.cli.domains import domain_file
+    from hubbub.model.estimates import Intake
     from hubbub.simulation.comparison import compare as run
     from hubbub.wire.atomic import check_outputs
 
@@ -83,12 +85,13 @@ def compare(
     for name, given in (("column", column), ("domain", domain)):
         if file is None and given is not None:
             raise ParameterError(f"--{name} must come with a FILE, got {name}={given!r:.60}")
+    intake = Intake()
     if file is None:
         kind, crowd = _made_up(
             parse_count("people", people), zipf or 0.0, bits, parse_count("values", values), used_seed
         )
     else:
-        kind, crowd = _from_file(file, column, domain)
+        kind, crowd, intake = _from_file(file, column, domain)
     from hubbub.mechanisms.registry import REGISTRY
 
     with progress("Comparing", len(chosen) * runs * len(names or REGISTRY), "surveys") as advance:
@@ -96,9 +99,9 @@ def compare(
     if plot is not None:
         _draw(found, plot)
     if as_json:
-        print_json(found.to_json())
+        print_json({**found.to_json(), "missing": intake.missing, "cut": intake.cut, "other": intake.other})
     else:
-        _show(found)
+        _show(found, intake)
 
 
 def _numbers(text: str) -> list[float]:
@@ -119,8 +122,8 @@ def _made_up(people: int, zipf: float, bits: int, values: int, seed: int) -> tup
     return Integers(bits), draw(people, zipf, min(values, 2**bits - 1), bits, rng)
 
 
-def _from_file(file: str, column: str | None, domain: str | None) -> tuple[Domain, Histogram]:
-    """The people of a file, as items with the number of people who hold each."""
+def _from_file(file: str, column: str | None, domain: str | None) -> tuple[Domain, Histogram, Intake]:
+    """The people of a file, as items with the number of people who hold each, and what was not kept as given."""
     import numpy as np
 
     from hubbub.cli.domains import parse_domain
@@ -136,7 +139,7 @@ def _from_file(file: str, column: str | None, domain: str | None) -> tuple[Domai
     if not parts:
         raise InputError(f"the file must hold at least one person's value, got none in {file!r}")
     items, counts = np.unique(np.concatenate(parts), axis=0, return_counts=True)
-    return kind, Histogram(items, counts.astype(np.int64))
+    return kind, Histogram(items, counts.astype(np.int64)), encoder.intake
 
 
 def _draw(found: Comparison, plot: str) -> None:
@@ -150,8 +153,10 @@ def _draw(found: Comparison, plot: str) -> None:
     draw_against_epsilon(plot, title, f"F1 at {found.k}", curves)
 
 
-def _show(found: Comparison) -> None:
+def _show(found: Comparison, intake: Intake) -> None:
     """Print a row for each mechanism and ε, and the recommendation below."""
+    from hubbub.analysis.tables import about_intake
+
     headings = ["recall", "precision", "F1", "error", "sees from", "bytes", "encode ns", "tally ns", "decode ms"]
     rows = [
         [
@@ -175,4 +180,4 @@ def _show(found: Comparison) -> None:
         f"{plural(found.runs, 'run')}, seed {found.seed}"
     )
     left_out = [f"Left out: {name}: {why}." for name, why in found.left_out.items()]
-    print_table(title, columns, rows, [found.reason, *left_out])
+    print_table(title, columns, rows, [found.reason, *left_out, *about_intake(intake)])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from hubbub.analysis.wording import percent
 from hubbub.cli.answers import AnswerView, show
 from hubbub.cli.common import command, counted, number, parse_count, plural, progress
 from hubbub.cli.hitters import ask_hitters
@@ -83,10 +84,8 @@ def demo(
                         view = ask_crowd(server, token, crowd, domain, epsilon, seed)
                     show(view, Question(top=10))
     survey = view.survey()
-    symbols, lie = 1 << survey.parameters["masks"], mechanism_for(survey).lie_chance
-    typer.echo(
-        f"Each visitor sent 17 bytes: a random id and one of {symbols} symbols, a lie with a chance of {lie:.1%}."
-    )
+    symbols, lie = 1 << survey.parameters["masks"], percent(mechanism_for(survey).lie_chance or 0.0, 1)
+    typer.echo(f"Each visitor sent 17 bytes: a random id and one of {symbols} symbols, a lie with a chance of {lie}.")
 
 
 def ask_crowd(server: str, token: str, crowd: People, domain: Domain, epsilon: str, seed: int | None) -> AnswerView:

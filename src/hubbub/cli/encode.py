@@ -48,7 +48,7 @@ def encode(
     survey = read_survey(source)
     opened = open_people(file, column=column, person=person, format=file_format, delimiter=delimiter, seed=seed)
     with opened as people:
-        encoder = Encoder(survey.domain, people.missing)
+        encoder = Encoder(survey.domain, people.missing, over=people.over)
         random_words = BulkRandomWords() if seed is None else SeededRandomWords(seed)
         with progress("Encoding", people.count, "people") as advance:
             items = map(encoder.encode, counted(people.chunks(), advance))
@@ -58,13 +58,19 @@ def encode(
         "out": out,
         "reports": sum(rows),
         "files": len(rows),
-        **{name: asdict(encoder.intake)[name] for name in ("missing", "cut", "other")},
+        **{name: asdict(encoder.intake)[name] for name in ("missing", "cut", "other", "over")},
         "seconds": time.perf_counter() - started,
     }
     if as_json:
         print_json(document)
         return
     typer.echo(f"{plural(sum(rows), 'report')} in {plural(len(rows), 'file')} in {out}.")
-    for name, said in (("missing", "had no value"), ("cut", "were cut"), ("other", "are not in the domain")):
+    fates = {
+        "missing": "had no value",
+        "cut": "were cut",
+        "other": "are not in the domain",
+        "over": "people have several values, of which one, drawn at random, was reported",
+    }
+    for name, said in fates.items():
         if document[name]:
             typer.echo(f"{document[name]:,} {said}.")

@@ -107,7 +107,7 @@ def find(
         options = parse_options(option or [])
         started = time.perf_counter()
         rehearsal = plan_rehearsal(values, people.count, epsilon, delta, mechanism, options, seed)
-        encoder = Encoder(values, people.missing, truth)
+        encoder = Encoder(values, people.missing, truth, people.over)
         say_if_compiling(rehearsal.mechanism)
         with progress("Reporting", people.count, "people") as advance:
             if people.owners is None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,7 +22,7 @@ from hubbub.cli.common import (
     print_json,
     say_if_compiling,
 )
-from hubbub.cli.service import Token, ask_json, fits, need_token, parse_survey_url
+from hubbub.cli.service import Token, ask_json, need_token, parse_survey_url
 from hubbub.cli.survey_source import read_survey
 from hubbub.errors import ServiceError
 
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
     from hubbub.analysis.results import Answer
     from hubbub.model.question import Question
     from hubbub.model.survey import Survey
-
-T = TypeVar("T")
 
 
 @command
@@ -130,9 +127,9 @@ def _answer(survey: Survey, file: str, question: Question) -> tuple[Heading, Ans
 
 def ask_hitters(url: str, question: Question, token: str) -> tuple[Heading, Answer]:
     """Ask the collector of a survey's address, and return what is in its JSON document."""
+    from hubbub.analysis.documents import read
     from hubbub.analysis.heading import Heading
     from hubbub.analysis.results import Answer
-    from hubbub.model.estimates import Hitter
 
     address = parse_survey_url(url)
     path = f"/v1/surveys/{address.survey_id}/hitters"
@@ -150,39 +147,10 @@ def ask_hitters(url: str, question: Question, token: str) -> tuple[Heading, Answ
         }
         document = ask_json(address.server, path, token, "POST", asked)
     try:
-        facts = _read(_Facts, {name: document[name] for name in _Facts._fields})
-        heading = _read(Heading, document["heading"])
-        hitters = tuple(_read(Hitter, hitter) for hitter in document["hitters"])
+        heading, answer = read(Heading, document["heading"]), Answer.from_document(document)
+        survey_id = document["survey_id"]
     except (KeyError, TypeError, AttributeError):
         raise ServiceError(f"the server at {address.server!r} sent something else than an answer") from None
-    if facts.survey_id != address.survey_id:
+    if survey_id != address.survey_id:
         raise ServiceError("the collector sent the answer of another survey than the one in the address")
-    return heading, Answer(
-        facts.reports,
-        math.inf if facts.detection_limit is None else facts.detection_limit,
-        hitters,
-        facts.candidate_limit,
-        facts.long_limit,
-        whole_list=facts.whole_list,
-        values_per_person=facts.values_per_person,
-    )
-
-
-class _Facts(NamedTuple):
-    """What an answer's document has beside its heading and its rows."""
-
-    survey_id: str
-    reports: int
-    detection_limit: float | None
-    long_limit: float | None
-    candidate_limit: float | None
-    whole_list: bool
-    values_per_person: int
-
-
-def _read(kind: Callable[..., T], data: dict[str, object]) -> T:
-    """Make an object of JSON. Raises TypeError if a field is missing, unknown or of another type."""
-    for name, hint in get_type_hints(kind).items():
-        if name in data and not fits(data[name], hint):
-            raise TypeError(name)
-    return kind(**data)
+    return heading, answer

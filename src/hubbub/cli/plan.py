@@ -120,6 +120,7 @@ def _show(made: Plan) -> None:
     from hubbub.analysis.person import at_most_percent, percent
     from hubbub.analysis.plan_words import one_in
     from hubbub.analysis.wording import at_most
+    from hubbub.analysis.wording import percent as share_percent
 
     for sentence in made.words:
         typer.echo(sentence)
@@ -132,7 +133,7 @@ def _show(made: Plan) -> None:
                 number(row.held),
                 _chance(row.chance),
                 f"± {number(row.stderr)}",
-                f"± {row.stderr / row.held:.0%}",
+                f"± {share_percent(row.stderr / row.held, 0)}",
             ]
             for row in made.rows
         ]
@@ -159,7 +160,9 @@ def _show(made: Plan) -> None:
 
 def _chance(chance: float) -> str:
     """A predicted chance as text; it is only accurate to about a percentage point."""
-    return "> 99.9 %" if chance > 0.999 else "< 0.1 %" if chance < 0.001 else f"{100 * chance:.1f} %"
+    from hubbub.analysis.wording import rounded
+
+    return "> 99.9 %" if chance > 0.999 else "< 0.1 %" if chance < 0.001 else f"{rounded(100 * chance, 1)} %"
 
 
 def _share(share: float | None) -> str:

@@ -131,17 +131,6 @@ def _finite(text: str) -> float:
     return number
 
 
-def fits(value: object, kind: Any) -> bool:
-    """Return whether a value of JSON has a type. Where a number is asked for, it must be one of 64 bits.
-
-    >>> fits(3, float), fits(10**400, float), fits(None, int | None), fits("3", int)
-    (True, False, True, False)
-    """
-    if isinstance(value, int | float) and kind in (int, float, int | None, float | None) and abs(value) >= 2**63:
-        return False
-    return isinstance(value, kind | int if kind in (float, float | None) else kind)
-
-
 def need_token(token: str | None) -> str:
     """Return the owner's token. Raises ParameterError if there is none."""
     if not token:

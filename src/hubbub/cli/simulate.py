@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hubbub.analysis.wording import percent
 from hubbub.cli.common import command, number, parse_count, parse_options, plural, print_json, print_table, progress
 from hubbub.errors import ParameterError
 
@@ -36,7 +37,7 @@ def simulate(
     seed: Annotated[int | None, typer.Option(help="Repeat a simulation exactly.", min=0)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
 ) -> None:
-    """Simulate a mechanism on a crowd and compare with the truth and the theorem.
+    """Simulate a mechanism on a crowd and compare with the truth, and with a theorem if it has one.
 
     The sums of all reports are drawn at once, so that a billion people take seconds; a note says what is approximate.
     For some mechanisms, such as `jl -o projection=dense`, reports are made one by one, with at most 200 million draws
@@ -104,17 +105,26 @@ def _errors(result: Simulated, what: str) -> list[list[str]]:
     ]
 
 
+def _bound(result: Simulated) -> list[str]:
+    """The row of the error bound: a theorem's, or the mechanism's own normal approximation, which proves nothing."""
+    holds = percent(1 - result.bound_beta, 0)
+    if result.bound_kind == "theorem":
+        return ["theorem's error bound", f"{number(result.bound)} (holds with chance {holds})"]
+    return ["error bound, no theorem", f"{number(result.bound)} (normal approximation for one value, {holds})"]
+
+
 def _show(crowd: str, result: Simulated) -> None:
     """Print the result as a table, one fact per line."""
     options = " ".join(f"{key}={value}" for key, value in result.options.items())
     title = f"{result.mechanism} {options}" + ("" if result.local else "  (NOT local: it sees every value)")
     what = "of every value" if result.of_every_value else _OF_THE_FOUND
+    rate = percent(result.success_rate, 1)
     rows = [
         ["crowd", f"{plural(result.people, 'person', 'people')}, 2^{result.bits} values, {crowd}"],
         ["privacy", f"ε = {result.epsilon:g}" + (f", δ = {result.delta:g}" if result.delta else "")],
-        ["heavy hitter found", f"{result.successes} of {plural(result.runs, 'run')} ({result.success_rate:.1%})"],
+        ["heavy hitter found", f"{result.successes} of {plural(result.runs, 'run')} ({rate})"],
         *_errors(result, what if result.local else "in count of the chosen value"),
-        ["theorem's error bound", f"{number(result.bound)} (holds with chance {1 - result.bound_beta:.0%})"],
+        _bound(result),
     ]
     if (theorem := result.theorem) is not None:
         held = "holds" if theorem.holds else "does not hold, so nothing is promised"

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from hubbub.analysis.documents import fits
 from hubbub.analysis.wording import visible
 from hubbub.cli.common import (
     DOMAINS,
@@ -24,7 +25,7 @@ from hubbub.cli.common import (
 )
 from hubbub.cli.domains import parse_domain
 from hubbub.cli.parameters import Commands
-from hubbub.cli.service import Server, SurveyURL, Token, ask, ask_json, fits, need_token, parse_survey_url
+from hubbub.cli.service import Server, SurveyURL, Token, ask, ask_json, need_token, parse_survey_url
 from hubbub.client import DEFAULT_CAP, DEFAULT_MAX_EPSILON
 from hubbub.errors import ParameterError, ServiceError, shown
 

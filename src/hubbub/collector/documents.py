@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hubbub.analysis.heading import Heading
 from hubbub.analysis.results import Answer
-from hubbub.analysis.tables import as_document
 from hubbub.mechanisms.registry import DEFAULT_EXPECTED_REPORTS
 from hubbub.model.estimates import Hitter
 from hubbub.model.question import MAX_SLOTS
@@ -80,7 +79,7 @@ class SurveyList(BaseModel):
 
 
 class AnswerDocument(BaseModel):
-    """The values that stand out, or all values of a list. A limit is null if there are too few reports for any."""
+    """The values that stand out, or all values of a list."""
 
     survey_id: str
     heading: Heading
@@ -88,9 +87,13 @@ class AnswerDocument(BaseModel):
     detection_limit: float | None
     long_limit: float | None
     candidate_limit: float | None
+    out_of_reach: list[str] = Field(description="The limits that are null because there are too few reports for any.")
     whole_list: bool
     values_per_person: int
+    not_shown: int = Field(description="Values that stand out and have no row, since there were more than `top`.")
+    foreign_candidates: int = Field(description="Candidates that are not in the domain, and were left out.")
     post_processing: str
+    sentences: list[str] = Field(description="What stands below the table for people.")
     hitters: list[Hitter]
 
 
@@ -130,6 +133,6 @@ def status_document(listed: ListedSurvey, now: datetime) -> SurveyStatus:
 
 
 def answer_document(stored: StoredSurvey, answer: Answer) -> AnswerDocument:
-    """Return an answer as a JSON document. JSON has no infinity: an infinite limit becomes null."""
+    """Return an answer as a JSON document."""
     heading = Heading.of(stored.survey)
-    return AnswerDocument(survey_id=stored.survey_id.hex(), heading=heading, **as_document(answer))
+    return AnswerDocument(survey_id=stored.survey_id.hex(), heading=heading, **answer.to_document())

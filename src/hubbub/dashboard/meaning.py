@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Final, NamedTuple
 
 from hubbub.analysis.needed import what_is_needed
 from hubbub.analysis.results import Answer
 from hubbub.analysis.shuffle import ASSUMPTION, NOT_LIVE, seen_from_outside
 from hubbub.analysis.tables import sentences
-from hubbub.analysis.wording import plural
+from hubbub.analysis.wording import interval, number, people_of, plural, possible, share_of, sure
 from hubbub.dashboard import words
 from hubbub.numeric.bulk_items import encode_marked
 from hubbub.store.store import StoredSurvey
@@ -35,9 +35,12 @@ def answer_facts(found: Explained) -> dict[str, Any]:
         {
             **asdict(hitter),
             "value": words.visible(hitter.value),
-            # An unbiased count may be below 0 or above all reports: the shown interval is widened to include it.
-            "low": min(hitter.low, hitter.count),
-            "high": max(hitter.high, hitter.count),
+            # What people read is possible: an unbiased count may be below 0 or above all reports.
+            "count": possible(hitter),
+            "people": people_of(hitter),
+            "share_text": share_of(hitter),
+            "between": interval(hitter),
+            "sure": sure(hitter),
         }
         for hitter in answer.hitters
     ]
@@ -46,6 +49,7 @@ def answer_facts(found: Explained) -> dict[str, Any]:
             {
                 "value": row["value"],
                 "count": row["count"],
+                "text": row["people"],  # not rounded again in the browser
                 "low": row["low"],
                 "high": row["high"],
                 "stands": row["stands_out"],
@@ -53,6 +57,7 @@ def answer_facts(found: Explained) -> dict[str, Any]:
             for row in rows[:_CHARTED]
         ],
         "limit": limit,
+        "limit_text": None if limit is None else number(limit),
         "reports": answer.reports,
     }
     return {
@@ -92,25 +97,24 @@ def explain(
     standing = [hitter for hitter in answer.hitters if hitter.stands_out]
     said = []
     if standing and not answer.whole_list:
-        found = "One value stands out" if len(standing) == 1 else f"{len(standing)} values stand out"
+        many = len(standing) + answer.not_shown
+        found = "One value stands out" if many == 1 else f"{many:,} values stand out"
         said.append(f"{found} from the noise that protects each visitor.")
-    said += sentences(answer)
+    said += sentences(replace(answer, foreign_candidates=0))  # of these `_about_named` speaks
     if named:
         said.append(_about_named(stored, answer, named, candidates))
     if not standing:
         said.append(what_is_needed(stored.survey, answer.reports, candidates=candidates))
-    said.append("The chance that anything in this answer is wrong, a value or an interval, is at most 5 %.")
+    said.append(
+        "The chance that anything in this answer is wrong, a value or an interval, is at most 5 %. It is about the "
+        "visitors who answered: what others would have answered, it cannot know."
+    )
     if standing:
         last = min(reversed(standing), key=lambda hitter: hitter.fake_reports)
         said.append(
             "Reports are anonymous, so they can be forged: "
             f"{plural(last.fake_reports, 'crafted report')} could have put {words.visible(last.value)} where it is."
         )
-    if any(hitter.uneven for hitter in answer.hitters):
-        names = ", ".join(words.visible(hitter.value) for hitter in answer.hitters if hitter.uneven)
-        said.append(f"Parts of the reports disagree about {names}: it shares a sum with another value, or is forged.")
-    if any(hitter.count < 0 or hitter.share > 1 for hitter in answer.hitters):
-        said.append("A count below 0 or above all reports comes from the noise: read it as 0, or as all.")
     said.append(_about_sums(stored, answer.reports, closed))
     return tuple(sentence for sentence in said if sentence)
 

@@ -12,6 +12,7 @@ from hubbub.analysis.outlook import smallest_share
 from hubbub.analysis.plan_words import one_in
 from hubbub.analysis.planning import plan
 from hubbub.analysis.shuffle import ASSUMPTION, WHY_IDS
+from hubbub.analysis.wording import number
 from hubbub.dashboard import words
 from hubbub.errors import ParameterError
 from hubbub.mechanisms.subset import MAX_VALUES
@@ -85,9 +86,9 @@ def forecast(domain: Domain, epsilon: str, mechanism: str, people: int) -> dict[
         seen = math.isfinite(least)
         crowds.append(
             {
-                "people": words.number(came),
+                "people": number(came),
                 "share": one_in(least) if seen else None,
-                "count": words.number(least * came) if seen else None,
+                "count": number(least * came) if seen else None,
                 "width": least if seen else 0.0,
             }
         )

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from hubbub.analysis.tables import as_csv
 from hubbub.collector.documents import answer_document
 from hubbub.collector.rates import NOTICE_TIMES, is_above
 from hubbub.collector.scripts import shipped
@@ -24,7 +25,7 @@ from hubbub.model.domain import Categories
 from hubbub.store.daily import reports_by_day
 from hubbub.store.store import StoredSurvey
 
-_NAMES_SHOWN: Final = 500  # of a long list, on the public page
+_NAMES_SHOWN: Final = 500  # of a list, on its public page
 _PATIENCE: Final = 1.0  # seconds that a page waits for its answer; after that a script asks for it
 
 
@@ -88,7 +89,7 @@ async def download_csv(request: Request) -> Response:
     """Return the answer as a table for spreadsheets."""
     stored = await find_survey(request)
     kept = await request.app.state.answers.get(stored)
-    text = kept.found.answer.to_csv().encode("utf-8-sig", "replace")  # spreadsheets know UTF-8 by its mark
+    text = as_csv(kept.found.answer).encode("utf-8-sig", "replace")  # spreadsheets know UTF-8 by its mark
     return Response(text, headers=_download(stored, "csv"), media_type="text/csv; charset=utf-8")
 
 
@@ -96,6 +97,7 @@ async def show_about(request: Request) -> Response:
     """Show everybody what a survey asks, what it guarantees, and what a report looks like."""
     stored, owner = await find_survey(request), await has_session(request)
     survey, state = stored.survey, stored.state(datetime.now(UTC))
+    names = survey.domain.names if isinstance(survey.domain, Categories) else ()
 
     def facts() -> dict[str, Any]:
         """Return what the page says. It must depend on nothing but the key."""
@@ -106,7 +108,8 @@ async def show_about(request: Request) -> Response:
             "after": words.even_guess(float(survey.epsilon)),
             "untrue": words.untrue(stored.mechanism),
             "examples": words.examples(survey.domain),
-            "names": list(survey.domain.names[:_NAMES_SHOWN]) if isinstance(survey.domain, Categories) else [],
+            "names": list(names[:_NAMES_SHOWN]),
+            "more_names": max(len(names) - _NAMES_SHOWN, 0),
         }
 
     return await show_kept(request, "about.html", (stored.survey_id, state, owner), facts)

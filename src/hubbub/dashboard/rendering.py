@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from hubbub.analysis.wording import plural
+from hubbub.analysis.wording import number, plural
 from hubbub.collector.kept_bytes import KeptBytes
 from hubbub.dashboard import words
 
@@ -38,9 +38,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(
-        number=words.number, share=words.share, visible=words.visible, sure=words.sure, plural=plural
-    )
+    environment.filters.update(number=number, visible=words.visible, plural=plural)
     return environment
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from datetime import UTC, datetime
 from typing import Final
 
@@ -10,36 +9,10 @@ from hubbub.analysis import wording
 from hubbub.analysis.person import at_most_percent, beliefs
 from hubbub.analysis.wording import plural
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
-from hubbub.model.coded_domain import CodedText
+from hubbub.model.coded_domain import LANGUAGE_NAMES, CodedText
 from hubbub.model.domain import Categories, Domain
 
 _TRIED: Final = 100  # names of a list that are looked at for examples; lists may be long
-
-
-def number(value: float) -> str:
-    """Return a number of people: whole, with a comma at thousands.
-
-    >>> number(1234567.8), number(-0.2)
-    ('1,234,568', '0')
-    """
-    return f"{round(value):,}"
-
-
-def share(value: float) -> str:
-    """Return a share in per cent, with about two significant digits.
-
-    >>> share(0.1234), share(0.01234), share(0.0001234), share(-0.000015), share(-0.01)
-    ('12 %', '1.2 %', '0.012 %', '0 %', '-1.0 %')
-    """
-    if value <= 0:  # below 0 there is only noise
-        return f"{100 * value:.1f} %" if value <= -0.0005 else "0 %"
-    digits = max(0, 1 - math.floor(math.log10(abs(100 * value)) + 1e-9))
-    return f"{100 * value:.{digits}f} %"
-
-
-def sure(confidence: float) -> str:
-    """Return a confidence as a share, never rounded up to 100 %."""
-    return "> 99.99 %" if confidence > 0.9999 else f"{100 * confidence:.2f} %"
 
 
 def visible(value: object) -> str:
@@ -74,9 +47,10 @@ def _span(seconds: float) -> str:
 def question(domain: Domain) -> str:
     """Return the question in words; it follows "asks each browser, once"."""
     if isinstance(domain, CodedText):
+        language = "" if domain.language is None else f" in {LANGUAGE_NAMES[domain.language]}"
         return {
             "hostnames-1": "which site its visitor came from",
-            "words-1": "for a word",
+            "words-1": f"for a word{language}",
             "text-1": "for a short text",
         }.get(domain.normalization, "for a text")
     if isinstance(domain, Categories):
@@ -110,4 +84,6 @@ def examples(domain: Domain) -> list[str]:
         return [name for name in domain.names[:_TRIED] if visible(name) == name][:6]
     if asks_for_site(domain):
         return ["news.example", "search.example", "direct"]
+    if isinstance(domain, CodedText) and domain.language not in (None, "en") and domain.long_example:
+        return [domain.long_example]
     return ["apple", "banana", "cherry"]

@@ -76,10 +76,10 @@ class Encoder:
     caller that draws slots sets `over` to the number of people with more values than slots.
     """
 
-    def __init__(self, domain: Domain, missing: int = 0, with_truth: bool = False) -> None:
+    def __init__(self, domain: Domain, missing: int = 0, with_truth: bool = False, over: int = 0) -> None:
         self.domain = domain
         self.truth = Truth(domain) if with_truth else None
-        self.over = 0
+        self.over = over
         self._missing, self._cut, self._other, self._people = missing, 0, 0, 0
         self._sample = Sample()
 

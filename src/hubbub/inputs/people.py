@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, NamedTuple
 
 from hubbub.errors import InputError, ParameterError
 from hubbub.extras import require
@@ -53,6 +53,8 @@ class People:
         The number of rows without a value.
     owners : Owners or None
         If everybody may have several values: the owner of each. Then `count` includes people without any value.
+    over : int
+        The number of people with several different values, of which one was chosen; 0 if there are `owners`.
     """
 
     count: int
@@ -62,6 +64,7 @@ class People:
     _rows: array[int] | None = field(repr=False)  # the chosen rows, in order; None for every row that holds a value
     _resources: ExitStack = field(repr=False)
     owners: Owners | None = field(default=None, repr=False)
+    over: int = field(default=0, repr=False)
 
     def chunks(self, size: int = 65_536) -> Iterator[list[Value]]:
         """Yield the values in order, in lists of at most ``size``. Every call yields the same.
@@ -131,6 +134,7 @@ def open_people(
         value_column = file.find(column, "column")
         rows: array[int] | None = None
         owners: Owners | None = None
+        over = 0
         if person is None:
             count, missing = file.count(value_column)
         else:
@@ -140,22 +144,38 @@ def open_people(
                 owners = number_owners(pairs)
                 count, missing, rows = owners.people, owners.missing, owners.rows
             else:
-                rows, missing = choose_rows(pairs, seed)
+                rows, missing, over = choose_rows(pairs, seed)
                 count = len(rows)
         if count == 0 or (owners is not None and not len(owners.of_row)):
             empty = f" and {missing} without a value" if missing else ""
             raise InputError(f"the file must hold at least one person, got 0{empty} in {path!r}")
-        return People(count, missing, file, value_column, rows, resources.pop_all(), owners)
+        return People(count, missing, file, value_column, rows, resources.pop_all(), owners, over)
 
 
-def choose_rows(rows: Iterable[tuple[object, object]], seed: int | None) -> tuple[array[int], int]:
-    """The chosen row of each person, in order of rows, and how many rows have no value or no person.
+class Chosen(NamedTuple):
+    """One row of each person.
 
-    A person's row is drawn uniformly among their rows with a value.
+    Attributes
+    ----------
+    rows : array
+        The index of the chosen row of each person, in order of rows.
+    missing : int
+        How many rows have no value or no person.
+    over : int
+        How many people have several different values.
     """
+
+    rows: array[int]
+    missing: int
+    over: int
+
+
+def choose_rows(rows: Iterable[tuple[object, object]], seed: int | None) -> Chosen:
+    """Choose one row of each person, drawn uniformly among their rows with a value."""
     rng = random.SystemRandom() if seed is None else random.Random(seed)
     slots: dict[object, int] = {}
     seen, chosen = array("q"), array("q")
+    first, several = array("q"), bytearray()  # a hash of each person's first value, and whether she has another
     missing = 0
     for row, (person, value) in enumerate(rows):
         if value is None or is_nobody(person):
@@ -165,12 +185,15 @@ def choose_rows(rows: Iterable[tuple[object, object]], seed: int | None) -> tupl
         if slot == len(seen):
             seen.append(1)
             chosen.append(row)
+            first.append(hash(value))
+            several.append(0)
         else:
             # Reservoir of one: the k-th row replaces the choice with probability 1/k.
             seen[slot] += 1
+            several[slot] |= hash(value) != first[slot]
             if rng.randrange(seen[slot]) == 0:
                 chosen[slot] = row
-    return array("q", sorted(chosen)), missing
+    return Chosen(array("q", sorted(chosen)), missing, sum(several))
 
 
 def _pick(values: Iterator[Value | None], rows: Iterable[int]) -> Iterator[Value | None]:

@@ -177,7 +177,7 @@ class Bucket(RowSketch):
             raw = np.asarray(np.linalg.lstsq(design, sums, rcond=None)[0], np.float64)
             left = sums - design @ raw
             counts = raw + (tally.count - raw.sum()) * self._background
-            if not self.soft or query.best_guess:
+            if not self.soft:
                 break
         # The residual sums hold the noise and the collisions of all values not found: they give the standard error.
         stderr = float(self.stderr(left, np.zeros(1), tally.count)[0])

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from hubbub.codes.shipped import LANGUAGES, load_code
+from hubbub.codes.shipped import CODE_NAMES, LANGUAGES, load_code
 from hubbub.codes.table import MAX_BYTES
 from hubbub.codes.text_code import TextCode
 from hubbub.errors import ParameterError, shown
@@ -75,31 +75,45 @@ WIDTHS: Final = {"text-1": 352, "hostnames-1": 136, "words-1": 160}
 
 
 class _Kind(NamedTuple):
-    """The words for the values that a rule makes, and an example of a long one."""
+    """The words for the values that a rule makes."""
 
     plural: str
     single: str
-    long_example: str
 
 
 _KINDS: Final = {
-    "text-1": _Kind("text, in lower case", "a text", "https://example.org/articles/summer"),
-    "hostnames-1": _Kind("host names", "a host name", "national-gallery.org.uk"),
-    "words-1": _Kind("words", "a word", "thunderstorm"),
+    "text-1": _Kind("text, in lower case", "a text"),
+    "hostnames-1": _Kind("host names", "a host name"),
+    "words-1": _Kind("words", "a word"),
 }
-_LANGUAGE_EXAMPLES: Final = {
-    "de": ("German", "krankenschwester"),
-    "en": ("English", "caterpillars"),
-    "es": ("Spanish", "rompecabezas"),
-    "fr": ("French", "chauve-souris"),
-    "it": ("Italian", "lavastoviglie"),
-    "nl": ("Dutch", "verjaardagstaart"),
-    "pl": ("Polish", "społeczeństwo"),
-    "pt": ("Portuguese", "saca-rolhas"),
-    "sv": ("Swedish", "sjuksköterska"),
-    "tr": ("Turkish", "kütüphaneler"),
+LANGUAGE_NAMES: Final = {
+    "de": "German",
+    "en": "English",
+    "es": "Spanish",
+    "fr": "French",
+    "it": "Italian",
+    "nl": "Dutch",
+    "pl": "Polish",
+    "pt": "Portuguese",
+    "sv": "Swedish",
+    "tr": "Turkish",
 }
-"""The name of each language, and a word that is long in its code."""
+_LONG_EXAMPLES: Final = {
+    "text": "https://example.org/articles/summer",
+    "hostnames": "national-gallery.org.uk",
+    "words": "thunderstorm",
+    "words-de": "krankenschwester",
+    "words-en": "caterpillars",
+    "words-es": "rompecabezas",
+    "words-fr": "chauve-souris",
+    "words-it": "lavastoviglie",
+    "words-nl": "verjaardagstaart",
+    "words-pl": "społeczeństwo",
+    "words-pt": "saca-rolhas",
+    "words-sv": "sjuksköterska",
+    "words-tr": "kütüphaneler",
+}
+"""For each shipped code, a value that is long in it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,7 +158,9 @@ class CodedText(Domain):
         self._measure(1 << self.width, (1 << self.width) - 1, cut_after=most)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.normalization}, {self.width} bits)"
+        shipped = self._shipped
+        code = "own code, " if shipped is None else f"code {shipped}, " if f"{shipped}-1" != self.normalization else ""
+        return f"{type(self).__name__}({self.normalization}, {code}{self.width} bits)"
 
     def __eq__(self, other: object) -> bool:
         # A Survey made with Hostnames() and read back holds a CodedText: it must count as the same domain.
@@ -160,28 +176,34 @@ class CodedText(Domain):
     @property
     def described(self) -> str:
         """The values, in words."""
-        kind = _KINDS[self.normalization].plural
-        language = self._language if kind == "words" else None
-        return f"words, in the code for {_LANGUAGE_EXAMPLES[language][0]}" if language else kind
+        kind, shipped = _KINDS[self.normalization].plural, self._shipped
+        if shipped is None:
+            return f"{kind}, in a code of their own"
+        return kind if self.language is None else f"{kind}, in the code for {LANGUAGE_NAMES[self.language]}"
 
     @property
     def member(self) -> str:
         """One value, in words."""
-        return f"{_KINDS[self.normalization].single} whose code has at most {self.width} bits"
+        code = "code" if self.language is None else f"code for {LANGUAGE_NAMES[self.language]}"
+        return f"{_KINDS[self.normalization].single} whose {code} has at most {self.width} bits"
 
     @property
-    def long_example(self) -> str:
-        """A long value of this kind, for words one of their language."""
-        kind = _KINDS[self.normalization]
-        language = self._language if kind.plural == "words" else None
-        return _LANGUAGE_EXAMPLES[language][1] if language else kind.long_example
+    def long_example(self) -> str | None:
+        """A long value of this kind, for words one of their language; None if the code is not a shipped one."""
+        shipped = self._shipped
+        return None if shipped is None else _LONG_EXAMPLES[shipped]
 
     @property
-    def _language(self) -> str | None:
-        """The language whose shipped code this is; None for the code of several, and for a code of one's own."""
-        if self.code == load_code("words"):
-            return None
-        return next((name for name in LANGUAGES if self.code == load_code(f"words-{name}")), None)
+    def language(self) -> str | None:
+        """The language whose shipped code this is, such as "de"; None for the others."""
+        name = (self._shipped or "").removeprefix("words-")
+        return name if name in LANGUAGES else None
+
+    @property
+    def _shipped(self) -> str | None:
+        """The name of the shipped code that this is; None for a code of one's own."""
+        usual = self.normalization.removesuffix("-1")
+        return next((name for name in (usual, *CODE_NAMES) if self.code == load_code(name)), None)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, the whole code included."""

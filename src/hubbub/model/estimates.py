@@ -32,8 +32,9 @@ class Query:
         sums show. Counts that are fitted together (`bucket`, `glps`, and `tree` above 20 bits) are assumed to have the
         law of single counts. That the search of `tree` mistakes no neighbour for a real value is measured, not proved.
     best_guess : bool
-        Return the largest estimates even if they do not stand out from the noise. This is what the paper's algorithms
-        do (they always return an argmax); `level` then promises nothing.
+        Return the largest estimates, up to `top`, even if they do not stand out from the noise. This is what the
+        paper's algorithms do (they always return an argmax); `level` then promises nothing. The hard decoder of
+        `bucket`, a vote, names one value at most.
     """
 
     top: int = 20
@@ -172,7 +173,8 @@ class Intake:
     other : int
         People whose value is not in the domain: they reported "(other)", or a name of a closed list.
     over : int
-        If people have several values: people with more values than slots, of whose values a random choice got a slot.
+        People with more values than slots, of whose values a random choice got a slot. Counts and intervals are of
+        values in slots: up to this many more people may have a value.
     better_domain : str or None
         If `cut` and `other` are more than 5 %: a domain that would hold more of the values, as the command line spells
         it.

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, log_ndtr, ndtr, ndtri, ndtri_exp
+from scipy.special import betainc, log_ndtr, ndtr, ndtri, ndtri_exp, stdtrit
 
 from hubbub.errors import ParameterError
 
@@ -21,6 +21,11 @@ def normal_quantile(chance: float) -> float:
 def normal_quantile_log(log_chance: float) -> float:
     """Q⁻¹ of e^log_chance, for chances too small for a float."""
     return float(-ndtri_exp(log_chance))
+
+
+def student_quantile(chance: float, degrees: int) -> float:
+    """What a variable with Student's law of so many degrees of freedom exceeds with this chance."""
+    return float(stdtrit(degrees, 1 - chance))
 
 
 def normal_tail(z: NDArray[np.float64] | float) -> NDArray[np.float64]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,142 +19,11 @@ from hubbub.model.estimates import Query
 from hubbub.model.mechanism import Histogram, Items, add_up
 from hubbub.model.survey import SEED_BYTES
 from hubbub.numeric.randomness import SeededRandomWords
+from hubbub.simulation.compared import Compared, Comparison
 from hubbub.simulation.peers import PEER, ask, job_for, python_of
 from hubbub.simulation.rehearsal import check_draws
 
 _AT_ONCE = 1 << 16
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """One mechanism at one ε, as a mean over the runs.
-
-    Attributes
-    ----------
-    mechanism : str
-        Its name; it has its default options. For another library, the names of the library and of its method.
-    epsilon, delta : float
-        The privacy loss promised to each person.
-    recall, precision, f1 : float
-        Recall is the share of the k most common values that was found. Precision is the share of the found values that
-        is among these, 1 if nothing was found. F1 is their harmonic mean, 2·hits/(found + k).
-    count_error : float or None
-        The mean error of the counts that were found, in people; None if nothing was found.
-    detection_limit : float or None
-        How many people must hold a value for it to be found with a chance of about 95 %; None if all people are not
-        enough, or if the mechanism states no limit.
-    report_bytes, tally_bytes : int
-        The bytes of one report on the wire, and of the sums in memory.
-    encode_ns, tally_ns : float
-        CPU time for each person and for each report.
-    decode_seconds : float
-        CPU time of one search.
-    """
-
-    mechanism: str
-    epsilon: float
-    delta: float
-    recall: float
-    precision: float
-    f1: float
-    count_error: float | None
-    detection_limit: float | None
-    report_bytes: int
-    tally_bytes: int
-    encode_ns: float
-    tally_ns: float
-    decode_seconds: float
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """All mechanisms at all ε on the same people.
-
-    Attributes
-    ----------
-    people, distinct : int
-        How many people there are, and how many distinct values they hold.
-    k : int
-        The number of most common values that should be found.
-    runs : int
-        Repetitions of each case, with new noise and a new public seed.
-    seed : int
-        The seed of all runs.
-    rows : tuple of Compared
-        By mechanism, then by ε.
-    left_out : dict
-        The reason for each case that could not be run. A case is a mechanism, with its ε if others could be run.
-    """
-
-    people: int
-    distinct: int
-    k: int
-    runs: int
-    seed: int
-    rows: tuple[Compared, ...]
-    left_out: dict[str, str]
-
-    @property
-    def recommended(self) -> str | None:
-        """The mechanism with the best mean F1 over all ε; among those within 0.01 of it, the one with the least errors.
-
-        None if nothing could be run, or if none of the k most common values was found.
-        """
-        near = self._near
-        return min(near, key=lambda name: self._mean_error(name, near), default=None)
-
-    @property
-    def reason(self) -> str:
-        """The reason for the recommendation, in a sentence."""
-        if all(row.mechanism.startswith(PEER) for row in self.rows):
-            return "No mechanism can be run on these values."
-        if (name := self.recommended) is None:
-            what = "the most common value" if self.k == 1 else f"any of the {self.k} most common values"
-            return f"No mechanism is recommended: none has found {what}. It takes more people or a larger ε."
-        others = [row.mechanism for row in self.rows if row.mechanism != name]
-        said = f"Recommended: {name}. Its F1 is {self._mean_f1(name):.2f} on average over ε"
-        if others:
-            second, near = max(dict.fromkeys(others), key=self._mean_f1), self._near
-            said += f", that of {second} {self._mean_f1(second):.2f}"
-            if second in near and math.isfinite(self._mean_error(name, near)):
-                said += "; among equally good ones its counts have the smallest errors"
-        return f"{said}."
-
-    @property
-    def _near(self) -> list[str]:
-        """The mechanisms of hubbub whose mean F1 is within 0.01 of the best; empty if the best is 0."""
-        names = [row.mechanism for row in self.rows if not row.mechanism.startswith(PEER)]
-        scores = {name: self._mean_f1(name) for name in names}
-        best = max(scores.values(), default=0.0)
-        return [name for name, score in scores.items() if best > 0 and score >= best - 0.01]
-
-    def _mean_f1(self, name: str) -> float:
-        """The mean F1 over all ε."""
-        return float(np.mean([row.f1 for row in self.rows if row.mechanism == name]))
-
-    def _mean_error(self, name: str, rivals: Sequence[str]) -> float:
-        """The mean error of counts over the ε at which all rivals have counts; infinite if there is no such ε."""
-        errors = {(row.mechanism, row.epsilon): row.count_error for row in self.rows}
-        shared = [
-            error
-            for (mechanism, epsilon), error in errors.items()
-            if mechanism == name and all(errors.get((rival, epsilon)) is not None for rival in rivals)
-        ]
-        return float(np.mean(shared)) if shared else math.inf  # type: ignore[arg-type]  # its own is not None, either
-
-    def to_json(self) -> dict[str, Any]:
-        """The object that `hubbub compare --json` prints."""
-        return {
-            "people": self.people,
-            "distinct": self.distinct,
-            "k": self.k,
-            "runs": self.runs,
-            "seed": self.seed,
-            "rows": [asdict(row) for row in self.rows],
-            "left_out": [{"case": case, "reason": why} for case, why in self.left_out.items()],
-            "recommended": self.recommended,
-            "reason": self.reason,
-        }
 
 
 def compare(
@@ -250,11 +118,14 @@ def _measure(mechanism: SurveyMechanism, crowd: Histogram, k: int, seed: int) ->
     least = int(crowd.counts[k - 1])
     held = np.array([truth.get(item.tobytes(), 0) for item in found.items], np.int64)
     limit = found.detection_limit
+    recall, precision, f1 = _scores(held, least, k)
     return Compared(
         mechanism=mechanism.survey.mechanism,
         epsilon=float(mechanism.survey.epsilon),
         delta=float(mechanism.survey.delta),
-        **_scores(held, least, k),
+        recall=recall,
+        precision=precision,
+        f1=f1,
         count_error=float(np.abs(found.counts - held).mean()) if len(held) else None,
         detection_limit=limit if math.isfinite(limit) and limit <= crowd.people else None,
         report_bytes=mechanism.report_bytes,
@@ -278,12 +149,14 @@ def _peer_rows(
 
 def _peer_row(answer: dict[str, Any], epsilon: float, truth: dict[int, int], k: int) -> Compared:
     held = np.array([truth.get(value, 0) for value in answer["found"]], np.int64)
-    least = sorted(truth.values(), reverse=True)[k - 1]
+    recall, precision, f1 = _scores(held, sorted(truth.values(), reverse=True)[k - 1], k)
     return Compared(
         mechanism=f"{PEER} {answer['method']}",
         epsilon=epsilon,
         delta=0.0,
-        **_scores(held, least, k),
+        recall=recall,
+        precision=precision,
+        f1=f1,
         count_error=float(np.abs(np.array(answer["counts"]) - held).mean()) if len(held) else None,
         detection_limit=None,
         report_bytes=answer["report_bytes"],
@@ -294,14 +167,10 @@ def _peer_row(answer: dict[str, Any], epsilon: float, truth: dict[int, int], k: 
     )
 
 
-def _scores(held: NDArray[np.int64], least: int, k: int) -> dict[str, float]:
+def _scores(held: NDArray[np.int64], least: int, k: int) -> tuple[float, float, float]:
     """Recall, precision and F1 of found values with true counts `held`; the k-th most common value has `least`."""
     hits = int(np.count_nonzero(held >= least))
-    return {
-        "recall": min(hits, k) / k,
-        "precision": hits / len(held) if len(held) else 1.0,
-        "f1": 2 * hits / (len(held) + k),
-    }
+    return min(hits, k) / k, hits / len(held) if len(held) else 1.0, 2 * hits / (len(held) + k)
 
 
 def _everybody(crowd: Histogram) -> Iterator[Items]:
@@ -322,6 +191,7 @@ def _averaged(measured: Sequence[Compared]) -> Compared:
         first.delta,
         report_bytes=first.report_bytes,
         tally_bytes=first.tally_bytes,
+        f1_of_runs=tuple(each.f1 for each in measured),
         **fields,  # type: ignore[arg-type]  # which of them may be None is known
     )
 

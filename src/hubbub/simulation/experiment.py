@@ -59,6 +59,9 @@ class Outcome:
         In people: over all values if all are scored, else of the found value; None if none was found.
     bound : float
         The bound that the error exceeds with a chance of at most `BOUND_BETA`, in people.
+    bound_kind : str
+        "theorem" if the bound is proved; "normal" if it is the mechanism's normal approximation, without a theorem, for
+        the count of one value that is fixed beforehand.
     of_every_value : bool
         Whether errors and bound are about all values.
     approximation : str
@@ -71,6 +74,7 @@ class Outcome:
     mean_error: float | None
     max_error: float | None
     bound: float
+    bound_kind: str
     of_every_value: bool = False
     approximation: str = ""
     condition: Condition | None = None
@@ -94,6 +98,7 @@ class Simulated:
     mean_error: float | None
     max_error: float | None
     bound: float
+    bound_kind: str
     bound_beta: float
     approximate: bool
     theorem: Condition | None
@@ -155,6 +160,7 @@ def simulate(experiment: Experiment, progress: Callable[[], None] = lambda: None
         mean_error=float(np.mean(means)) if means else None,
         max_error=max(largest, default=None),
         bound=float(max(outcome.bound for outcome in outcomes)),
+        bound_kind=outcomes[0].bound_kind,
         bound_beta=BOUND_BETA,
         approximate=any(outcome.approximation for outcome in outcomes),
         theorem=outcomes[0].condition,
@@ -180,12 +186,12 @@ def _run(experiment: Experiment, mechanism: SurveyMechanism, rng: np.random.Gene
     if mechanism.bounds_every_count:
         errors = np.abs(drawn.counts_of_all() - crowd.dense_counts(mechanism.size))
         bound = mechanism.largest_error_bound(crowd, BOUND_BETA)
-        return Outcome(found, float(errors.mean()), float(errors.max()), bound, True, drawn.approximation)
+        return Outcome(found, float(errors.mean()), float(errors.max()), bound, "theorem", True, drawn.approximation)
     error = abs(float(best.counts[0]) - held) if found else None
     others = math.sqrt(max(crowd.norm**2 - float(held) ** 2, 0.0))
     bound = mechanism.error_bound(crowd.people, others, BOUND_BETA)
     condition = mechanism.heavy_hitter_condition(crowd)
-    return Outcome(found, error, error, bound, approximation=drawn.approximation, condition=condition)
+    return Outcome(found, error, error, bound, "normal", approximation=drawn.approximation, condition=condition)
 
 
 def _check_people(experiment: Experiment, mechanism: SurveyMechanism) -> None:
@@ -210,7 +216,8 @@ def _run_exponential(experiment: Experiment, rng: np.random.Generator) -> Outcom
     best = exponential.heavy_hitter(crowd, 2**experiment.bits, epsilon, rng)
     most = int(crowd.counts.max())
     regret = float(most - (int(crowd.counts[best]) if best is not None else 0))
-    return Outcome(regret == 0, regret, regret, exponential.error_bound(2**experiment.bits, epsilon, BOUND_BETA))
+    bound = exponential.error_bound(2**experiment.bits, epsilon, BOUND_BETA)
+    return Outcome(regret == 0, regret, regret, bound, "theorem")
 
 
 def _peak_memory_mb() -> float:

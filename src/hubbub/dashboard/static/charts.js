@@ -36,7 +36,7 @@ export function sparkline(place) {
 /** Bars with intervals, and the line below which values may go unseen. @param {HTMLElement} figure with data-chart */
 export function bars(figure) {
   const place = /** @type {HTMLElement} */ (figure.querySelector(".plot"));
-  const { rows, limit } = JSON.parse(figure.dataset.chart ?? "{}");
+  const { rows, limit, limit_text: from } = JSON.parse(figure.dataset.chart ?? "{}");
   const draw = () => {
     const width = Math.max(260, place.clientWidth);
     const wide = width > 560;
@@ -67,13 +67,13 @@ export function bars(figure) {
       svg.append(shape("rect", { x: Math.min(at(0), end), y: middle - 8, width: Math.abs(end - at(0)), height: 16, rx: 3, class: row.stands ? "bar" : "bar faint" }));
       const [low, high] = [at(row.low), at(row.high)];
       svg.append(shape("path", { d: `M${low} ${middle}H${high}M${low} ${middle - 4}v8M${high} ${middle - 4}v8`, class: "whisker", fill: "none" }));
-      texts.append(shape("text", { x: Math.max(end, high) + 7, y: middle + 4.5, class: "quiet" }, whole(row.count)));
+      texts.append(shape("text", { x: Math.max(end, high) + 7, y: middle + 4.5, class: "quiet" }, row.text));
     });
     if (limit !== null && limit < most) {
       const x = at(limit);
       svg.append(shape("line", { x1: x, x2: x, y1: top - 4, y2: bottom, class: "limit" }));
       const late = x > width - 170;
-      svg.append(shape("text", { x: late ? x - 5 : x + 5, y: 12, class: "limit-text", "text-anchor": late ? "end" : "start" }, `seen from ${whole(limit)} on`));
+      svg.append(shape("text", { x: late ? x - 5 : x + 5, y: 12, class: "limit-text", "text-anchor": late ? "end" : "start" }, `seen from ${from} on`));
     }
     svg.append(texts);
     place.replaceChildren(svg);

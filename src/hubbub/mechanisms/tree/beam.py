@@ -64,8 +64,13 @@ class Beam(ABC):
         """One path for each root that is worth a list, best first, given the end of the beam."""
 
     @abstractmethod
-    def best_root(self, front: Front, query: Query) -> Roots:
-        """The best root, or none, whether it is worth a list or not."""
+    def best_roots(self, front: Front, most: int) -> Roots:
+        """The best roots, whether they are worth a list or not."""
+
+    def first_of_each_root(self, front: Front) -> Front:
+        """The best path of each root, best first."""
+        _, first = np.unique(front.paths[:, 0] >> self.walk.root_shift, return_index=True)
+        return front.take(np.sort(first))
 
     @abstractmethod
     def leave(self, number: int, front: Front, ranks: NDArray[np.float32]) -> Front:
@@ -141,14 +146,15 @@ class NumberBeam(Beam):
         row_counts, tree = self.row_counts, self.walk.tree
         people = float(row_counts.people.sum())
         # The best of each root, since the many good paths of a giant's root are one value.
-        _, first = np.unique(front.paths[:, 0] >> self.walk.root_shift, return_index=True)
-        some = front.take(np.sort(first)[: 8 * MAX_ROOTS])
+        some = self.first_of_each_root(front)
+        some = some.take(np.arange(len(some.paths))[: 8 * MAX_ROOTS])
         counts = row_counts.sums(tree.buckets(some.paths))
         lead = counts - tree.acceptance_counts(some.paths, int(people), query)
         near = np.flatnonzero(lead >= -_NEAR * math.sqrt(row_counts.noise * people))
         near = near[np.argsort(-lead[near], kind="stable")[:MAX_ROOTS]]
         return some.paths[near], counts[near]
 
-    def best_root(self, front: Front, query: Query) -> Roots:  # noqa: ARG002
-        """The root of the best path."""
-        return front.paths[:1], self.row_counts.sums(self.walk.tree.buckets(front.paths[:1]))
+    def best_roots(self, front: Front, most: int) -> Roots:
+        """The roots of the best paths."""
+        paths = self.first_of_each_root(front).paths[: min(most, MAX_ROOTS)]
+        return paths, self.row_counts.sums(self.walk.tree.buckets(paths))

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.mechanisms.tree.accept import accept
-from hubbub.mechanisms.tree.beam import NumberBeam
+from hubbub.mechanisms.tree.beam import Beam, NumberBeam
 from hubbub.mechanisms.tree.fit import Fit, refit
 from hubbub.mechanisms.tree.geometry import TreeGeometry
 from hubbub.mechanisms.tree.lists import list_roots
+from hubbub.mechanisms.tree.paths import Front
 from hubbub.mechanisms.tree.row_counts import RowCounts
 from hubbub.mechanisms.tree.text_beam import TextBeam
 from hubbub.mechanisms.tree.walk import Walk
@@ -26,7 +27,10 @@ _PASSES = 4
 def search(
     tree: TreeGeometry, row_counts: RowCounts, query: Query
 ) -> tuple[NDArray[np.uint64], Fit, NDArray[np.float64]]:
-    """Paths of the values that stand out, their fit, and for each the chance that a neighbour is the real value."""
+    """Paths of the values that stand out, their fit, and for each the chance that a neighbour is the real value.
+
+    With `best_guess`, if fewer stand out than are asked for, then also the best guesses among the rest, in doubt.
+    """
     walk = Walk(tree, row_counts)
     people = int(row_counts.people.sum())
     # No path of a text code leads to "(other)", which many people may hold: it is scored by name.
@@ -38,9 +42,8 @@ def search(
     for number in range(_PASSES):
         beam = (TextBeam if tree.coded else NumberBeam)(walk, fit.left, capped=number > 0)
         promising = beam.best_paths()
-        if query.best_guess:
-            best, _ = list_roots(walk, fit.left, *beam.best_root(promising, query), every=True)
-            guess = best.paths[np.flatnonzero(tree.codec.completed(best.paths, tree.codec.bits)[1])[:1]]
+        if query.best_guess and query.top == 1:  # nothing needs to stand out
+            guess = _guess(walk, fit, beam, promising, 1)
             return guess, refit(tree, row_counts, tree.buckets(guess)), np.ones(len(guess))
         near, sizes = beam.near_roots(promising, query)
         fresh, theirs = accept(tree, fit.left, *list_roots(walk, fit.left, near, sizes), query, doubt)
@@ -61,4 +64,22 @@ def search(
             fit = refit(tree, row_counts, np.delete(fit.buckets, worst, axis=0))
         if few:  # too few new values for another pass to find more
             break
+    if query.best_guess and len(accepted) < query.top:
+        beam = (TextBeam if tree.coded else NumberBeam)(walk, fit.left, capped=True)
+        guess = _guess(walk, fit, beam, beam.best_paths(), query.top - len(accepted))
+        known = {path.tobytes() for path in accepted}
+        guess = guess[[path.tobytes() not in known for path in guess]]
+        accepted, doubts = np.concatenate([accepted, guess]), np.concatenate([doubts, np.ones(len(guess))])
+        fit = refit(tree, row_counts, tree.buckets(accepted))
     return accepted, fit, doubts
+
+
+def _guess(walk: Walk, fit: Fit, beam: Beam, front: Front, most: int) -> NDArray[np.uint64]:
+    """The best value under each of the best roots, whether it stands out or not."""
+    codec = walk.tree.codec
+    # A list of texts may hold none that ends.
+    roots, sizes = beam.best_roots(front, 4 * most if walk.tree.coded else most)
+    best, _ = list_roots(walk, fit.left, roots, sizes, every=True)
+    whole = np.flatnonzero(codec.completed(best.paths, codec.bits)[1])
+    _, first = np.unique(whole * len(roots) // max(len(best.paths), 1), return_index=True)  # each list is as long
+    return best.paths[whole[first[:most]]]

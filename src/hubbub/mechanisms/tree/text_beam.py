@@ -85,15 +85,22 @@ class TextBeam(Beam):
         known = walk.depths[above - 1] - tree.codec.unranked_bits[walk.depths[above - 1]]
         return bits - np.maximum(front.used - known, 0.0), scores / people
 
-    def best_root(self, front: Front, query: Query) -> Roots:
-        """The root with the most evidence; if none stands out, that of the best path."""
-        paths, counts = self.near_roots(front, query)
-        if not len(paths):
-            return front.paths[:1], self.row_counts.sums(self.walk.tree.buckets(front.paths[:1]))
-        return paths[:1], counts[:1]
+    def best_roots(self, front: Front, most: int) -> Roots:
+        """The roots with the most evidence; if too few stand out, then those of the best paths."""
+        most = min(most, MAX_ROOTS)
+        paths, counts = self._strong_roots()
+        others = self.first_of_each_root(front).paths
+        shift = self.walk.root_shift
+        others = others[~np.isin(others[:, 0] >> shift, paths[:, 0] >> shift)][: max(most - len(paths), 0)]
+        sizes = self.row_counts.sums(self.walk.tree.buckets(others))
+        return np.concatenate([paths[:most], others]), np.concatenate([counts[:most], sizes])
 
     def near_roots(self, front: Front, query: Query) -> Roots:  # noqa: ARG002
         """The roots with the most evidence for one of their paths at any depth, and that path's count in people."""
+        return self._strong_roots()
+
+    def _strong_roots(self) -> Roots:
+        """Implements `near_roots`."""
         order = np.argsort(-self._ranks, kind="stable")[:MAX_ROOTS]
         # Where codes are short, many roots come near acceptance by chance, and each list costs time.
         least = np.where(np.arange(len(order)) < MAX_ROOTS // 4, LEAST_RANK, _NOTICED)
