@@ -11,6 +11,8 @@ export const DAY = 864e5;
 export class Site {
   storage = /** @type {any} */ ({});
   now = Date.UTC(2030, 0, 1);
+  /** How long the script wanted to wait, each time; it never has to. @type {number[]} */
+  waits = [];
   /** @type {Promise<unknown>} */
   #last = Promise.resolve();
 
@@ -48,6 +50,8 @@ export class Site {
         requests.push({ url, options });
         return fetch(url, options);
       },
+      setTimeout: (/** @type {() => void} */ work, /** @type {number} */ wait) => (this.waits.push(wait), setTimeout(work, 0)),
+      addEventListener: () => {},
       window: /** @type {any} */ ({}),
       ...globals,
     };
