@@ -109,6 +109,7 @@ soak: $(VENV)/.ready-dev  ## Kill collectors 1,000 times while clients report: e
 fuzz: $(VENV)/.ready-dev  ## Install atheris and fuzz what reads bytes from strangers, for a minute
 	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check atheris
 	$(BIN)/python tools/fuzz.py -max_total_time=60 -rss_limit_mb=4096
+	$$($(BIN)/python -c 'from tests.client.test_browser_client import NODE; print(NODE)') clients/js/support/hostile.js
 
 bench-scale: $(VENV)/.ready-dev  ## Measure files of 10^6 to 10^8 reports, also on Spark; goes on where it was
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/scale.py --state scale.jsonl

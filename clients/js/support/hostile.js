@@ -315,7 +315,7 @@ export async function attack(source, documents) {
 }
 
 if (argv[1] === fileURLToPath(import.meta.url)) {
-  const documents = Number(argv[2] ?? 200_000);
+  const documents = Number(argv[2] ?? 50_000);
   const seed = Number(argv[3] ?? Date.now() % 1e9);
   console.log(`hostile surveys: ${documents} for each file, seed ${seed}`);
   for (const [name, source, surveys] of /** @type {[string, string, any[]][]} */ ([["hubbub.js", SCRIPT, OF_SCRIPT], ["hubbub.mjs", MODULE, OF_MODULE]])) {
