@@ -105,6 +105,7 @@ export class Collector {
   });
 
   async start() {
+    this.server.keepAliveTimeout = 0; // a connection that the server closes just when it is used again would be a fault
     await new Promise((resolve) => this.server.listen(0, "127.0.0.1", () => resolve(undefined)));
     const address = /** @type {import("node:net").AddressInfo} */ (this.server.address());
     this.src = `http://127.0.0.1:${address.port}/hubbub.js`;

@@ -402,7 +402,8 @@ test("waiting reports of other surveys of the site are sent too", async () => {
   const other = collector.add(changed(HOSTS, { name: "another" }));
   await site.view({ survey: other }, at);
   assert.equal(collector.posted.length, 3);
-  assert.equal(toHex(collector.posted[0]), toHex(collector.posted[1]));
+  const [first, ...later] = collector.posted.map(toHex); // the two of the second view arrive in any order
+  assert.ok(later.includes(first));
   assert.ok(!site.ledger[survey].report && !site.ledger[other].report);
 });
 
