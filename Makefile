@@ -114,8 +114,9 @@ fuzz: $(VENV)/.ready-dev  ## Install atheris and fuzz what reads bytes from stra
 bench-scale: $(VENV)/.ready-dev  ## Measure files of 10^6 to 10^8 reports, also on Spark; goes on where it was
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/scale.py --state scale.jsonl
 
-browser: $(VENV)/.ready-dev  ## 2,000 visits of a real browser to a real collector; needs chromium
+browser: $(VENV)/.ready-dev  ## 2,000 visits of a real browser to a real collector, and 1,000 short ones; needs chromium
 	$(BIN)/python -m tests.browser.visits --visits 2000
+	$(BIN)/python -m tests.browser.visits --visits 1000 --stay 100
 
 walks: $(VENV)/.ready-dev  ## Trace the three walks through the library; rewrites a section of docs/data-flow.md
 	$(BIN)/python tools/walks.py
