@@ -106,16 +106,18 @@ bench-collector: $(VENV)/.ready-dev  ## Measure the collector over HTTP; rewrite
 soak: $(VENV)/.ready-dev  ## Kill collectors 1,000 times while clients report: every report once, none twice
 	$(BIN)/python -m tests.collector.simulation --kills 1000
 
-fuzz: $(VENV)/.ready-dev  ## Surveys with 20,000 faults; then atheris (installed) fuzzes what reads bytes from strangers, for a minute
+fuzz: $(VENV)/.ready-dev  ## Hostile surveys and bytes for what reads them: both clients, then all parsers with atheris (installed), a minute
 	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check atheris
 	$(BIN)/python tools/fuzz_surveys.py 20000
 	$(BIN)/python tools/fuzz.py -max_total_time=60 -rss_limit_mb=4096
+	$$($(BIN)/python -c 'from tests.client.test_browser_client import NODE; print(NODE)') clients/js/support/hostile.js
 
 bench-scale: $(VENV)/.ready-dev  ## Measure files of 10^6 to 10^8 reports, also on Spark; goes on where it was
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/scale.py --state scale.jsonl
 
-browser: $(VENV)/.ready-dev  ## 2,000 visits of a real browser to a real collector; needs chromium
+browser: $(VENV)/.ready-dev  ## 2,000 visits of a real browser to a real collector, and 1,000 short ones; needs chromium
 	$(BIN)/python -m tests.browser.visits --visits 2000
+	$(BIN)/python -m tests.browser.visits --visits 1000 --stay 100
 
 walks: $(VENV)/.ready-dev  ## Trace the three walks through the library; rewrites a section of docs/data-flow.md
 	$(BIN)/python tools/walks.py

@@ -19,10 +19,10 @@ async function bundle(source, name, format) {
     charset: "utf8",
     tsconfigRaw: "{}",
     format,
-    mangleProps: format === "iife" ? /^(lookUp|odds)$/ : undefined, // no field of a survey, and used by us alone
+    mangleProps: format === "iife" ? /^(lookUp|fallback|size|odds|keep|respond)$/ : undefined, // no field of a survey, and used by us alone
     write: false,
   });
-  const options = { ecma: 2020, module: format === "esm", compress: { passes: 3, unsafe_arrows: true } };
+  const options = { ecma: 2020, module: format === "esm", compress: { passes: 5, inline: 1, unsafe: true, unsafe_arrows: true, unsafe_methods: true } };
   const { code } = await minify(outputFiles[0].text, options); // takes 4 % off what esbuild leaves
   writeFileSync(`${out}/${name}`, `${code}\n`);
 }

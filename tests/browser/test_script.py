@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -196,6 +197,21 @@ def test_after_an_outage(context: Any, collector: Collector, relay: Relay, site:
     view(context, url).wait_for_function(DELIVERED)
     assert len(set(relay.uploads())) == 1
     assert len(relay.uploads()) >= 3
+    assert collector.reports(survey_id) == 1
+
+
+def test_leaving_before_the_upload(context: Any, collector: Collector, relay: Relay, site: Site) -> None:
+    """A report that waits for its moment is sent at once when its page goes away, and counts."""
+    survey_id = collector.new_survey("leaving")
+    site.add("/elsewhere", "")
+    context.add_init_script("window.setTimeout = () => 0")  # its moment never comes
+    page = view(context, site.add("/leaving", snippet(relay.url, survey_id)))
+    page.wait_for_function("Object.values(JSON.parse(localStorage.hubbub ?? '{}')).some((entry) => entry.report)")
+    assert relay.uploads() == []
+    page.goto(site.url + "/elsewhere")
+    deadline = time.monotonic() + 60
+    while collector.reports(survey_id) < 1 and time.monotonic() < deadline:
+        time.sleep(0.05)
     assert collector.reports(survey_id) == 1
 
 

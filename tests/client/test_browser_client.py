@@ -42,7 +42,7 @@ from hubbub.store.store import Store
 
 FOLDER = Path(__file__).resolve().parents[2] / "clients" / "js"
 SEED = bytes(range(32))
-MOST_BYTES = 3000
+MOST_BYTES = 3331
 
 
 def find_node() -> str | None:
@@ -90,7 +90,7 @@ def items_of(domain: Domain, values: list[Any]) -> list[str]:
 def test_its_own_tests_pass() -> None:
     """`node --test`: vectors, ledger, delivery, refusals; and the build and the types where node_modules is there."""
     printed = run_node("--test", "--test-reporter=tap")
-    assert int(re.search(r"^# pass (\d+)$", printed, re.MULTILINE)[1]) >= 36  # type: ignore[index]
+    assert int(re.search(r"^# pass (\d+)$", printed, re.MULTILINE)[1]) >= 45  # type: ignore[index]
     for line in re.findall(r"^ok .*# SKIP.*$", printed, re.MULTILINE):
         print(line, file=sys.stderr)  # noqa: T201  # seen with pytest -rA: what was not run here, and why
 

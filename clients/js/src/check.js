@@ -1,4 +1,11 @@
-/** Throw if a condition is false. @param {unknown} holds @returns {asserts holds} */
-export function check(holds) {
+/** Throw if a condition is false. @type {(holds: unknown) => asserts holds} */
+export const check = (holds) => {
   if (!holds) throw 0;
-}
+};
+
+/** Throw unless a number is whole and in a range. @param {number} number @param {number} low @param {number} high */
+export const checkWhole = (number, low, high) =>
+  check(number === (number | 0) && number >= low && number <= high);
+
+/** Throw unless a value is a text that matches a pattern. @param {string} text @param {RegExp} [pattern] */
+export const checkText = (text, pattern = /^/) => check(text === text + "" && pattern.test(text));

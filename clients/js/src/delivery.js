@@ -1,6 +1,6 @@
-import { check } from "./check.js";
-import { readLedger, writeLedger } from "./ledger.js";
-import { encodeReport, fromHex } from "./survey.js";
+import { check, checkText } from "./check.js";
+import { WINDOWS, dayOf, readLedger, spentIn, writeLedger } from "./ledger.js";
+import { fromHex } from "./survey.js";
 import { utf8 } from "./text.js";
 
 /**
@@ -15,6 +15,7 @@ const request = (url, body) =>
     method: body && "POST",
     keepalive: true,
     credentials: "omit",
+    redirect: "error",
     referrerPolicy: "no-referrer",
   });
 
@@ -25,45 +26,54 @@ const request = (url, body) =>
  * @param {string} url the survey's address, which ends with its id
  * @param {unknown} value anything
  * @param {number} maxEpsilon the largest epsilon that the survey may state
- * @param {import("./survey.js").Parts} parts
- * @param {(document: string) => any} parse reads the survey's text; throws if the survey is refused
+ * @param {(document: string) => import("./survey.js").Ready} read reads the survey's text; throws if the survey is refused
  * @returns {Promise<void>}
  * @throws if the survey is not answered; the error never contains the value
  */
-export const answer = (url, value, maxEpsilon, parts, parse) =>
+export const answer = (url, value, maxEpsilon, read) =>
   navigator.locks.request("hubbub", async () => {
     const id = url.slice(-64);
-    const days = Date.now() / 864e5;
     let ledger = readLedger();
-    check(!navigator.globalPrivacyControl && navigator.doNotTrack !== "1" && !localStorage.hubbubOut);
+    check(!(navigator.globalPrivacyControl || navigator.doNotTrack === "1" || localStorage.hubbubOut));
     if (!ledger[id]) {
       const document = await (await request(url)).text();
       const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", utf8(document)));
       check(`${digest}` === `${fromHex(id)}`);
-      const data = parse(document);
-      const { epsilon } = data;
-      // The reports of 30 days may use an epsilon of 10 in total.
-      let left = 10 - epsilon;
-      for (const entry of Object.values(ledger)) if (entry.answered > days - 30) left -= entry.epsilon;
-      check(epsilon <= maxEpsilon && left >= 0);
-      const report = [1, ...digest, ...encodeReport(data, parts, value, crypto.getRandomValues(new Uint8Array(32)))];
-      ledger[id] = { name: data.name, epsilon, closes: data.closes, url, report, answered: days };
-      writeLedger(ledger);
-      ledger = readLedger(); // a report that the browser does not store must not be sent
+      const [{ name, epsilon, closes }, makeReport] = read(document);
+      checkText(epsilon, /^[0-4](\.\d+)?$/);
+      ledger[id] = { name, epsilon, closes, url, answered: dayOf() };
+      check(!isClosed(ledger[id]) && epsilon <= maxEpsilon && WINDOWS.every(([days, most]) => spentIn(ledger, days) < most + 1e-9));
+      // Epsilon is spent before random words are drawn. Whatever happens later, they are never drawn again.
+      ledger = writeLedger(ledger);
+      check(ledger[id]); // what the browser does not store must not be sent
+      const random = crypto.getRandomValues(new Uint8Array(40));
+      // The wait begins before the value is looked at, so that it hides how long that takes.
+      const waited = new Promise((resolve) => {
+        setTimeout(resolve, random[32] / 1.275); // 0 to 200 ms
+        addEventListener("pagehide", resolve);
+      });
+      ledger[id].report = [1, ...digest, ...makeReport(value, random)];
+      ledger = writeLedger(ledger);
+      await waited;
     }
-    for (const entry of Object.values(ledger)) {
-      // Without a reply from a collector, the report is sent later.
-      if (entry.report && (await send(entry, days).catch(() => {}))) delete entry.report;
-    }
+    // All at once: a page that goes away gets no second turn. What fails is sent on a later view.
+    await Promise.allSettled(Object.values(ledger).map(send));
     writeLedger(ledger);
   });
 
-/** Send a report, unless the survey is closed; true if it need not be sent again. @param {import("./ledger.js").Entry} entry @param {number} days */
-async function send(entry, days) {
-  if (Date.now() > Date.parse(entry.closes)) return true;
-  const reply = await request(entry.url + "/reports", new Uint8Array(entry.report));
-  const status = (entry.status = reply.status);
-  if (status === 200) return (await reply.json()).statuses;
-  if (status === 404 || status === 410) return days - (entry.missing ??= days) > 7;
-  return /^4(?!0[89]|2[59])/.test(`${status}`); // after 408, 409, 425, 429 and 5xx, try again later
-}
+/** Whether a survey has closed. @param {{ closes: any }} survey */
+const isClosed = ({ closes }) => Date.now() > Date.parse(closes);
+
+/** Send the report of an entry, if it waits, and erase it if it need not be sent again. @param {import("./ledger.js").Entry} entry */
+const send = async (entry) => {
+  if (!entry.report) return;
+  let done = isClosed(entry);
+  if (!done) {
+    const reply = await request(entry.url + "/reports", new Uint8Array(entry.report));
+    const status = (entry.status = reply.status);
+    if (status === 200) done = (await reply.json()).statuses;
+    else if (status === 404 || status === 410) done = dayOf() - (entry.missing ??= dayOf()) > 7;
+    else done = /^4(?!0[89]|2[59])/.test(`${status}`); // after 408, 409, 425, 429 and 5xx, try again later
+  }
+  if (done) delete entry.report;
+};

@@ -3,7 +3,7 @@
  *
  * @typedef {object} Domain
  * @property {number} size how many items there are
- * @property {string} other the item for values that do not fit
+ * @property {string} fallback the item for values that do not fit
  * @property {(value: any) => string} lookUp the item of a value, in base 2; throws if the value does not fit. Leading
  *   zeros may be missing, except for coded text
  */

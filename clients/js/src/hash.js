@@ -7,7 +7,7 @@ import { bits } from "./bits.js";
  * @param {number[]} message words of 32 bits
  * @returns {number[]} two words of 32 bits, the low one first
  */
-function sipHash([a, b], message) {
+const sipHash = ([a, b], message) => {
   let c = a ^ 0x6c796765;
   let d = b ^ 0x74656462;
   b ^= 0xee;
@@ -39,7 +39,7 @@ function sipHash([a, b], message) {
   const low = rounds(4);
   b ^= 0xdd;
   return [low, rounds(4)];
-}
+};
 
 /** @param {number} word @param {number} by */
 const rotate = (word, by) => (word << by) | (word >>> (32 - by));
@@ -52,7 +52,7 @@ const rotate = (word, by) => (word << by) | (word >>> (32 - by));
  * @param {number[]} message words of 32 bits
  * @returns {string} 64 digits of base 2, the highest first
  */
-export function hash(seed, purpose, message) {
-  const [low, high] = sipHash(sipHash(seed, [purpose, ...seed.slice(2)]), message);
-  return bits(high, 32) + bits(low, 32);
-}
+export const hash = (seed, purpose, message) => {
+  const found = sipHash(sipHash(seed, [purpose, ...seed.slice(2)]), message);
+  return found.reverse().map((word) => bits(word, 32)).join("");
+};

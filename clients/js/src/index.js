@@ -2,9 +2,14 @@ import { answer as deliver } from "./delivery.js";
 import { kinds } from "./domains.js";
 import { mechanisms } from "./mechanisms.js";
 import { checkSurvey } from "./shape.js";
-import { encodeReport } from "./survey.js";
+import { prepare } from "./survey.js";
 
-const parts = { ...kinds, ...mechanisms };
+/** Read a survey; throws if it is refused. @param {string} document @returns {import("./survey.js").Ready} */
+function read(document) {
+  const survey = checkSurvey(document);
+  const { domain, mechanism, options } = survey;
+  return prepare(survey, kinds[domain.kind], (...given) => mechanisms[mechanism](given[0], given[1], given[2], options));
+}
 
 /**
  * Read a survey. Surveys that break a rule of docs/wire-format.md are refused.
@@ -15,8 +20,11 @@ const parts = { ...kinds, ...mechanisms };
  * @throws {Error} a sentence that says which rule is broken
  */
 export function readSurvey(document) {
-  const data = checkSurvey(document);
-  return (value, random) => encodeReport(data, parts, value, random);
+  const [, makeReport] = read(document);
+  return (value, random) => {
+    if (random.length !== 32) throw new Error(`random must be 32 bytes, got ${random.length}`);
+    return makeReport(value, new Uint8Array(random)); // a copy, for the bytes may be part of a larger buffer
+  };
 }
 
 /**
@@ -29,7 +37,7 @@ export function readSurvey(document) {
  */
 export async function answer(url, value, { maxEpsilon = 4 } = {}) {
   try {
-    await deliver(url, value, Math.min(4, maxEpsilon), parts, checkSurvey);
+    await deliver(url, value, Math.min(4, maxEpsilon), read);
     return true;
   } catch {
     return false;

@@ -6,21 +6,47 @@
  */
 
 /**
- * An entry is written before its report is sent. It never holds the value.
+ * An entry is written before random words are drawn for its report, and the report before it is sent. It never holds the
+ * value.
  *
  * @typedef {object} Entry
  * @property {string} name
  * @property {any} epsilon the survey's, as a string
  * @property {string} url
- * @property {number} answered the time, in days since 1970
+ * @property {number} answered the day, counted from 1970
  * @property {any} closes a time like 2030-01-31T00:00:00Z, or null
  * @property {any} [report] the bytes to send, until they are acknowledged or given up
- * @property {number} [missing] when the collector first replied that there is no such survey, in days since 1970
+ * @property {number} [missing] the day when the collector first replied that there is no such survey
  * @property {number} [status] the HTTP status of the last reply
  */
 
 /** The ledger; throws if it cannot be read. @returns {Ledger} */
 export const readLedger = () => JSON.parse(localStorage.hubbub ?? "{}");
 
-/** Write the ledger; throws if the browser does not store it. @param {Ledger} ledger */
-export const writeLedger = (ledger) => (localStorage.hubbub = JSON.stringify(ledger));
+/** Write the ledger; throws if the browser cannot. @param {Ledger} ledger @returns {Ledger} what the browser stored */
+export const writeLedger = (ledger) => {
+  localStorage.hubbub = JSON.stringify(ledger);
+  return readLedger();
+};
+
+/** The day, counted from 1970. */
+export const dayOf = () => (Date.now() / 864e5) | 0;
+
+/** Days, and the epsilon that all answers of so many days may cost together: the budget of docs/privacy.md. */
+export const WINDOWS = [
+  [30, 8],
+  [365, 28],
+];
+
+/**
+ * The epsilon of all answers of the last days; NaN if an entry is damaged. An answer from the future counts, too: the
+ * clock may have been wrong.
+ *
+ * @param {Ledger} ledger
+ * @param {number} days
+ */
+export const spentIn = (ledger, days) =>
+  Object.values(ledger).reduce(
+    (sum, { answered, epsilon }) => (answered < dayOf() - days ? sum : epsilon > 0 ? sum + +epsilon : NaN),
+    0,
+  );

@@ -6,8 +6,10 @@ import { subset } from "./subset.js";
 import { textPath } from "./textpath.js";
 import { treeWith } from "./tree.js";
 
-const manyRows = treeWith((seed, item, fingerprint, domain) =>
-  fingerprint ? textPath(seed, item, fingerprint) : otherPath(seed, item.padStart(lengthOf(domain), "0")),
+const manyRows = treeWith(
+  (seed, item, fingerprint, domain) =>
+    fingerprint ? textPath(seed, item, fingerprint) : otherPath(seed, item.padStart(lengthOf(domain), "0")),
+  0,
 );
 
 /**

@@ -24,14 +24,14 @@ function fitting(value, length) {
 /** Whole numbers. @type {import("./domains.js").Kind} */
 export const integers = ({ bits: length }) => ({
   size: 2 ** length,
-  other: "1".repeat(length),
+  fallback: "1".repeat(length),
   lookUp: (value) => fitting(typeof value === "string" ? digitsOf(value) : value, length),
 });
 
 /** IPv4 addresses. @type {import("./domains.js").Kind} */
 export const ipv4 = () => ({
   size: 2 ** 32,
-  other: "1".repeat(32),
+  fallback: "1".repeat(32),
   lookUp: (value) =>
     typeof value === "string"
       ? addressOf(textOf(value))

@@ -17,7 +17,7 @@ const dot = (a, b) => [...a].reduce((sum, digit, at) => sum ^ (+digit & +b[at]),
 const oneBit = ({ truth_threshold }, seed, rows, sign) => ({
   keep: truth_threshold,
   odds: 2 - 2 ** 64 / truth_threshold,
-  answer(item, id, honest) {
+  respond(item, id, honest) {
     const row = below(BigInt("0b" + hash(seed, 1, id)), rows);
     return [sign(item, row) ^ +!honest];
   },

@@ -5,16 +5,14 @@ import { cut, utf8 } from "./text.js";
 const text1 = (text) => cut(text.toLowerCase().normalize(), 64);
 
 /** @param {string} text */
-function hostnames1(text) {
-  const [, found] = /** @type {string[]} */ (
-    /^(?:(?:[a-z][a-z\d+.-]*:)?\/\/)?(?:[^/\\?#]*@)?([^/\\?#]*)/i.exec(text.trim())
-  );
-  const host = found.replace(/[A-Z]+/g, (letters) => letters.toLowerCase()).normalize();
+const hostnames1 = (text) => {
+  const [authority] = text.trim().replace(/^([a-z][a-z\d+.-]*:)?\/\//i, "").split(/[/\\?#]/); // prettier-ignore
+  const host = authority.replace(/.*@/s, "").replace(/[A-Z]/g, (letter) => letter.toLowerCase()).normalize(); // prettier-ignore
   const address = /^\[[\da-f:.]+]/.exec(host);
   const name = address ? address[0] : host.replace(/\.*(:.*)?$/s, "").replace(/^(www\.)+(?=.*\.)/, "");
   check((address || /^[^\0-\x20\x7f"%<>[\]^`{|}\s]+$/.test(name)) && utf8(name).length < 65);
   return name;
-}
+};
 
 /**
  * The rules of coded text by name (docs/text-codes.md). A rule throws if it refuses a text.

@@ -1,5 +1,5 @@
-// All checks that a document is a survey. The self-starting script leaves them out: its page names the survey by SHA-256,
-// and the script itself checks epsilon, which holds whatever the document looks like.
+// All checks that a document is a survey, each with a sentence. The self-starting script leaves them out: it checks only
+// the fields that it reads (prepare in survey.js, and the domains and mechanisms), and refuses without a word.
 import { isPrivate } from "./privacy.js";
 import { textOf, utf8 } from "./text.js";
 import { textPath } from "./textpath.js";

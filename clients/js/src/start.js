@@ -1,13 +1,26 @@
 // The self-starting script: <script defer src="https://collector.example/hubbub.js" data-survey="…"></script>
+// The order of these lines is the one that packs best.
 import { categories } from "./categories.js";
-import { answer } from "./delivery.js";
 import { subset } from "./subset.js";
-import { coded_text } from "./textcode.js";
-import { textPath } from "./textpath.js";
+import { prepare } from "./survey.js";
 import { treeWith } from "./tree.js";
+import { textPath } from "./textpath.js";
+import { coded_text } from "./textcode.js";
+import { check } from "./check.js";
+import { answer } from "./delivery.js";
 
 const script = /** @type {HTMLScriptElement} */ (document.currentScript);
-const parts = { categories, coded_text, tree: treeWith(textPath), subset };
+const tree = treeWith(textPath, 1);
+
+/** Read a survey of a kind that this script answers; throws otherwise. @param {string} document @returns {import("./survey.js").Ready} */
+const read = (document) => {
+  const survey = JSON.parse(document);
+  // The kind of the domain need not be read: only lists have names, and only coded text has a code.
+  if (survey.mechanism === "subset") return prepare(survey, categories, subset);
+  check(survey.mechanism === "tree");
+  return prepare(survey, coded_text, tree);
+};
+
 /** @type {any} */
 let consent;
 /** @type {Promise<void>} */
@@ -19,7 +32,7 @@ const tell = async (valueOf) => {
     const { dataset, src } = /** @type {any} */ (script);
     if ("consent" in dataset) await consented;
     const url = new URL("v1/surveys/" + dataset.survey, src).href;
-    await answer(url, valueOf(dataset), Math.min(4, dataset.maxEpsilon ?? 4), parts, JSON.parse);
+    await answer(url, valueOf(dataset), Math.min(4, dataset.maxEpsilon ?? 4), read);
   } catch {
     // An error must never disturb the page.
   }

@@ -1,35 +1,29 @@
-import { fromBits } from "./bits.js";
-import { check } from "./check.js";
+import { fromBits, words32 } from "./bits.js";
+import { checkWhole } from "./check.js";
 import { hash } from "./hash.js";
-import { below } from "./mechanism.js";
+import { randomized } from "./mechanism.js";
 
 /** Mix the bits of a 32-bit word. @param {number} word @returns {number} from 0 to 2^32 - 1 */
-function mix(word) {
+const mix = (word) => {
   word = Math.imul(word ^ (word >>> 16), 0x7feb352d);
   word = Math.imul(word ^ (word >>> 15), 0x846ca68b);
   return (word ^ (word >>> 16)) >>> 0;
-}
+};
 
 /** @type {import("./mechanism.js").Mechanism} */
 export const subset = ({ keep_threshold, window }, { size }, seed) => {
-  check(window > 0 && window < size); // a longer window would overlap itself, and the odds below would be wrong
-  return {
-    keep: keep_threshold,
-    odds: size / window,
-    answer(item, id, honest, choice) {
-      const coins = hash(seed, 13, id);
-      const left = [...Array(size).keys()];
-      // All values get their places in the circle, so that the time does not depend on the item.
-      const places = [...left].map((value) => {
-        const mixed = mix(mix(fromBits(coins.slice(32)) + value) ^ fromBits(coins.slice(0, 32)));
-        const drawn = ((mixed * left.length) / 2 ** 32) | 0;
-        const [place] = left.splice(drawn, 1, left[left.length - 1]);
-        left.pop();
-        return window > 1 ? place : value;
-      });
-      const kept = (places[fromBits(item)] - below(choice, window) + size) % size;
-      const told = honest ? kept : below(choice, size);
-      return size > 256 ? [told & 255, told >> 8] : [told];
-    },
-  };
+  checkWhole(size, 2, 4096);
+  checkWhole(window, 1, size - 1); // a longer window would overlap itself, and tell the truth more often
+  return randomized(keep_threshold, size, window, (item, id) => {
+    const [high, low] = words32(hash(seed, 13, id));
+    const left = [...Array(size).keys()];
+    // All values get their places in the circle, so that the time does not depend on the item.
+    const places = [...left].map((value) => {
+      const mixed = mix(mix(low + value) ^ high);
+      const [place] = left.splice((mixed * left.length) / 2 ** 32, 1, /** @type {number} */ (left.at(-1)));
+      left.pop();
+      return window > 1 ? place : value;
+    });
+    return places[fromBits(item)];
+  });
 };

@@ -1,39 +1,50 @@
-import { check } from "./check.js";
+import { check, checkText } from "./check.js";
 
-/**
- * The kinds of domains and the mechanisms that are available, by name. No kind has the name of a mechanism.
- *
- * @typedef {Record<string, any>} Parts
- */
-
-/** The bytes with these hexadecimal digits. @param {string} digits */
-export const fromHex = (digits) =>
-  new Uint8Array(/** @type {string[]} */ (digits.match(/../g)).map((byte) => parseInt(byte, 16)));
+/** 32 bytes from 64 hexadecimal digits; throws for anything else. @param {string} digits */
+export const fromHex = (digits) => {
+  checkText(digits, /^[\da-f]{64}$/);
+  return new Uint8Array(/** @type {string[]} */ (digits.match(/../g)).map((byte) => parseInt(byte, 16)));
+};
 
 /** Bytes as words of 32 bits. @param {Uint8Array<ArrayBuffer>} bytes */
 const words = (bytes) => [...new Uint32Array(bytes.buffer)];
 
 /**
- * The report of a value. Throws if the survey costs more privacy than it states; never because of the value.
+ * A survey that was checked, and what makes a report of it (the id and the response) from any value and 32 random bytes
+ * or more, of which the first 16 are the id.
  *
- * @param {any} data the survey's JSON, parsed
- * @param {Parts} parts the domains and mechanisms that are available
- * @param {unknown} value anything
- * @param {Uint8Array<ArrayBuffer>} random 32 bytes; the first 16 are the report's id
- * @returns {number[]} bytes: the id and the response
+ * @typedef {[{ name: string, epsilon: any, closes: any }, (value: unknown, random: Uint8Array<ArrayBuffer>) => number[]]} Ready
  */
-export function encodeReport(data, parts, value, random) {
-  /** @type {import("./domains.js").Domain} */
-  const domain = parts[data.domain.kind](data.domain);
-  /** @type {import("./mechanism.js").Randomizer} */
-  const { keep, odds, answer } = parts[data.mechanism](data.parameters, domain, words(fromHex(data.public_seed)), data.options);
-  check(Math.log1p((keep * odds) / (2 ** 64 - keep)) <= +data.epsilon + 2 ** -40);
-  let item = domain.other;
-  try {
-    item = domain.lookUp(value);
-  } catch {
-    // Reading a foreign object may throw. It counts as "(other)": an error would reveal something of the value.
-  }
-  const [, , chance, choice] = new BigUint64Array(random.buffer);
-  return [...random.slice(0, 16), ...answer(item, words(random).slice(0, 4), chance < BigInt(keep), choice)];
-}
+
+/**
+ * Check a survey. All that can be wrong with it is found here, before anything is drawn: this throws if a field has
+ * another type or range than it should, or if the survey costs more privacy than it states. Then reports never throw.
+ *
+ * @param {any} survey its JSON, parsed
+ * @param {import("./domains.js").Kind} kind of its domain
+ * @param {import("./mechanism.js").Mechanism} mechanism
+ * @returns {Ready}
+ */
+export const prepare = (survey, kind, mechanism) => {
+  const { name, closes, domain: described, parameters, epsilon, public_seed } = survey;
+  checkText(name, /^[^]{1,400}$/);
+  checkText(closes ?? "Z", /^[\dT:-]*Z$/);
+  const domain = kind(described);
+  const { keep, odds, respond } = mechanism(parameters, domain, words(fromHex(public_seed)));
+  checkText(keep, /^[1-9]\d{0,19}$/);
+  // The left side is positive, so this also refuses a threshold of 2^64 or more, and an epsilon that is not positive.
+  check(keep * odds <= Math.expm1(epsilon * (1 + 1e-12)) * (2 ** 64 - keep));
+
+  const makeReport = (/** @type {unknown} */ value, /** @type {Uint8Array<ArrayBuffer>} */ random) => {
+    let item = domain.fallback;
+    try {
+      item = domain.lookUp(value);
+    } catch {
+      // Reading a foreign object may throw. It counts as "(other)": an error would reveal something of the value.
+    }
+    const [, , chance, choice] = new BigUint64Array(random.buffer);
+    // A bigint and a text are compared as whole numbers.
+    return [...random.slice(0, 16), ...respond(item, words(random).slice(0, 4), chance < keep, choice)];
+  };
+  return [survey, makeReport];
+};

@@ -1,10 +1,10 @@
 import { check } from "./check.js";
 
 /** The text of a value: lone surrogates become U+FFFD, then NFC. Throws for other types. @param {unknown} value */
-export function textOf(value) {
+export const textOf = (value) => {
   check(/^[bns][^y]/.test(typeof value)); // boolean, bigint, number, string; not symbol
   return String(value).replace(/\p{Cs}/gu, "\ufffd").normalize();
-}
+};
 
 const encoder = new TextEncoder();
 

@@ -1,5 +1,5 @@
 import { bits, byteBits } from "./bits.js";
-import { check } from "./check.js";
+import { check, checkText, checkWhole } from "./check.js";
 import { rules } from "./rules.js";
 import { textOf, utf8 } from "./text.js";
 
@@ -10,20 +10,30 @@ import { textOf, utf8 } from "./text.js";
  */
 
 /** Coded text. @type {import("./domains.js").Kind} */
-export const coded_text = ({ code: { bytes, tokens, ends, class: after, lengths }, normalization, width }) => {
-  const symbols = ["", "", ...bytes, ...tokens, ...ends].map((text) =>
-    byteBits([...text].map((byte) => byte.charCodeAt(0))),
-  );
+export const coded_text = ({ code, normalization, width }) => {
+  /** @type {Table} */
+  const { bytes, tokens, ends, class: after, lengths } = code;
+  checkWhole(width, 16, 512);
+  checkText(normalization, /^(text|words|hostnames)-1$/);
+  checkText(bytes);
+  check([tokens, ends, lengths].every(Array.isArray) && JSON.stringify(code).length <= 8192);
+  const symbols = ["", "", ...bytes, ...tokens, ...ends].map((text, symbol) => {
+    checkText(text, /^[\0-\xff]*$/);
+    checkWhole(parseInt(after[symbol], 36), 0, lengths.length - 1);
+    return byteBits([...text].map((byte) => byte.charCodeAt(0)));
+  });
   const firstEnd = symbols.length - ends.length;
+  lengths.map((row) => checkText(row, RegExp(`^[1-9a-f]{${symbols.length}}$`)));
 
   return {
     size: 2 ** width,
-    other: "1".repeat(width),
+    fallback: "1".repeat(width),
     lookUp(value) {
       const text = rules[normalization](textOf(value));
       let input = byteBits(utf8(text));
       let [row] = lengths;
       let code = "";
+      let done = false;
       const tails = [];
 
       /**
@@ -34,22 +44,26 @@ export const coded_text = ({ code: { bytes, tokens, ends, class: after, lengths 
       const codeWord = (symbol) => {
         const own = row[symbol];
         let start = 0;
-        [...row].forEach((digit, index) => {
-          if (index < symbol ? digit <= own : digit < own) start += 2 ** (15 - parseInt(digit, 16));
+        [...row].map((digit, index) => {
+          start += +(index < symbol ? digit <= own : digit < own) << (15 - parseInt(digit, 16));
         });
         return bits(start, 15).slice(0, parseInt(own, 16));
       };
 
-      for (let symbol = 1; symbol && symbol < firstEnd; ) {
-        symbol = input ? 1 : 0;
-        symbols.forEach((text, index) => {
+      // A text of 64 bytes has at most 64 symbols and an end. The steps after the end add nothing: they are there so that
+      // the time does not depend on the text.
+      for (let step = 65; step--; ) {
+        let symbol = input ? 1 : 0;
+        symbols.map((text, index) => {
           // If two texts both begin the input, the longer one is the greater string.
           if (index < firstEnd ? input.startsWith(text) && text > symbols[symbol] : input === text) symbol = index;
         });
         // A tail: a 1, the number of bytes less 1 in six bits, and the bytes.
-        if (input) tails.push(code + codeWord(1) + bits(input.length / 8 + 63, 7) + input);
-        code += codeWord(symbol);
-        if (symbol === 1) code += "0" + input.slice(0, 8);
+        const tail = code + codeWord(1) + bits(input.length / 8 + 63, 7) + input;
+        if (input) tails.push(tail);
+        const word = codeWord(symbol) + (symbol === 1 ? "0" + input.slice(0, 8) : "");
+        if (!done) code += word;
+        done ||= !symbol || symbol >= firstEnd;
         input = input.slice(symbols[symbol].length || 8);
         row = lengths[parseInt(after[symbol], 36)];
       }

@@ -1,5 +1,4 @@
 import { itemWords } from "./bits.js";
-import { check } from "./check.js";
 import { hash } from "./hash.js";
 
 /**
@@ -7,10 +6,9 @@ import { hash } from "./hash.js";
  *
  * @param {number[]} seed
  * @param {string} item
- * @param {number} fingerprint its number of bits; 0 for other domains, which is refused here
+ * @param {number} fingerprint its number of bits
  */
-export function textPath(seed, item, fingerprint) {
-  check(fingerprint);
+export const textPath = (seed, item, fingerprint) => {
   const marks = hash(seed, 9, itemWords(item));
   let path = "";
   for (let mark = 0, at = 0; at < item.length; ) {
@@ -19,4 +17,4 @@ export function textPath(seed, item, fingerprint) {
     path += marked ? marks[mark++] : item[at++];
   }
   return path;
-}
+};

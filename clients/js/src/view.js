@@ -1,6 +1,6 @@
 // The second script, for one page of a site: fills <div data-hubbub-ledger></div> with the surveys that this browser has
-// answered, and a button to opt out.
-import { readLedger, writeLedger } from "./ledger.js";
+// answered, what is left of the budget, and a button to opt out.
+import { WINDOWS, readLedger, spentIn, writeLedger } from "./ledger.js";
 
 /** @param {string} name @param {string} [text] @param {Node[]} [inside] */
 function element(name, text = "", inside = []) {
@@ -24,6 +24,18 @@ function table(ledger) {
   });
   const heads = ["survey", "ε", "answered", "report"].map((text) => element("th", text));
   return element("table", "", [element("tr", "", heads), ...rows]);
+}
+
+/** A number without the noise of doubles. @param {number} number */
+const rounded = (number) => `${+number.toFixed(6)}`;
+
+/** What was spent, in all and in each window of the budget. @param {import("./ledger.js").Ledger} ledger */
+function budget(ledger) {
+  const parts = WINDOWS.map(([days, most]) => {
+    const spent = spentIn(ledger, days);
+    return `${rounded(spent)} of ${most} in the last ${days} days, so ${rounded(Math.max(0, most - spent))} is left`;
+  });
+  return `Privacy loss in all: ε = ${rounded(spentIn(ledger, Infinity))}; ${parts.join("; ")}.`;
 }
 
 /** Opt out, or take part again. After an opt-out, reports that are not delivered yet are not sent. @param {boolean} out */
@@ -50,6 +62,7 @@ function show(place) {
         told ? "This browser has answered these surveys of this site:" : "This browser has answered no survey of this site.",
       ),
       ...(told ? [table(ledger)] : []),
+      element("p", budget(ledger)),
       element("p", out ? "You opted out: this browser sends no more reports. " : "", [button]),
     );
   } catch {

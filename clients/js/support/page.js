@@ -11,6 +11,8 @@ export const DAY = 864e5;
 export class Site {
   storage = /** @type {any} */ ({});
   now = Date.UTC(2030, 0, 1);
+  /** How long the script wanted to wait, each time; it never has to. @type {number[]} */
+  waits = [];
   /** @type {Promise<unknown>} */
   #last = Promise.resolve();
 
@@ -48,6 +50,8 @@ export class Site {
         requests.push({ url, options });
         return fetch(url, options);
       },
+      setTimeout: (/** @type {() => void} */ work, /** @type {number} */ wait) => (this.waits.push(wait), setTimeout(work, 0)),
+      addEventListener: () => {},
       window: /** @type {any} */ ({}),
       ...globals,
     };
@@ -101,6 +105,7 @@ export class Collector {
   });
 
   async start() {
+    this.server.keepAliveTimeout = 0; // a connection that the server closes just when it is used again would be a fault
     await new Promise((resolve) => this.server.listen(0, "127.0.0.1", () => resolve(undefined)));
     const address = /** @type {import("node:net").AddressInfo} */ (this.server.address());
     this.src = `http://127.0.0.1:${address.port}/hubbub.js`;

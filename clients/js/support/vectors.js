@@ -24,8 +24,8 @@ export function randomOf(words) {
 }
 
 /** The item of a value, as a number in hexadecimal. @param {import("../src/domains.js").Domain} domain @param {unknown} value */
-export function itemOf({ lookUp, other }, value) {
-  let item = other;
+export function itemOf({ lookUp, fallback }, value) {
+  let item = fallback;
   try {
     item = lookUp(value);
   } catch {

@@ -51,13 +51,15 @@ function shown(site, localStorage = site.storage) {
 test("the list of answered surveys, and an opt-out that erases reports not delivered yet", async () => {
   const site = new Site();
   assert.ok(shown(site).texts.includes("This browser has answered no survey of this site."));
-  const entry = { name: "<b>hosts</b>", epsilon: "1.5", url: "", closes: null, answered: site.now / DAY };
+  const entry = { name: "<b>hosts</b>", epsilon: "1.5", url: "", closes: null, answered: Math.floor(Date.now() / DAY) };
   site.storage.hubbub = JSON.stringify({ a: { ...entry, report: [1] }, b: { ...entry, status: 200 }, c: { ...entry, status: 422 } });
   const storage = Object.assign(site.storage, { removeItem: (/** @type {string} */ name) => delete site.storage[name] });
   const place = shown(site, storage);
   for (const text of ["<b>hosts</b>", "1.5", "not delivered yet", "delivered", "given up", "Opt out"]) {
     assert.ok(place.texts.includes(text), text);
   }
+  const spent = "ε = 4.5; 4.5 of 8 in the last 30 days, so 3.5 is left; 4.5 of 28 in the last 365 days, so 23.5 is left.";
+  assert.ok(place.texts.includes(`Privacy loss in all: ${spent}`), place.texts.join());
   /** @param {string} text */
   const press = async (text) => {
     await place.all.find((each) => each.textContent === text)?.click();
@@ -69,6 +71,16 @@ test("the list of answered surveys, and an opt-out that erases reports not deliv
   assert.equal(Object.keys(site.ledger).length, 3);
   await press("Take part again");
   assert.ok(!("hubbubOut" in site.storage) && place.texts.includes("Opt out"));
+});
+
+test("old answers leave the windows of the budget, and stay in the total", () => {
+  const site = new Site();
+  const today = Math.floor(Date.now() / DAY);
+  const ages = [0, 30, 31, 365, 366];
+  const entries = ages.map((age) => [`${age}`, { name: "hosts", epsilon: "1.1", url: "", closes: null, answered: today - age }]);
+  site.storage.hubbub = JSON.stringify(Object.fromEntries(entries));
+  const spent = "ε = 5.5; 2.2 of 8 in the last 30 days, so 5.8 is left; 4.4 of 28 in the last 365 days, so 23.6 is left.";
+  assert.ok(shown(site).texts.includes(`Privacy loss in all: ${spent}`), shown(site).texts.join());
 });
 
 test("without storage it says so", () => {
