@@ -67,6 +67,12 @@ class Metrics:
             registry=registry,
             multiprocess_mode="max",
         )
+        self.purge_progress = Gauge(
+            "hubbub_purge_progress_timestamp_seconds",
+            "When the purge of a survey last got on, in seconds since 1970; 0 if there is nothing to purge.",
+            registry=registry,
+            multiprocess_mode="livemax",
+        )
         self.upload_seconds = Histogram(
             "hubbub_upload_seconds",
             "Time from the head of an upload to its acknowledgement.",
@@ -97,7 +103,8 @@ class Metrics:
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         facts = CollectorRegistry()
         folded = registry.get_sample_value("hubbub_last_fold_timestamp_seconds") or 0.0
-        facts.register(_Facts(store, folded))
+        purged = registry.get_sample_value("hubbub_purge_progress_timestamp_seconds") or 0.0
+        facts.register(_Facts(store, folded, purged))
         return generate_latest(registry) + generate_latest(facts)
 
 
@@ -110,13 +117,19 @@ class _Facts:
         The store whose database and disk are read.
     folded : float
         When pending reports were last folded, in seconds since 1970.
+    purged : float
+        When the purge of a survey last got on; 0 if there is nothing to purge.
     """
 
-    def __init__(self, store: Store, folded: float) -> None:
-        self._store, self._folded = store, folded
+    def __init__(self, store: Store, folded: float, purged: float) -> None:
+        self._store, self._folded, self._purged = store, folded, purged
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield reports of each survey, reports that are not folded, damage, and room on the disk."""
+        """Yield reports of each survey, reports that are not folded, stuck purges, damage, and room on the disk."""
+        stuck = max(0.0, time.time() - self._purged) if self._purged else 0.0
+        yield GaugeMetricFamily(
+            "hubbub_purge_age_seconds", "How long ago the purge of a survey that ended last got on.", stuck
+        )
         with suppress(HubbubError):
             listed = list_surveys(self._store.engine)
             reports = GaugeMetricFamily("hubbub_survey_reports", "Reports of a survey.", labels=["survey"])
