@@ -126,7 +126,9 @@ def _append_to_survey(
         for number, report_id in enumerate(ids):
             new[number] = report_id in left
             left.discard(report_id)  # of reports with the same id, the first one counts
-        raw = b"".join(raw[number * size : (number + 1) * size] for number in np.flatnonzero(new))
+    # In the order of their ids, as the ids are stored: nobody is to see later in which order reports arrived.
+    kept = sorted([raw[number * size : (number + 1) * size] for number in np.flatnonzero(new)])
+    raw = b"".join(kept)
     if not raw:
         return new
     if isinstance(connection, sqlite3.Connection):
