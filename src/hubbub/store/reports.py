@@ -27,6 +27,7 @@ _LOOKED_UP_AT_ONCE: Final = 500
 _STATE: Final = f"SELECT state FROM {surveys.name} WHERE key = ?"  # noqa: S608  # our own name
 _INSERT_PENDING: Final = f"INSERT INTO {pending.name} (survey, reports, report_count) VALUES (?, ?, ?)"  # noqa: S608
 _INSERTED_AT_ONCE: Final = 256
+_SENT_AT_ONCE: Final = 5_000
 _SERIALIZATION_FAILURES: Final = ("40001", "40P01")  # PostgreSQL: try the transaction again
 
 
@@ -179,7 +180,11 @@ def insert_new_postgresql(connection: Connection, survey: int, ids: list[bytes])
         f"INSERT INTO {report_ids.name} (survey, id) SELECT %s, unnest(%s::bytea[]) "  # our own name
         "ON CONFLICT DO NOTHING RETURNING id"
     )
-    return [bytes(row[0]) for row in connection.exec_driver_sql(statement, (survey, ids))]
+    fresh: list[bytes] = []
+    for start in range(0, len(ids), _SENT_AT_ONCE):  # the driver needs some hundred bytes of memory for each id
+        part = ids[start : start + _SENT_AT_ONCE]
+        fresh += [bytes(row[0]) for row in connection.exec_driver_sql(statement, (survey, part))]
+    return fresh
 
 
 def _try_again(error: StoreUnavailable) -> bool:
