@@ -252,7 +252,7 @@ def measure_overload(folder: str, seconds: float) -> dict[str, Any]:
                 refusals += refused
                 print(f"overload {connections}: {rate:,.0f} reports/s, {refused} refused", file=sys.stderr, flush=True)
         memory = target.peak_mib()
-    goodput = {connections: statistics.mean(found) for connections, found in rates.items()}
+    goodput = {connections: statistics.median(found) for connections, found in rates.items()}
     return {"goodput": goodput, "refused": refusals, "peak_mib": memory}
 
 
@@ -266,7 +266,7 @@ def overload_section(found: dict[str, Any]) -> list[str]:
         "",
         f"Acknowledged reports a second by number of connections, each of which sends batches of {LARGEST:,} reports "
         f"(nearly 1 MiB, the largest that are taken), again a second after they were refused: {shown}. The counts were "
-        f"measured in turns, {2 * ROUNDS} times each; the figures are means. With {CROWDS[-1]} connections goodput is "
+        f"measured in turns, {2 * ROUNDS} times each; the figures are medians. With {CROWDS[-1]} connections goodput is "
         f"{last / best:.0%} of the best. {found['refused']:,} times a batch was refused; none of these was stored, "
         f"since all its reports were new when it was sent again. The most memory was {found['peak_mib']:.0f} MiB.",
         "",
