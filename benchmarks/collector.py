@@ -266,8 +266,8 @@ def overload_section(found: dict[str, Any]) -> list[str]:
         "",
         f"Acknowledged reports a second by number of connections, each of which sends batches of {LARGEST:,} reports "
         f"(nearly 1 MiB, the largest that are taken), again a second after they were refused: {shown}. The counts were "
-        f"measured in turns, {2 * ROUNDS} times each; the figures are medians. With {CROWDS[-1]} connections goodput is "
-        f"{last / best:.0%} of the best. {found['refused']:,} times a batch was refused; none of these was stored, "
+        f"measured in turns, {2 * ROUNDS} times each; the figures are medians. With {CROWDS[-1]} connections goodput "
+        f"is {last / best:.0%} of the best. {found['refused']:,} times a batch was refused; none of these was stored, "
         f"since all its reports were new when it was sent again. The most memory was {found['peak_mib']:.0f} MiB.",
         "",
     ]
