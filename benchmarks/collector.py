@@ -32,6 +32,9 @@ ROUNDS = 3  # both endpoints take turns, so that a slow minute of the machine is
 SINGLE = (1, 64)  # one report in a request over 64 connections: what devices do. Its ratio is measured more often
 PAIRS = 9
 QUICK_REPORTS = 100_000
+CROWDS = (8, 32, 150)  # connections that send the largest batches; the last is more than a collector can take
+PAUSE_SECONDS = 1.0  # after a refusal; a device waits for as long as Retry-After says, 2 s at least
+LARGEST = 61_000  # reports of a batch of nearly 1 MiB
 
 
 class Row(NamedTuple):
@@ -92,6 +95,10 @@ class Server(NamedTuple):
             if line.startswith("VmRSS"):
                 return int(line.split()[1]) / 1024
         return float("nan")
+
+    def peak_mib(self) -> float:
+        """The most that ever was resident."""
+        return int(Path(f"/proc/{self.pid}/status").read_text().partition("VmHWM:")[2].split()[0]) / 1024
 
     def cpu_seconds(self) -> float:
         """CPU time so far, of user and system together."""
@@ -197,6 +204,76 @@ def measure_memory(target: Server, reports: int) -> list[tuple[int, float]]:
     return points
 
 
+async def crowd(target: Server, connections: int, seconds: float) -> tuple[float, int]:
+    """Send the largest batches for so long, again after a pause if refused; acknowledged reports a second, refusals.
+
+    The last batches are waited for, and this time counts, too.
+    """
+    path, rng = f"/v1/surveys/{target.survey_id}/reports", np.random.default_rng()
+    first = [request(path, target.survey_id, LARGEST, rng) for _ in range(connections)]
+    began = time.perf_counter()
+    until = began + seconds
+    taken = refused = 0
+
+    async def connection(data: bytes) -> None:
+        nonlocal taken, refused
+        reader, writer = await asyncio.open_connection(target.host, target.port)
+        while time.perf_counter() < until:
+            data = data or request(path, target.survey_id, LARGEST, rng)
+            writer.write(data)
+            head = (await reader.readuntil(b"\r\n\r\n")).lower()
+            body = await reader.readexactly(int(head.partition(b"content-length: ")[2].partition(b"\r\n")[0]))
+            if head.startswith(b"http/1.1 200"):
+                if not body.startswith(b'{"accepted":%d,' % LARGEST):
+                    raise SystemExit("a refused batch was stored")
+                taken += LARGEST
+                data = b""
+                continue
+            refused += 1
+            if b"connection: close" in head:
+                writer.close()
+                reader, writer = await asyncio.open_connection(target.host, target.port)
+            await asyncio.sleep(PAUSE_SECONDS)
+        writer.close()
+
+    await asyncio.gather(*map(connection, first))
+    return taken / (time.perf_counter() - began), refused
+
+
+def measure_overload(folder: str, seconds: float) -> dict[str, Any]:
+    """Goodput by number of connections: medians of rounds, up and down, since a larger database is slower."""
+    rates: dict[int, list[float]] = {connections: [] for connections in CROWDS}
+    refusals = 0
+    with server(folder) as target:
+        warm_up(target)
+        for number in range(2 * ROUNDS):
+            for connections in CROWDS if number % 2 == 0 else CROWDS[::-1]:
+                rate, refused = asyncio.run(crowd(target, connections, seconds))
+                rates[connections].append(rate)
+                refusals += refused
+                print(f"overload {connections}: {rate:,.0f} reports/s, {refused} refused", file=sys.stderr, flush=True)
+        memory = target.peak_mib()
+    goodput = {connections: statistics.median(found) for connections, found in rates.items()}
+    return {"goodput": goodput, "refused": refusals, "peak_mib": memory}
+
+
+def overload_section(found: dict[str, Any]) -> list[str]:
+    """The part of the page about overload."""
+    goodput = {int(connections): rate for connections, rate in found["goodput"].items()}
+    best, last = max(goodput.values()), goodput[CROWDS[-1]]
+    shown = " · ".join(f"{connections}: {rate:,.0f}" for connections, rate in goodput.items())
+    return [
+        "## Overload",
+        "",
+        f"Acknowledged reports a second by number of connections, each of which sends batches of {LARGEST:,} reports "
+        f"(nearly 1 MiB, the largest that are taken), again a second after they were refused: {shown}. The counts were "
+        f"measured in turns, {2 * ROUNDS} times each; the figures are medians. With {CROWDS[-1]} connections goodput "
+        f"is {last / best:.0%} of the best. {found['refused']:,} times a batch was refused; none of these was stored, "
+        f"since all its reports were new when it was sent again. The most memory was {found['peak_mib']:.0f} MiB.",
+        "",
+    ]
+
+
 def fsync_ms(folder: str) -> float:
     """What the disk takes to make one page durable: the median of many."""
     spent = []
@@ -236,12 +313,15 @@ def run(seconds: float, reports: int) -> dict[str, Any]:
             memory = measure_memory(target, reports)
             cpu = (target.cpu_seconds() - spent) / (reports + 50_000) * 1e6
         size = (Path(folder) / "collector.db").stat().st_size / (reports + 50_000)
+        (Path(folder) / "collector.db").unlink()
+        overload = measure_overload(folder, seconds / 2)
     return {
         "rows": [row._asdict() for row in rows],
         "single_ratios": ratios,
         "memory": memory,
         "cpu_us_per_report": cpu,
         "bytes_per_report": size,
+        "overload": overload,
         "fsync_ms": disk,
         "load_before": before,
         "priority": priority(),
@@ -305,6 +385,7 @@ def page(result: dict[str, Any]) -> str:
         f"takes {result['bytes_per_report']:.0f} bytes per report while the survey is open, for the id in an index. "
         "When the survey closes, only the tally stays.",
         "",
+        *overload_section(result["overload"]),
     ]
     return "\n".join(lines)
 
@@ -316,10 +397,17 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a second for each row and fewer reports, printed only")
     parser.add_argument("--write", metavar="FILE", help="write the page there")
     parser.add_argument("--json", metavar="FILE", help="write all numbers there")
+    parser.add_argument(
+        "--overload", action="store_true", help="measure only what happens under overload, and print it"
+    )
     parser.add_argument("--serve", metavar="DATABASE", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.serve:
         serve(arguments.serve)
+        return
+    if arguments.overload:
+        with tempfile.TemporaryDirectory(prefix="hubbub-benchmark-") as folder:
+            print("\n".join(overload_section(measure_overload(folder, arguments.seconds / 2))))
         return
     if arguments.quick and arguments.write:
         parser.error("--quick is printed only: it is too short for a page")

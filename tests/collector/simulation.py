@@ -11,7 +11,8 @@ that was sent but not acknowledged is counted once or not at all; each that was 
 Each client writes a cell of its own, so a cell tells how often its report was counted. The clients' decisions follow
 from the seed. When a kill strikes does not, and need not: the rule has to hold at any moment.
 
-`python -m tests.collector.simulation --kills 1000` is `make soak`.
+`python -m tests.collector.simulation --kills 1000` is `make soak`. In the end it also overloads a collector on each
+database, and purges a large survey on a PostgreSQL whose statistics are old.
 """
 
 from __future__ import annotations
@@ -273,8 +274,12 @@ def main() -> None:
     """The long run: `make soak`."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=1000, help="how often a collector is killed, in all")
+    parser.add_argument("--overload", type=float, default=60.0, help="for how many seconds each database is overloaded")
+    parser.add_argument("--ids", type=int, default=500_000, help="ids of a survey that is purged with old statistics")
     parser.add_argument("--seed", default=secrets.token_hex(4), help="repeats the clients' decisions; printed")
     arguments = parser.parse_args()
+    from tests.collector.old_statistics import purge_with_old_statistics
+    from tests.collector.overload import most_memory, overload
     from tests.databases import new_postgresql_database, postgresql_server
 
     print(f"seed {arguments.seed}", flush=True)  # noqa: T201
@@ -297,6 +302,15 @@ def main() -> None:
                 report = simulate(forks, str(Path(folder) / f"{number}.db"), seed, each)
             done += report["kills"]
             print(f"{done} kills, {report}", flush=True)  # noqa: T201
+        for database in (
+            (str(Path(folder) / "overload.db"), new_postgresql_database(server)) if arguments.overload else ()
+        ):
+            found = overload(database, arguments.overload)
+            print(f"overload: {found}", flush=True)  # noqa: T201
+            assert found.peak_mib < most_memory(1 << 20), "it takes more memory than is stated"
+        if arguments.ids:
+            times = purge_with_old_statistics(new_postgresql_database(server), arguments.ids)
+            print(f"purge: each of {arguments.ids} ids was read {times:.1f} times", flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

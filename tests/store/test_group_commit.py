@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from concurrent.futures import Future
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from tests.collector.own_cell import some_reports
 
 from hubbub.errors import StoreUnavailable, SurveyClosed
-from hubbub.store.group_commit import GroupCommit
+from hubbub.store.group_commit import GroupCommit, Waiting
 from hubbub.store.reports import Outcome, Upload
 
 
@@ -65,22 +66,30 @@ def test_a_group_adds_no_more_than_it_may() -> None:
     futures += [submit(writer, Upload(0, some_reports(list(range(count))))) for count in counts]
     go_on.set()
     assert [len(future.result()) for future in futures] == [1, 20, 20, 30, 30, 100, 1]
-    assert sizes == [[1], [20, 20], [30, 30], [100], [1]]
+    assert sizes == [[1], [20, 20], [30], [30], [100], [1]]
     writer.close()
 
 
-def test_a_group_has_an_end() -> None:
-    """However much waits, one commit takes about fifty thousand reports."""
+@pytest.mark.parametrize(
+    ("seconds_each", "expected"),
+    [(0.0, [1, 40_000, 40_000, 40_000]), (50e-6, [1, 40_000, 20_000, 20_000, 20_000, 20_000])],
+    ids=["a fast disk", "a slow disk"],
+)
+def test_a_commit_takes_about_a_second(seconds_each: float, expected: list[int]) -> None:
+    """However much waits, a commit has 50,000 reports at most, and no more than took a second before."""
     entered, go_on = threading.Event(), threading.Event()
     sizes: list[int] = []
+    now = 0.0
 
     def append(batches: list[Upload]) -> list[Outcome]:
+        nonlocal now
         sizes.append(sum(len(batch.reports) for batch in batches))
+        now += seconds_each * sizes[-1]
         entered.set()
         go_on.wait()
         return all_new(batches)
 
-    writer = GroupCommit(append)
+    writer = GroupCommit(append, clock=lambda: now)
     many = some_reports(list(range(20_000)))
     futures = [submit(writer, Upload(0, many[:1]))]
     entered.wait()
@@ -88,7 +97,57 @@ def test_a_group_has_an_end() -> None:
     go_on.set()
     for future in futures:
         future.result()
-    assert sizes == [1, 60_000, 60_000]
+    assert sizes == expected
+    writer.close()
+
+
+def test_a_refused_upload_takes_no_memory() -> None:
+    """A withdrawn upload is not written, and its reports are forgotten at once, while its place is in the queue."""
+    entered, go_on = threading.Event(), threading.Event()
+    written: list[int] = []
+
+    def append(batches: list[Upload]) -> list[Outcome]:
+        written.extend(batch.survey for batch in batches)
+        entered.set()
+        go_on.wait()
+        return all_new(batches)
+
+    writer = GroupCommit(append)
+    receipts = [Future(), Future()]
+    writer.submit(Upload(0, some_reports([1])), receipts[0])
+    entered.wait()
+    reports = some_reports([1])
+    kept = weakref.ref(reports)
+    waiting = writer.submit(Upload(1, reports), receipts[1])
+    del reports
+    assert kept() is not None
+    assert waiting.withdraw()
+    assert kept() is None
+    go_on.set()
+    writer.close()
+    assert written == [0]
+
+
+def test_what_is_being_written_cannot_be_refused() -> None:
+    """Whoever claims an upload first decides: after the writer it cannot be withdrawn, and the other way round."""
+    claimed, go_on = threading.Event(), threading.Event()
+
+    def append(batches: list[Upload]) -> list[Outcome]:
+        mine = [batch.claim() for batch in batches]
+        claimed.set()
+        go_on.wait()
+        return [outcome if won else StoreUnavailable("") for won, outcome in zip(mine, all_new(batches), strict=True)]
+
+    writer = GroupCommit(append)
+    receipt: Future = Future()
+    waiting = writer.submit(Upload(0, some_reports([1])), receipt)
+    claimed.wait()
+    assert not waiting.withdraw()
+    go_on.set()
+    assert receipt.result().tolist() == [True]
+    late = Waiting(Upload(0, some_reports([1])), Future())
+    assert late.withdraw()
+    assert not late.claim()
     writer.close()
 
 

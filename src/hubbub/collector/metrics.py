@@ -75,6 +75,12 @@ class Metrics:
             registry=registry,
             multiprocess_mode="max",
         )
+        self.purge_progress = Gauge(
+            "hubbub_purge_progress_timestamp_seconds",
+            "When the purge of a survey last got on, in seconds since 1970; 0 if there is nothing to purge.",
+            registry=registry,
+            multiprocess_mode="livemax",
+        )
         self.upload_seconds = Histogram(
             "hubbub_upload_seconds",
             "Time from the head of an upload to its acknowledgement.",
@@ -107,9 +113,10 @@ class Metrics:
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         folded = registry.get_sample_value("hubbub_last_fold_timestamp_seconds") or 0.0
-        return generate_latest(registry) + self._facts_of(store, folded)
+        purged = registry.get_sample_value("hubbub_purge_progress_timestamp_seconds") or 0.0
+        return generate_latest(registry) + self._facts_of(store, folded, purged)
 
-    def _facts_of(self, store: Store, folded: float) -> bytes:
+    def _facts_of(self, store: Store, folded: float, purged: float) -> bytes:
         """Return the gauges of the store. They take longer with more surveys, so they are read now and then only.
 
         Only one thread reads them. The others return what is known, however old, so that they do not pile up.
@@ -119,7 +126,7 @@ class Metrics:
                 started = time.monotonic()
                 if started >= self._facts_until:
                     registry = CollectorRegistry()
-                    registry.register(_Facts(store, folded))
+                    registry.register(_Facts(store, folded, purged))
                     self._facts = generate_latest(registry)
                     ended = time.monotonic()
                     self._facts_until = ended + max(FACTS_SECONDS, _FACTS_REST * (ended - started))
@@ -137,13 +144,19 @@ class _Facts:
         The store whose database and disk are read.
     folded : float
         When pending reports were last folded, in seconds since 1970.
+    purged : float
+        When the purge of a survey last got on; 0 if there is nothing to purge.
     """
 
-    def __init__(self, store: Store, folded: float) -> None:
-        self._store, self._folded = store, folded
+    def __init__(self, store: Store, folded: float, purged: float) -> None:
+        self._store, self._folded, self._purged = store, folded, purged
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield reports of each survey, reports that are not folded, damage, and room on the disk."""
+        """Yield reports of each survey, reports that are not folded, stuck purges, damage, and room on the disk."""
+        stuck = max(0.0, time.time() - self._purged) if self._purged else 0.0
+        yield GaugeMetricFamily(
+            "hubbub_purge_age_seconds", "How long ago the purge of a survey that ended last got on.", stuck
+        )
         with suppress(HubbubError):
             listed = list_surveys(self._store.engine)
             reports = GaugeMetricFamily("hubbub_survey_reports", "Reports of a survey.", labels=["survey"])

@@ -20,11 +20,12 @@ from hubbub.collector.clock import Clock
 from hubbub.collector.limits import Budget, OwnerCheck
 from hubbub.collector.metrics import Metrics
 from hubbub.collector.problems import Problem
+from hubbub.collector.purging import STALLED_SECONDS, Purging
 from hubbub.collector.rates import Rates
 from hubbub.errors import HubbubError, StoreUnavailable, UnknownSurvey
 from hubbub.store.folding import STEP_BYTES
-from hubbub.store.group_commit import GroupCommit
-from hubbub.store.life_cycle import end_by_the_clock, give_back, purge
+from hubbub.store.group_commit import GroupCommit, Waiting
+from hubbub.store.life_cycle import end_by_the_clock, give_back
 from hubbub.store.reports import BYTES_OF_AN_ID, Outcome, Upload, append
 from hubbub.store.reserve import Reserve, says_full
 from hubbub.store.schema import database_file, wal_limit
@@ -33,7 +34,6 @@ from hubbub.store.tokens import stored_hash
 
 FOLD_SECONDS: Final = 5.0
 _READY_SECONDS: Final = 1.0
-_PURGE_SECONDS: Final = 1.0
 _MOST_HEARTBEAT_BYTES: Final = 1 << 20
 _STEPS: Final = 4  # a transaction that folds takes at most this part (a quarter) of the reserve; half of it if full
 _FULL_SECONDS: Final = 60.0  # for this long after the disk was full, more free space is required than the reserve
@@ -85,6 +85,8 @@ class Collector:
         self._malformed = False  # whether the last failed commit reported a damaged database
         self._cannot_fold = False  # whether the last fold reported a damaged database
         self._fold_seconds = fold_seconds
+        self._purging = Purging(store, self.metrics, fold_seconds)
+        self._folding_since: float | None = None  # when the fold that runs now began
         self._frozen = 0  # modules that were loaded when `freeze` was last called
         self._stopping = threading.Event()
         self._wake = threading.Event()
@@ -99,11 +101,13 @@ class Collector:
         self._answers = ThreadPoolExecutor(1, "hubbub-answers")
         self._folding = threading.Thread(target=self._fold_forever, name="hubbub-folding", daemon=True)
         self._folding.start()
+        self._purging.start()
 
     def stop(self) -> None:
-        """Make all submitted reports durable, fold them, and end the threads."""
+        """Make all submitted reports durable, fold them, and end the threads. Waits for no purge."""
         self.writer.close()
         self._stopping.set()
+        self._purging.stop()
         self._wake.set()
         self._folding.join()
         self._answers.shutdown(cancel_futures=True)
@@ -117,13 +121,13 @@ class Collector:
     async def commit(self, upload: Upload) -> NDArray[np.bool_]:
         """Wait until all reports of an upload are durable; return which of them are new.
 
-        Raises Problem if that takes too long. Then they are not written, unless the commit has begun: waiting for
-        another program's lock is before that.
+        Raises Problem if their commit has not begun in time: then they are not written. Once it has begun, this waits
+        until it has ended.
         """
         receipt: asyncio.Future[NDArray[np.bool_]] = self._loop.create_future()
-        timer = self._loop.call_later(self.budget.commit_seconds, _give_up, receipt)
+        waiting = self.writer.submit(upload, receipt)
+        timer = self._loop.call_later(self.budget.commit_seconds, _give_up, waiting, receipt)
         try:
-            self.writer.submit(upload._replace(given_up=receipt.done), receipt)
             return await receipt
         finally:
             timer.cancel()
@@ -171,6 +175,7 @@ class Collector:
             return StoreUnavailable("the database is damaged; stop the collector, and run: hubbub store check")
         try:
             self.check_room()
+            self._check_pace()
             self._require_room(self._failed_bytes + self.store.step_bytes)
             self.store.heartbeat(self._failed_bytes)
         except HubbubError as failure:
@@ -180,9 +185,17 @@ class Collector:
         self._failed_bytes = 0
         return None
 
+    def _check_pace(self) -> None:
+        """Raise StoreUnavailable if a fold or a purge is stuck."""
+        since = self._folding_since
+        if since is not None and (age := time.monotonic() - since) > STALLED_SECONDS:
+            raise StoreUnavailable(f"folding reports has been stuck for {age:.0f} s")
+        self._purging.check()
+
     def purge_soon(self) -> None:
-        """Wake the folding thread, which also purges closed and deleted surveys."""
+        """Wake the thread that purges closed and deleted surveys."""
         self._wake.set()
+        self._purging.soon()
 
     def _append(self, uploads: list[Upload]) -> list[Outcome]:
         """Write uploads and count the commit."""
@@ -230,7 +243,9 @@ class Collector:
     def _fold_forever(self) -> None:
         """Fold every few seconds until `stop`; the body of the folding thread."""
         while not self._stopping.is_set():
+            self._folding_since = time.monotonic()
             self._fold()
+            self._folding_since = None
             if len(sys.modules) != self._frozen:  # answers and folds load some when they are first needed
                 self.freeze()
             self.metrics.waiting_bytes.set(self.budget.waiting)  # for other workers, which show it, too
@@ -293,9 +308,9 @@ class Collector:
         self.metrics.last_fold.set_to_current_time()
 
     def _purge(self) -> None:
-        """Purge for about a second. If something is left, it continues after the next fold."""
-        if not purge(self.store, _PURGE_SECONDS):
-            self.purge_soon()
+        """Purge for about a second, on SQLite. If something is left, it continues after the next fold."""
+        if not self._stopping.is_set() and not self._purging.turn():
+            self._wake.set()
 
     def _follow_the_clock(self) -> None:
         """Close surveys whose time is over. After a jump of the clock nothing is closed for good for an hour."""
@@ -304,9 +319,9 @@ class Collector:
         end_by_the_clock(self.store, int(self.clock.now().timestamp()), self.clock.is_steady())
 
 
-def _give_up(receipt: asyncio.Future[NDArray[np.bool_]]) -> None:
-    """End a wait that took too long."""
-    if not receipt.done():
+def _give_up(waiting: Waiting, receipt: asyncio.Future[NDArray[np.bool_]]) -> None:
+    """End a wait that took too long, unless the reports are being written."""
+    if not receipt.done() and waiting.withdraw():
         receipt.set_exception(Problem("busy", "the reports could not be stored in time; send them again later"))
 
 

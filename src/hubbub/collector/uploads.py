@@ -97,6 +97,7 @@ async def take(collector: Collector, survey_id: str, scope: Scope, receive: Rece
             return _acknowledge_one(reply, tuple(headers.items()))
         return Response(reply, media_type="application/json", headers=headers)
     except (HubbubError, Problem) as error:
+        error.__traceback__ = None  # it would keep the refused bytes until the garbage collector finds them
         if stored is not None and isinstance(error, UnknownSurvey | SurveyClosed):
             collector.store.forget_state(stored.survey_id)
         problem = problem_of(error)
@@ -129,10 +130,10 @@ async def _store_batch(collector: Collector, stored: StoredSurvey, data: bytes) 
         collector.rates.add(stored, int(new))
         collector.metrics.by_status[_ACCEPTED if new else _DUPLICATE].inc()
         return _ONE_NEW if new else _ONE_OLD
-    statuses = np.where(valid, _ACCEPTED, _INVALID)
-    if valid.any():
-        new = await collector.commit(Upload(stored.key, reports if valid.all() else reports[valid]))
-        statuses[valid] = np.where(new, _ACCEPTED, _DUPLICATE)
+    upload = Upload(stored.key, reports if valid.all() else reports[valid])
+    new = await collector.commit(upload) if len(upload.reports) else np.zeros(0, np.bool_)
+    statuses = np.full(len(reports), _INVALID, np.uint8)
+    statuses[valid] = np.where(new, _ACCEPTED, _DUPLICATE)
     counts = np.bincount(statuses, minlength=3).tolist()
     collector.rates.add(stored, counts[_ACCEPTED])
     for counter, count in zip(collector.metrics.by_status, counts, strict=True):

@@ -31,7 +31,7 @@ from hubbub.store.schema import (
 from hubbub.wire.tally_file import encode_tally, parse_tally
 
 _ROWS_AT_ONCE: Final = 500
-STEP_BYTES: Final = 32 << 20
+STEP_BYTES: Final = 8 << 20
 """About how many bytes one transaction of folding, purging or shrinking changes, not counting the tally."""
 
 _CONFLICTS: Final = 100

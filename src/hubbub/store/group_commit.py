@@ -1,14 +1,19 @@
 """Group commit: one thread writes all uploads that arrived during the commit before.
 
-A commit waits milliseconds for the disk, however much it writes. So uploads that arrive together share a commit.
+A commit waits milliseconds for the disk, however much it writes. So uploads that arrive together share a commit, as
+many as take about a second.
+
+Each upload has one fate. Whoever claims it first decides: the writer, when it has the lock and begins to write, or
+whoever refuses it because it waited for too long. So what was refused is not written, and what is being written is not
+refused.
 """
 
 from __future__ import annotations
 
 import logging
-import math
 import queue
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from typing import Any, Final, Protocol
@@ -18,7 +23,14 @@ from hubbub.store.reports import BYTES_OF_AN_ID, Outcome, Upload
 
 log = logging.getLogger("hubbub.store")
 
-_REPORTS_AT_ONCE: Final = 50_000
+BYTES_AT_ONCE: Final = 16 << 20
+"""About how many bytes one commit adds to the database at most."""
+
+REPORTS_AT_ONCE: Final = 50_000
+"""How many reports one commit has at most, on a fast disk."""
+
+_FEWEST_REPORTS: Final = 1_000
+_COMMIT_SECONDS: Final = 1.0
 
 
 class Receipt(Protocol):
@@ -34,7 +46,35 @@ class Receipt(Protocol):
         """Set why no report was taken."""
 
 
-Waiting = tuple[Upload, Receipt]
+class Waiting:
+    """An upload that waits for its turn.
+
+    Parameters
+    ----------
+    upload : Upload
+        The upload. It is forgotten as soon as it is withdrawn, so that it takes no memory while its place is in the
+        queue.
+    receipt : Receipt
+        Where its outcome is put.
+    """
+
+    __slots__ = ("_claimed", "receipt", "upload")
+
+    def __init__(self, upload: Upload, receipt: Receipt) -> None:
+        self._claimed = threading.Lock()  # whoever acquires it decides; it is never released
+        self.receipt = receipt
+        self.upload: Upload | None = upload._replace(claim=self.claim)
+
+    def claim(self) -> bool:
+        """Take the decision about the upload. Returns False if somebody else has it, or if nobody waits any more."""
+        return not self.receipt.done() and self._claimed.acquire(blocking=False)
+
+    def withdraw(self) -> bool:
+        """Refuse the upload, unless it is being written. Returns whether it was refused: then it is never written."""
+        if not self._claimed.acquire(blocking=False):
+            return False
+        self.upload = None
+        return True
 
 
 def _at_once(work: Callable[..., object], *arguments: object) -> None:
@@ -54,16 +94,21 @@ class GroupCommit:
         asyncio. It is called once for all uploads of a commit.
     most_bytes : float
         About how many bytes one commit may add to the database. An upload that adds more is written alone.
+    clock : callable
+        Returns a time in seconds, with which commits are measured.
     """
 
     def __init__(
         self,
         append: Callable[[list[Upload]], list[Outcome]],
         hand_over: Callable[..., object] = _at_once,
-        most_bytes: float = math.inf,
+        most_bytes: float = BYTES_AT_ONCE,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._append = append
-        self._most_bytes = most_bytes
+        self._most_bytes = min(most_bytes, BYTES_AT_ONCE)
+        self._most_reports = float(REPORTS_AT_ONCE)
+        self._clock = clock
         self._hand_over = hand_over
         self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._open = True
@@ -71,8 +116,8 @@ class GroupCommit:
         self._thread = threading.Thread(target=self._run, name="hubbub-writer", daemon=True)
         self._thread.start()
 
-    def submit(self, upload: Upload, receipt: Receipt) -> None:
-        """Queue an upload to be written. Returns at once.
+    def submit(self, upload: Upload, receipt: Receipt) -> Waiting:
+        """Queue an upload to be written. Returns at once, with what can withdraw it.
 
         Parameters
         ----------
@@ -80,14 +125,16 @@ class GroupCommit:
             The upload to write.
         receipt : Receipt
             When all reports are durable, it says which of them are new. It gets StoreUnavailable if the commit failed,
-            UnknownSurvey or SurveyClosed if the survey takes no reports. It is always filled in. If it is done before
-            the upload's turn has come, the upload is not written.
+            UnknownSurvey or SurveyClosed if the survey takes no reports. It is always filled in, unless the upload is
+            withdrawn. If it is done before the upload's turn has come, the upload is not written.
         """
+        waiting = Waiting(upload, receipt)
         with self._lock:
             if self._open:
-                self._queue.put((upload, receipt))
+                self._queue.put(waiting)
             else:
                 receipt.set_exception(StoreUnavailable("the collector is stopping; send the reports again later"))
+        return waiting
 
     def close(self) -> None:
         """Write all queued uploads, then stop the thread. Uploads submitted later are refused."""
@@ -99,28 +146,56 @@ class GroupCommit:
     def _run(self) -> None:
         """Write one group after the other until `close`: all queued uploads, or as many as a commit may have."""
         going = True
-        while going:
-            group: list[Waiting] = []
-            size = added = 0
-            while going and size < _REPORTS_AT_ONCE and added < self._most_bytes:
+        late: Waiting | None = None
+        while going or late is not None:
+            group: list[Waiting] = [] if late is None else [late]
+            late = None
+            reports, added = _sizes(group)
+            while going:
                 try:
                     waiting = self._queue.get(block=not group)
                 except queue.Empty:
                     break
                 if waiting is None:
                     going = False
-                elif not waiting[1].done():  # otherwise nobody waits for it any more
-                    group.append(waiting)
-                    reports = waiting[0].reports
-                    size += len(reports)
-                    added += reports.nbytes + BYTES_OF_AN_ID * len(reports)
-            if not group:
-                continue
-            try:
-                outcomes = self._append([upload for upload, _ in group])
-            except Exception as error:  # every receipt must be filled in, for any error
-                outcomes = [_logged(error)] * len(group)
-            self._hand_over(_fill_in, group, outcomes)
+                    break
+                if waiting.upload is None or waiting.receipt.done():  # nobody waits for it any more
+                    continue
+                more = _sizes([waiting])
+                if group and (reports + more[0] > self._most_reports or added + more[1] > self._most_bytes):
+                    late = waiting
+                    break
+                group.append(waiting)
+                reports, added = reports + more[0], added + more[1]
+            self._write(group, reports)
+
+    def _write(self, group: list[Waiting], reports: int) -> None:
+        """Write a group, fill in its receipts, and note how many reports take about a second."""
+        uploads = [waiting.upload for waiting in group]
+        held = [(waiting, upload) for waiting, upload in zip(group, uploads, strict=True) if upload is not None]
+        if not held:
+            return
+        started = self._clock()
+        try:
+            outcomes = self._append([upload for _, upload in held])
+        except Exception as error:  # every receipt must be filled in, for any error
+            outcomes = [_logged(error)] * len(held)
+        else:
+            pace = _COMMIT_SECONDS * reports / max(self._clock() - started, 1e-6)
+            if 4 * reports < self._most_reports:  # small commits are slower for each report: they say too little
+                pace = max(pace, self._most_reports)
+            self._most_reports = min(max(pace, _FEWEST_REPORTS), REPORTS_AT_ONCE)
+        self._hand_over(_fill_in, [waiting.receipt for waiting, _ in held], outcomes)
+
+
+def _sizes(group: list[Waiting]) -> tuple[int, int]:
+    """Return how many reports a group has, and about how many bytes they add to the database."""
+    count = size = 0
+    for waiting in group:
+        upload = waiting.upload  # read once, since it may be withdrawn meanwhile
+        if upload is not None:
+            count, size = count + len(upload.reports), size + upload.reports.nbytes
+    return count, size + BYTES_OF_AN_ID * count
 
 
 def _logged(error: Exception) -> StoreError:
@@ -134,9 +209,9 @@ def _logged(error: Exception) -> StoreError:
     return StoreUnavailable("a commit failed")
 
 
-def _fill_in(group: list[Waiting], outcomes: list[Outcome]) -> None:
+def _fill_in(receipts: list[Receipt], outcomes: list[Outcome]) -> None:
     """Put each outcome into its receipt, if somebody still waits for it."""
-    for (_, receipt), outcome in zip(group, outcomes, strict=True):
+    for receipt, outcome in zip(receipts, outcomes, strict=True):
         if receipt.done():
             continue
         if isinstance(outcome, StoreError):

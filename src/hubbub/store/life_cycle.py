@@ -12,10 +12,11 @@ from __future__ import annotations
 import logging
 import math
 import time
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, select, text, update
 
 from hubbub.errors import UnknownSurvey
 from hubbub.model.tally import Tally
@@ -31,7 +32,13 @@ GRACE_SECONDS: Final = 7 * 86_400
 IDS_AT_ONCE = 20_000
 """Report ids that one transaction of `purge` deletes; other writers wait for it."""
 
+Step: TypeAlias = Literal["delete", "vacuum", "shrink"]
+"""What a purge does next: delete some ids, or give back the room of all that were deleted."""
+
 _SHRINK_SECONDS: Final = 1.0
+_BY_INDEX: Final = text(  # until the transaction ends. Old statistics could make PostgreSQL read all ids in each step
+    "SELECT " + ", ".join(f"set_config('enable_{way}', 'off', true)" for way in ("seqscan", "bitmapscan", "sort"))
+)
 _BYTES_OF_AN_ID: Final = 64  # the most bytes that a transaction changes to delete an id
 
 
@@ -102,10 +109,11 @@ def delete_survey(store: Store, survey_id: bytes) -> None:
     store.forget_state(survey_id)
 
 
-def purge(store: Store, seconds: float = math.inf) -> bool:
+def purge(store: Store, seconds: float = math.inf, before_step: Callable[[Step], bool] = lambda _: True) -> bool:
     """Delete the report ids of surveys that are closing or deleting.
 
-    A survey that fails does not stop the others: the first error is raised at the end.
+    A survey that fails does not stop the others: the first error is raised at the end. The cost is that of the ids
+    that are deleted: it depends on no statistics of the database.
 
     Parameters
     ----------
@@ -113,6 +121,9 @@ def purge(store: Store, seconds: float = math.inf) -> bool:
         The store.
     seconds : float
         Stop after about this time. What is left is done by the next call.
+    before_step : callable
+        Called before each step; the purge stops there if it returns False. A step that deletes takes well below a
+        second; one that vacuums may take long.
 
     Returns
     -------
@@ -128,10 +139,15 @@ def purge(store: Store, seconds: float = math.inf) -> bool:
     if not rows and not store.has_spare_pages:
         return True
     store.has_spare_pages = True
+
+    def one(key: int, survey_id: bytes, state: str) -> bool:
+        """Purge one survey."""
+        return _purge_survey(store, key, survey_id, state, deadline, before_step)
+
     try:
-        done = for_each(lambda row: _purge_survey(store, row.key, bytes(row.survey_id), row.state, deadline), rows)
+        done = for_each(lambda row: one(row.key, bytes(row.survey_id), row.state), rows)
     finally:
-        given_back = give_back(store, min(seconds, _SHRINK_SECONDS))
+        given_back = before_step("shrink") and give_back(store, min(seconds, _SHRINK_SECONDS))
     return all(done) and given_back
 
 
@@ -145,14 +161,22 @@ def give_back(store: Store, seconds: float = _SHRINK_SECONDS) -> bool:
     return done
 
 
-def _purge_survey(store: Store, key: int, survey_id: bytes, state: str, deadline: float) -> bool:
-    """Delete the ids of one survey, then end its life cycle. Returns False if the time ran out before."""
+def _purge_survey(
+    store: Store, key: int, survey_id: bytes, state: str, deadline: float, before_step: Callable[[Step], bool]
+) -> bool:
+    """Delete the ids of one survey, then end its life cycle. Returns False if it was stopped before."""
     if state == "closing":
         store.tally(survey_id)  # no report may be pending once its id is gone
-    while _drop_ids(store, key):
-        store.has_erased_rows = True
-        if time.monotonic() >= deadline:
+    last: bytes | None = b""
+    while last is not None:
+        if not before_step("delete"):
             return False
+        last = _drop_ids(store, key, last)
+        store.has_erased_rows = True
+        if last is not None and time.monotonic() >= deadline:
+            return False
+    if not before_step("vacuum"):
+        return False
     folding.vacuum_ids(store.engine)
     if state == "closing":
         _change_state(store, key, "closing", "closed")
@@ -162,16 +186,22 @@ def _purge_survey(store: Store, key: int, survey_id: bytes, state: str, deadline
     return True
 
 
-def _drop_ids(store: Store, key: int) -> bool:
-    """Delete some ids of a survey, `IDS_AT_ONCE` at most. Returns False if there were none."""
-    ids = select(report_ids.c.id).where(report_ids.c.survey == key)
+def _drop_ids(store: Store, key: int, after: bytes) -> bytes | None:
+    """Delete the next ids of a survey after an id, in their order, `IDS_AT_ONCE` at most.
+
+    Returns the last of them; None if no more are left. Whoever goes on from there does not meet the deleted ids again,
+    which PostgreSQL keeps until it vacuums.
+    """
+    mine = (report_ids.c.survey == key, report_ids.c.id > after)
+    some = max(1, min(IDS_AT_ONCE, store.step_bytes // _BYTES_OF_AN_ID))
     store.require_room(store.step_bytes)
     with writing(store.engine) as connection:
-        if connection.scalar(ids.limit(1)) is None:
-            return False
-        some = ids.limit(max(1, min(IDS_AT_ONCE, store.step_bytes // _BYTES_OF_AN_ID)))
-        connection.execute(delete(report_ids).where(report_ids.c.survey == key, report_ids.c.id.in_(some)))
-    return True
+        if not store.embedded:
+            connection.execute(_BY_INDEX)
+        ordered = select(report_ids.c.id).where(*mine).order_by(report_ids.c.id)
+        last = connection.scalar(ordered.offset(some - 1).limit(1))
+        connection.execute(delete(report_ids).where(*mine, *([] if last is None else [report_ids.c.id <= last])))
+    return None if last is None else bytes(last)
 
 
 def _change_state(store: Store, key: int, before: str, after: str) -> None:

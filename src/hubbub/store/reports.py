@@ -27,18 +27,20 @@ _LOOKED_UP_AT_ONCE: Final = 500
 _STATE: Final = f"SELECT state FROM {surveys.name} WHERE key = ?"  # noqa: S608  # our own name
 _INSERT_PENDING: Final = f"INSERT INTO {pending.name} (survey, reports, report_count) VALUES (?, ?, ?)"  # noqa: S608
 _INSERTED_AT_ONCE: Final = 256
+_SENT_AT_ONCE: Final = 5_000
 _SERIALIZATION_FAILURES: Final = ("40001", "40P01")  # PostgreSQL: try the transaction again
 
 
 class Upload(NamedTuple):
     """Valid reports to one survey, which is given by its key in the database.
 
-    `given_up` returns True once nobody waits for them any more: what was refused meanwhile must not be written later.
+    `claim` is called once, when the transaction has begun to write. It returns False if the upload was refused
+    meanwhile: then it must not be written. After True it can no longer be refused, except by an error of the database.
     """
 
     survey: int
     reports: Reports
-    given_up: Callable[[], bool] = lambda: False
+    claim: Callable[[], bool] = lambda: True
 
 
 class _SomeAreKnown(Exception):
@@ -56,13 +58,15 @@ def append(engine: Engine, uploads: Sequence[Upload]) -> list[Outcome]:
     StoreUnavailable, no report was acknowledged, and trying again is safe. tests/store and
     tests/collector/test_exactly_once.py hold it to this. Cost: one commit, and one index entry for each report.
     """
-    look_up = False
+    look_up, claimed = False, list[bool]()
     count = sum([len(upload.reports) for upload in uploads])
     for attempt in range(_TRIES):
         try:
             # Ids are random, so each is on a page of its own.
             with writing_sqlite(engine, count) if engine.dialect.name == "sqlite" else writing(engine) as connection:
-                return _append(connection, uploads, look_up)
+                # Claimed here, after the wait for the lock, and once only.
+                claimed = claimed or [upload.claim() for upload in uploads]
+                return _append(connection, uploads, claimed, look_up)
         except _SomeAreKnown:
             look_up = True
         except StoreUnavailable as error:
@@ -71,15 +75,17 @@ def append(engine: Engine, uploads: Sequence[Upload]) -> list[Outcome]:
     raise StoreUnavailable(f"a commit failed {_TRIES} times, because other collectors wrote the same ids")
 
 
-def _append(connection: sqlite3.Connection | Connection, uploads: Sequence[Upload], look_up: bool) -> list[Outcome]:
+def _append(
+    connection: sqlite3.Connection | Connection, uploads: Sequence[Upload], claimed: list[bool], look_up: bool
+) -> list[Outcome]:
     """Do the work of `append` inside its transaction. With `look_up`, look for known ids before inserting any."""
     outcomes: dict[int, Outcome] = {}
     members: dict[int, list[int]] = defaultdict(list)
     for number, upload in enumerate(uploads):
-        if upload.given_up():  # while this waited for the lock
-            outcomes[number] = StoreUnavailable("nobody waits for the reports any more")
-        else:
+        if claimed[number]:
             members[upload.survey].append(number)
+        else:
+            outcomes[number] = StoreUnavailable("nobody waits for the reports any more")
     keys = sorted(members)  # always in this order, so that two collectors cannot wait for each other
     # States cannot change before the transaction ends: SQLite has only one writer, PostgreSQL locks the rows.
     if isinstance(connection, sqlite3.Connection):
@@ -121,7 +127,9 @@ def _append_to_survey(
         for number, report_id in enumerate(ids):
             new[number] = report_id in left
             left.discard(report_id)  # of reports with the same id, the first one counts
-        raw = b"".join(raw[number * size : (number + 1) * size] for number in np.flatnonzero(new))
+    # In the order of their ids, as the ids are stored: nobody is to see later in which order reports arrived.
+    kept = sorted([raw[number * size : (number + 1) * size] for number in np.flatnonzero(new)])
+    raw = b"".join(kept)
     if not raw:
         return new
     if isinstance(connection, sqlite3.Connection):
@@ -172,7 +180,11 @@ def insert_new_postgresql(connection: Connection, survey: int, ids: list[bytes])
         f"INSERT INTO {report_ids.name} (survey, id) SELECT %s, unnest(%s::bytea[]) "  # our own name
         "ON CONFLICT DO NOTHING RETURNING id"
     )
-    return [bytes(row[0]) for row in connection.exec_driver_sql(statement, (survey, ids))]
+    fresh: list[bytes] = []
+    for start in range(0, len(ids), _SENT_AT_ONCE):  # the driver needs some hundred bytes of memory for each id
+        part = ids[start : start + _SENT_AT_ONCE]
+        fresh += [bytes(row[0]) for row in connection.exec_driver_sql(statement, (survey, part))]
+    return fresh
 
 
 def _try_again(error: StoreUnavailable) -> bool:

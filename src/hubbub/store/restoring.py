@@ -125,7 +125,8 @@ def _copy_into(source: Store, database: str, build: Build) -> None:
 
 def _copy_table(source: Connection, target: Connection, table: Table) -> None:
     """Copy the rows of one table."""
-    rows = source.execute(select(table), execution_options={"yield_per": _ROWS_AT_ONCE})
+    ordered = select(table).order_by(*table.primary_key)
+    rows = source.execute(ordered, execution_options={"yield_per": _ROWS_AT_ONCE})
     for part in rows.partitions():
         target.execute(insert(table), [dict(row._mapping) for row in part])
 

@@ -130,6 +130,7 @@ def _copy_sqlite(store: Store, name: str) -> None:
         try:
             source.driver_connection.backup(copy)  # type: ignore[union-attr]  # sqlite3's own
             copy.execute("PRAGMA journal_mode = DELETE")  # so that the copy is a single file
+            copy.execute("VACUUM")  # writes all rows anew: places of ids in a page tell in which order they arrived
         finally:
             copy.close()
             source.close()
@@ -141,7 +142,8 @@ def _copy_rows(store: Store, name: str) -> None:
         with reading(store.engine) as source, writing(copy.engine) as target:
             for table in metadata.sorted_tables:
                 target.execute(table.delete())
-                rows = source.execute(select(table), execution_options={"yield_per": _ROWS_AT_ONCE})
+                ordered = select(table).order_by(*table.primary_key)  # and not as they arrived
+                rows = source.execute(ordered, execution_options={"yield_per": _ROWS_AT_ONCE})
                 for part in rows.partitions():
                     target.execute(insert(table), [dict(row._mapping) for row in part])
         connection = copy.engine.raw_connection()

@@ -39,8 +39,12 @@ def encode_tally(tally: Tally) -> bytes:
     """The bytes of a tally, its cells in the narrowest integers that hold them all."""
     width = cell_bytes(tally.cells)
     header = bytes([TALLY_VERSION, width]) + tally.survey_id + tally.count.to_bytes(8, "little")
-    body = header + tally.cells.astype(f"<i{width}").tobytes()
-    return body + hashlib.sha256(body).digest()
+    cells = (
+        np.ascontiguousarray(tally.cells, f"<i{width}").reshape(-1).view(np.uint8).data
+    )  # may be many: no more copies
+    checksum = hashlib.sha256(header)
+    checksum.update(cells)
+    return b"".join((header, cells, checksum.digest()))
 
 
 def cell_bytes(cells: Cells) -> int:
@@ -61,7 +65,7 @@ def parse_tally(data: bytes, survey_id: bytes, cells_shape: tuple[int, ...]) -> 
         raise BadVersion(f"a tally must be of version {TALLY_VERSION}, got version {data[0]}")
     if len(data) < _HEADER_BYTES + _CHECKSUM_BYTES:
         raise BadLength(f"a tally must have at least {_HEADER_BYTES + _CHECKSUM_BYTES} bytes, got {len(data)} bytes")
-    body, checksum = data[:-_CHECKSUM_BYTES], data[-_CHECKSUM_BYTES:]
+    body, checksum = memoryview(data)[:-_CHECKSUM_BYTES], data[-_CHECKSUM_BYTES:]  # without copying the cells
     if hashlib.sha256(body).digest() != checksum:
         raise WireError("a tally must match its checksum, got bytes that were changed")
     width = data[1]
