@@ -93,7 +93,7 @@ def serve(
     """Run a collector with its dashboard: it takes reports over HTTP, keeps sums, and answers its owner.
 
     The first start makes the owner's token and shows it once, with a link that logs in to the dashboard. Ctrl-C or
-    SIGTERM ends it; all acknowledged reports are on the disk.
+    SIGTERM ends it; all acknowledged reports are on the disk. SIGHUP starts it again without refusing anybody.
 
     \b
     hubbub serve --db surveys.db
@@ -106,7 +106,7 @@ def serve(
         return
     from hubbub.cli.login import login_link, open_browser
     from hubbub.collector.logs import set_up_logs
-    from hubbub.collector.serving import address_of, bind, notify_system
+    from hubbub.collector.serving import address_of, listen, notify_system, restart
     from hubbub.collector.serving import serve as run
     from hubbub.collector.workers import serve_with_workers
     from hubbub.dashboard.app import create_app
@@ -116,7 +116,7 @@ def serve(
     from hubbub.store.store import Store
     from hubbub.store.tokens import make_first_token
 
-    with bind(host, port) as listener:  # before the token is made: if this failed, the token would never be shown
+    with listen(host, port) as listener:  # before the token is made: if this failed, the token would never be shown
         check_not_lost(db, new)
         set_up_logs(log_json)
         address = address_of(listener)
@@ -150,9 +150,12 @@ def serve(
             notify_system("READY=1")
 
         if workers == 1:
-            run(db, listener, announce, create_app)
+            is_to_restart = run(db, listener, announce, create_app)
         else:
-            serve_with_workers(db, listener, workers, announce, log_json, "hubbub.dashboard.app:create_app")
+            application = "hubbub.dashboard.app:create_app"
+            is_to_restart = serve_with_workers(db, listener, workers, announce, log_json, application)
+        if is_to_restart:
+            restart(listener)
 
 
 def _show_config(ctx: typer.Context, as_json: bool) -> None:

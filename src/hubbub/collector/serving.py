@@ -1,21 +1,33 @@
-"""Runs a collector in this process until it is told to stop. `workers` runs several processes."""
+"""Runs a collector in this process until it is told to stop. `workers` runs several processes.
+
+A collector is restarted without refusing anybody: the listening socket stays open, and what arrives in the meantime
+waits in it. systemd holds the socket for `systemctl restart`; after SIGHUP the process replaces itself and keeps it.
+"""
 
 from __future__ import annotations
 
 import os
-import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from threading import Thread
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias, cast
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from hubbub.collector.app import create_app
-from hubbub.collector.connections import HEAD_SECONDS, IDLE_SECONDS, READ_SECONDS, most_connections, protocol_of
+from hubbub.collector.connections import (
+    HEAD_SECONDS,
+    IDLE_SECONDS,
+    READ_SECONDS,
+    WatchedProtocol,
+    most_connections,
+    protocol_of,
+)
+from hubbub.collector.signals import handling_signals
 from hubbub.collector.state import Collector
 from hubbub.errors import ParameterError, ServiceError
 from hubbub.store.store import Store
@@ -23,6 +35,7 @@ from hubbub.store.store import Store
 Build: TypeAlias = Callable[[Collector], ASGIApp]
 """Makes the application of a collector: a function of a module, so that other processes find it by its name."""
 
+_INHERITED: Final = 3  # the first descriptor after standard error, as systemd passes sockets
 _QUIET: Final[dict[str, Any]] = {
     "access_log": False,  # it would hold the addresses and times of reports
     "log_config": None,  # `logs` sets them up
@@ -33,6 +46,29 @@ _QUIET: Final[dict[str, Any]] = {
     "timeout_graceful_shutdown": 20,
     "timeout_keep_alive": IDLE_SECONDS,
 }
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return the listening socket that systemd or an earlier `restart` has left for this process, else a new one."""
+    count = os.environ.pop("LISTEN_FDS", "")
+    if os.environ.pop("LISTEN_PID", "") != str(os.getpid()):
+        return bind(host, port)
+    if count != "1":
+        raise ParameterError(f"the service must be given one listening socket, got {count!r}")
+    listener = socket.socket(fileno=_INHERITED)
+    listener.set_inheritable(False)
+    is_tcp = listener.family in (socket.AF_INET, socket.AF_INET6) and listener.type == socket.SOCK_STREAM
+    if not is_tcp or not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        raise ParameterError("the service must be given a socket that listens for TCP, got another one")
+    return listener
+
+
+def restart(listener: socket.socket) -> NoReturn:
+    """Replace this process by a new one with the same arguments, which takes over the socket; see `listen`."""
+    os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
+    os.dup2(listener.fileno(), _INHERITED)
+    os.set_inheritable(_INHERITED, True)
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606  # the command that runs now
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -59,11 +95,17 @@ class _Server(uvicorn.Server):
         Its settings.
     announce : callable
         Called when it listens and handles signals.
+
+    Attributes
+    ----------
+    is_to_restart : bool
+        Whether a signal asked for a restart.
     """
 
     def __init__(self, config: uvicorn.Config, announce: Callable[[], None] = lambda: None) -> None:
         super().__init__(config)
         self._announce = announce
+        self.is_to_restart = False
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to listen, and announce it."""
@@ -71,22 +113,24 @@ class _Server(uvicorn.Server):
         if self.started:
             self._announce()
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End all connections; those that come at the last moment, too."""
+        cast("type[WatchedProtocol]", self.config.http_protocol_class).is_leaving = True
+        await super().shutdown(sockets)
+
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Let SIGTERM and SIGINT end the server. Unlike uvicorn's, this does not raise them again afterwards."""
+        """Let signals end the server. Unlike uvicorn's, this does not raise them again afterwards."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGTERM, signal.SIGINT)}
-        try:
+        with handling_signals(self.handle_exit) as told:
             yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        self.is_to_restart = told.restart
 
 
-def serve(database: str, listener: socket.socket, announce: Callable[[], None], build: Build = create_app) -> None:
-    """Serve until SIGTERM or SIGINT, then finish all requests that have begun and fold their reports.
+def serve(database: str, listener: socket.socket, announce: Callable[[], None], build: Build = create_app) -> bool:
+    """Serve until a signal comes, then finish all requests that have begun and fold their reports.
 
     Parameters
     ----------
@@ -98,9 +142,16 @@ def serve(database: str, listener: socket.socket, announce: Callable[[], None], 
         Called when the server listens and handles signals: a signal right after it is not lost.
     build : callable
         Makes the application.
+
+    Returns
+    -------
+    bool
+        Whether the signal was SIGHUP, which asks for a restart. The listener stays open.
     """
     with Store(database, create=False) as store:
-        _Server(_config(build(Collector(store)), most_connections()), announce).run([listener])
+        server = _Server(_config(build(Collector(store)), most_connections()), announce)
+        server.run([listener.dup()])
+        return server.is_to_restart
 
 
 @contextmanager

@@ -17,9 +17,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from hubbub.collector.signals import handling_signals
 from hubbub.errors import ParameterError, ServiceError
 
 _START_SECONDS: Final = 60.0
@@ -57,7 +59,8 @@ class Workers:
             "log_json": log_json,
             "application": application,
         }
-        self._environment = {**os.environ, METRICS_DIRECTORY: metrics}
+        inherited = {name: value for name, value in os.environ.items() if name != "HUBBUB_DB"}
+        self._environment = {**inherited, METRICS_DIRECTORY: metrics}
         self._running: list[subprocess.Popen[bytes]] = []
 
     def start(self, count: int) -> None:
@@ -96,9 +99,14 @@ class Workers:
 
     def _one(self) -> subprocess.Popen[bytes]:
         """Start one worker."""
-        command = [sys.executable, "-m", "hubbub.collector.workers", json.dumps(self._order)]
+        command = [sys.executable, "-m", "hubbub.collector.workers"]
         kept = (self._listener.fileno(), self._life, self._say_ready)
-        return subprocess.Popen(command, pass_fds=kept, env=self._environment, stdin=subprocess.DEVNULL)  # noqa: S603
+        worker = subprocess.Popen(command, pass_fds=kept, env=self._environment, stdin=subprocess.PIPE)  # noqa: S603
+        # Not as an argument: everybody on the machine can read those, and the database's URL may have a password.
+        if worker.stdin is not None:
+            with suppress(BrokenPipeError), worker.stdin as order:  # it may have ended already
+                order.write(json.dumps(self._order).encode())
+        return worker
 
 
 def serve_with_workers(
@@ -108,8 +116,8 @@ def serve_with_workers(
     announce: Callable[[], None],
     log_json: bool = False,
     application: str = "hubbub.collector.app:create_app",
-) -> None:
-    """Serve in several processes until SIGTERM or SIGINT.
+) -> bool:
+    """Serve in several processes until a signal comes.
 
     Parameters
     ----------
@@ -121,30 +129,35 @@ def serve_with_workers(
         Whether their logs are JSON.
     application : str
         The function that makes the application of a collector, as module:name, since workers are new processes.
+
+    Returns
+    -------
+    bool
+        Whether the signal was SIGHUP, which asks for a restart.
     """
     if sys.platform == "win32":
         raise ParameterError("workers must be 1 on Windows, where processes cannot share a socket, got more")
     stop = threading.Event()
-    before = {
-        number: signal.signal(number, lambda _number, _frame: stop.set()) for number in (signal.SIGTERM, signal.SIGINT)
-    }
-    try:
-        with tempfile.TemporaryDirectory(prefix="hubbub-metrics-") as directory:
-            running = Workers(database, listener, log_json, directory, application)
-            try:
-                running.start(workers)
-                announce()
-                running.run(stop)
-            finally:
-                running.end()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    with (
+        handling_signals(lambda _number, _frame: stop.set()) as told,
+        tempfile.TemporaryDirectory(prefix="hubbub-metrics-") as directory,
+    ):
+        running = Workers(database, listener, log_json, directory, application)
+        try:
+            running.start(workers)
+            announce()
+            running.run(stop)
+        finally:
+            running.end()
+    return told.restart
 
 
 def main() -> None:
     """Run one worker process until it is told to end, or until its parent is gone."""
-    order = json.loads(sys.argv[1])
+    text = sys.stdin.read()
+    if not text:  # the parent was killed before it could say anything
+        return
+    order = json.loads(text)
 
     def watch() -> None:
         """End this process when the parent has ended."""
