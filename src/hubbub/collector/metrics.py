@@ -83,7 +83,12 @@ class Metrics:
             registry=registry,
             multiprocess_mode="livesum",
         )
-
+        self.unfinished_bytes = Gauge(
+            "hubbub_unfinished_bytes",
+            "Bytes of uploads that have not arrived completely.",
+            registry=registry,
+            multiprocess_mode="livesum",
+        )
         self.by_status = [self.reports.labels(status) for status in ("accepted", "duplicate", "invalid")]
 
     def render(self, store: Store) -> bytes:
