@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.collector.own_cell import build
 
@@ -84,7 +84,7 @@ def running(
     fold_seconds: float = 0.2,
     clock: Clock | None = None,
     head_seconds: float = PATIENCE,
-    **more: float,
+    **more: Any,
 ) -> Iterator[Service]:
     """A collector on a database. Nothing is refused because the machine is slow, unless a test asks for it."""
     budget = budget or Budget(commit_seconds=PATIENCE)
