@@ -116,6 +116,10 @@ def serve(
     from hubbub.store.store import Store
     from hubbub.store.tokens import make_first_token
 
+    source = ctx.get_parameter_source("db")
+    if source is not None and source.name == "COMMANDLINE" and _hide_password(db) != db:
+        warning = "Others on this machine can read the password among the arguments: put it in HUBBUB_DB instead."
+        typer.echo(warning, err=True)
     with listen(host, port) as listener:  # before the token is made: if this failed, the token would never be shown
         check_not_lost(db, new)
         set_up_logs(log_json)
@@ -158,17 +162,23 @@ def serve(
             restart(listener)
 
 
+def _hide_password(database: str) -> str:
+    """Return the URL of a database without a password."""
+    scheme, there, rest = database.partition("://")
+    if not there:
+        return database
+    who, at, where = rest.rpartition("@")
+    where = re.sub("(?i)(pass[a-z]*=)[^&]*", r"\1…", where)
+    return f"{scheme}://{who.partition(':')[0]}{at}{where}"
+
+
 def _show_config(ctx: typer.Context, as_json: bool) -> None:
     """Print the settings and their sources. A password in the URL of the database is not shown."""
     rows: list[list[Any]] = []
     for name in _SETTINGS:
         source = ctx.get_parameter_source(name)
         value = ctx.params[name]
-        if name == "db" and "://" in value:
-            scheme, _, rest = value.partition("://")
-            who, at, where = rest.rpartition("@")
-            where = re.sub("(?i)(pass[a-z]*=)[^&]*", r"\1…", where)
-            value = f"{scheme}://{who.partition(':')[0]}{at}{where}"
+        value = _hide_password(value) if name == "db" else value
         rows.append([name, value, _SOURCES.get(source.name if source else "", "default")])
     if as_json:
         print_json({name: {"value": value, "source": source} for name, value, source in rows})

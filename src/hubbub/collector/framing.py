@@ -151,6 +151,7 @@ class FramedProtocol(HttpToolsProtocol):
         """Refuse what is arriving, after the replies to the requests before it; then close the connection."""
         if self._refusal is not None or self.transport.is_closing():
             return
+        self.logger.warning("what a peer sent was refused: %s", detail)
         self._refusal = _Reply(kind, detail)
         self._rest.clear()
         is_late = self._in_body and (self.cycle.response_started or self.cycle.response_complete)
