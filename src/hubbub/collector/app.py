@@ -77,6 +77,7 @@ def create_app(collector: Collector) -> FastAPI:
         lifespan=lifespan,
         docs_url=None,  # the framework's pages are loaded from a third party
         redoc_url=None,
+        redirect_slashes=False,  # behind a proxy it would lead from https to http, with the owner's token
     )
     app.state.collector = collector
     app.state.old_scripts = {}
