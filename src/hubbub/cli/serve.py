@@ -108,7 +108,7 @@ def serve(
     from hubbub.collector.logs import set_up_logs
     from hubbub.collector.serving import address_of, listen, notify_system, restart
     from hubbub.collector.serving import serve as run
-    from hubbub.collector.workers import serve_with_workers
+    from hubbub.collector.workers import dismiss_stand_in, serve_with_workers, start_stand_in
     from hubbub.dashboard.app import create_app
     from hubbub.store.keys import make_code
     from hubbub.store.remembering import check_not_lost, note_address, remember
@@ -151,15 +151,18 @@ def serve(
                     typer.echo(f"Dashboard, by a link that works once and for 15 minutes: {link}")
                 typer.echo(f"Listening on {address}; the API is described at {address}/docs. Ctrl-C ends it.")
             sys.stdout.flush()
+            dismiss_stand_in()
             notify_system("READY=1")
 
+        application = "hubbub.dashboard.app:create_app"
         if workers == 1:
-            is_to_restart = run(db, listener, announce, create_app)
+            stand_in = run(
+                db, listener, announce, create_app, lambda: start_stand_in(db, listener, log_json, application)
+            )
         else:
-            application = "hubbub.dashboard.app:create_app"
-            is_to_restart = serve_with_workers(db, listener, workers, announce, log_json, application)
-        if is_to_restart:
-            restart(listener)
+            stand_in = serve_with_workers(db, listener, workers, announce, log_json, application)
+        if stand_in is not None:
+            restart(listener, stand_in)
 
 
 def _hide_password(database: str) -> str:

@@ -1,7 +1,8 @@
 """Runs a collector in this process until it is told to stop. `workers` runs several processes.
 
-A collector is restarted without refusing anybody: the listening socket stays open, and what arrives in the meantime
-waits in it. systemd holds the socket for `systemctl restart`; after SIGHUP the process replaces itself and keeps it.
+A collector is restarted without refusing anybody: the listening socket stays open. systemd holds it for `systemctl
+restart`, and what arrives in the meantime waits in it. After SIGHUP the process replaces itself and keeps the socket;
+a stand-in, which is a worker of the new version, serves in the meantime.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from hubbub.collector.connections import (
 )
 from hubbub.collector.signals import handling_signals
 from hubbub.collector.state import Collector
+from hubbub.collector.workers import STAND_IN, Workers
 from hubbub.errors import ParameterError, ServiceError
 from hubbub.store.store import Store
 
@@ -63,9 +65,10 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def restart(listener: socket.socket) -> NoReturn:
+def restart(listener: socket.socket, stand_in: Workers) -> NoReturn:
     """Replace this process by a new one with the same arguments, which takes over the socket; see `listen`."""
     os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
+    os.environ[STAND_IN] = stand_in.hand_on()
     os.dup2(listener.fileno(), _INHERITED)
     os.set_inheritable(_INHERITED, True)
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606  # the command that runs now
@@ -95,17 +98,24 @@ class _Server(uvicorn.Server):
         Its settings.
     announce : callable
         Called when it listens and handles signals.
+    prepare : callable, optional
+        Starts a stand-in when a signal asks for a restart.
 
     Attributes
     ----------
-    is_to_restart : bool
-        Whether a signal asked for a restart.
+    stand_in : Workers, optional
+        What serves while this process restarts, if a signal asked for that.
     """
 
-    def __init__(self, config: uvicorn.Config, announce: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        announce: Callable[[], None] = lambda: None,
+        prepare: Callable[[], Workers] | None = None,
+    ) -> None:
         super().__init__(config)
-        self._announce = announce
-        self.is_to_restart = False
+        self._announce, self._prepare = announce, prepare
+        self.stand_in: Workers | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to listen, and announce it."""
@@ -124,12 +134,18 @@ class _Server(uvicorn.Server):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        with handling_signals(self.handle_exit) as told:
+        with handling_signals(self.handle_exit, self._prepare) as told:
             yield
-        self.is_to_restart = told.restart
+        self.stand_in = told.prepared
 
 
-def serve(database: str, listener: socket.socket, announce: Callable[[], None], build: Build = create_app) -> bool:
+def serve(
+    database: str,
+    listener: socket.socket,
+    announce: Callable[[], None],
+    build: Build = create_app,
+    prepare: Callable[[], Workers] | None = None,
+) -> Workers | None:
     """Serve until a signal comes, then finish all requests that have begun and fold their reports.
 
     Parameters
@@ -142,16 +158,18 @@ def serve(database: str, listener: socket.socket, announce: Callable[[], None], 
         Called when the server listens and handles signals: a signal right after it is not lost.
     build : callable
         Makes the application.
+    prepare : callable, optional
+        Starts a stand-in when SIGHUP asks for a restart.
 
     Returns
     -------
-    bool
-        Whether the signal was SIGHUP, which asks for a restart. The listener stays open.
+    Workers or None
+        The stand-in, if the process is to restart. The listener stays open.
     """
     with Store(database, create=False) as store:
-        server = _Server(_config(build(Collector(store)), most_connections()), announce)
+        server = _Server(_config(build(Collector(store)), most_connections()), announce, prepare)
         server.run([listener.dup()])
-        return server.is_to_restart
+        return server.stand_in
 
 
 @contextmanager

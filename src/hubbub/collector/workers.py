@@ -24,10 +24,13 @@ from typing import Final
 from hubbub.collector.signals import handling_signals
 from hubbub.errors import ParameterError, ServiceError
 
+_NOT_INHERITED: Final = ("HUBBUB_DB", "PROMETHEUS_MULTIPROC_DIR")  # the first may have a password
 _START_SECONDS: Final = 60.0
 _STOP_SECONDS: Final = 30.0
 _PAUSE_SECONDS: Final = 1.0  # before a worker that ended is started again
 METRICS_DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
+STAND_IN: Final = "HUBBUB_STAND_IN"
+"""The variable that tells a process that restarts about its stand-in."""
 
 
 class Workers:
@@ -41,13 +44,15 @@ class Workers:
         The listening socket, which all workers share.
     log_json : bool
         Whether their logs are JSON.
-    metrics : str
+    metrics : str, optional
         A directory for their counters.
     application : str
         The function that makes the application, as module:name.
     """
 
-    def __init__(self, database: str, listener: socket.socket, log_json: bool, metrics: str, application: str) -> None:
+    def __init__(
+        self, database: str, listener: socket.socket, log_json: bool, metrics: str | None, application: str
+    ) -> None:
         self._life, self._hold = os.pipe()  # nobody writes to it: it ends when this process does
         self._ready, self._say_ready = os.pipe()
         self._listener = listener
@@ -59,8 +64,9 @@ class Workers:
             "log_json": log_json,
             "application": application,
         }
-        inherited = {name: value for name, value in os.environ.items() if name != "HUBBUB_DB"}
-        self._environment = {**inherited, METRICS_DIRECTORY: metrics}
+        self._environment = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
+        if metrics is not None:
+            self._environment[METRICS_DIRECTORY] = metrics
         self._running: list[subprocess.Popen[bytes]] = []
 
     def start(self, count: int) -> None:
@@ -97,6 +103,11 @@ class Workers:
         for end in (self._life, self._hold, self._ready, self._say_ready):
             os.close(end)
 
+    def hand_on(self) -> str:
+        """Let a single worker outlive the program that this process runs now; return what `dismiss_stand_in` needs."""
+        os.set_inheritable(self._hold, True)
+        return f"{self._hold} {self._running[0].pid}"
+
     def _one(self) -> subprocess.Popen[bytes]:
         """Start one worker."""
         command = [sys.executable, "-m", "hubbub.collector.workers"]
@@ -109,6 +120,25 @@ class Workers:
         return worker
 
 
+def start_stand_in(database: str, listener: socket.socket, log_json: bool, application: str) -> Workers:
+    """Return a worker that listens, and serves while this process restarts. Raises ServiceError if it cannot."""
+    stand_in = Workers(database, listener, log_json, None, application)
+    try:
+        stand_in.start(1)
+    except ServiceError:
+        stand_in.end()
+        raise
+    return stand_in
+
+
+def dismiss_stand_in() -> None:
+    """End the worker that served while this process restarted, if there is one; it finishes what it has begun."""
+    hold, _, pid = os.environ.pop(STAND_IN, "").partition(" ")
+    if hold:
+        os.close(int(hold))
+        threading.Thread(target=os.waitpid, args=(int(pid), 0), daemon=True).start()
+
+
 def serve_with_workers(
     database: str,
     listener: socket.socket,
@@ -116,7 +146,7 @@ def serve_with_workers(
     announce: Callable[[], None],
     log_json: bool = False,
     application: str = "hubbub.collector.app:create_app",
-) -> bool:
+) -> Workers | None:
     """Serve in several processes until a signal comes.
 
     Parameters
@@ -132,14 +162,16 @@ def serve_with_workers(
 
     Returns
     -------
-    bool
-        Whether the signal was SIGHUP, which asks for a restart.
+    Workers or None
+        A stand-in, if the signal was SIGHUP, which asks for a restart.
     """
     if sys.platform == "win32":
         raise ParameterError("workers must be 1 on Windows, where processes cannot share a socket, got more")
     stop = threading.Event()
     with (
-        handling_signals(lambda _number, _frame: stop.set()) as told,
+        handling_signals(
+            lambda _number, _frame: stop.set(), lambda: start_stand_in(database, listener, log_json, application)
+        ) as told,
         tempfile.TemporaryDirectory(prefix="hubbub-metrics-") as directory,
     ):
         running = Workers(database, listener, log_json, directory, application)
@@ -149,7 +181,7 @@ def serve_with_workers(
             running.run(stop)
         finally:
             running.end()
-    return told.restart
+    return told.prepared
 
 
 def main() -> None:
@@ -171,8 +203,8 @@ def main() -> None:
     from hubbub.collector.serving import serve
 
     set_up_logs(order["log_json"])
-    directory = os.environ[METRICS_DIRECTORY]
-    if Path(directory).is_dir():
+    directory = os.environ.get(METRICS_DIRECTORY, "")
+    if directory and Path(directory).is_dir():
         forget_dead_workers(directory)
     with socket.socket(fileno=order["listener"]) as listener:
         module, _, name = order["application"].partition(":")
