@@ -5,11 +5,9 @@ A worker ends when its parent ends in any way: it holds the reading end of a pip
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import select
-import signal
 import socket
 import subprocess
 import sys
@@ -18,7 +16,6 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
 from hubbub.collector.signals import handling_signals
@@ -110,7 +107,7 @@ class Workers:
 
     def _one(self) -> subprocess.Popen[bytes]:
         """Start one worker."""
-        command = [sys.executable, "-m", "hubbub.collector.workers"]
+        command = [sys.executable, "-m", "hubbub.collector.worker"]
         kept = (self._listener.fileno(), self._life, self._say_ready)
         worker = subprocess.Popen(command, pass_fds=kept, env=self._environment, stdin=subprocess.PIPE)  # noqa: S603
         # Not as an argument: everybody on the machine can read those, and the database's URL may have a password.
@@ -182,40 +179,3 @@ def serve_with_workers(
         finally:
             running.end()
     return told.prepared
-
-
-def main() -> None:
-    """Run one worker process until it is told to end, or until its parent is gone."""
-    text = sys.stdin.read()
-    if not text:  # the parent was killed before it could say anything
-        return
-    order = json.loads(text)
-
-    def watch() -> None:
-        """End this process when the parent has ended."""
-        os.read(order["life"], 1)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=watch, daemon=True).start()
-    # After the pipe is watched, since these take a while to load.
-    from hubbub.collector.logs import set_up_logs
-    from hubbub.collector.metrics import forget_dead_workers
-    from hubbub.collector.serving import serve
-
-    set_up_logs(order["log_json"])
-    directory = os.environ.get(METRICS_DIRECTORY, "")
-    if directory and Path(directory).is_dir():
-        forget_dead_workers(directory)
-    with socket.socket(fileno=order["listener"]) as listener:
-        module, _, name = order["application"].partition(":")
-        build = getattr(importlib.import_module(module), name)
-        serve(order["database"], listener, lambda: _say(order["ready"]), build)
-
-
-def _say(ready: int) -> None:
-    """Tell the parent that this worker listens."""
-    os.write(ready, b"1")
-
-
-if __name__ == "__main__":
-    main()
