@@ -60,6 +60,7 @@ class FramedProtocol(HttpToolsProtocol):
         super().__init__(*args, **options)
         self._rest = bytearray()  # arrived, but not yet parsed
         self._extra = 0  # bytes of this head, or of this body's frame
+        self._body_left = 0  # what is missing of a body whose length is known
         self._in_head = False
         self._in_body = False
         self._ended = False  # the peer sends no more
@@ -118,6 +119,7 @@ class FramedProtocol(HttpToolsProtocol):
         if hosts > 1 or (hosts == 0 and self.parser.get_http_version() != "1.0"):
             raise _Refusal("bad-request", f"a request of HTTP/1.1 must have one Host field, got {hosts}")
         self._in_head, self._in_body, self._extra = False, True, 0
+        self._body_left = next((int(value) for name, value in self.headers if name == b"content-length"), 0)
         super().on_headers_complete()
         self._waiting.append(self.cycle)
         self.cycle.receive = self._ear(self.cycle)  # type: ignore[method-assign, assignment]
@@ -125,12 +127,13 @@ class FramedProtocol(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         """Take a part of the body, which pays for some of its frame."""
         self._extra = max(0, self._extra - (1 + _FRAME) * len(body))
+        self._body_left -= len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
         """Note that the request has arrived."""
         if not self.parser.should_upgrade():
-            self._in_body, self._extra = False, 0
+            self._in_body, self._extra, self._body_left = False, 0, 0
             super().on_message_complete()
 
     def on_response_complete(self) -> None:
@@ -164,8 +167,9 @@ class FramedProtocol(HttpToolsProtocol):
     def _read(self) -> None:
         """Parse what has arrived, piece by piece, until a request must wait for another, or one is refused."""
         while self._rest and not self.pipeline and self._refusal is None and not self.transport.is_closing():
-            piece = bytes(self._rest[:_PIECE])
-            del self._rest[:_PIECE]
+            size = max(_PIECE, self._body_left)  # nothing else is in the rest of a body
+            piece = bytes(self._rest[:size])
+            del self._rest[:size]
             self._extra += len(piece)
             try:
                 self._parse(piece)
