@@ -103,8 +103,10 @@ lists-quick: $(VENV)/.ready-dev  ## The same in about a minute, without peers, p
 bench-collector: $(VENV)/.ready-dev  ## Measure the collector over HTTP; rewrites docs/collector-benchmarks.md
 	$(BIN)/python benchmarks/collector.py --write docs/collector-benchmarks.md
 
-soak: $(VENV)/.ready-dev  ## Kill collectors 1,000 times while clients report: every report once, none twice
+soak: $(VENV)/.ready-dev  ## Kill collectors 1,000 times, harass and restart them while clients report: every report once
 	$(BIN)/python -m tests.collector.simulation --kills 1000
+	$(BIN)/python -m tests.collector.hostile --seconds 120
+	$(BIN)/python -m tests.deploy.restarts
 
 fuzz: $(VENV)/.ready-dev  ## Hostile surveys and bytes for what reads them: both clients, then all parsers with atheris (installed), a minute
 	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check atheris

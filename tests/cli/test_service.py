@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
-import os
 import re
 import select
 import signal
@@ -22,11 +21,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import psutil
 import pytest
 from prometheus_client.multiprocess import MultiProcessCollector
 from tests.collector.own_cell import some_reports
 from tests.collector.service import wait_until
 from tests.collector.troubles import fill, small_disk
+from tests.databases import new_postgresql_database
 
 from hubbub import Answer, Hitter, Integers, SeededRandomWords, create_survey, load_survey, mechanism_for
 from hubbub.client import DEFAULT_MAX_EPSILON
@@ -262,16 +263,6 @@ def test_two_workers(start_hubbub: Start, tmp_path: Path, hubbub_cli: Cli, tempo
     assert list(temporary.iterdir()) == []
 
 
-def processes_with(word: str) -> set[int]:
-    """The processes that have this word in their command line."""
-    found = set()
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            if word.encode() in entry.read_bytes():
-                found.add(int(entry.parent.name))
-    return found
-
-
 @pytest.mark.skipif(not hasattr(socket, "SO_PASSCRED"), reason="this system does not tell who sent a message")
 @pytest.mark.parametrize("workers", [1, 2])
 def test_the_system_is_told_once(start_hubbub: Start, tmp_path: Path, workers: int) -> None:
@@ -298,13 +289,47 @@ def test_workers_end_with_their_parent(start_hubbub: Start, tmp_path: Path) -> N
     """A parent that is killed leaves no worker behind; a worker that is killed is started again."""
     database = tmp_path / "a.db"
     served = serve(start_hubbub, database, "--workers", "2")
-    workers = processes_with(str(database)) - {served.process.pid}
-    assert len(workers) == 2
-    os.kill(min(workers), signal.SIGKILL)
-    wait_until(lambda: len(processes_with(str(database)) - {served.process.pid} - workers) == 1)
+    parent = psutil.Process(served.process.pid)
+    first, second = parent.children()
+    first.kill()
+    wait_until(lambda: len(set(parent.children()) - {first, second}) == 1)
+    workers = parent.children()
     served.process.kill()
     served.process.wait()
-    wait_until(lambda: not processes_with(str(database)))
+    wait_until(lambda: not any(map(is_alive, workers)))
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """Whether it is there and no zombie."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="this system does not show its processes in /proc")
+def test_a_password_is_in_no_list_of_processes(start_hubbub: Start, postgresql: str) -> None:
+    """Neither the arguments of a collector nor those of its workers have it, nor the workers' environment."""
+    address = new_postgresql_database(postgresql)
+    address += ("&" if "?" in address else "?") + "password=secret-word"
+    process = start_hubbub("serve", "--port", "0", "--json", "--workers", "2", env={"HUBBUB_DB": address})
+    first_line(process)
+    parent = psutil.Process(process.pid)
+    assert len(parent.children()) == 2
+    for each in [parent, *parent.children()]:
+        assert "secret-word" not in " ".join(each.cmdline())
+    for worker in parent.children():
+        assert "secret-word" not in str(worker.environ())
+    process.send_signal(signal.SIGTERM)
+    stdout, stderr = process.communicate(timeout=60)
+    assert (stdout, stderr, process.returncode) == ("", "", 0)
+
+
+def test_a_password_among_the_arguments_is_warned_of(start_hubbub: Start) -> None:
+    """Others on the machine can read it there; the warning does not repeat it."""
+    process = start_hubbub("serve", "--port", "0", "--db", "postgresql://me:secret-word@127.0.0.1:1/x")
+    _, stderr = process.communicate(timeout=60)
+    assert "put it in HUBBUB_DB" in stderr
+    assert "secret-word" not in stderr
 
 
 def test_a_lost_store_is_not_replaced(start_hubbub: Start, tmp_path: Path, hubbub_cli: Cli) -> None:
@@ -390,7 +415,7 @@ def test_strangers_do_not_fill_the_log(start_hubbub: Start, tmp_path: Path) -> N
     _, stderr = process.communicate(timeout=60)
     (line,) = stderr.splitlines()
     assert json.loads(line)["level"] == "WARNING"
-    assert json.loads(line)["message"] == "Invalid HTTP request received."
+    assert json.loads(line)["message"] == "what a peer sent was refused: the request is no HTTP/1.1"
 
 
 def test_a_json_log_is_json_and_has_no_token(start_hubbub: Start, tmp_path: Path) -> None:

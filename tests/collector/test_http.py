@@ -351,9 +351,9 @@ class TestLimits:
             assert service.upload(survey.survey_id, batch(survey, [1])).status == 200
 
     def test_documents_wait_in_the_queue(self, tmp_path: object) -> None:
-        """What the owner sends counts as what devices send does."""
-        budget = Budget(limit=200)
-        with running(f"{tmp_path}/a.db", budget) as service:
+        """What the owner sends is counted as what devices send is, in a room of its own."""
+        with running(f"{tmp_path}/a.db") as service:
+            budget = service.collector.owner_budget = Budget(limit=200)
             reply = service.ask("POST", "/v1/surveys", bytes(201), owner=True, Content_Type="application/json")
             assert (reply.status, reply.kind, budget.waiting) == (503, "busy", 0)
             assert service.ask("POST", "/v1/surveys", NEW, owner=True).status == 201

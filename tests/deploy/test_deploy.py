@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import re
 import shutil
-import socket
-import ssl
 import subprocess
-import time
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.collector.own_cell import own_cell_survey, some_reports
-from tests.collector.service import running, wait_until
+from tests.collector.service import Service, running
+from tests.deploy.proxies import DEPLOY, Proxy, nginx
 from typer.testing import CliRunner
 
 from hubbub.cli.main import app
+from hubbub.dashboard.app import create_app
+from hubbub.model.tally import Tally
+from hubbub.store.keys import make_code
 from hubbub.wire.report_batch import encode_batch
+from hubbub.wire.tally_file import encode_tally
 
 ROOT = Path(__file__).resolve().parents[2]
-DEPLOY = ROOT / "deploy"
-NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
-
-
-def free_port() -> int:
-    """A port that is free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def test_the_sample_settings_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +62,7 @@ def test_wrong_settings_are_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_the_unit_is_understood(tmp_path: Path) -> None:
-    """Systemd reads the unit without a complaint, and finds it well protected."""
+    """Systemd reads the units without a complaint, and finds the service well protected."""
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not here")
     program = tmp_path / "hubbub"
@@ -76,9 +70,11 @@ def test_the_unit_is_understood(tmp_path: Path) -> None:
     program.chmod(0o755)
     unit = (DEPLOY / "hubbub.service").read_text(encoding="utf-8").replace("/opt/hubbub/bin/hubbub", str(program))
     (tmp_path / "hubbub.service").write_text(unit)
-    file = str(tmp_path / "hubbub.service")
-    run = subprocess.run(["systemd-analyze", "verify", file], capture_output=True, text=True, timeout=60, check=False)
-    complaints = [line for line in run.stderr.splitlines() if "hubbub.service" in line]
+    shutil.copy(DEPLOY / "hubbub.socket", tmp_path)
+    file, other = str(tmp_path / "hubbub.service"), str(tmp_path / "hubbub.socket")
+    command = ["systemd-analyze", "verify", file, other]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    complaints = [line for line in run.stderr.splitlines() if re.search("hubbub.(service|socket)", line)]
     assert complaints == [], run.stderr
     command = ["systemd-analyze", "security", "--offline=true", "--threshold=30", file]
     run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -121,74 +117,82 @@ def test_the_caddy_file() -> None:
     assert run.returncode == 0, run.stderr
 
 
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A collector with its dashboard."""
+    with running(str(tmp_path_factory.mktemp("service") / "a.db"), build=create_app) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def proxy(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
+    """A real nginx in front of it. It cannot put uploads into files, and in the end no log has an address."""
+    folder = tmp_path_factory.mktemp("nginx")
+    with nginx(folder, service.url) as found:
+        yield found
+    logs = [file for file in folder.rglob("*.log") if file.is_file()]
+    assert logs
+    assert all(b"127.0.0.1" not in file.read_bytes() for file in logs)
+
+
 @pytest.mark.slow
-def test_a_report_through_nginx(tmp_path: Path) -> None:
-    """A real nginx with our settings passes reports on, hides what is private, and writes no address anywhere."""
-    if NGINX is None:
-        assert "HUBBUB_REQUIRE_NGINX" not in os.environ, "nginx must be here"
-        pytest.skip("nginx is not here")
-    certificate = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-    keys = ["-keyout", str(tmp_path / "privkey.pem"), "-out", str(tmp_path / "fullchain.pem")]
-    subprocess.run([*certificate, *keys], capture_output=True, check=True)
-    port = free_port()
-    with running(str(tmp_path / "a.db")) as service:
-        ours = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
-        for old, new in {
-            "127.0.0.1:8000": service.url.removeprefix("http://"),
-            "listen 443 ssl": f"listen 127.0.0.1:{port} ssl",
-            "/etc/ssl/hubbub": str(tmp_path),
-            "/var/log/nginx/hubbub.log": str(tmp_path / "error.log"),
-        }.items():
-            assert old in ours
-            ours = ours.replace(old, new)
-        paths = "".join(
-            f"{name}_temp_path {tmp_path}/{name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-        )
-        user = "user root;\n" if os.geteuid() == 0 else ""
-        (tmp_path / "nginx.conf").write_text(
-            f"{user}pid {tmp_path}/nginx.pid;\nerror_log {tmp_path}/main.log;\nevents {{}}\nhttp {{\n{paths}{ours}}}\n"
-        )
-        command = [NGINX, "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf"), "-g", "daemon off;"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
-            try:
-                wait_until(lambda: process.poll() is None and _listens(port), 30)
-                survey = service.store.add_survey(own_cell_survey(100)).survey
-                path = f"/v1/surveys/{survey.survey_id.hex()}"
-
-                trust = ssl.create_default_context(cafile=str(tmp_path / "fullchain.pem"))
-                trust.check_hostname = False
-                peer = http.client.HTTPSConnection("127.0.0.1", port, timeout=30, context=trust)
-
-                def ask(method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
-                    peer.request(method, path, body)
-                    reply = peer.getresponse()
-                    return reply.status, reply.read()
-
-                assert ask("GET", path)[1] == survey.to_json()
-                body = encode_batch(survey.survey_id, some_reports([1, 2]))
-                status, said = ask("POST", f"{path}/reports", body)
-                assert (status, json.loads(said)["accepted"]) == (200, 2)
-                assert ask("GET", "/healthz")[0] == 200
-                # More requests than one address may send get a problem document, which devices outlive.
-                refused = next(reply for _ in range(5000) if (reply := ask("GET", "/healthz"))[0] != 200)
-                assert (refused[0], json.loads(refused[1])["type"]) == (429, "urn:hubbub:problem:too-fast")
-                assert [ask("GET", hidden)[0] for hidden in ("/metrics", "/readyz", "/docs", "/openapi.json")] == [
-                    404
-                ] * 4
-                peer.close()
-            finally:
-                process.terminate()
-                process.communicate(timeout=30)
-        logs = [file for file in tmp_path.rglob("*.log") if file.is_file()]
-        assert logs
-        assert all(b"127.0.0.1" not in file.read_bytes() for file in logs)
+def test_a_report_through_nginx(service: Service, proxy: Proxy) -> None:
+    """A real nginx with our settings passes reports on, also the largest upload, and hides what is private."""
+    survey = service.store.add_survey(own_cell_survey(100)).survey
+    path = f"/v1/surveys/{survey.survey_id.hex()}"
+    assert proxy.ask("GET", path).body == survey.to_json()
+    for number, count in enumerate((2, 50_000)):
+        reply = proxy.ask("POST", f"{path}/reports", encode_batch(survey.survey_id, some_reports([1] * count, number)))
+        assert (reply.status, json.loads(reply.body)["accepted"]) == (200, count)
+    assert proxy.ask("GET", "/healthz").status == 200
+    hidden = ("/metrics", "/readyz", "/docs", "/openapi.json")
+    assert [proxy.ask("GET", path).status for path in hidden] == [404] * 4
 
 
-def _listens(port: int) -> bool:
-    """Whether somebody listens there."""
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=5).close()
-    except OSError:
-        time.sleep(0.05)
-        return False
-    return True
+@pytest.mark.slow
+def test_one_address_is_slowed_down(service: Service, tmp_path: Path) -> None:
+    """More requests than one address may send get a problem document, which devices outlive."""
+    with nginx(tmp_path, service.url, "20r/s") as proxy:
+        for path in ("/healthz", f"/v1/surveys/{bytes(32).hex()}/reports"):
+            refused = next(reply for _ in range(5000) if (reply := proxy.ask("GET", path)).status == 429)
+            assert json.loads(refused.body)["type"] == "urn:hubbub:problem:too-fast"
+            assert int(refused.headers["retry-after"]) > 0
+            assert "strict-transport-security" in refused.headers
+
+
+@pytest.mark.slow
+def test_a_dashboard_behind_nginx(service: Service, proxy: Proxy) -> None:
+    """At another port than 443, too, the owner logs in, and the browser is told to stay with https."""
+    code = json.dumps({"code": make_code(service.store.engine)}).encode()
+    reply = proxy.ask("POST", "/login", code, Origin=proxy.origin)
+    assert reply.status == 204
+    assert reply.headers["set-cookie"].startswith("__Host-hubbub=")
+    for path in ("/healthz", "/login", "/nothing", "/metrics"):
+        assert proxy.ask("GET", path).headers["strict-transport-security"] == "max-age=31536000"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", ["/login/", "/v1/surveys/", "/new/", "/healthz/", "/static/"])
+def test_no_redirect_leads_away_from_tls(proxy: Proxy, path: str) -> None:
+    """A slash too many is an error: a redirect would name http, and a client would send the owner's token there."""
+    reply = proxy.ask("GET", path, Authorization="Bearer x")
+    assert reply.status == 404
+    assert "location" not in reply.headers
+
+
+@pytest.mark.slow
+def test_a_large_tally_through_nginx(service: Service, proxy: Proxy) -> None:
+    """A tally of 16 MiB is passed on; a stranger's is refused before it has arrived."""
+    cells = np.full(1 << 21, 1 << 40, np.int64)
+    survey = service.store.add_survey(own_cell_survey(len(cells), "many cells")).survey
+    data = encode_tally(Tally(survey.survey_id, len(cells) << 40, cells))
+    assert len(data) > 16 << 20
+    path = f"/v1/surveys/{survey.survey_id.hex()}/tallies"
+    reply = proxy.ask("POST", path, data, Authorization=f"Bearer {service.token}", Idempotency_Key="one")
+    assert (reply.status, json.loads(reply.body)["merged"]) == (200, True), reply
+    peer = proxy.connect()
+    peer.putrequest("POST", path)
+    peer.putheader("Content-Length", str(len(data)))
+    peer.endheaders(data[:1000])
+    assert peer.getresponse().status == 401
+    peer.close()

@@ -478,7 +478,18 @@ class TestSchema:
         with pytest.raises(StoreUnavailable, match="the database cannot be used now") as caught:
             Store("postgresql://someone:secret-word@127.0.0.1:1/x")
         assert "secret-word" not in str(caught.value)
-        assert shown_database("postgresql://me:secret-word@host/x?password=secret-word") == "host/x"
+        for address, shown in {
+            "postgresql://me:secret-word@host/x?password=secret-word": "host/x",
+            "postgresql://me:secret@word@host:5433/x": "host:5433/x",
+            "postgresql://host/x": "host/x",
+            "postgresql:///x?host=one.example&user=me&password=secret-word": "one.example/x",
+            "postgresql://me:secret-word@/x?host=two.example&port=5433": "two.example:5433/x",
+            "postgresql:///x?host=one:1&host=two:2": "one:1,two:2/x",
+            "postgresql:///?host=/run/pg&dbname=y": "/run/pg/y",
+            "postgresql:///?service=z": "/ of service z",
+            "postgresql://me:secret-word@host:port/x": "postgresql://…",
+        }.items():
+            assert shown_database(address) == shown
 
     def test_a_file_that_cannot_be_opened_is_named(self, tmp_path: Path) -> None:
         """With the reason, which SQLite does not tell; also where the path is given as a URL."""

@@ -130,7 +130,8 @@ def serve(
     """Run a collector with its dashboard: it takes reports over HTTP, keeps sums, and answers its owner.
 
     The first start makes the owner's token and shows it once, with a link that logs in to the dashboard; with
-    --log-json `hubbub store token` does. Ctrl-C or SIGTERM ends it; all acknowledged reports are on the disk.
+    --log-json `hubbub store token` does. Ctrl-C or SIGTERM ends it; all acknowledged reports are on the disk. SIGHUP
+    starts it again without refusing anybody.
 
     \b
     hubbub serve --db surveys.db
@@ -144,9 +145,9 @@ def serve(
     from hubbub.cli.login import login_link, open_browser
     from hubbub.collector.logs import log_failures, set_up_logs
     from hubbub.collector.rates import Rates
-    from hubbub.collector.serving import address_of, bind, notify_system
+    from hubbub.collector.serving import address_of, listen, notify_system, restart
     from hubbub.collector.serving import serve as run
-    from hubbub.collector.workers import serve_with_workers
+    from hubbub.collector.workers import dismiss_stand_in, serve_with_workers, start_stand_in
     from hubbub.dashboard.app import create_app
     from hubbub.store.keys import make_code
     from hubbub.store.remembering import check_not_lost, note_address, remember
@@ -155,8 +156,11 @@ def serve(
     from hubbub.store.tokens import make_first_token, stored_hash
 
     set_up_logs(log_json)
+    source = ctx.get_parameter_source("db")
+    if source is not None and source.name == "COMMANDLINE" and _hide_password(db) != db:
+        log.warning("others on this machine can read the password among the arguments: put it in HUBBUB_DB instead")
     # Listen first: if the port is taken, a token that was made before would never be shown.
-    with log_failures(log_json), bind(host, port) as listener:
+    with log_failures(log_json), listen(host, port) as listener:
         check_not_lost(db, new)
         address = address_of(listener)
         # For `hubbub login`: a server that listens on all addresses is reached at the loopback address.
@@ -193,13 +197,33 @@ def serve(
                     typer.echo(f"Dashboard, by a link that works once and for 15 minutes: {link}")
                 typer.echo(f"Listening on {address}; the API is described at {address}/docs. Ctrl-C ends it.")
             sys.stdout.flush()
+            dismiss_stand_in()
             notify_system("READY=1")
 
+        application, rates = "hubbub.dashboard.app:create_app", (report_limit, report_rate)
         if workers == 1:
-            run(db, listener, announce, create_app, Rates(report_limit, report_rate))
+            stand_in = run(
+                db,
+                listener,
+                announce,
+                create_app,
+                Rates(*rates),
+                lambda: start_stand_in(db, listener, log_json, application, rates),
+            )
         else:
-            application, rates = "hubbub.dashboard.app:create_app", (report_limit, report_rate)
-            serve_with_workers(db, listener, workers, announce, log_json, application, rates)
+            stand_in = serve_with_workers(db, listener, workers, announce, log_json, application, rates)
+        if stand_in is not None:
+            restart(listener, stand_in)
+
+
+def _hide_password(database: str) -> str:
+    """Return the URL of a database without a password."""
+    scheme, there, rest = database.partition("://")
+    if not there:
+        return database
+    who, at, where = rest.rpartition("@")
+    where = re.sub("(?i)(pass[a-z]*=)[^&]*", r"\1…", where)
+    return f"{scheme}://{who.partition(':')[0]}{at}{where}"
 
 
 def _show_config(ctx: typer.Context, as_json: bool) -> None:
@@ -208,11 +232,7 @@ def _show_config(ctx: typer.Context, as_json: bool) -> None:
     for name in _SETTINGS:
         source = ctx.get_parameter_source(name)
         value = ctx.params[name]
-        if name == "db" and "://" in value:
-            scheme, _, rest = value.partition("://")
-            who, at, where = rest.rpartition("@")
-            where = re.sub("(?i)(pass[a-z]*=)[^&]*", r"\1…", where)
-            value = f"{scheme}://{who.partition(':')[0]}{at}{where}"
+        value = _hide_password(value) if name == "db" else value
         rows.append([name, value, _SOURCES.get(source.name if source else "", "default")])
     if as_json:
         print_json({name: {"value": value, "source": source} for name, value, source in rows})

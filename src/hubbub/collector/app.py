@@ -7,14 +7,14 @@ import gc
 import logging
 import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
 from typing import Any, Final
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
@@ -45,7 +45,8 @@ class Application(FastAPI):
             scope = {**scope, "method": "GET"}  # the server knows that it was HEAD, and leaves the body out
         upload = _UPLOAD.fullmatch(scope["path"]) if method == "POST" else None
         if upload is None:
-            await super().__call__(scope, receive, send)
+            with suppress(ClientDisconnect):  # nobody is left to reply to
+                await super().__call__(scope, receive, send)
             return
         try:
             response = await uploads.take(self.state.collector, upload[1], scope, receive)
@@ -78,6 +79,7 @@ def create_app(collector: Collector) -> FastAPI:
         docs_url=None,  # the framework's pages are loaded from a third party
         redoc_url=None,
         openapi_url=None,  # the framework writes the document anew for each request
+        redirect_slashes=False,  # behind a proxy it would lead from https to http, with the owner's token
     )
     app.state.collector = collector
     app.state.old_scripts = {}
@@ -111,5 +113,5 @@ def readyz(request: Request) -> Response:
 def metrics(request: Request) -> Response:
     """Return counters for Prometheus: the sums over all workers of this collector."""
     collector: Collector = request.app.state.collector
-    collector.metrics.waiting_bytes.set(collector.budget.waiting)
+    collector.measure()
     return Response(collector.metrics.render(collector.store), media_type=CONTENT_TYPE)

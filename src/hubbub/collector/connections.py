@@ -1,17 +1,16 @@
-"""Closes silent and slow connections in time, so that they never keep others out."""
+"""Closes silent and slow connections in time, so that they never keep others out or hold up a restart."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import sys
 from typing import Any, Final
 
-import httptools
 from starlette.types import Receive, Scope, Send
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from hubbub.collector.framing import FramedProtocol, problem_document
+from hubbub.collector.limits import PROGRESS_BYTES
 from hubbub.collector.problems import EVERY_PAGE, RETRY_SECONDS, TITLES
 
 HEAD_SECONDS: Final = 10.0
@@ -22,6 +21,12 @@ READ_SECONDS: Final = 30.0
 
 IDLE_SECONDS: Final = 15
 """How long a connection stays open after a reply."""
+
+LEAVE_SECONDS: Final = 1.0
+"""How long a silent connection stays open when the server ends: a request may be on its way."""
+
+FINISH_SECONDS: Final = 3.0
+"""How long a request that has begun may take to arrive, and its reply to be read, when the server ends."""
 
 _OTHER_FILES: Final = 96  # descriptors for the database, logs, the owner and health checks
 _HEADROOM: Final = 32
@@ -41,10 +46,10 @@ def most_connections() -> int:
     return max(16, allowed - _OTHER_FILES)
 
 
-class WatchedProtocol(HttpToolsProtocol):
+class WatchedProtocol(FramedProtocol):
     """A connection with a time limit for the head of a request; the number of connections is limited, too.
 
-    If there are too many, the silent connection that has begun no request for longest is closed; one whose request has
+    If there are too many, the silent connection that has made no progress for longest is closed; one whose request has
     not arrived completely counts as silent. If none is silent, uploads are refused with 503, and other requests are
     still served on a few more connections. A peer that does not read its reply is cut off.
 
@@ -54,20 +59,27 @@ class WatchedProtocol(HttpToolsProtocol):
         The most connections. Subclasses set it.
     head_seconds, read_seconds : float
         See `HEAD_SECONDS` and `READ_SECONDS`.
+    is_leaving : bool
+        Whether the server ends. It sets this for all of its connections.
     """
 
     most: int = _MOST_CONNECTIONS
     head_seconds: float = HEAD_SECONDS
     read_seconds: float = READ_SECONDS
+    is_leaving: bool = False
     _head_timer: asyncio.TimerHandle | None = None
     _read_timer: asyncio.TimerHandle | None = None
+    _leave_timer: asyncio.TimerHandle | None = None
     _heard_at: float = 0.0
+    _heard_bytes: int = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the base class
         """Start the timer for the first head; close a silent connection if there are too many."""
         super().connection_made(transport)
         self._heard_at = self.loop.time()
-        self._head_timer = self.loop.call_later(self.head_seconds, self._give_up)
+        self._wait_for_a_head()
+        if self.is_leaving:
+            self.shutdown()
         if len(self.connections) > self.most and (others := self._others()):
             silent = [each for each in others if each._is_silent()]
             if silent and len(others) >= self.most:
@@ -77,59 +89,46 @@ class WatchedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timers."""
-        for timer in (self._head_timer, self._read_timer):
+        for timer in (self._head_timer, self._read_timer, self._leave_timer):
             if timer is not None:
                 timer.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take what has arrived. A request that offers another protocol is read once more, without the offer.
-
-        The parser stops after the head of such a request, and would take its body for the next request.
-        """
-        self._unset_keepalive_if_required()
-        while True:
-            try:
-                self.parser.feed_data(data)
-                return
-            except httptools.HttpParserUpgrade as offer:
-                method = self.parser.get_method()
-                lines = [b"%b %b HTTP/%b" % (method, self.url, self.parser.get_http_version().encode())]
-                lines += [name + b": " + value for name, value in self.headers if name != b"upgrade"]
-                data = b"\r\n".join([*lines, b"", data[offer.args[0] :]])
-                self.parser = httptools.HttpRequestParser(self)
-                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as in the base class
-                is_readable = method != b"CONNECT"  # which has no body, but a protocol of its own
-            except httptools.HttpParserError:
-                is_readable = False
-            if not is_readable:
-                self.logger.warning("Invalid HTTP request received.")
-                self.send_400_response("Invalid HTTP request received.")
-                return
+        """Take what has arrived; the rest of a body that nobody wants, too, must end in time."""
+        super().data_received(data)
+        if not self._waiting:
+            self._wait_for_a_head()
 
     def on_message_begin(self) -> None:
         """Start the timer for the head of the next request."""
         super().on_message_begin()
-        if self._head_timer is None:
-            self._head_timer = self.loop.call_later(self.head_seconds, self._give_up)
+        self._wait_for_a_head()
 
     def on_headers_complete(self) -> None:
         """Stop the timer, and serve the request."""
-        if self.parser.should_upgrade():
-            return  # it is read once more
-        if self._head_timer is not None:
-            self._head_timer.cancel()
-            self._head_timer = None
-        self._heard_at = self.loop.time()
+        self._heard_at, self._heard_bytes = self.loop.time(), 0
         crowded = len(self.connections) > self.most and len(self._others()) >= self.most
         is_upload = crowded and self.url.partition(b"?")[0].endswith(b"/reports")
         self.app = refuse_as_busy if is_upload else self.config.loaded_app
         super().on_headers_complete()
+        if not self._in_head:
+            self._stop_waiting_for_a_head()
+            if self._leave_timer is not None:
+                self.cycle.keep_alive = False
+
+    def on_body(self, body: bytes) -> None:
+        """Note that the peer makes progress."""
+        self._heard_bytes += len(body)
+        if self._heard_bytes >= PROGRESS_BYTES:
+            self._heard_at, self._heard_bytes = self.loop.time(), 0
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Note that the request has arrived."""
-        if not self.parser.should_upgrade():
-            super().on_message_complete()
+        """Stop the timer, if it was for the rest of a body that nobody wants."""
+        super().on_message_complete()
+        if not self._in_head:
+            self._stop_waiting_for_a_head()
 
     def pause_writing(self) -> None:
         """Start the timer for the peer to read what is waiting for it."""
@@ -144,12 +143,26 @@ class WatchedProtocol(HttpToolsProtocol):
             self._read_timer = None
         super().resume_writing()
 
-    def send_400_response(self, msg: str) -> None:
-        """Reply to what is no HTTP with a problem document, and close the connection."""
-        body = _problem("bad-request", f"{msg[:1].lower()}{msg[1:].rstrip('.')}")
-        head = f"content-type: application/problem+json\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
-        self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head.encode() + body)
-        self.transport.close()
+    def shutdown(self) -> None:
+        """Reply to what has been sent, and close the connection. A slow or silent peer has a moment left.
+
+        A new connection may have a request on its way, which would be lost if the connection were closed at once.
+        """
+        if self._waiting:
+            self._waiting[-1].keep_alive = False
+        seconds = FINISH_SECONDS if self._waiting else LEAVE_SECONDS
+        self._leave_timer = self.loop.call_later(seconds, self._leave)
+
+    def _leave(self) -> None:
+        """Close the connection, unless the server itself is what the peer waits for."""
+        if self._in_body and self._waiting:
+            self.refuse("busy", "the collector ends or restarts; send this again")
+        elif not self._waiting:
+            self.transport.close()
+        elif self.flow.write_paused:
+            self.transport.abort()
+        else:
+            self._leave_timer = self.loop.call_later(FINISH_SECONDS, self._leave)
 
     def _others(self) -> list[WatchedProtocol]:
         """Return the other connections that are not about to end."""
@@ -158,11 +171,22 @@ class WatchedProtocol(HttpToolsProtocol):
 
     def _is_silent(self) -> bool:
         """Return whether the connection is waiting for the peer to send something."""
-        return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
+        return not self._waiting or self._in_body
+
+    def _wait_for_a_head(self) -> None:
+        """Start the timer for heads, if it does not run."""
+        if self._head_timer is None:
+            self._head_timer = self.loop.call_later(self.head_seconds, self._give_up)
+
+    def _stop_waiting_for_a_head(self) -> None:
+        """Stop the timer for heads, and for the rest of bodies that nobody wants."""
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
 
     def _give_up(self) -> None:
         """Close the connection; if a reply is in progress, a while later."""
-        if self.cycle is None or self.cycle.response_complete:
+        if not self._waiting:
             self.transport.abort()
         else:
             self._head_timer = self.loop.call_later(self.head_seconds, self._give_up)
@@ -176,18 +200,10 @@ def protocol_of(
     return type("LimitedProtocol", (WatchedProtocol,), limits)
 
 
-def _problem(kind: str, detail: str) -> bytes:
-    """Return a problem document, outside of the application."""
-    status, title = TITLES[kind]
-    return json.dumps(
-        {"type": f"urn:hubbub:problem:{kind}", "title": title, "status": status, "detail": detail}
-    ).encode()
-
-
 async def refuse_as_busy(scope: Scope, _receive: Receive, send: Send) -> None:
     """Reply with 503: the application for uploads when there are too many connections."""
     del scope
-    body = _problem("busy", "too many devices are sending; send this again later")
+    body = problem_document("busy", "too many devices are sending; send this again later")
     headers = [
         (b"content-type", b"application/problem+json"),
         (b"content-length", str(len(body)).encode()),

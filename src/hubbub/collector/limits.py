@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope
@@ -23,11 +23,57 @@ UPLOAD_SECONDS: Final = 30.0
 COMMIT_SECONDS: Final = 5.0
 MOST_FAILURES: Final = 20
 HASH_SECONDS: Final = 1.0
+PROGRESS_BYTES: Final = 4096
+"""A peer that sends fewer bytes at a time than this makes no progress: it may be dripping to keep its place."""
+
+MAX_OWNER_BYTES: Final = 32 << 20
+MAX_LOGIN_BYTES: Final = 1 << 20
+MAX_CODE_BYTES: Final = 4 << 10
 _TOO_SLOW: Final = "the upload is too slow"
+_CROWDED: Final = "the room was needed"
+
+
+class Reading:
+    """What one request holds of a budget.
+
+    Attributes
+    ----------
+    held : int
+        Its bytes.
+    """
+
+    def __init__(self) -> None:
+        self.held = 0
+        self._since = time.monotonic()
+        self._recent = 0
+        self._task: asyncio.Task[Any] | None = None
+
+    def add(self, size: int) -> None:
+        """Hold more bytes. Only a whole `PROGRESS_BYTES` is progress: a peer that drips makes none."""
+        self.held += size
+        self._recent += size
+        if self._recent >= PROGRESS_BYTES:
+            self._since, self._recent = time.monotonic(), 0
+
+    def idle_cost(self, now: float) -> float:
+        """Return bytes times seconds: how much it holds, and for how long it has made no progress."""
+        return self.held * (now - self._since)
+
+    def begin(self, task: asyncio.Task[Any] | None) -> None:
+        """Note which task is reading: it can be made to give its room to others."""
+        self._task = task
+
+    def give_up(self) -> None:
+        """End the task that is reading."""
+        if self._task is not None:
+            self._task.cancel(_CROWDED)
 
 
 class Budget:
     """Bounds the bytes of all requests that are being read or are not yet durable.
+
+    If there is no room for more, the unfinished requests that cost most make room: those that hold much, and have made
+    no progress for long.
 
     Parameters
     ----------
@@ -55,22 +101,66 @@ class Budget:
         self.seconds = seconds
         self.commit_seconds = commit_seconds
         self.waiting = 0
+        self._unfinished: set[Reading] = set()
+
+    @property
+    def unfinished(self) -> int:
+        """The bytes of requests that have not arrived completely."""
+        return sum([reading.held for reading in tuple(self._unfinished)])
 
     @contextmanager
-    def room(self) -> Iterator[list[int]]:
-        """Yield an empty list, in which `take` notes what one request uses. At the end these bytes are free again."""
-        taken: list[int] = []
+    def room(self) -> Iterator[Reading]:
+        """Yield a `Reading` for one request. At the end its bytes are free again."""
+        reading = Reading()
         try:
-            yield taken
+            yield reading
         finally:
-            self.waiting -= sum(taken)
+            self.free(reading)
 
-    def take(self, taken: list[int], size: int) -> None:
-        """Use `size` more bytes and note them in `taken`. Raises Problem if that is above the limit."""
+    def free(self, reading: Reading) -> None:
+        """Free the bytes of a request."""
+        self._unfinished.discard(reading)
+        self.waiting -= reading.held
+        reading.held = 0
+
+    def begin(self, reading: Reading) -> None:
+        """Note that the task that runs now is reading a request, which others may crowd out until `finish`."""
+        reading.begin(asyncio.current_task())
+        self._unfinished.add(reading)
+
+    def finish(self, reading: Reading) -> None:
+        """Note that a request has arrived."""
+        self._unfinished.discard(reading)
+
+    def take(self, reading: Reading, size: int) -> None:
+        """Use `size` more bytes for a request. Raises Problem if there is no room, even if others give theirs up."""
         if self.waiting + size > self.limit:
-            raise Problem("busy", f"more than {self.limit} bytes of uploads are waiting; send this again later")
+            self._make_room(reading, size)
         self.waiting += size
-        taken.append(size)
+        reading.add(size)
+
+    def check(self) -> None:
+        """Raise Problem if there is hardly any room even if all unfinished requests give theirs up."""
+        if self.waiting - self.unfinished >= self.limit - self.limit // 64:
+            raise self._busy()
+
+    def _make_room(self, reading: Reading, size: int) -> None:
+        """Crowd out unfinished requests, some more than is needed; raise Problem if the one in need is among them."""
+        now = time.monotonic()
+        enough = self.limit - self.limit // 16
+        for each in sorted(self._unfinished, key=lambda each: each.idle_cost(now), reverse=True):
+            if self.waiting + size <= enough:
+                return
+            if each is reading:
+                break
+            each.give_up()
+            self.free(each)
+        if self.waiting + size > self.limit:
+            raise self._busy() if self.waiting - self.unfinished + size > self.limit else _crowded_out()
+
+    def _busy(self) -> Problem:
+        """Return the problem that there is no room."""
+        return Problem("busy", f"more than {self.limit} bytes of uploads are waiting; send this again later")
 
 
 class OwnerCheck:
@@ -106,15 +196,18 @@ class OwnerCheck:
         raise Problem("unauthorized", sentence, {"WWW-Authenticate": "Bearer"})
 
 
-async def read_batch(scope: Scope, receive: Receive, budget: Budget, taken: list[int]) -> bytes:
-    """Return the body of an upload. Raises Problem as soon as it is too large or too slow."""
+async def read_batch(
+    scope: Scope, receive: Receive, budget: Budget, reading: Reading, limit: int = MAX_BATCH_BYTES
+) -> bytes:
+    """Return the body of a request. Raises Problem as soon as it is too large, too slow or crowded out."""
     declared = dict(scope["headers"]).get(b"content-length", b"")
-    if declared.isdigit() and int(declared[:20]) > MAX_BATCH_BYTES:
-        raise too_large(MAX_BATCH_BYTES)
+    if declared.isdigit() and int(declared[:20]) > limit:
+        raise too_large(limit)
     parts, size, more = [], 0, True
     # Like asyncio.timeout, at a tenth of its cost: nearly always the whole body has arrived already.
     task = asyncio.current_task()
     timer = None if task is None else asyncio.get_running_loop().call_later(budget.seconds, task.cancel, _TOO_SLOW)
+    budget.begin(reading)
     try:
         while more:
             message = await receive()
@@ -122,21 +215,30 @@ async def read_batch(scope: Scope, receive: Receive, budget: Budget, taken: list
                 raise ClientDisconnect
             part, more = message.get("body", b""), message.get("more_body", False)
             size += len(part)
-            if size > MAX_BATCH_BYTES:
-                raise too_large(MAX_BATCH_BYTES)
+            if size > limit:
+                raise too_large(limit)
             if part:
-                budget.take(taken, len(part))
+                budget.take(reading, len(part))
                 parts.append(part)
     except asyncio.CancelledError as error:
-        if task is None or error.args != (_TOO_SLOW,):
+        if task is None or error.args not in ((_TOO_SLOW,), (_CROWDED,)):
             raise
-        task.uncancel()  # a slow upload takes memory from others
+        task.uncancel()
+        if error.args == (_CROWDED,):
+            raise _crowded_out() from None
         sentence = f"the upload did not arrive within {budget.seconds:g} s; send it again"
         raise Problem("too-slow", sentence, {"Connection": "close"}) from None
     finally:
+        budget.finish(reading)
         if timer is not None:
             timer.cancel()
     return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _crowded_out() -> Problem:
+    """Return the problem that an unfinished request must make room."""
+    sentence = "the upload stopped, and others needed its room; send it again later"
+    return Problem("crowded-out", sentence, {"Connection": "close"})
 
 
 def too_large(limit: int) -> Problem:

@@ -99,6 +99,12 @@ class Metrics:
             registry=registry,
             multiprocess_mode="livesum",
         )
+        self.unfinished_bytes = Gauge(
+            "hubbub_unfinished_bytes",
+            "Bytes of uploads that have not arrived completely.",
+            registry=registry,
+            multiprocess_mode="livesum",
+        )
 
         self._facts, self._facts_until, self._reading_facts = b"", -1.0, threading.Lock()
         self.by_status = [self.reports.labels(status) for status in ("accepted", "duplicate", "invalid")]

@@ -53,8 +53,9 @@ class OwnerRoute(APIRoute):
         async def check_and_handle(request: Request) -> Response:
             """Check the token and then handle the request, whose body is counted."""
             collector = await check_owner(request)
-            with collector.budget.room() as taken:
-                deadline = time.monotonic() + collector.budget.seconds
+            budget = collector.owner_budget
+            with budget.room() as reading:
+                deadline = time.monotonic() + budget.seconds
 
                 async def receive() -> Message:
                     """Return the next part of the body, unless it is too much."""
@@ -65,8 +66,8 @@ class OwnerRoute(APIRoute):
                         raise Problem(
                             "too-slow", "the request did not arrive in time", {"Connection": "close"}
                         ) from None
-                    collector.budget.take(taken, len(message.get("body", b"")))
-                    if sum(taken) > MAX_DOCUMENT_BYTES:
+                    budget.take(reading, len(message.get("body", b"")))
+                    if reading.held > MAX_DOCUMENT_BYTES:
                         raise too_large(MAX_DOCUMENT_BYTES)
                     return message
 

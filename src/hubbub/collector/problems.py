@@ -43,15 +43,18 @@ TITLES: Final = {
     "key-reused": (409, "The idempotency key was used for another tally"),
     "closed": (410, "The survey is closed"),
     "too-large": (413, "The request is too large"),
+    "long-address": (414, "The address of the request is too long"),
     "wrong-survey": (422, "The batch is for another survey"),
     "invalid-reports": (422, "No report of the batch is valid"),
     "invalid-request": (422, "The request cannot be met"),
     "too-many-attempts": (429, "Too many requests without the owner's token"),
     "too-many-reports": (429, "The survey got many more reports than were expected"),
     "too-fast": (429, "Reports come too fast"),
+    "large-head": (431, "The head of the request is too large"),
     "internal": (500, "The collector failed"),
     "damaged": (503, "The survey is damaged"),
     "busy": (503, "The collector is busy"),
+    "crowded-out": (503, "The room was needed for uploads that make progress"),
     "unavailable": (503, "Nothing can be stored now"),
 }
 """Every kind of problem, with its HTTP status and its title."""

@@ -1,29 +1,44 @@
-"""Runs a collector in this process until it is told to stop. `workers` runs several processes."""
+"""Runs a collector in this process until it is told to stop. `workers` runs several processes.
+
+A collector is restarted without refusing anybody: the listening socket stays open. systemd holds it for `systemctl
+restart`, and what arrives in the meantime waits in it. After SIGHUP the process replaces itself and keeps the socket;
+a stand-in, which is a worker of the new version, serves in the meantime.
+"""
 
 from __future__ import annotations
 
 import os
-import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from threading import Thread
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias, cast
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from hubbub.collector.app import create_app
-from hubbub.collector.connections import HEAD_SECONDS, IDLE_SECONDS, READ_SECONDS, most_connections, protocol_of
+from hubbub.collector.connections import (
+    HEAD_SECONDS,
+    IDLE_SECONDS,
+    READ_SECONDS,
+    WatchedProtocol,
+    most_connections,
+    protocol_of,
+)
 from hubbub.collector.rates import Rates
+from hubbub.collector.signals import handling_signals
 from hubbub.collector.state import Collector
+from hubbub.collector.workers import STAND_IN, Workers
 from hubbub.errors import ParameterError, ServiceError
 from hubbub.store.store import Store
 
 Build: TypeAlias = Callable[[Collector], ASGIApp]
 """Makes the application of a collector: a function of a module, so that other processes find it by its name."""
 
+_INHERITED: Final = 3  # the first descriptor after standard error, as systemd passes sockets
 _QUIET: Final[dict[str, Any]] = {
     "access_log": False,  # it would hold the addresses and times of reports
     "log_config": None,  # `logs` sets them up
@@ -34,6 +49,30 @@ _QUIET: Final[dict[str, Any]] = {
     "timeout_graceful_shutdown": 20,
     "timeout_keep_alive": IDLE_SECONDS,
 }
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return the listening socket that systemd or an earlier `restart` has left for this process, else a new one."""
+    count = os.environ.pop("LISTEN_FDS", "")
+    if os.environ.pop("LISTEN_PID", "") != str(os.getpid()):
+        return bind(host, port)
+    if count != "1":
+        raise ParameterError(f"the service must be given one listening socket, got {count!r}")
+    listener = socket.socket(fileno=_INHERITED)
+    listener.set_inheritable(False)
+    is_tcp = listener.family in (socket.AF_INET, socket.AF_INET6) and listener.type == socket.SOCK_STREAM
+    if not is_tcp or not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        raise ParameterError("the service must be given a socket that listens for TCP, got another one")
+    return listener
+
+
+def restart(listener: socket.socket, stand_in: Workers) -> NoReturn:
+    """Replace this process by a new one with the same arguments, which takes over the socket; see `listen`."""
+    os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
+    os.environ[STAND_IN] = stand_in.hand_on()
+    os.dup2(listener.fileno(), _INHERITED)
+    os.set_inheritable(_INHERITED, True)
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606  # the command that runs now
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -60,11 +99,24 @@ class _Server(uvicorn.Server):
         Its settings.
     announce : callable
         Called when it listens and handles signals.
+    prepare : callable, optional
+        Starts a stand-in when a signal asks for a restart.
+
+    Attributes
+    ----------
+    stand_in : Workers, optional
+        What serves while this process restarts, if a signal asked for that.
     """
 
-    def __init__(self, config: uvicorn.Config, announce: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        announce: Callable[[], None] = lambda: None,
+        prepare: Callable[[], Workers] | None = None,
+    ) -> None:
         super().__init__(config)
-        self._announce = announce
+        self._announce, self._prepare = announce, prepare
+        self.stand_in: Workers | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to listen, and announce it."""
@@ -72,18 +124,20 @@ class _Server(uvicorn.Server):
         if self.started:
             self._announce()
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End all connections; those that come at the last moment, too."""
+        cast("type[WatchedProtocol]", self.config.http_protocol_class).is_leaving = True
+        await super().shutdown(sockets)
+
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Let SIGTERM and SIGINT end the server. Unlike uvicorn's, this does not raise them again afterwards."""
+        """Let signals end the server. Unlike uvicorn's, this does not raise them again afterwards."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGTERM, signal.SIGINT)}
-        try:
+        with handling_signals(self.handle_exit, self._prepare) as told:
             yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        self.stand_in = told.prepared
 
 
 def serve(
@@ -92,8 +146,9 @@ def serve(
     announce: Callable[[], None],
     build: Build = create_app,
     rates: Rates | None = None,
-) -> None:
-    """Serve until SIGTERM or SIGINT, then finish all requests that have begun and fold their reports.
+    prepare: Callable[[], Workers] | None = None,
+) -> Workers | None:
+    """Serve until a signal comes, then finish all requests that have begun and fold their reports.
 
     Parameters
     ----------
@@ -107,9 +162,18 @@ def serve(
         Makes the application.
     rates : Rates, optional
         The limits on the reports of a survey.
+    prepare : callable, optional
+        Starts a stand-in when SIGHUP asks for a restart.
+
+    Returns
+    -------
+    Workers or None
+        The stand-in, if the process is to restart. The listener stays open.
     """
     with Store(database, create=False) as store:
-        _Server(_config(build(Collector(store, rates=rates)), most_connections()), announce).run([listener])
+        server = _Server(_config(build(Collector(store, rates=rates)), most_connections()), announce, prepare)
+        server.run([listener.dup()])
+        return server.stand_in
 
 
 @contextmanager

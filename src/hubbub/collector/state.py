@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.collector.clock import Clock
-from hubbub.collector.limits import Budget, OwnerCheck
+from hubbub.collector.limits import MAX_LOGIN_BYTES, MAX_OWNER_BYTES, Budget, OwnerCheck
 from hubbub.collector.metrics import Metrics
 from hubbub.collector.problems import Problem
 from hubbub.collector.purging import STALLED_SECONDS, Purging
@@ -69,6 +69,9 @@ class Collector:
     ) -> None:
         self.store = store
         self.budget = budget or Budget()
+        # Rooms of their own: strangers' uploads never keep the owner out, nor logins of strangers uploads.
+        self.owner_budget = Budget(MAX_OWNER_BYTES, self.budget.seconds)
+        self.login_budget = Budget(MAX_LOGIN_BYTES, self.budget.seconds)
         self.clock = clock or Clock()
         self.rates = rates or Rates()
         self.metrics = Metrics()
@@ -159,6 +162,7 @@ class Collector:
 
     def check_ready(self) -> None:
         """Raise unless a report could be made durable now. Asks the store once a second at most."""
+        self.budget.check()
         with self._ready_lock:
             checked, error = self._ready
             if time.monotonic() - checked > _READY_SECONDS:
@@ -191,6 +195,11 @@ class Collector:
         if since is not None and (age := time.monotonic() - since) > STALLED_SECONDS:
             raise StoreUnavailable(f"folding reports has been stuck for {age:.0f} s")
         self._purging.check()
+
+    def measure(self) -> None:
+        """Set the gauges of uploads that are not yet durable."""
+        self.metrics.waiting_bytes.set(self.budget.waiting)
+        self.metrics.unfinished_bytes.set(self.budget.unfinished)
 
     def purge_soon(self) -> None:
         """Wake the thread that purges closed and deleted surveys."""
@@ -248,7 +257,7 @@ class Collector:
             self._folding_since = None
             if len(sys.modules) != self._frozen:  # answers and folds load some when they are first needed
                 self.freeze()
-            self.metrics.waiting_bytes.set(self.budget.waiting)  # for other workers, which show it, too
+            self.measure()  # for other workers, which show it, too
             self._wake.wait(self._fold_seconds)
             self._wake.clear()
 

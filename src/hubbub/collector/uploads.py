@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope
 
 from hubbub.collector.documents import UploadReply
 from hubbub.collector.kept_bytes import KeptBytes
-from hubbub.collector.limits import read_batch
+from hubbub.collector.limits import Reading, read_batch
 from hubbub.collector.problems import Problem, problem_of, refusals, respond
 from hubbub.collector.state import Collector
 from hubbub.errors import HubbubError, SurveyClosed, UnknownSurvey
@@ -80,7 +80,7 @@ async def take(collector: Collector, survey_id: str, scope: Scope, receive: Rece
     """Take a batch of reports. The reply comes when they are durable."""
     stored: StoredSurvey | None = None
     headers: dict[str, str] = {}
-    taken: list[int] = []
+    reading = Reading()
     started = time.perf_counter()
     try:
         stored = await collector.find(survey_id)
@@ -90,7 +90,7 @@ async def take(collector: Collector, survey_id: str, scope: Scope, receive: Rece
             raise _not_open(stored, now)
         collector.check_room()
         await collector.rates.check(collector.store, stored)
-        data = await read_batch(scope, receive, collector.budget, taken)
+        data = await read_batch(scope, receive, collector.budget, reading)
         reply = await _store_batch(collector, stored, data)
         collector.metrics.upload_seconds.observe(time.perf_counter() - started)
         if reply in (_ONE_NEW, _ONE_OLD):
@@ -108,7 +108,7 @@ async def take(collector: Collector, survey_id: str, scope: Scope, receive: Rece
         collector.metrics.refused.labels("cut-off").inc()
         return Response(status_code=400)
     finally:
-        collector.budget.waiting -= sum(taken)
+        collector.budget.free(reading)
 
 
 @lru_cache(maxsize=1024)

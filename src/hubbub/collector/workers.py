@@ -5,11 +5,9 @@ A worker ends when its parent ends in any way: it holds the reading end of a pip
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import select
-import signal
 import socket
 import subprocess
 import sys
@@ -17,15 +15,19 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
+from contextlib import suppress
 from typing import Final
 
+from hubbub.collector.signals import handling_signals
 from hubbub.errors import ParameterError, ServiceError
 
+_NOT_INHERITED: Final = ("HUBBUB_DB", "PROMETHEUS_MULTIPROC_DIR")  # the first may have a password
 _START_SECONDS: Final = 60.0
 _STOP_SECONDS: Final = 30.0
 _PAUSE_SECONDS: Final = 1.0  # before a worker that ended is started again
 METRICS_DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
+STAND_IN: Final = "HUBBUB_STAND_IN"
+"""The variable that tells a process that restarts about its stand-in."""
 
 
 class Workers:
@@ -39,7 +41,7 @@ class Workers:
         The listening socket, which all workers share.
     log_json : bool
         Whether their logs are JSON.
-    metrics : str
+    metrics : str, optional
         A directory for their counters.
     application : str
         The function that makes the application, as module:name.
@@ -52,7 +54,7 @@ class Workers:
         database: str,
         listener: socket.socket,
         log_json: bool,
-        metrics: str,
+        metrics: str | None,
         application: str,
         rates: tuple[int, int],
     ) -> None:
@@ -68,7 +70,9 @@ class Workers:
             "application": application,
             "rates": rates,
         }
-        self._environment = {**os.environ, METRICS_DIRECTORY: metrics}
+        self._environment = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
+        if metrics is not None:
+            self._environment[METRICS_DIRECTORY] = metrics
         self._running: list[subprocess.Popen[bytes]] = []
 
     def start(self, count: int) -> None:
@@ -105,11 +109,42 @@ class Workers:
         for end in (self._life, self._hold, self._ready, self._say_ready):
             os.close(end)
 
+    def hand_on(self) -> str:
+        """Let a single worker outlive the program that this process runs now; return what `dismiss_stand_in` needs."""
+        os.set_inheritable(self._hold, True)
+        return f"{self._hold} {self._running[0].pid}"
+
     def _one(self) -> subprocess.Popen[bytes]:
         """Start one worker."""
-        command = [sys.executable, "-m", "hubbub.collector.workers", json.dumps(self._order)]
+        command = [sys.executable, "-m", "hubbub.collector.worker"]
         kept = (self._listener.fileno(), self._life, self._say_ready)
-        return subprocess.Popen(command, pass_fds=kept, env=self._environment, stdin=subprocess.DEVNULL)  # noqa: S603
+        worker = subprocess.Popen(command, pass_fds=kept, env=self._environment, stdin=subprocess.PIPE)  # noqa: S603
+        # Not as an argument: everybody on the machine can read those, and the database's URL may have a password.
+        if worker.stdin is not None:
+            with suppress(BrokenPipeError), worker.stdin as order:  # it may have ended already
+                order.write(json.dumps(self._order).encode())
+        return worker
+
+
+def start_stand_in(
+    database: str, listener: socket.socket, log_json: bool, application: str, rates: tuple[int, int]
+) -> Workers:
+    """Return a worker that listens, and serves while this process restarts. Raises ServiceError if it cannot."""
+    stand_in = Workers(database, listener, log_json, None, application, rates)
+    try:
+        stand_in.start(1)
+    except ServiceError:
+        stand_in.end()
+        raise
+    return stand_in
+
+
+def dismiss_stand_in() -> None:
+    """End the worker that served while this process restarted, if there is one; it finishes what it has begun."""
+    hold, _, pid = os.environ.pop(STAND_IN, "").partition(" ")
+    if hold:
+        os.close(int(hold))
+        threading.Thread(target=os.waitpid, args=(int(pid), 0), daemon=True).start()
 
 
 def serve_with_workers(
@@ -120,8 +155,8 @@ def serve_with_workers(
     log_json: bool = False,
     application: str = "hubbub.collector.app:create_app",
     rates: tuple[int, int] = (20, 0),
-) -> None:
-    """Serve in several processes until SIGTERM or SIGINT.
+) -> Workers | None:
+    """Serve in several processes until a signal comes.
 
     Parameters
     ----------
@@ -135,57 +170,26 @@ def serve_with_workers(
         The function that makes the application of a collector, as module:name, since workers are new processes.
     rates : pair of int
         The arguments of `Rates`, for each of the processes.
+
+    Returns
+    -------
+    Workers or None
+        A stand-in, if the signal was SIGHUP, which asks for a restart.
     """
     if sys.platform == "win32":
         raise ParameterError("workers must be 1 on Windows, where processes cannot share a socket, got more")
     stop = threading.Event()
-    before = {
-        number: signal.signal(number, lambda _number, _frame: stop.set()) for number in (signal.SIGTERM, signal.SIGINT)
-    }
-    try:
-        with tempfile.TemporaryDirectory(prefix="hubbub-metrics-") as directory:
-            running = Workers(database, listener, log_json, directory, application, rates)
-            try:
-                running.start(workers)
-                announce()
-                running.run(stop)
-            finally:
-                running.end()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def main() -> None:
-    """Run one worker process until it is told to end, or until its parent is gone."""
-    order = json.loads(sys.argv[1])
-
-    def watch() -> None:
-        """End this process when the parent has ended."""
-        os.read(order["life"], 1)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=watch, daemon=True).start()
-    # After the pipe is watched, since these take a while to load.
-    from hubbub.collector.logs import set_up_logs
-    from hubbub.collector.metrics import forget_dead_workers
-    from hubbub.collector.rates import Rates
-    from hubbub.collector.serving import serve
-
-    set_up_logs(order["log_json"])
-    directory = os.environ[METRICS_DIRECTORY]
-    if Path(directory).is_dir():
-        forget_dead_workers(directory)
-    with socket.socket(fileno=order["listener"]) as listener:
-        module, _, name = order["application"].partition(":")
-        build = getattr(importlib.import_module(module), name)
-        serve(order["database"], listener, lambda: _say(order["ready"]), build, Rates(*order["rates"]))
-
-
-def _say(ready: int) -> None:
-    """Tell the parent that this worker listens."""
-    os.write(ready, b"1")
-
-
-if __name__ == "__main__":
-    main()
+    with (
+        handling_signals(
+            lambda _number, _frame: stop.set(), lambda: start_stand_in(database, listener, log_json, application, rates)
+        ) as told,
+        tempfile.TemporaryDirectory(prefix="hubbub-metrics-") as directory,
+    ):
+        running = Workers(database, listener, log_json, directory, application, rates)
+        try:
+            running.start(workers)
+            announce()
+            running.run(stop)
+        finally:
+            running.end()
+    return told.prepared

@@ -125,8 +125,8 @@ async def _ask(request: Request, template: str, complaint: str, status: int = 20
 async def _read_form(request: Request) -> dict[str, str]:
     """Return the fields of a form that was sent; of a field that came twice, the last one."""
     collector: Collector = request.app.state.collector
-    with collector.budget.room() as taken:
-        body = await read_batch(request.scope, request.receive, collector.budget, taken)
+    with collector.owner_budget.room() as reading:
+        body = await read_batch(request.scope, request.receive, collector.owner_budget, reading)
     try:
         fields = parse_qs(body.decode("ascii"), keep_blank_values=True, max_num_fields=50, errors="strict")
     except ValueError:

@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Engine, delete, insert, inspect, select
+from sqlalchemy import Engine, delete, insert, inspect, make_url, select
+from sqlalchemy.exc import ArgumentError
 
 from hubbub.errors import StoreError
 from hubbub.store.schema import meta, open_engine, reading, writing
@@ -89,10 +90,28 @@ def _notes(database: str) -> list[Path]:
 
 
 def shown_database(database: str) -> str:
-    """Return a name for a database: the real path of its file, or its URL without user and password."""
+    """Return a name for a database: the real path of its file, or host, port and name of one of PostgreSQL.
+
+    A URL may name them as options, too, which then count: `postgresql:///name?host=db.example`.
+    """
     if "://" not in database or database.startswith("sqlite:"):
         return str(_file(database))
-    return database.rpartition("@")[2].partition("?")[0]
+    try:
+        url = make_url(database)
+    except (ArgumentError, ValueError):
+        return database.partition("://")[0] + "://…"
+    host = (url.host or "").rpartition("@")[2]  # a password may have an @ that should have been escaped
+    ports = () if url.port is None else str(url.port)
+    hosts, ports, name, services = (
+        ",".join([found] if isinstance(found, str) else found)
+        for found in (
+            url.query.get("host") or url.query.get("hostaddr") or host,
+            url.query.get("port", ports),
+            url.query.get("dbname", url.database or ()),
+            url.query.get("service", ()),
+        )
+    )
+    return hosts + (f":{ports}" if ports else "") + f"/{name}" + (f" of service {services}" if services else "")
 
 
 def _file(database: str) -> Path:

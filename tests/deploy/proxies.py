@@ -1,0 +1,107 @@
+"""A real nginx with our settings, on a free port, in a folder of its own."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from tests.collector.service import wait_until
+
+DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+
+
+class Proxied(NamedTuple):
+    """What came through the proxy."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class Proxy:
+    """An nginx that listens."""
+
+    def __init__(self, port: int, folder: Path) -> None:
+        self.port, self.folder = port, folder
+        self.origin = f"https://127.0.0.1:{port}"
+
+    def connect(self) -> http.client.HTTPSConnection:
+        """A connection to it."""
+        trust = ssl.create_default_context(cafile=str(self.folder / "fullchain.pem"))
+        trust.check_hostname = False
+        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=120, context=trust)
+
+    def ask(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Proxied:
+        """One request on a connection of its own."""
+        peer = self.connect()
+        try:
+            peer.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+            reply = peer.getresponse()
+            return Proxied(reply.status, {name.lower(): value for name, value in reply.getheaders()}, reply.read())
+        finally:
+            peer.close()
+
+
+def free_port() -> int:
+    """A port that is free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextmanager
+def nginx(folder: Path, collector: str, rate: str = "100000r/s") -> Iterator[Proxy]:
+    """An nginx in front of the collector at this address, with deploy/nginx.conf, but for the rate of an address."""
+    if NGINX is None:
+        assert "HUBBUB_REQUIRE_NGINX" not in os.environ, "nginx must be here"
+        pytest.skip("nginx is not here")
+    certificate = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    keys = ["-keyout", str(folder / "privkey.pem"), "-out", str(folder / "fullchain.pem")]
+    subprocess.run([*certificate, *keys], capture_output=True, check=True)
+    port = free_port()
+    ours = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
+    for old, new in {
+        "127.0.0.1:8000;": f"{collector.removeprefix('http://')};",
+        "rate=20r/s": f"rate={rate}",
+        "listen 443 ssl": f"listen 127.0.0.1:{port} ssl",
+        "/etc/ssl/hubbub": str(folder),
+        "/var/log/nginx/hubbub.log": str(folder / "error.log"),
+    }.items():
+        assert old in ours
+        ours = ours.replace(old, new)
+    names = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    paths = "".join(f"{name}_temp_path {folder}/{name};\n" for name in names)
+    user = "user root;\n" if os.geteuid() == 0 else ""
+    (folder / "nginx.conf").write_text(
+        f"{user}pid {folder}/nginx.pid;\nerror_log {folder}/main.log;\nevents {{}}\nhttp {{\n{paths}{ours}}}\n"
+    )
+    command = [NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-g", "daemon off;"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        try:
+            wait_until(lambda: process.poll() is None and _listens(port), 30)
+            shutil.rmtree(folder / "client_body")  # an upload that needs a file fails
+            yield Proxy(port, folder)
+        finally:
+            process.terminate()
+            process.communicate(timeout=30)
+
+
+def _listens(port: int) -> bool:
+    """Whether somebody listens there."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    except OSError:
+        time.sleep(0.05)
+        return False
+    return True
