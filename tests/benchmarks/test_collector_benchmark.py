@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.collector import BATCHES, CONNECTIONS, MILLION, Row
+from benchmarks.collector import BATCHES, CONNECTIONS, CROWDS, MILLION, Row
 
 from benchmarks import collector
 
@@ -22,6 +22,7 @@ def test_the_page_has_the_spread_of_single_reports() -> None:
             "memory": [(0, 200.0), (MILLION, 210.0)],
             "cpu_us_per_report": 5.0,
             "bytes_per_report": 38.0,
+            "overload": {"goodput": {str(number): 90_000.0 for number in CROWDS}, "refused": 3, "peak_mib": 400.0},
             "fsync_ms": 0.2,
             "load_before": 0.1,
             "priority": "",
@@ -35,3 +36,4 @@ def test_the_page_has_the_spread_of_single_reports() -> None:
     assert "1.50 to 1.70" in page
     assert "90 µs for the one and 60 µs for the other" in page
     assert "## A million reports" in page
+    assert "goodput is 100% of the best" in page

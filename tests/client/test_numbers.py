@@ -64,7 +64,7 @@ def test_a_number_is_the_text_that_javascript_writes(value: Any, text: str) -> N
         assert int.from_bytes(items.astype("<u8").tobytes(), "little") == item_of(DOMAINS[0], text)
 
 
-@pytest.mark.parametrize("value", NO_NUMBERS, ids=repr)
+@pytest.mark.parametrize("value", NO_NUMBERS)
 def test_what_is_no_number_is_outside(value: object) -> None:
     """Anything else has the item of values outside the domain, in the library and in the client."""
     for domain in (*DOMAINS, Integers(64), IPv4()):

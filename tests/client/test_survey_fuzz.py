@@ -74,7 +74,11 @@ def test_other_encodings_are_refused(encoding: str) -> None:
         load_survey(document)
 
 
-@pytest.mark.parametrize("document", [None, 7, [], {}, True, 1.5, bytearray(b"{}"), memoryview(b"{}")], ids=repr)
+@pytest.mark.parametrize(
+    "document",
+    [None, 7, [], {}, True, 1.5, bytearray(b"{}"), memoryview(b"{}")],
+    ids=lambda given: type(given).__name__,
+)
 def test_what_is_no_document_is_refused(document: object) -> None:
     """Another type than text or bytes gives the same kind of sentence."""
     with pytest.raises(SurveyError, match="must be text or bytes, got "):
