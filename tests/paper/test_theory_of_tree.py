@@ -344,6 +344,7 @@ def test_the_closed_form_has_the_numbers_of_the_page() -> None:
         ({"slack": 0.0}, "slack"),
         ({"bits": 16}, "roots"),
         ({"people": 10_000}, "people"),
+        ({"epsilon": 0.001}, "epsilon"),
         ({"bits": 32, "slack": 0.05}, "bits"),
     ],
 )
@@ -412,10 +413,33 @@ def test_fewer_holders_are_lost_more_often() -> None:
     assert all((each >= 0).all() and (each <= 1).all() for each in chances)
 
 
+def test_a_value_that_everybody_holds_is_found() -> None:
+    """Where nobody else is left to share a prefix there is no light factor, and no division by nobody."""
+    chances = PathBound(2000, 1.0, 24, beta=0.1, root_bits=16, listed=16).lost(2000, np.random.default_rng(1), 20)
+    assert (chances < 1e-6).all()
+
+
+def test_light_values_count_in_deep_rows_too() -> None:
+    """If all report on one deep row, a light value with very many holders looks like anything, so nothing passes.
+
+    With longer roots fewer holders make a value heavy, and the same matches pass.
+    """
+    for root_bits, passes in ((12, False), (40, True)):
+        bound = PathBound(10**6, 1.0, 320, root_bits=root_bits)
+        reports = np.zeros((1, len(bound.depths)), np.int64)
+        matches = reports.copy()
+        reports[0, -1], matches[0, -1] = 10**6, 250_000 + 30 * 433
+        assert bound.passes(matches, reports).tolist() == [passes]
+
+
 def test_crowds_for_which_nothing_is_proved_are_refused() -> None:
-    """A universe without room for roots, and a crowd so small that not even half of it is found."""
+    """No room for roots, roots too short for heavy values, a crowd of which not even half is found, too few draws."""
     with pytest.raises(ParameterError, match="roots"):
         PathBound(10**7, 4.0, 32)
+    with pytest.raises(ParameterError, match="roots"):
+        PathBound(10**6, 1.0, 64, root_bits=7)
+    with pytest.raises(ParameterError, match="draws"):
+        PathBound(10**6, 1.0, 64).threshold(1500)
     with pytest.raises(ParameterError, match="people"):
         PathBound(200, 1.0, 64).threshold(2000)
 
@@ -455,9 +479,11 @@ def test_relative_depths_keep_every_window_safe() -> None:
     lengths = theory.Lengths.of(beta, slack, root, heavy, [(row + 1) / 40 for row in range(40)])
     every = range(root + 1, 257)
     assert all(lengths.relative_depths(length)[-1] == length for length in every)
-    assert all(min(lengths.relative_depths(length)) >= root for length in every)
+    assert all(lengths.relative_depths(length)[0] == min(lengths.relative_depths(length)) == root for length in every)
     assert min(worst_relative_window(lengths, length, beta, slack, 1.0) for length in every) >= -1e-9
     assert min(worst_relative_window(lengths, length, beta, slack, 0.85) for length in every) < 0
+    with pytest.raises(ParameterError, match="share"):  # paths below one root would part before the first row
+        lengths.relative_depths(1024)
 
 
 # Theorem E.

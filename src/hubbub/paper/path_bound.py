@@ -104,6 +104,8 @@ class PathBound:
             object.__setattr__(self, "root_bits", math.ceil(math.log2(heavy**2 / (0.4 * self.beta))))
         if not 1 <= self.root_bits <= self.bits - 2:
             raise ParameterError(f"roots must have at least two bits less than the universe, got {self.root_bits}")
+        if self.heavy < 2:  # else a value would have to be held by more than half of the crowd
+            raise ParameterError(f"roots must have more bits for this beta, got root_bits={self.root_bits}")
 
     @cached_property
     def channel(self) -> theory.Channel:
@@ -208,21 +210,22 @@ class PathBound:
         matches = np.minimum(matches, np.ceil(size * absent + far * np.sqrt(size * absent * (1 - absent))))
         eta = hazard(matches, size, absent)
         tilt = (self.channel.held - absent) / (1 / eta + absent)  # ρ = (1 + p·η)/(1 + η/q) − 1
-        pull = tilt * self.people / self.heavy / others[:, -1]  # ρ·h, for each person of the window
-        exponent, above = np.zeros(len(size)), np.ones(len(size))
+        pull = tilt * self.people / self.heavy / np.maximum(others[:, -1], 1.0)  # ρ·h, for each person of the window
+        exponent = np.zeros(len(size))
         for row in range(first, last):
-            below = np.exp(np.minimum(pull * (others[:, row + 1] - others[:, first]), 200.0))
-            exponent += 2.0 ** -self.depths[row] * (below - above)
-            above = below
+            above, below = (pull * (others[:, end] - others[:, first]) for end in (row, row + 1))
+            exponent -= np.exp(np.minimum(below - self.depths[row] * _LN2, _WORST)) * np.expm1(above - below)
         exponent *= others[:, -1] * self.heavy / self.people * (1 + 2 * self.heavy * 2.0**-self.bits)
         return np.minimum(log_tail(matches, size, absent) + exponent, 0.0)
 
     def threshold(self, draws: int = 20_000, seed: int = 1) -> int:
         """T: a value with so many holders or more is lost with a chance of at most β/2, besides roots and false values.
 
-        Raises ParameterError if there is no bound for half the crowd. Costs about twenty times 1,500 draws, and a few
-        times `draws`.
+        At least h, since only heavy values are proved to be found. Raises ParameterError if there is no bound for half
+        the crowd. Costs about twenty times 1,500 draws, and a few times `draws`, which must be more than these.
         """
+        if draws <= _FEW:  # so that the draws that say where to look are not looked at again
+            raise ParameterError(f"draws must be above {_FEW:,}, got draws={draws}")
         most = self.beta / 2
 
         def is_found(holders: float, number: int = _FEW) -> bool:
@@ -234,7 +237,7 @@ class PathBound:
             raise ParameterError(f"people must be more for a bound to exist, got people={self.people}")
         close = 0.01 * step
         _, near = bisect(is_found, step, self.people / 2, close=lambda low, high: high - low <= close)
-        near -= 0.15 * step  # few draws may have looked too high
+        near = max(near - 0.15 * step, math.ceil(self.people / self.heavy))  # few draws may have looked too high
         for look in range(_LOOKS):
             if is_found(near, draws):
                 return round(near)

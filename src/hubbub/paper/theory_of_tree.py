@@ -203,6 +203,8 @@ def closed_form(
             break
     else:
         raise ParameterError(f"the universe must be larger than the table of roots, got bits={bits}")
+    if form.heavy < 1:
+        raise ParameterError(f"people must be more for so small an epsilon, got people={people}")
     squared = form.standard_errors**2
     least = 100 * squared * channel.symbols**2 / (channel.symbols - 1)
     if people < least:
@@ -224,7 +226,7 @@ def _closed_form(channel: Channel, people: int, bits: int, beta: float, slack: f
     constant, slope = channel.per_match * squared / 6, squared * max(channel.own_noise + 1 - channel.noise, 0.0)
     half = constant + slope / 2
     threshold = math.ceil(half + math.sqrt(half**2 - constant**2 + squared * people * channel.noise))
-    heavy = max(people / (z * sd / (10 * grown)), 1.0)
+    heavy = people / (z * sd / (10 * grown))
     cumulative = [(1 - reserve / squared) * (depth - math.log2(heavy)) / bits for depth in depths[:-1]] + [1.0]
     listed = math.log2(16 * math.e * windows / beta) + margin / (4 * slack * _LN2)
     comparison = comparison_error(channel, people, heavy, beta)
@@ -263,6 +265,11 @@ class Lengths:
         return cls(extra, root_bits, heavy, cumulative)
 
     def relative_depths(self, length: int) -> list[int]:
-        """The bits that each row asks of a value of this length: d_{l,r}."""
+        """The bits that each row asks of a value of this length: d_{l,r}.
+
+        Raises ParameterError where the first row would ask for more than a root, which the theorem does not allow.
+        """
         free = [math.floor(math.log2(self.heavy) + (length + self.extra) * share) for share in self.cumulative]
+        if free[0] > self.root_bits:
+            raise ParameterError(f"the first share must be less for this length, got {self.cumulative[0]}")
         return [min(length, max(self.root_bits, bits)) for bits in free]
