@@ -17,6 +17,7 @@ from tests.collector.service import Service, running, wait_until
 
 from hubbub.collector.framing import MAX_ADDRESS_BYTES, MAX_FIELDS, MAX_HEAD_BYTES
 from hubbub.collector.limits import MAX_WAITING_BYTES, Budget
+from hubbub.collector.rates import Rates
 from hubbub.dashboard.app import create_app
 from hubbub.store.keys import make_code
 from hubbub.wire.report_batch import encode_batch
@@ -181,7 +182,7 @@ def reply_on(connection: socket.socket) -> tuple[int, dict]:
 
 def test_half_uploads_make_room(tmp_path: Path) -> None:
     """Seventy uploads that stop or drip fill the room: others are taken, and one that makes progress is kept."""
-    with running(str(tmp_path / "a.db"), build=create_app) as service, ExitStack() as stack:
+    with running(str(tmp_path / "a.db"), build=create_app, rates=Rates(0, 0)) as service, ExitStack() as stack:
         survey = service.store.add_survey(own_cell_survey(CELLS)).survey
         path = f"/v1/surveys/{survey.survey_id.hex()}/reports"
         body = encode_batch(survey.survey_id, some_reports([2] * 20_000, 2))

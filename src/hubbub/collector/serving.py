@@ -7,12 +7,13 @@ a stand-in, which is a worker of the new version, serves in the meantime.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import socket
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Thread
 from typing import Any, Final, NoReturn, TypeAlias, cast
 
@@ -38,6 +39,7 @@ from hubbub.store.store import Store
 Build: TypeAlias = Callable[[Collector], ASGIApp]
 """Makes the application of a collector: a function of a module, so that other processes find it by its name."""
 
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _LARGE_BLOCK = -1, -3, 128 << 10  # settings of glibc's mallopt, and bytes
 _INHERITED: Final = 3  # the first descriptor after standard error, as systemd passes sockets
 _QUIET: Final[dict[str, Any]] = {
     "access_log": False,  # it would hold the addresses and times of reports
@@ -170,10 +172,22 @@ def serve(
     Workers or None
         The stand-in, if the process is to restart. The listener stays open.
     """
+    _give_memory_back()
     with Store(database, create=False) as store:
         server = _Server(_config(build(Collector(store, rates=rates)), most_connections()), announce, prepare)
         server.run([listener.dup()])
         return server.stand_in
+
+
+def _give_memory_back() -> None:
+    """Let the C library take large blocks from the system and give them back: uploads then leave no holes behind.
+
+    By default glibc keeps blocks of up to 32 MiB in its heap once some were freed, and an overload leaves it full of
+    holes. Other C libraries have no such setting.
+    """
+    with suppress(OSError, AttributeError):
+        for setting in (_TRIM_THRESHOLD, _MMAP_THRESHOLD):
+            ctypes.CDLL(None).mallopt(setting, _LARGE_BLOCK)
 
 
 @contextmanager
