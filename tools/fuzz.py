@@ -12,13 +12,13 @@ import sys
 import atheris
 import numpy as np
 
-with atheris.instrument_imports(include=["hubbub"]):
-    from hubbub.errors import HubbubError
+# Outside, and before the others, because what is compiled cannot be instrumented.
+from hubbub import Integers, create_survey, load_survey, mechanism_for
+from hubbub.errors import HubbubError
+
+with atheris.instrument_imports(include=["hubbub.wire"]):
     from hubbub.wire.report_batch import parse_batch
     from hubbub.wire.tally_file import parse_tally
-
-# Outside, because what is compiled cannot be instrumented.
-from hubbub import Integers, create_survey, load_survey, mechanism_for
 
 SURVEY = create_survey("fuzz", Integers(16), 2, public_seed=bytes(32))
 MECHANISM = mechanism_for(SURVEY)
