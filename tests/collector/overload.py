@@ -56,7 +56,19 @@ class Outcome:
 @contextmanager
 def served(database: str, found: Outcome) -> Iterator[str]:
     """The address of a collector that runs as a process. It must end well; then its peak of memory is known."""
-    command = [sys.executable, "-m", "hubbub", "serve", "--db", database, "--port", "0", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "hubbub",
+        "serve",
+        "--db",
+        database,
+        "--port",
+        "0",
+        "--json",
+        "--report-limit",
+        "0",
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
