@@ -189,7 +189,6 @@ NOBODY = f"http://127.0.0.1:1/v1/surveys/{'0' * 64}"
             REFUSED + "ε of all surveys together must be at most 0.5, got 0 and 1 more",
         ),
         ([SECRET, "--survey", NOBODY, "--timeout", "0"], "the survey could not be fetched ("),
-        (["-", "--survey", "URL"], "a value must be on the first line of standard input, got no line"),
     ],
 )
 def test_refusals(hubbub_cli, words: list[str], sentence: str, peer: Peer, survey: Survey, tmp_path: Path) -> None:

@@ -23,11 +23,14 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "*")
 
 
-def seen(hubbub_cli, survey: Survey, faults: list[str], value: str, ledger: Path, *more: str) -> tuple[object, ...]:
+def seen(
+    hubbub_cli, survey: Survey, faults: list[str], value: str, ledger: Path, *more: str, end: str = "\n"
+) -> tuple[object, ...]:
     """All that the collector sees when a person with an empty ledger reports a value, and the exit code."""
     with serving(Peer(survey, GUESS)) as peer:
         peer.faults = list(faults)  # `other survey` shows the list of GUESS under the survey's address
-        result = hubbub_cli("report", "-", "--survey", peer.url(survey), "--ledger", ledger, *more, stdin=f"{value}\n")
+        options = ["--survey", peer.url(survey), "--ledger", ledger, *more]
+        result = hubbub_cli("report", "-", *options, stdin=f"{value}{end}")
         host = peer.base.partition("//")[2]
         trace = [tuple(str(part).replace(host, "HOST") for part in each) for each in peer.trace]
         said = result.stdout + result.stderr
@@ -57,6 +60,15 @@ def test_a_server_sees_the_same_for_every_value(hubbub_cli, faults: list[str], r
         assert [trace[0].split()[0] for trace in found[0][1]] == requests
         assert found[0][0] == 0
         assert all(each == found[0] for each in found)
+
+
+def test_no_line_is_an_empty_value(hubbub_cli, tmp_path: Path) -> None:
+    """A program that prints nothing has an empty value: silence would tell that."""
+    found = []
+    for number, (value, end) in enumerate((("", ""), ("", "\n"), ("yes", ""))):
+        (tmp_path / str(number)).mkdir()
+        found.append(seen(hubbub_cli, POLL, [], value, tmp_path / str(number) / "l.json", end=end))
+    assert found[0] == found[1] == found[2]
 
 
 def test_a_server_that_always_lies_gets_no_report(hubbub_cli, tmp_path: Path) -> None:

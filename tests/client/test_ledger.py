@@ -257,6 +257,14 @@ CORRUPTED = {
             "extra": "1",
         }.items()
     },
+    "no cost": json.dumps(
+        {"version": 1, "cap": GOOD_CAP, "surveys": {"0" * 64: {**GOOD_ENTRY, "epsilon": "0"}}}
+    ).encode(),
+    "an impossible day": json.dumps(
+        {"version": 1, "cap": GOOD_CAP, "surveys": {"0" * 64: {**GOOD_ENTRY, "answered": "0000-00-00"}}}
+    ).encode(),
+    "surveys twice": json.dumps({"version": 1, "cap": GOOD_CAP, "surveys": {"0" * 64: GOOD_ENTRY}}).encode()[:-1]
+    + b', "surveys": {}}',
     "a newer version": b'{"version": 2, "surveys": {}}',
     "deep": b"[" * 100_000,
 }
@@ -278,6 +286,14 @@ def test_a_corrupted_ledger_stays_as_it_is(name: str, survey: Survey, ledger: Pa
             assert client.flush(0.01).status == "refused"
     assert ledger.read_bytes() == CORRUPTED[name]
     assert {path.name for path in ledger.parent.iterdir()} <= {"ledger.json", "ledger.json.lock"}
+
+
+def test_nothing_left_is_zero() -> None:
+    """A limit that is used up, or was passed, leaves 0 and not -0."""
+    told = [{"epsilon": "1", "delta": "0", "answered": "2030-01-01"}]
+    for most in (Decimal(1), Decimal("0.5")):
+        left = Cap(most, most, most, Decimal(0)).left(told, datetime(2030, 1, 2, tzinfo=UTC))
+        assert {str(each) for each in left} == {"0"}
 
 
 def test_a_good_entry_is_good(ledger: Path) -> None:

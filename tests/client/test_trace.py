@@ -38,8 +38,17 @@ class Hostile(str):
         raise RuntimeError("secret")
 
 
+class Unasked:
+    """Fails even when it is asked for its class, as some stand-ins for other objects do."""
+
+    @property
+    def __class__(self) -> type:  # type: ignore[override]
+        """Fail."""
+        raise RuntimeError("secret")
+
+
 VALUES = ("yes", "maybe", "", "x" * 3000, None, 7, -1, 2.5, 10**5000, True, [], object(), b"\xff", "\ud800")
-MORE = (Hostile("yes"), Decimal("sNaN"), np.float32(0.1), float("nan"), (1, 2))
+MORE = (Hostile("yes"), Unasked(), Decimal("sNaN"), np.float32(0.1), float("nan"), (1, 2))
 
 
 def seen(survey: Survey, ledger: Path, faults: list[str], whole: bool, act: Callable[[Client], Result]) -> object:

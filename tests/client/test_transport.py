@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
 import pytest
 from tests.client.peer import Peer
 
 from hubbub import Survey
-from hubbub.client.transport import Refused, TryLater, exchange
+from hubbub.client.transport import Refused, TryLater, exchange, seconds_of
 
 
 @pytest.mark.parametrize(
@@ -54,3 +57,14 @@ def test_nothing_identifying_is_sent(peer: Peer, survey: Survey) -> None:
         "Accept": "application/json",
         "Connection": "close",
     }
+
+
+def test_retry_after_is_a_number_or_a_date() -> None:
+    """Seconds with blanks, more digits than a clock has, dates to come and gone; at most an hour."""
+    soon = format_datetime(datetime.now(UTC) + timedelta(seconds=1000), usegmt=True)
+    late = format_datetime(datetime.now(UTC) + timedelta(days=9), usegmt=True)
+    assert 900 < seconds_of(soon) <= 1000
+    assert [seconds_of(text) for text in (late, " 30 ", "9" * 50, "1.5", "-3", "soon", "", None)] == [
+        *(3600.0, 30.0, 3600.0),
+        *[0.0] * 5,
+    ]

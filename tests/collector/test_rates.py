@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -36,10 +38,11 @@ def test_many_times_the_expected_reports(tmp_path: Path) -> None:
     with running(str(tmp_path / "a.db"), rates=Rates(times=20)) as service:
         stored = service.store.add_survey(own_cell_survey(EXPECTED))
         other = service.store.add_survey(own_cell_survey(EXPECTED, "other"))
-        assert send(service, stored, 199, seed=1).json["accepted"] == 199
+        assert send(service, stored, 99, seed=1).json["accepted"] == 99
         for _ in range(3):
-            assert send(service, stored, 199, seed=1).json["duplicate"] == 199
-        assert send(service, stored, 1, seed=2).json["accepted"] == 1
+            assert send(service, stored, 99, seed=1).json["duplicate"] == 99
+        assert send(service, stored, 102, seed=2).status == 429
+        assert send(service, stored, 101, seed=2).json["accepted"] == 101
         reply = send(service, stored, 1, seed=3)
         assert (reply.status, reply.kind) == (429, "too-many-reports")
         assert 1800 <= int(reply.headers["retry-after"]) <= 3600
@@ -47,7 +50,7 @@ def test_many_times_the_expected_reports(tmp_path: Path) -> None:
         assert send(service, other, 1, seed=4).status == 200
         assert service.store.tally(stored.survey_id).count == 200
         text = service.ask("GET", "/metrics").body.decode()
-        assert 'hubbub_refused_uploads_total{problem="too-many-reports"} 1.0' in text.splitlines()
+        assert 'hubbub_refused_uploads_total{problem="too-many-reports"} 2.0' in text.splitlines()
     # A collector that starts knows what came before.
     with running(str(tmp_path / "a.db"), rates=Rates(times=20)) as service:
         assert send(service, stored, 1, seed=3).status == 429
@@ -82,19 +85,36 @@ def test_a_rate(tmp_path: Path) -> None:
     now = [0.0]
     with running(str(tmp_path / "a.db"), rates=Rates(0, 4, lambda: now[0])) as service:
         stored = service.store.add_survey(own_cell_survey(EXPECTED))
+        assert send(service, stored, 4 * BURST_SECONDS + 1, seed=1).status == 413
         assert send(service, stored, 4 * BURST_SECONDS - 1, seed=1).status == 200
-        assert send(service, stored, 17, seed=2).status == 200  # the last of them for which there was room
-        reply = send(service, stored, 1, seed=3)
+        for _ in range(3):  # what is stored already, or is no report, takes no room
+            assert send(service, stored, 1, seed=1).json["duplicate"] == 1
+            junk = encode_batch(stored.survey_id, some_reports([EXPECTED] * 1000, 9))
+            assert service.upload(stored.survey_id, junk).status == 422
+        reply = send(service, stored, 17, seed=2)
         assert (reply.status, reply.kind) == (429, "too-fast")
-        assert 5 <= int(reply.headers["retry-after"]) <= 30
-        now[0] = 4.0  # the debt of 16 is paid, and not more
-        assert send(service, stored, 1, seed=3).status == 429
-        now[0] = 4.25
-        assert send(service, stored, 1, seed=3).status == 200
+        assert 4 <= int(reply.headers["retry-after"]) <= 30
+        now[0] = 3.75
+        assert send(service, stored, 17, seed=2).status == 429
+        now[0] = 4.0
+        assert send(service, stored, 17, seed=2).status == 200
         assert send(service, stored, 1, seed=4).status == 429
         now[0] = 1e6
         assert send(service, stored, 4 * BURST_SECONDS, seed=5).status == 200
         assert send(service, stored, 1, seed=6).status == 429
+
+
+def test_what_is_on_its_way_counts(tmp_path: Path) -> None:
+    """Uploads at the same time take no more room together than one after the other."""
+    for limits in (Rates(times=20), Rates(0, 20)):
+        with running(str(tmp_path / f"{limits.times}.db"), rates=limits) as service:
+            stored = service.store.add_survey(own_cell_survey(EXPECTED))
+            assert send(service, stored, 1, seed=0).status == 200
+            body = [encode_batch(stored.survey_id, some_reports([1] * 60, seed)) for seed in range(1, 9)]
+            with ThreadPoolExecutor(8) as pool:
+                replies = [reply.status for reply in pool.map(partial(service.upload, stored.survey_id), body)]
+            assert sorted(replies) == [200] * 3 + [429] * 5
+            assert service.store.tally(stored.survey_id).count == 181
 
 
 def test_an_upload_costs_a_look_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,8 +78,8 @@ def answer_question(
         check_slots(survey.domain, slots)
     foreign = 0 if question.candidates is None else int(encode_marked(survey.domain, question.candidates).other.sum())
     if tally.count == 0:
-        limit = None if named is None else math.inf
-        return Answer(0, math.inf, (), limit, values_per_person=slots, foreign_candidates=foreign)
+        limit, long = None if named is None else math.inf, None if decoder.stated_bits[1] is None else math.inf
+        return Answer(0, math.inf, (), limit, long, values_per_person=slots, foreign_candidates=foreign)
     if named is None and survey.domain.is_list and not question.hitters_only:
         return answer_list(survey, decoder, tally, question)
     plain = decoder.count_law(tally.count)

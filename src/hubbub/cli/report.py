@@ -144,8 +144,6 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def _first_line() -> str:
-    """Return the first line of standard input without its end."""
+    """Return the first line of standard input without its end. No line is an empty value, as any other is reported."""
     line = typer.get_binary_stream("stdin").readline()
-    if not line:
-        raise InputError("a value must be on the first line of standard input, got no line")
     return line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "surrogateescape")

@@ -69,8 +69,8 @@ class Cap(NamedTuple):
         """Return what these limits still allow after the entries of a ledger, at least 0; None is no limit."""
         told_so_far = spent(told, now)
         with localcontext(EXACT_LEFT):
-            limits = self._asdict().items()
-            return Cap(*(None if most is None else max(most - told_so_far[name], Decimal(0)) for name, most in limits))
+            left = {name: None if most is None else most - told_so_far[name] for name, most in self._asdict().items()}
+            return Cap(*(Decimal(0) if more is not None and more <= 0 else more for more in left.values()))  # not -0
 
 
 def spent(told: Iterable[dict[str, str]], now: datetime | None = None) -> dict[str, Decimal]:

@@ -49,3 +49,9 @@ def threshold(data: dict[str, Any], name: str, low: int) -> int:
     fits = isinstance(text, str) and re.fullmatch(r"[1-9][0-9]{0,19}", text, re.ASCII)
     require(bool(fits and low < int(text) < 1 << 64), f"{name} must be above {low} and below 2^64, in a string", text)
     return int(text)
+
+
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON, unless a field comes twice."""
+    require(len(dict(pairs)) == len(pairs), "a document must name each field once", "a field twice")
+    return dict(pairs)

@@ -19,12 +19,12 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal, localcontext
 from typing import Any, Final, NamedTuple
 
 from .budget import DAY, DEFAULT_CAP, EXACT, Cap, parse_limit
-from .checks import LedgerError
+from .checks import LedgerError, SurveyError, once
 from .survey import DeviceSurvey
 
 if sys.platform == "win32":
@@ -108,12 +108,12 @@ class Ledger:
         """Return the limits and the entries in the file. Raises LedgerError if it is not a ledger."""
         try:
             with open(self.path, "rb") as file:
-                data = json.loads(file.read())
+                data = json.loads(file.read(), object_pairs_hook=once)
         except FileNotFoundError:
             return Contents(DEFAULT_CAP, {})
         except OSError as error:
             raise LedgerError(f"the ledger {self.path!r} cannot be read ({error.strerror})") from None
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError, SurveyError):
             data = None
         version = data.get("version") if isinstance(data, dict) else None
         version = version if type(version) is int else 0
@@ -264,7 +264,11 @@ def _read_contents(data: dict[str, Any]) -> Contents | None:
             return None
         if not all(isinstance(entry[name], str) and pattern.fullmatch(entry[name]) for name, pattern in _ENTRY.items()):
             return None
-        if entry["url"].rpartition("/")[2] != survey_id:
+        if entry["url"].rpartition("/")[2] != survey_id or not Decimal(entry["epsilon"]) > 0:
+            return None
+        try:
+            date.fromisoformat(entry["answered"])
+        except ValueError:
             return None
     return Contents(Cap(**{name: Decimal(limit) if limit else None for name, limit in cap.items()}), entries)
 

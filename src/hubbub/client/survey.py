@@ -11,7 +11,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
-from .checks import ClientError, SurveyError, fields, require
+from .checks import ClientError, SurveyError, fields, once, require
 from .domains import Domain, read_domain
 from .mechanisms import Randomizer, read_bucket, read_jl, read_subset, read_tree
 
@@ -68,7 +68,7 @@ def read_survey(document: bytes | str) -> DeviceSurvey:
     try:
         # Other encodings than UTF-8, which `json` would recognise, are no JSON of a survey.
         text = document.decode() if isinstance(document, bytes) else document
-        data = json.loads(text, object_pairs_hook=_once, parse_float=_refuse, parse_constant=_refuse)
+        data = json.loads(text, object_pairs_hook=once, parse_float=_refuse, parse_constant=_refuse)
         return _read(data)
     except (ValueError, RecursionError) as error:
         raise SurveyError(f"a survey must be JSON, got a document that is not ({type(error).__name__})") from None
@@ -138,12 +138,6 @@ def _time(name: str, text: Any) -> str:
     except ValueError:
         raise SurveyError(f"{name} must be a time like 2030-01-31T00:00:00Z, got {str(text)[:40]!r}") from None
     return str(text)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON, unless a field comes twice."""
-    require(len(dict(pairs)) == len(pairs), "a survey must name each field once", "a field twice")
-    return dict(pairs)
 
 
 def _refuse(text: str) -> Any:

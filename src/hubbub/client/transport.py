@@ -8,6 +8,7 @@ import json
 import time
 import urllib.error
 import urllib.request
+from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 from .checks import ClientError
@@ -95,8 +96,23 @@ def _judge(error: urllib.error.HTTPError, timeout: float) -> Exception:
     if wait is None and is_problem and 400 <= error.code < 500 and error.code not in _LATER:
         kind = Missing if error.code in (404, 410) else Refused
         return kind(f"the collector refused the request: {answered}")
-    seconds = float(wait) if wait and wait.isascii() and wait.isdigit() and len(wait) < 10 else 0.0
-    return TryLater(f"the collector answered: {answered}", min(seconds, _MAX_RETRY_AFTER))
+    return TryLater(f"the collector answered: {answered}", seconds_of(wait))
+
+
+def seconds_of(retry_after: str | None) -> float:
+    """Return the seconds of a Retry-After header, a number or a date; at most an hour, and 0 for anything else.
+
+    >>> seconds_of(" 30 "), seconds_of("9" * 30), seconds_of("soon"), seconds_of("Wed, 01 Jan 2020 00:00:00 GMT")
+    (30.0, 3600.0, 0.0, 0.0)
+    """
+    text = (retry_after or "").strip()
+    if text.isascii() and text.isdigit():
+        return min(float(text), _MAX_RETRY_AFTER) if len(text) < 10 else _MAX_RETRY_AFTER
+    try:
+        wait = parsedate_to_datetime(text).timestamp() - time.time()
+    except (TypeError, ValueError, OverflowError, OSError):
+        return 0.0
+    return min(max(wait, 0.0), _MAX_RETRY_AFTER)
 
 
 def _title(error: urllib.error.HTTPError, timeout: float) -> str:

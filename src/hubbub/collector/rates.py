@@ -39,6 +39,8 @@ class _Known:
     ----------
     count : int
         How many came, as far as this process knows.
+    coming : int
+        How many are being stored now.
     until : float
         When to ask the database again, in seconds of the clock.
     room : float
@@ -48,6 +50,7 @@ class _Known:
     """
 
     count: int
+    coming: int
     until: float
     room: float
     since: float
@@ -89,32 +92,42 @@ class Rates:
         self._known: dict[int, _Known] = {}
 
     async def check(self, store: Store, stored: StoredSurvey) -> None:
-        """Raise Problem if the survey takes no more reports now."""
+        """Raise Problem if the survey takes no report at all now, before one is read."""
         now = self._clock()
         known = self._known.get(stored.key)
         if known is None or now >= known.until:
             known = await self._count(store, stored.key, now)
-        if self.times and known.count >= self.times * stored.survey.expected_reports:
-            sentence = f"the survey has {self.times} times the reports that were expected; send this again later"
-            raise Problem("too-many-reports", sentence, {"Retry-After": str(random.randint(*_WAIT_SECONDS))})
-        if self._per_second:
-            most = self._per_second * BURST_SECONDS
-            known.room = min(most, known.room + (now - known.since) * self._per_second)
-            known.since = now
-            if known.room <= 0:
-                wait = max(math.ceil(-known.room / self._per_second) + 1, random.randint(*RETRY_SECONDS))
-                sentence = f"the survey takes {self._per_second} reports a second; send this again later"
-                raise Problem("too-fast", sentence, {"Retry-After": str(wait)})
+        self._require_room(stored, known, 1)
 
-    def take(self, stored: StoredSurvey, reports: int) -> None:
-        """Note that so many reports are about to be stored. A batch may take more than there is room for, once."""
+    def reserve(self, stored: StoredSurvey, reports: int) -> None:
+        """Take the room of so many valid reports, until `settle`. Raises Problem if the survey has not as much."""
         if (known := self._known.get(stored.key)) is not None:
+            self._require_room(stored, known, reports)
+            known.coming += reports
             known.room -= reports
 
-    def add(self, stored: StoredSurvey, accepted: int) -> None:
-        """Note that so many new reports were stored. Repeated ones do not count: anybody could send them."""
+    def settle(self, stored: StoredSurvey, reserved: int, accepted: int) -> None:
+        """Note how many of them were new and are stored. Others take no room: anybody could send them again."""
         if (known := self._known.get(stored.key)) is not None:
+            known.coming -= reserved
             known.count += accepted
+            known.room += reserved - accepted
+
+    def _require_room(self, stored: StoredSurvey, known: _Known, reports: int) -> None:
+        if self.times and known.count + known.coming + reports > self.times * stored.survey.expected_reports:
+            sentence = f"the survey has {self.times} times the reports that were expected; send this again later"
+            raise Problem("too-many-reports", sentence, {"Retry-After": str(random.randint(*_WAIT_SECONDS))})
+        if not self._per_second:
+            return
+        now, most = self._clock(), self._per_second * BURST_SECONDS
+        known.room = min(most, known.room + (now - known.since) * self._per_second)
+        known.since = now
+        if reports > most:
+            raise Problem("too-large", f"a batch of this survey must have at most {most} reports, got {reports}")
+        if known.room < reports:
+            wait = max(math.ceil((reports - known.room) / self._per_second), random.randint(*RETRY_SECONDS))
+            sentence = f"the survey takes {self._per_second} reports a second; send this again later"
+            raise Problem("too-fast", sentence, {"Retry-After": str(wait)})
 
     async def _count(self, store: Store, key: int, now: float) -> _Known:
         """Read from the database how many reports came. Meanwhile other uploads use the old number, if there is one."""
@@ -122,6 +135,6 @@ class Rates:
             known.until = now + _COUNTED_SECONDS
         days = await asyncio.to_thread(reports_by_day, store.engine, key)
         most = float(self._per_second * BURST_SECONDS)
-        known = self._known.setdefault(key, _Known(0, now + _COUNTED_SECONDS, most, now))
+        known = self._known.setdefault(key, _Known(0, 0, now + _COUNTED_SECONDS, most, now))
         known.count = max(known.count, sum(days.values()))
         return known

@@ -124,18 +124,20 @@ async def _store_batch(collector: Collector, stored: StoredSurvey, data: bytes) 
     """
     reports = parse_batch(data, stored.survey_id, stored.mechanism.report_dtype)
     valid = stored.mechanism.validate(reports)
-    collector.rates.take(stored, len(reports))
-    if len(reports) == 1 and valid[0]:  # nearly every upload
-        (new,) = await collector.commit(Upload(stored.key, reports))
-        collector.rates.add(stored, int(new))
-        collector.metrics.by_status[_ACCEPTED if new else _DUPLICATE].inc()
-        return _ONE_NEW if new else _ONE_OLD
     upload = Upload(stored.key, reports if valid.all() else reports[valid])
-    new = await collector.commit(upload) if len(upload.reports) else np.zeros(0, np.bool_)
+    new = np.zeros(0, np.bool_)
+    collector.rates.reserve(stored, len(upload.reports))
+    try:
+        if len(upload.reports):
+            new = await collector.commit(upload)
+    finally:
+        collector.rates.settle(stored, len(upload.reports), int(np.count_nonzero(new)))
+    if len(reports) == len(new) == 1:  # nearly every upload
+        collector.metrics.by_status[_ACCEPTED if new[0] else _DUPLICATE].inc()
+        return _ONE_NEW if new[0] else _ONE_OLD
     statuses = np.full(len(reports), _INVALID, np.uint8)
     statuses[valid] = np.where(new, _ACCEPTED, _DUPLICATE)
     counts = np.bincount(statuses, minlength=3).tolist()
-    collector.rates.add(stored, counts[_ACCEPTED])
     for counter, count in zip(collector.metrics.by_status, counts, strict=True):
         counter.inc(count)
     if len(reports) and counts[_INVALID] == len(reports):

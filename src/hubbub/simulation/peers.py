@@ -55,4 +55,7 @@ def ask(python: Path, jobs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no error message"])[-1]
         raise ParameterError(f"{PEER} failed in {python} ({last:.200})")
-    return list(json.loads(done.stdout))
+    try:
+        return list(json.loads(done.stdout))
+    except (ValueError, TypeError, RecursionError):
+        raise ParameterError(f"{python} must print only what {PEER} found, got something else") from None
