@@ -56,19 +56,8 @@ class Outcome:
 @contextmanager
 def served(database: str, found: Outcome) -> Iterator[str]:
     """The address of a collector that runs as a process. It must end well; then its peak of memory is known."""
-    command = [
-        sys.executable,
-        "-m",
-        "hubbub",
-        "serve",
-        "--db",
-        database,
-        "--port",
-        "0",
-        "--json",
-        "--report-limit",
-        "0",
-    ]
+    command = [sys.executable, "-m", "hubbub", "serve", "--db", database, "--port", "0", "--json"]
+    command += ["--report-limit", "0"]  # in a minute more reports come than any survey expects
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
