@@ -31,7 +31,7 @@ from hubbub.store.upkeep import check
 from hubbub.wire.report_batch import HEADER_BYTES, encode_batch
 
 MIB = 1 << 20
-BASE_MIB = 360
+BASE_MIB = 400
 CELL_BYTES = 48
 CONNECTIONS = 150
 REPORT = np.dtype([("id", "<u8", (2,)), ("symbol", "u1")])
