@@ -20,7 +20,6 @@ from tests.collector.own_cell import build, own_cell_survey, some_reports
 from hubbub import Integers, Survey, create_survey
 from hubbub.errors import ParameterError, StoreError, StoreUnavailable, SurveyClosed, UnknownSurvey
 from hubbub.store import folding
-from hubbub.store.daily import reports_by_day
 from hubbub.store.life_cycle import close_survey, delete_survey, purge
 from hubbub.store.remembering import check_not_lost, shown_database
 from hubbub.store.reports import Upload, append
@@ -221,60 +220,6 @@ class TestFolding:
             rows = [{"survey": stored.key, "reports": report.tobytes()} for report in reports]
             connection.execute(insert(pending), rows)
         assert cells_of(store, stored) == list(range(600))
-
-    def test_many_small_surveys_share_a_transaction(self, store: Store) -> None:
-        """However many surveys have pending reports, one transaction folds them, each into its own tally."""
-        all_ = [store.add_survey(own_cell_survey(CELLS, f"survey {number}")) for number in range(20)]
-        for more in (0, 100):
-            cells = [some_reports([number, number + more], 1 + more) for number in range(20)]
-            append(store.engine, [Upload(one.key, reports) for one, reports in zip(all_, cells, strict=True)])
-        writes: list[str] = []
-        event.listen(store.engine, "before_cursor_execute", lambda *said: writes.append(said[2]))
-        assert store.fold_all() == 20
-        erasing = [one for one in writes if one.startswith("DELETE FROM hubbub_pending")]
-        assert len(erasing) == 1, "all rows come one after the other"
-        assert count(store, pending) == 0
-        for number, one in enumerate(all_):
-            assert cells_of(store, one) == [number] * 3 + [number + 100]
-            assert sum(reports_by_day(store.engine, one.key).values()) == 4
-
-    def test_a_group_starts_over_if_one_tally_is_newer(self, store: Store, stored: StoredSurvey) -> None:
-        """If somebody else folds one survey of a group meanwhile, nothing of it is counted twice."""
-        other = store.add_survey(own_cell_survey(CELLS, "other"))
-        append(store.engine, [Upload(stored.key, some_reports([1])), Upload(other.key, some_reports([2]))])
-        answered: list[int] = []
-
-        def answer(connection: object, cursor: object, statement: str, *_: object) -> None:
-            """Fold one of the two as soon as the group has been read."""
-            if not answered and statement.startswith("SELECT hubbub_tallies"):
-                answered.append(1)
-                answered.append(store.tally(other.survey_id).count)
-
-        event.listen(store.engine, "after_cursor_execute", answer)
-        store.fold_all()
-        assert answered == [1, 1]
-        assert (cells_of(store, stored), cells_of(store, other)) == ([1], [2])
-        assert count(store, pending) == 0
-
-    def test_more_cells_than_one_transaction_takes(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Surveys that are too large for one group, or for any, are folded all the same."""
-        all_ = [store.add_survey(own_cell_survey(CELLS, f"survey {number}")) for number in range(5)]
-        for large, together in ((CELLS, 2 * CELLS), (CELLS - 1, CELLS)):
-            monkeypatch.setattr(folding, "LARGE_CELLS", large)
-            monkeypatch.setattr(folding, "CELLS_TOGETHER", together)
-            append(store.engine, [Upload(one.key, some_reports([cell], large)) for cell, one in enumerate(all_)])
-            assert store.fold_all() == 5
-            assert count(store, pending) == 0
-        assert [cells_of(store, one) for one in all_] == [[number] * 2 for number in range(5)]
-
-    def test_few_bytes_at_a_time(self, store: Store, stored: StoredSurvey) -> None:
-        """On a small disk a transaction takes fewer rows, but one at least, and all are folded."""
-        for cell in range(5):
-            append(store.engine, [Upload(stored.key, some_reports([cell], cell))])
-        for step_bytes in (1, 150):
-            store.step_bytes = step_bytes
-            assert store.fold_all() == (1 if step_bytes == 1 else 0)
-        assert cells_of(store, stored) == list(range(5))
 
     def test_payloads_leave_the_files(self, tmp_path: Path) -> None:
         """After a fold no file of SQLite holds a payload any more, not even the write-ahead log."""

@@ -252,14 +252,13 @@ class Collector:
     def _fold_forever(self) -> None:
         """Fold every few seconds until `stop`; the body of the folding thread."""
         while not self._stopping.is_set():
-            started = self._folding_since = time.monotonic()
+            self._folding_since = time.monotonic()
             self._fold()
-            took, self._folding_since = time.monotonic() - started, None
+            self._folding_since = None
             if len(sys.modules) != self._frozen:  # answers and folds load some when they are first needed
                 self.freeze()
             self.measure()  # for other workers, which show it, too
-            # Many large tallies take long: at least half of the time is left for uploads.
-            self._wake.wait(max(self._fold_seconds, took))
+            self._wake.wait(self._fold_seconds)
             self._wake.clear()
 
     def _fold(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from sqlalchemy import Connection, Engine, func, select, text
@@ -17,12 +17,10 @@ _ADD: Final = text(
 )
 
 
-def add_to_days(connection: Connection, added: Mapping[int, int]) -> None:
-    """Count reports, by survey, as those of today, in UTC. The transaction is the caller's."""
-    day = int(time.time()) // _DAY_SECONDS
-    rows = [{"survey": survey, "day": day, "added": reports} for survey, reports in added.items() if reports]
-    if rows:
-        connection.execute(_ADD, rows)
+def add_to_day(connection: Connection, survey: int, added: int) -> None:
+    """Count reports of a survey as those of today, in UTC. The transaction is the caller's."""
+    if added:
+        connection.execute(_ADD, {"survey": survey, "day": int(time.time()) // _DAY_SECONDS, "added": added})
 
 
 def reports_by_day(engine: Engine, survey: int) -> dict[int, int]:

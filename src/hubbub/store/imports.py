@@ -12,7 +12,7 @@ from sqlalchemy import insert, select, update
 
 from hubbub.errors import HubbubError, KeyReused, StoreDamaged, StoreUnavailable
 from hubbub.model.tally import Tally
-from hubbub.store.daily import add_to_days
+from hubbub.store.daily import add_to_day
 from hubbub.store.schema import imports, reading, tallies, unknown_survey, writing
 from hubbub.store.store import Store
 from hubbub.wire.tally_file import encode_tally, parse_tally
@@ -72,6 +72,6 @@ def merge_tally(store: Store, survey_id: bytes, key: str, digest: bytes, more: T
             if changed:
                 added = {"survey": stored.key, "key": key, "digest": digest, "reports": more.count}
                 connection.execute(insert(imports).values(**added))
-                add_to_days(connection, {stored.key: more.count})
+                add_to_day(connection, stored.key, more.count)
                 return True
     raise StoreUnavailable(f"merging failed {_CONFLICTS} times, because others changed the tally at the same moment")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from errno import ENOENT
@@ -154,7 +153,6 @@ def _open_sqlite(url: URL, path: Path, create: bool) -> Engine:
     engine = create_engine(url, hide_parameters=True, pool_use_lifo=True)
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
-    engine.update_execution_options(hubbub_turn=threading.Lock())
     with suppress(OSError):
         opened = path.stat()
         engine.update_execution_options(hubbub_file=(path, opened.st_dev, opened.st_ino))
@@ -276,33 +274,9 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 
 @contextmanager
-def turn(engine: Engine) -> Iterator[None]:
-    """Wait until no other thread of this process writes to SQLite. PostgreSQL has as many writers as there are.
-
-    SQLite would look for its lock again and again, after pauses of up to 0.1 s: beside a thread that writes often, a
-    commit of a millisecond would take hundreds. Other processes are still waited for in this way.
-    """
-    lock: threading.Lock | None = engine.get_execution_options().get("hubbub_turn")
-    if lock is None:
-        yield
-        return
-    if not lock.acquire(timeout=BUSY_MILLISECONDS / 1000):
-        raise StoreUnavailable("the database cannot be used now: another thread is writing")
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-@contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
     """Open a transaction that writes. At the end all of it is durable, or none of it happened."""
-    with (
-        available(),
-        engine.connect().execution_options(**_WRITES) as connection,
-        turn(engine),
-        connection.begin(),
-    ):
+    with available(), engine.connect().execution_options(**_WRITES) as connection, connection.begin():
         yield connection
 
 
@@ -314,8 +288,7 @@ def writing_sqlite(engine: Engine, pages: int) -> Iterator[sqlite3.Connection]:
     commits change is copied to the file once, when the log restarts. Commits of single reports are fastest with a
     short log, whose file need not grow; commits of thousands, with a long one.
     """
-    # Closing rolls back what was not committed.
-    with available(), closing(engine.raw_connection()) as pooled, turn(engine):
+    with available(), closing(engine.raw_connection()) as pooled:  # closing rolls back what was not committed
         connection: sqlite3.Connection = pooled.driver_connection  # type: ignore[assignment]
         pages = min(max(_CHECKPOINT_PAGES, _COMMITS_BETWEEN * pages), pooled.info["most_wal_pages"])
         if pages != pooled.info["wal_pages"]:

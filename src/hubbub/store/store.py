@@ -35,7 +35,6 @@ from hubbub.store.schema import (
     reading,
     surveys,
     tallies,
-    turn,
     unknown_survey,
     writing,
 )
@@ -256,9 +255,8 @@ class Store:
         )
         with self._remembering:
             if forgotten == self._forgotten:  # otherwise somebody may have changed it since it was read
-                self._remembered.pop(survey_id.hex(), None)
                 if len(self._remembered) >= _MOST_REMEMBERED:
-                    del self._remembered[next(iter(self._remembered))]  # the one that was read longest ago
+                    self._remembered.clear()
                 self._remembered[survey_id.hex()] = (time.monotonic() + _REMEMBERED_SECONDS, stored)
         return stored
 
@@ -308,33 +306,22 @@ class Store:
     def fold_all(self) -> int:
         """Fold all pending reports, then remove the copies of them that the database keeps outside its tables.
 
-        A survey that fails does not stop the others: the first error is raised at the end. Returns the number of
-        surveys that had pending reports.
+        A survey that fails does not stop the others: the first error is raised at the end.
+
+        Returns
+        -------
+        int
+            The number of surveys that had pending reports.
         """
-        found: set[bytes] = set()
-        groups = folding.groups(self.engine, self.step_bytes, self._mechanism, found)
+        with_pending = (surveys.c.key.in_(select(pending.c.survey)), surveys.c.damage.is_(None))
+        with reading(self.engine) as connection:
+            found = connection.scalars(select(surveys.c.survey_id).where(*with_pending))
+            waiting = [bytes(survey_id) for survey_id in found]
         try:
-            for_each(self._fold, groups)
+            for_each(self.tally, waiting)
         finally:
             self.remove_erased()
-        return len(found)
-
-    def _mechanism(self, key: int, survey_id: bytes) -> SurveyMechanism | None:
-        """Return the mechanism of a survey that was read before. It never changes."""
-        _, known = self._remembered.get(survey_id.hex(), (0.0, None))
-        return known.mechanism if known is not None and known.key == key else None
-
-    def _fold(self, some: folding.Group | bytes) -> None:
-        """Fold a group, or one survey. If one of a group is damaged fold them one by one, so that this is noted."""
-        if isinstance(some, bytes):
-            self.tally(some)
-            return
-        self.require_room(self.step_bytes)
-        try:
-            if folding.fold_together(self.engine, some):
-                self.has_erased_rows = True
-        except StoreDamaged:
-            for_each(self.tally, [survey_id for survey_id, _ in some.folders.values()])
+        return len(waiting)
 
     def remove_erased(self) -> None:
         """Remove the copies of erased rows that the database keeps outside its tables, if there may be some.
@@ -352,7 +339,7 @@ class Store:
                     folding.vacuum(self.engine, pending)
                     removed = True
                     return
-                with closing(self.engine.raw_connection()) as pooled, turn(self.engine):
+                with closing(self.engine.raw_connection()) as pooled:
                     cursor = pooled.cursor()
                     try:
                         # Nobody can write while this waits for a reader, so it waits for 0.1 s only.
