@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import pytest
 from tests.collector.service import wait_until
+from tests.ports import free_port
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
@@ -51,13 +52,6 @@ class Proxy:
             return Proxied(reply.status, {name.lower(): value for name, value in reply.getheaders()}, reply.read())
         finally:
             peer.close()
-
-
-def free_port() -> int:
-    """A port that is free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from tests.deploy.proxies import DEPLOY, Proxy, nginx
 from typer.testing import CliRunner
 
 from hubbub.cli.main import app
+from hubbub.collector.rates import Rates
 from hubbub.dashboard.app import create_app
 from hubbub.model.tally import Tally
 from hubbub.store.keys import make_code
@@ -125,7 +126,7 @@ def test_the_caddy_file(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A collector with its dashboard."""
-    with running(str(tmp_path_factory.mktemp("service") / "a.db"), build=create_app) as found:
+    with running(str(tmp_path_factory.mktemp("service") / "a.db"), build=create_app, rates=Rates(0)) as found:
         yield found
 
 

@@ -190,3 +190,13 @@ def test_a_peer_that_cannot_be_run_is_left_out_with_the_reason(environment: Path
     assert wide.left_out["pure-ldp"] == "pure-ldp must have values of at most 64 bits, got 80"
     with pytest.raises(ParameterError, match="--peers must be the directory of a virtual environment with pure-ldp"):
         compare(Integers(4), crowd(500), ["jl"], [1.0], peers="no-such-folder")
+
+
+def test_a_peer_that_prints_something_else_is_left_out(tmp_path: Path) -> None:
+    """A program that prints a banner, or is no Python at all, is told in a sentence."""
+    program = tmp_path / "bin" / "python"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho hello\n", encoding="ascii")
+    program.chmod(0o755)
+    found = compare(Integers(4), crowd(700, 500), ["jl"], [1.0], k=1, seed=1, peers=str(tmp_path))
+    assert "must print only what pure-ldp found, got something else" in found.left_out["pure-ldp"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import socket
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 
 import pytest
+from tests.ports import free_port
 from tests.spark.java import java_home
 
 # Java spends most of a short job on making its code fast, which pays only in long ones.
@@ -29,13 +29,6 @@ SETTINGS = {
     "spark.speculation.quantile": "0.5",
     "spark.speculation.minTaskRuntime": "100ms",
 }
-
-
-def free_port() -> int:
-    """A port that nobody uses at this moment."""
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        return int(bound.getsockname()[1])
 
 
 @pytest.fixture(scope="session")
