@@ -26,6 +26,7 @@ from scipy.stats import norm
 import hubbub
 from hubbub import Answer, Integers, Mechanism, Query, SeededRandomWords, Survey, Tally, create_survey, mechanism_for
 from hubbub.mechanisms.tree import Tree
+from hubbub.mechanisms.tree.gates import LevelBudget, StandsOut
 from hubbub.model.mechanism import Items
 from hubbub.numeric.tails import normal_quantile_log
 from hubbub.simulation import population, pure_ldp_script
@@ -172,12 +173,11 @@ def tails(cell: Cell, mechanism: Mechanism) -> float:
     """
     if not isinstance(mechanism, Tree):
         raise TypeError(f"the mechanism must be a tree, got {mechanism!r}")
-    some = np.zeros((1, mechanism.survey.domain.item_limbs), np.uint64)
-    needed = mechanism.acceptance_counts(mechanism.codec.to_paths(some), cell.people, Query(level=LEVEL))
-    held = float(needed[0])
+    law, priors = mechanism.law, np.array([-math.log(2) * cell.bits])
+    needed = float(StandsOut(LevelBudget(LEVEL)).least(law, cell.people, priors)[0])
+    held = needed
     for _ in range(8):  # the count whose own noise is in the spread
-        spread = mechanism.noise * (cell.people - held) + mechanism.own_noise * held
-        held = float(needed[0]) + 1.645 * math.sqrt(spread)
+        held = needed + 1.645 * math.sqrt(law.noise * (cell.people - held) + law.own_noise * held)
     return held / cell.sd
 
 

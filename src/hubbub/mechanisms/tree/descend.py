@@ -12,6 +12,7 @@ from hubbub.mechanisms.tree.code import PathCode, Paths
 from hubbub.mechanisms.tree.gates import InBeam, InList
 from hubbub.mechanisms.tree.law import MatchLaw
 from hubbub.mechanisms.tree.row_counts import RowCounts
+from hubbub.mechanisms.tree.tuning import TUNING
 
 
 class Front(NamedTuple):
@@ -40,7 +41,7 @@ class Descent(NamedTuple):
         return kernels.Odds(law.absent, law.true, law.per_match, people, pull, cost, log_mass)
 
     def beam(self, number: int, caps: NDArray[np.float64]) -> Front:
-        """The best paths of a class. No root may have more than a quarter of the beam."""
+        """The best paths of a class. No root may have more than a small part of the beam."""
         kind = self.code.shape.classes[number]
         widths = self.in_beam.widths(kind)
         paths, scores, let_go = kernels.descend(
@@ -49,7 +50,7 @@ class Descent(NamedTuple):
             caps.astype(np.float32),
             self._odds(number, 0.0, 0.0),
             widths,
-            max(int(widths[0]) // 4, 1),
+            max(int(widths[0]) >> TUNING.quota_bits, 1 << TUNING.list_bits),
             0,
             np.zeros((1, kind.limbs), np.uint64),
             np.zeros(1, np.float32),

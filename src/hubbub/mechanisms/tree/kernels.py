@@ -15,9 +15,9 @@ from hubbub.jit import inlined, inner, kernel
 from hubbub.mechanisms.tree.kernels_paths import read_bits, xor_bits
 from hubbub.numeric.hashing import BLOCK, absorb, absorb_block, fill_block, finish_block_low, start
 
-_SMALL_ROOT = 8  # a root with at most this many paths keeps all of them
 _GAP = 40.0  # nats; a path that is less likely than the best of its root by more than this is pruned
 _NEGLIGIBLE = 20.0  # nats; what is less likely by this much does not change a sum
+_SAMPLE = 1 << 16  # children looked at to see where a beam ends
 _DIGIT_BITS = 11  # three digits hold the 32 bits of a score
 
 
@@ -140,20 +140,16 @@ def _first_buckets(rows, row, paths, count, room, out):  # type: ignore[no-untyp
         out[i] &= mask
 
 
-@inner
-def _score_children(row, estimates, cap, firsts, count, chunk, is_first, scores, out):  # type: ignore[no-untyped-def]
-    """Write the scores of all children of each path, or add to them what one more row says."""
-    many = 1 << chunk
-    said = estimates[row]
-    for i in range(count):
-        base = np.int64(firsts[i])
-        at = i << chunk
-        if is_first:
-            own = scores[i]
-            for c in range(many):
+@inlined
+def _score_children(estimates, caps, firsts, i, step, chunk, own, out, at):  # type: ignore[no-untyped-def]
+    """Write the scores of all children of path i, from place `at` on: its own, and what each row of the step says."""
+    for k in range(firsts.shape[0]):
+        said, cap, base = estimates[step + k], caps[step + k], np.int64(firsts[k, i])
+        if k == 0:
+            for c in range(1 << chunk):
                 out[at + c] = own + min(said[base ^ c], cap)
         else:
-            for c in range(many):
+            for c in range(1 << chunk):
                 out[at + c] += min(said[base ^ c], cap)
 
 
@@ -219,42 +215,78 @@ def _keep(scores, count, wanted, places, counts, near):  # type: ignore[no-untyp
     return filled
 
 
-@inner
-def _prune_roots(rows, odds, step, paths, scores, chunk, quota, places, filled, room):  # type: ignore[no-untyped-def]
-    """Of each root's children drop those far less likely than its best one, and all but the best `quota`.
+@inlined
+def _least_likely(odds, step, best):  # type: ignore[no-untyped-def]
+    """The score below which a path is far less likely than the best one of its root, which has the score `best`.
 
-    `room` are buffers for `_keep`. Returns how many stay. The children of one root are adjacent. Odds are for a value
-    as large as the best score of the root: each person of a score then adds `pull` nats.
+    Odds are for a value as large as the best: each person of a score then adds `pull` nats.
     """
-    held_scores, chosen, counts, near = room
+    share = min(max(best / max(odds.people[step], 1e-9), 0.0), 1.0)
+    held = odds.absent + share * (odds.true - odds.absent)
+    pull = np.log(held / odds.absent * (1 - odds.absent) / (1 - held)) / odds.per_match
+    return np.float32(best - _GAP / pull) if pull > 0 else np.float32(-np.inf)
+
+
+@inner
+def _thin_roots(rows, odds, step, paths, chunk, quota, places, scores, filled, room):  # type: ignore[no-untyped-def]
+    """Of the children at some places, root by root, drop the unlikely ones and all but the best `quota`.
+
+    The children of one root are adjacent. Returns how many stay; `places` and `scores` are moved together.
+    """
+    chosen, counts, near = room
     shift = np.uint64(64 - rows.chunks[0])
     kept, first = np.int64(0), np.int64(0)
     while first < filled:
-        root = paths[places[first] >> chunk, 0] >> shift
-        best, end = scores[places[first]], first + 1
+        root, end, best = paths[places[first] >> chunk, 0] >> shift, first + 1, scores[first]
         while end < filled and paths[places[end] >> chunk, 0] >> shift == root:
-            best = max(best, scores[places[end]])
+            best = max(best, scores[end])
             end += 1
-        least = np.float32(-np.inf)
-        share = min(max(best / max(odds.people[step], 1e-9), 0.0), 1.0)
-        held = odds.absent + share * (odds.true - odds.absent)
-        pull = np.log(held / odds.absent * (1 - odds.absent) / (1 - held)) / odds.per_match
-        if end - first > _SMALL_ROOT and pull > 0:
-            least = np.float32(best - _GAP / pull)
-        begin = kept
+        least, begin = _least_likely(odds, step, best), kept
         for j in range(first, end):
-            if scores[places[j]] >= least:
-                places[kept] = places[j]
+            if scores[j] >= least:
+                places[kept], scores[kept] = places[j], scores[j]
                 kept += 1
         if kept - begin > quota:
-            for j in range(begin, kept):
-                held_scores[j - begin] = scores[places[j]]
-            few = _keep(held_scores, kept - begin, quota, chosen, counts, near)
+            few = _keep(scores[begin:kept].copy(), kept - begin, quota, chosen, counts, near)
             for j in range(few):
-                places[begin + j] = places[begin + chosen[j]]
+                places[begin + j], scores[begin + j] = places[begin + chosen[j]], scores[begin + chosen[j]]
             kept = begin + few
         first = end
     return kept
+
+
+@inner
+def _guess_cut(rows, odds, step, paths, scores, count, chunk, said, wanted, children, room):  # type: ignore[no-untyped-def]
+    """About the score of the `wanted`-th best child, from the children of some paths; unlikely ones do not count."""
+    estimates, caps, firsts = said
+    counts, near = room
+    stride = max((count << chunk) // _SAMPLE, 1)
+    some, first = np.int64(0), np.int64(0)
+    shift = np.uint64(64 - rows.chunks[0])
+    while first < count:
+        root, best, begin = paths[first, 0] >> shift, np.float32(-np.inf), some
+        while first < count and paths[first, 0] >> shift == root:
+            _score_children(estimates, caps, firsts, first, step, chunk, scores[first], children, some)
+            for c in range(1 << chunk):
+                best = max(best, children[some + c])
+            some += 1 << chunk
+            first += stride
+        least, end = _least_likely(odds, step, best), some
+        some = begin
+        for j in range(begin, end):
+            if children[j] >= least:
+                children[some] = children[j]
+                some += 1
+    share = wanted // stride
+    if share >= some:
+        return np.float32(-np.inf)
+    least_key, _ = _find_cut(children, some, max(share, 1), counts, near)
+    cut = np.float32(np.inf)
+    raw = children.view(np.uint32)
+    for j in range(some):
+        if _key(raw[j]) >= least_key:
+            cut = min(cut, children[j])
+    return cut
 
 
 @inner
@@ -310,47 +342,53 @@ def descend(rows, estimates, caps, odds, widths, quota, begin, paths, scores):  
     for step in range(begin, rows.steps):
         most = max(most, wide << rows.chunks[step])
         wide = min(widths[step], wide << rows.chunks[step])
-    children = np.empty(most, np.float32)
-    places, near = np.empty(most, np.int64), np.empty(most, np.int64)
-    firsts = np.empty(most, np.uint64)
-    held_scores, chosen = np.empty(most, np.float32), np.empty(most, np.int64)
+    children, places = np.empty(most, np.float32), np.empty(most, np.int64)
+    own, chosen, near = np.empty(most, np.float32), np.empty(most, np.int64), np.empty(most, np.int64)
     counts = np.empty(1 << _DIGIT_BITS, np.int64)
     room = Room(np.empty(4 * BLOCK, np.uint32), np.empty(BLOCK, np.uint32))
-    let_go, crowding = -np.inf, 1.0
+    let_go = -np.inf
     for step in range(begin, rows.steps):
         before, chunk, wanted = rows.befores[step], rows.chunks[step], widths[step]
         last = rows.befores.shape[0] if step == rows.steps - 1 else step + 1
+        firsts = np.empty((last - step, count), np.uint64)
         for row in range(step, last):
-            _first_buckets(rows, row, paths, count, room, firsts)
-            _score_children(row, estimates, caps[row], firsts, count, chunk, row == step, scores, children)
-        total = count << chunk
-        reach = min(max(np.int64(wanted * crowding), wanted), total)
-        while True:
-            filled = _keep(children, total, reach, places, counts, near)
-            if odds.pull == 0.0 and before > 0:
-                filled = _prune_roots(
-                    rows, odds, step, paths, children, chunk, quota, places, filled, (held_scores, chosen, counts, near)
+            _first_buckets(rows, row, paths, count, room, firsts[row - step])
+        total, filled, reach = count << chunk, np.int64(0), wanted
+        if odds.pull > 0.0 or before == 0:
+            for i in range(count):
+                _score_children(estimates, caps, firsts, i, step, chunk, scores[i], children, i << chunk)
+            filled = _keep(children, total, wanted, places, counts, near)
+            for j in range(filled):
+                own[j] = children[places[j]]
+        else:
+            for _ in range(3):  # a root with many paths leaves room for others once it is thinned
+                said = estimates, caps, firsts
+                cut = _guess_cut(
+                    rows, odds, step, paths, scores, count, chunk, said, reach + reach // 8, children, (counts, near)
                 )
-            if filled >= min(wanted, total) * 9 // 10 or reach >= total:
-                break
-            reach = min(2 * reach + wanted - filled, total)
-        crowding = min(max(reach / max(filled, 1), 1.0), 1e4)
+                filled = 0
+                for i in range(count):
+                    _score_children(estimates, caps, firsts, i, step, chunk, scores[i], children, 0)
+                    for c in range(1 << chunk):
+                        places[filled], own[filled] = i << chunk | c, children[c]
+                        filled += children[c] >= cut
+                reached = filled
+                filled = _thin_roots(rows, odds, step, paths, chunk, quota, places, own, filled, (chosen, counts, near))
+                if filled >= wanted - wanted // 8 or reached == total or cut == -np.inf:
+                    break
+                reach = 4 * reach
         if odds.pull > 0.0 and filled < total:
             lost = _log_weight(odds, step, before + chunk, children, total, places, filled)
             let_go = np.logaddexp(let_go, lost)
         if filled > wanted:
+            filled = _keep(own[:filled].copy(), filled, wanted, chosen, counts, near)
             for j in range(filled):
-                held_scores[j] = children[places[j]]
-            filled = _keep(held_scores, filled, wanted, chosen, counts, near)
-            for j in range(filled):
-                places[j] = places[chosen[j]]
-        grown, grown_scores = np.empty((filled, limbs), np.uint64), np.empty(filled, np.float32)
+                places[j], own[j] = places[chosen[j]], own[chosen[j]]
+        grown = np.empty((filled, limbs), np.uint64)
         for j in range(filled):
-            parent = places[j] >> chunk
             for k in range(limbs):
-                grown[j, k] = paths[parent, k]
+                grown[j, k] = paths[places[j] >> chunk, k]
             if chunk > 0:
                 xor_bits(grown, j, before, chunk, np.uint64(places[j] & ((1 << chunk) - 1)))
-            grown_scores[j] = children[places[j]]
-        paths, scores, count = grown, grown_scores, filled
+        paths, scores, count = grown, own[:filled].copy(), filled
     return paths, scores, let_go
