@@ -185,52 +185,52 @@ def dense_scores(key: bytes, items: Sequence[int], cells: Sequence[int]) -> list
     return [sum(dense_sign(key, item, row) * cell for row, cell in enumerate(cells)) for item in items]
 
 
-def feistel_part(key: bytes, step: int, number: int, bits: int, wanted: int) -> int:
-    """F_step of a number of `bits` bits: the hashes of (256·step + j, its words), low bits first."""
-    words = -(-bits // 64)
-    message = number.to_bytes(8 * words, "little")
-    result = 0
-    for j in range(-(-wanted // 64)):
-        hashed = half_sip_hash(key, (256 * step + j).to_bytes(4, "little") + message)
-        result |= int.from_bytes(hashed, "little") << (64 * j)
-    return result & ((1 << wanted) - 1)
+def digit_hash(key: bytes, first: int, digits: str) -> str:
+    """64 binary digits: the hash of a 32-bit word and of words of 32 digits each, the last one filled with zeros."""
+    words = [first, *(int(digits[at : at + 32].ljust(32, "0"), 2) for at in range(0, len(digits), 32))]
+    hashed = half_sip_hash(key, b"".join(word.to_bytes(4, "little") for word in words))
+    return format(int.from_bytes(hashed, "little"), "064b")
 
 
-def to_path(key: bytes, item: int, bits: int) -> str:
-    """The path of an item as a string of 0 and 1."""
-    right = (bits + 1) // 2
-    left = bits - right
-    high, low = item >> right, item & ((1 << right) - 1)
+def xor_digits(a: str, b: str) -> str:
+    """Two strings of binary digits, of one length, XORed."""
+    return "".join("01"[x != y] for x, y in zip(a, b, strict=True))
+
+
+def tree_class(item: str, steps: Sequence[str]) -> str:
+    """The steps of the class of an item: the first with as many bits as the item without the zeros at its end."""
+    needed = len(item.rstrip("0"))
+    return next(digits for digits in steps if bits_of(digits) >= needed)
+
+
+def bits_of(steps_of_class: str) -> int:
+    """The sum of digits of base 36."""
+    return sum(int(digit, 36) for digit in steps_of_class)
+
+
+def feistel_part(key: bytes, bits: int, step: int, half: str, wanted: int) -> str:
+    """F_step of half an item of a class: the last digits of … H(2) H(1) H(0)."""
+    blocks = [digit_hash(key, bits << 16 | step << 8 | j, half) for j in range(-(-wanted // 64))]
+    joined = "".join(reversed(blocks))
+    return joined[len(joined) - wanted :]
+
+
+def tree_path(key: bytes, item: str, bits_of_class: int) -> str:
+    """The path of an item in its class."""
+    left, right = item[: bits_of_class // 2], item[bits_of_class // 2 : bits_of_class]
+    left = xor_digits(left, feistel_part(key, bits_of_class, 1, right, len(left)))
     if left:
-        high ^= feistel_part(key, 1, low, right, left)
-        low ^= feistel_part(key, 2, high, left, right)
-    return format(low, f"0{right}b") + (format(high, f"0{left}b") if left else "")
+        right = xor_digits(right, feistel_part(key, bits_of_class, 2, left, len(right)))
+    return right + left
 
 
-def from_path(key: bytes, path: str) -> int:
-    """The item of a path."""
+def tree_item(key: bytes, path: str) -> str:
+    """The item of a path, without the zeros that its class leaves out."""
     bits = len(path)
-    right = (bits + 1) // 2
-    left = bits - right
-    low, high = int(path[:right], 2), int(path[right:] or "0", 2)
+    right, left = path[: bits - bits // 2], path[bits - bits // 2 :]
     if left:
-        low ^= feistel_part(key, 2, high, left, right)
-        high ^= feistel_part(key, 1, low, right, left)
-    return high << right | low
-
-
-def text_path(key: bytes, item: int, width: int, fingerprint: int) -> str:
-    """The path of an item of coded text as a string of 0 and 1."""
-    hashed = half_sip_hash(key, item.to_bytes(8 * -(-width // 64), "little"))
-    marks = list(format(int.from_bytes(hashed, "little"), "064b")[:fingerprint])
-    code = list(format(item, f"0{width}b"))
-    path = "".join(marks[:8])
-    marks = marks[8:]
-    while code:
-        if marks and len(path) >= 24 and len(path) % 8 == 0:
-            path += marks.pop(0)
-        path += code.pop(0)
-    return path
+        right = xor_digits(right, feistel_part(key, bits, 2, left, len(right)))
+    return xor_digits(left, feistel_part(key, bits, 1, right, len(left))) + right
 
 
 def tree_coins(
@@ -271,16 +271,13 @@ def is_irreducible(number: int) -> bool:
     return all(remainder(number, divisor) for divisor in range(2, 2 ** ((number.bit_length() + 1) // 2)))
 
 
-def tree_bucket(key: bytes, path: str, row: int, depth: int, chunk: int, bucket_bits: int) -> int:
+def tree_bucket(key: bytes, path: str, row: int, steps_of_class: str, bucket_bits: int) -> int:
     """The bucket of a path in a row."""
-    last = int(path[depth - chunk : depth] or "0", 2)
-    if chunk == bucket_bits:
-        return last
-    words = -(-len(path) // 64)
-    parent = path[: depth - chunk].ljust(64 * words, "0")
-    message = b"".join(int(parent[64 * k : 64 * (k + 1)], 2).to_bytes(8, "little") for k in range(words))
-    hashed = int.from_bytes(half_sip_hash(key, message + row.to_bytes(4, "little")), "little")
-    return hashed >> (64 - bucket_bits) ^ last
+    step = min(row, len(steps_of_class) - 1)
+    before = bits_of(steps_of_class[:step])
+    chunk = path[before : before + int(steps_of_class[step], 36)]
+    hashed = digit_hash(key, len(path) << 8 | row, path[:before].ljust(len(path), "0"))
+    return int(hashed[-bucket_bits:], 2) ^ int(chunk or "0", 2)
 
 
 def tree_symbol(bucket: int, masks: Sequence[int], keep: int, other: int, threshold: int) -> int:
