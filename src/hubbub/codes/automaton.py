@@ -90,16 +90,26 @@ class CodeAutomaton:
 
     def lengths(self, items: NDArray[np.uint64], width: int) -> NDArray[np.float64]:
         """The number of code bits in each item of `width` bits; all bits if the code does not end."""
+        return self._walk(items, width)[1].astype(np.float64)
+
+    def ends(self, items: NDArray[np.uint64], width: int) -> NDArray[np.bool_]:
+        """Whether each item of `width` bits is a code and then zeros."""
+        return np.asarray(self._walk(items, width, to_the_end=True)[0] == self.done)
+
+    def _walk(
+        self, items: NDArray[np.uint64], width: int, to_the_end: bool = False
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The node after all bits of each item, or after its code, and the bits of its code."""
         raw = items[:, ::-1].astype(">u8").view(np.uint8).reshape(len(items), 8 * items.shape[1])
         bits = np.unpackbits(raw, axis=1)[:, 64 * items.shape[1] - width :]
-        nodes, used = np.zeros(len(items), np.int32), np.zeros(len(items), np.float32)
+        nodes, used = np.zeros(len(items), np.int32), np.zeros(len(items), np.int32)
         for place in range(width):
             going_on = (nodes >= 0) & (nodes != self.done)  # padding does not count
-            if not going_on.any():
+            if not going_on.any() and not to_the_end:
                 break
             used += going_on
             nodes = np.where(nodes >= 0, self.next[nodes, bits[:, place]], DEAD).astype(np.int32)
-        return used.astype(np.float64)
+        return nodes, used
 
 
 @lru_cache(maxsize=4)

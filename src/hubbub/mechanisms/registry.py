@@ -17,7 +17,7 @@ from hubbub.errors import ParameterError, PrivacyError, shown
 from hubbub.mechanisms import bucket, glps, jl_hh, naive_laplace, subset, tree
 from hubbub.mechanisms.base import Entry, Request
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
-from hubbub.mechanisms.tree import plan
+from hubbub.mechanisms.tree.law import list_noise
 from hubbub.mechanisms.tree.parameters import MAX_EPSILON
 from hubbub.model.domain import Domain
 from hubbub.model.numbers import parse_decimal, parse_delta, parse_epsilon, parse_people
@@ -88,7 +88,7 @@ def create_survey(
         if domain.size <= _SHORT:
             mechanism = "subset"
         elif domain.size <= subset.MAX_VALUES:
-            searched = plan.list_noise(domain.size, loss)
+            searched = list_noise(domain.size, loss)
             listed = subset.noise_of(domain.size, subset.best_window(domain.size, loss), loss)
             is_better = math.sqrt(listed) <= _WORTH_IT * math.sqrt(searched)
             mechanism = "subset" if is_better or loss > MAX_EPSILON else "tree"

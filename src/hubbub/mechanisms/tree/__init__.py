@@ -8,79 +8,142 @@ rows, so that everybody's report counts towards it.
 It answers in practice the question the paper ends on: whether an efficient local mechanism can be as accurate as
 JL-HH, which scores every value of the universe.
 
-Read on in this order: `plan` and `parameters` (the shape of a tree), `paths` with `fingerprint` (items as paths),
-`geometry` (the bucket of each path, and how likely a count is by chance), `row_counts` (the estimate of every bucket)
-and `fit` (counts of several values at once), `search` with `walk`, `beam`, `text_beam` and `lists` (the search down the
-tree), `accept` (which found values are real), `limits` with `draws` (which counts can be found), `beside` (counts of
-candidates next to found values). The inner loops are in `kernels`, `kernels_beam`, `kernels_paths` and
-`kernels_reports`; only these need numba. `sampling` draws the row counts of a whole simulated crowd at once. No module
-of the package imports this one.
+Where its ideas come from: reports are optimal local hashing with a linear hash; searching prefixes of growing length
+is the prefix extending method (PEM) and TreeHist; keeping a list of prefixes is list decoding; subtracting what was
+found is peeling. Ours are the sum over all rows, thresholds by prior, one class for each length, and posterior odds.
+
+Read `spec` first: the whole search in 50 lines. Then `shape` (rows, classes and depths) with `tuning`, `law` (what a
+report says), `code` (items as paths), `descend` and `gates` (what is kept on the way down, and why), `search`, `fit`
+(counts of several values at once), `limits` (which counts can be found), `beside` (counts of candidates next to found
+values). `sampling` draws the row counts of a whole simulated crowd at once. The inner loops are in the modules named
+kernels; only these need numba.
 """
 
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hubbub.errors import ParameterError
+from hubbub.jit import is_compiled
 from hubbub.mechanisms import facts, selection
 from hubbub.mechanisms.base import Entry
-from hubbub.mechanisms.checks import check_cells, check_inputs, check_items, check_reports
+from hubbub.mechanisms.checks import (
+    check_cells,
+    check_fields,
+    check_inputs,
+    check_items,
+    check_reports,
+    whole,
+    whole_text,
+)
 from hubbub.mechanisms.survey_mechanism import Sample, SurveyMechanism, check_listed, check_tally, count_all
-from hubbub.mechanisms.tree import kernels_beam, kernels_reports
+from hubbub.mechanisms.tree import kernels, kernels_reports
 from hubbub.mechanisms.tree.beside import beside, sharing_tails
+from hubbub.mechanisms.tree.code import PathCode
 from hubbub.mechanisms.tree.fit import influences
-from hubbub.mechanisms.tree.geometry import TreeGeometry
+from hubbub.mechanisms.tree.gates import InBeam, LevelBudget, StandsOut
+from hubbub.mechanisms.tree.law import MAX_MASKS, POLYNOMIALS, MatchLaw
 from hubbub.mechanisms.tree.limits import found_chance, found_from, named_chance
-from hubbub.mechanisms.tree.parameters import derive
-from hubbub.mechanisms.tree.plan import beam_widths
+from hubbub.mechanisms.tree.parameters import FIELDS, derive, stated_lengths, typical_length
 from hubbub.mechanisms.tree.row_counts import RowCounts
 from hubbub.mechanisms.tree.sampling import APPROXIMATION, LEAST_BUCKET_BITS, sample_row_counts
 from hubbub.mechanisms.tree.search import search
+from hubbub.mechanisms.tree.shape import ROW_BITS, read_shape
+from hubbub.model.coded_domain import CodedText
 from hubbub.model.estimates import Estimates, Query
 from hubbub.model.mechanism import Histogram, Items, RandomWords, Reports
+from hubbub.model.survey import Survey
 from hubbub.model.tally import Cells, Tally
+from hubbub.numeric.count_law import CountLaw
 from hubbub.numeric.distinct import copy_ids
 from hubbub.numeric.hadamard import transform
+from hubbub.numeric.hashing import Purpose, derive_key
 from hubbub.numeric.shuffling import Kind, match_kinds
 
 
-class Tree(TreeGeometry, SurveyMechanism):
-    """Tree-coded linear local hashing."""
+class Tree(SurveyMechanism):
+    """Tree-coded linear local hashing.
+
+    Attributes
+    ----------
+    shape : Shape
+        Rows, shares and classes.
+    law : MatchLaw
+        What a report says.
+    code : PathCode
+        Items as paths.
+    coded : bool
+        True for texts, whose classes are many and whose priors differ.
+    limits : dict
+        A cache for `limits.found_from`, which is slow.
+    """
 
     report_dtype = np.dtype([("id", "<u8", (2,)), ("symbol", "u1")])
     random_words_per_report = 4  # id, id, keep the truth?, the symbol otherwise
     most_subtracted = 4096
+
+    def __init__(self, survey: Survey) -> None:
+        super().__init__(survey)
+        parameters, domain = survey.parameters, survey.domain
+        check_fields(parameters, FIELDS)
+        self.shape = read_shape(parameters, domain.bits)
+        self.rows, width = self.shape.rows, self.shape.bucket_bits
+        self.coded = isinstance(domain, CodedText)
+        if self.rows == 1 and self.coded:
+            raise ParameterError("parameters.ends must have two entries or more for coded text, got one")
+        masks = whole(parameters, "masks", 1, MAX_MASKS if self.rows > 1 else min(MAX_MASKS, width))
+        self.law = MatchLaw(whole_text("keep_threshold", parameters["keep_threshold"]), masks, width, self.rows)
+        self.guarantee, self.influence = self.law.guarantee, self.law.influence
+        # The sums of every row, one after the other, then the number of reports of every row.
+        self.cells_shape = ((self.rows << width) + self.rows,)
+        self.stated_bits = stated_lengths(domain)
+        self.in_beam = InBeam(typical_length(domain))
+        self.limits: dict[tuple[int, int, float], float] = {}
+
+    @cached_property
+    def code(self) -> PathCode:  # noqa: D102
+        return PathCode(self.survey.domain, self.shape, self.survey.public_seed)
+
+    @cached_property
+    def kernel_coins(self) -> kernels_reports.Coins:
+        """How to read a report's coins, in the form that the kernels take."""
+        key, width = derive_key(self.survey.public_seed, Purpose.TREE_COINS), self.shape.bucket_bits
+        ends = np.array(self.shape.ends, np.uint64)
+        tops = np.arange(1 << kernels_reports.TABLE_BITS, dtype=np.uint64)
+        tops <<= np.uint64(ROW_BITS - kernels_reports.TABLE_BITS)
+        first_rows = np.searchsorted(ends, tops, side="right").astype(np.int64)
+        polynomial = 1 << width | POLYNOMIALS[width - 1] if self.rows == 1 else 0
+        low, high = np.uint32(key.low), np.uint32(key.high)
+        return kernels_reports.Coins(low, high, ends, first_rows, self.law.masks, width, np.uint64(polynomial))
 
     # The client's role.
 
     @property
     def lie_chance(self) -> float:
         """The chance of a symbol other than the true one."""
-        return 1.0 - self.true
+        return 1.0 - self.law.true
 
     @property
     def report_kinds(self) -> list[Kind]:
         """The kinds of two values that share no bucket; those that do differ in fewer reports."""
-        return match_kinds(self.keep, 1 / self.symbols, self.collision / self.symbols)
+        return match_kinds(self.law.keep, 1 / self.law.symbols, self.law.collision / self.law.symbols)
 
     def randomize(self, items: Items, random_words: RandomWords) -> Reports:
         """One symbol per item: a pure function of items and random words."""
         items, random_words = check_inputs(items, random_words, self.survey.domain, self.random_words_per_report)
-        symbols = np.empty(len(items), np.uint8)
-        kernels_reports.randomize(
-            self.kernel_coins,
-            self.kernel_rows,
-            self.codec.to_paths(items),
-            random_words,
-            np.uint64(self.threshold),
-            symbols,
-        )
         reports = np.empty(len(items), self.report_dtype)
         reports["id"] = random_words[:, :2]
-        reports["symbol"] = symbols
+        for number, places, paths in self.code.classes(items):
+            everyone = len(places) == len(items)
+            symbols, words = np.empty(len(places), np.uint8), random_words if everyone else random_words[places]
+            kernels_reports.randomize(
+                self.kernel_coins, self.code.kernel_rows[number], paths, words, np.uint64(self.law.threshold), symbols
+            )
+            reports["symbol"][places if not everyone else slice(None)] = symbols
         return reports
 
     # The collector's role.
@@ -88,13 +151,13 @@ class Tree(TreeGeometry, SurveyMechanism):
     def validate(self, reports: Reports) -> NDArray[np.bool_]:
         """A symbol is below 2^s."""
         check_reports(reports, self.report_dtype)
-        return np.asarray(reports["symbol"] < self.symbols)
+        return np.asarray(reports["symbol"] < self.law.symbols)
 
     def accumulate(self, cells: Cells, reports: Reports) -> None:
         """Add 2^s − 1 signs for each report."""
         check_cells(cells, self.cells_shape)
         check_reports(reports, self.report_dtype)
-        split = self.rows << self.plan.bucket_bits
+        split = self.rows << self.shape.bucket_bits
         # Copies: for strided or read-only arrays numba would compile the kernel a second time.
         ids, symbols = copy_ids(reports), np.array(reports["symbol"])
         kernels_reports.accumulate(self.kernel_coins, ids, symbols, cells[:split], cells[split:])
@@ -103,33 +166,33 @@ class Tree(TreeGeometry, SurveyMechanism):
 
     def noise_stderr(self, people: int) -> float:
         """The standard error, in people, that privacy noise alone gives the count of a value nobody holds."""
-        return math.sqrt(self.noise * people)
+        return self.law.spread(people)
 
     def row_counts(self, tally: Tally) -> RowCounts:
         """For every row and bucket, an unbiased estimate of its reporters in excess of an even spread over buckets.
 
         In people; costs one Walsh–Hadamard transform per row.
         """
-        split = self.rows << self.plan.bucket_bits
+        split = self.rows << self.shape.bucket_bits
         people = tally.cells[split:].astype(np.float64)
-        buckets = 1 << self.plan.bucket_bits
+        buckets = 1 << self.shape.bucket_bits
         estimates = np.empty((self.rows, buckets), np.float32)
         for row in range(self.rows):
             sums = transform(tally.cells[row * buckets : (row + 1) * buckets])  # q·matches − people
-            beyond = sums / self.symbols + people[row] * (1 / self.symbols - self.absent)
-            estimates[row] = beyond * self.per_match
+            beyond = sums / self.law.symbols + people[row] * (1 / self.law.symbols - self.law.absent)
+            estimates[row] = beyond * self.law.per_match
             if self.rows > 1:
                 estimates[row] = (estimates[row] - people[row] / buckets) / (1 - 1 / buckets)
-        return RowCounts(estimates, people, self.noise)
+        return RowCounts(estimates, people, self.law.noise)
 
     def _stderrs(self, row_counts: RowCounts, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Standard errors, in people: the noise of all reports, and the collisions that show in the rows' buckets."""
         people = float(row_counts.people.sum())
         held = np.clip(counts, 0.0, people)
-        variance = self.noise * (people - held) + self.own_noise * held
+        variance = self.law.noise * (people - held) + self.law.own_noise * held
         if self.rows > 1:
             shares = row_counts.people / max(people, 1.0)
-            square = np.mean(row_counts.estimates.astype(np.float64) ** 2, axis=1) - self.noise * row_counts.people
+            square = np.mean(row_counts.estimates.astype(np.float64) ** 2, axis=1) - self.law.noise * row_counts.people
             own = np.outer(held**2, shares**2) / row_counts.estimates.shape[1]
             variance = variance + np.maximum(square - own, 0.0).sum(axis=1)
         return np.sqrt(variance)
@@ -145,7 +208,7 @@ class Tree(TreeGeometry, SurveyMechanism):
         return self._estimate(self.row_counts(tally), items)
 
     def _estimate(self, row_counts: RowCounts, items: Items) -> Estimates:
-        counts = row_counts.sums(self.buckets(self.codec.to_paths(items)))
+        counts = row_counts.sums(self.code.buckets(items))
         return Estimates(items, counts, self._stderrs(row_counts, counts))
 
     def gap_variance(self, tally: Tally, first: Estimates, second: Estimates) -> NDArray[np.float64]:
@@ -157,9 +220,10 @@ class Tree(TreeGeometry, SurveyMechanism):
         """
         if self.rows > 1:
             return super().gap_variance(tally, first, second)
-        lie, apart = (1 - self.keep) / self.symbols, 1 - self.collision
-        own = apart * (self.true + lie) * self.per_match**2 - 1
-        rest = 2 * (self.absent - lie * self.collision) * self.per_match**2
+        law = self.law
+        lie, apart = (1 - law.keep) / law.symbols, 1 - law.collision
+        own = apart * (law.true + lie) * law.per_match**2 - 1
+        rest = 2 * (law.absent - lie * law.collision) * law.per_match**2
         holders = np.clip(first.counts, 0.0, None) + np.clip(second.counts, 0.0, None)
         holders = np.minimum(holders, tally.count)
         return np.asarray(holders * own + (tally.count - holders) * rest)
@@ -174,10 +238,12 @@ class Tree(TreeGeometry, SurveyMechanism):
         items, found = check_items(items, self.survey.domain), check_items(found, self.survey.domain)
         if self.rows == 1:  # buckets are shared in hashed rows only
             return self.estimate(tally, items)
-        paths = self.codec.to_paths(items)
-        scored = beside(self, self.row_counts(tally), paths, self.codec.to_paths(found), self.influence)
+        numbers = {item.tobytes(): number for number, item in enumerate(found)}
+        known = np.array([numbers.get(item.tobytes(), -1) for item in items], np.int64)
+        buckets = self.code.buckets(items)
+        scored = beside(self.law, self.row_counts(tally), buckets, self.code.buckets(found), known)
         stderrs = np.sqrt(self._stderrs(scored.left, scored.counts) ** 2 + scored.added)
-        tails = sharing_tails(self, scored.left, paths)
+        tails = sharing_tails(self.shape, self.law, scored.left, buckets)
         return Estimates(items, scored.counts, stderrs, sharing_tails=tails, influences=scored.influences)
 
     def discover(self, tally: Tally, query: Query) -> Estimates:
@@ -189,24 +255,28 @@ class Tree(TreeGeometry, SurveyMechanism):
         people = round(float(row_counts.people.sum()))
         if self.rows == 1:
             return self._score_all(row_counts, query)
-        paths, fit, doubts = search(self, row_counts, query)
+        items, fit, doubts = search(self, row_counts, query)
         order = np.argsort(-fit.counts, kind="stable")[: query.top]
-        paths, counts = paths[order], fit.counts[order]
+        items, counts = items[order], fit.counts[order]
         typical, long = self.stated_bits
-        usual = self.count_threshold(people, math.log(query.level / 4) - math.log(2) * typical)
-        needed = self.acceptance_counts(paths, people, query)
+        gate, log_priors = StandsOut(LevelBudget(query.level)), self.code.log_priors(items)
+        least = gate.least(self.law, people, np.append(log_priors, -math.log(2) * typical))
         return Estimates(
-            self.codec.to_items(paths),
+            items,
             counts,
             self._stderrs(row_counts, counts) * np.sqrt(fit.inflation[order]),
-            threshold=-math.inf if query.best_guess else float(needed.min(initial=usual)),
+            threshold=-math.inf if query.best_guess else float(least.min()),
             detection_limit=found_from(self, people, typical, query),
-            log_priors=self.codec.log_priors(paths),
+            log_priors=log_priors,
             doubts=doubts[order],
             long_limit=None if long is None else found_from(self, people, long, query),
             uneven=fit.uneven[order],
             influences=influences(fit, *self.influence)[order],
         )
+
+    def count_law(self, people: int) -> CountLaw:
+        """The law of a count among this many people, ignoring collisions of hashed buckets."""
+        return self.law.count_law(people)
 
     def found_chance(self, people: int, held: float, query: Query, bits: int | None = None) -> float:
         """The chance that the search finds a value with a code of this many bits, if no other hides it (`limits`)."""
@@ -223,24 +293,25 @@ class Tree(TreeGeometry, SurveyMechanism):
     @property
     def is_compiled(self) -> bool:
         """True if the beam's kernels are compiled on disk; the other kernels are compiled together with them."""
-        return kernels_beam.are_compiled()
+        return is_compiled(kernels.descend)
 
     @property
     def decode_seconds(self) -> float:
-        """About 60 ns for each child of the beam, 250 ns for texts; with one row, the time of a transform."""
+        """About 10 ns for each child of the beams of two passes; with one row, the time of a transform."""
         if self.rows == 1:
             return super().decode_seconds
-        steps = sorted(set(self.plan.depths))
-        chunks = [self.plan.chunks[self.plan.depths.index(depth)] for depth in steps]
-        beams = beam_widths(self.beam, steps, chunks, self.coded)
-        children = sum(beam << chunk for beam, chunk in zip(beams[:-1], chunks[1:], strict=True))
-        return children * (2.5e-7 if self.coded else 6e-8)
+        children = 0
+        for each in self.shape.classes:
+            width = int(self.in_beam.widths(each)[0])
+            before = [1, *(min(width, 1 << depth) for depth in each.depths[:-1])]
+            children += sum(some << step for some, step in zip(before, each.steps, strict=True))
+        return 2e-8 * children
 
     def limits_for(self, tally: Tally, items: Items, query: Query, usual: float) -> NDArray[np.float64]:
         """How many must hold each item for `discover` to find it with a chance of about 95 %."""
         del usual
         check_tally(tally, self.survey_id, self.cells_shape)
-        lengths = np.rint(self.codec.lengths(check_items(items, self.survey.domain))).astype(np.int64)
+        lengths = np.rint(self.code.lengths(check_items(items, self.survey.domain))).astype(np.int64)
         if self.rows == 1:
             return np.full(len(items), self._seen_from(tally.count, query))
         found = {length: found_from(self, tally.count, length, query) for length in set(lengths.tolist())}
@@ -253,7 +324,7 @@ class Tree(TreeGeometry, SurveyMechanism):
     def _score_all(self, row_counts: RowCounts, query: Query) -> Estimates:
         """Score every value of a universe that fits into one row, and select those that stand out."""
         items = np.arange(self.size, dtype=np.uint64)[:, np.newaxis]
-        counts = row_counts.sums(self.buckets(self.codec.to_paths(items)))
+        counts = row_counts.sums(self.code.buckets(items))
         law = self.count_law(round(float(row_counts.people.sum())))
         stands_out = law.threshold(math.log(query.level / 2) - math.log(self.size))
         chosen, threshold = selection.select(counts, stands_out, query)
@@ -265,7 +336,7 @@ class Tree(TreeGeometry, SurveyMechanism):
     @property
     def samples_any_crowd(self) -> bool:
         """True if row counts can be drawn approximately, at once; False for universes of fewer than 2^10 values."""
-        return self.plan.bucket_bits >= LEAST_BUCKET_BITS
+        return self.shape.bucket_bits >= LEAST_BUCKET_BITS
 
     def sample(self, histogram: Histogram, rng: np.random.Generator) -> Sample:
         """Row counts drawn by `sampling`, never a tally; the cost does not grow with the number of people."""
@@ -274,7 +345,7 @@ class Tree(TreeGeometry, SurveyMechanism):
         if self.coded or self.rows == 1:  # only paths of large numbers are spread evenly
             check_listed(histogram, self.label)
         check_items(histogram.items, self.survey.domain)
-        drawn = sample_row_counts(self, histogram, rng)
+        drawn = sample_row_counts(self.code, self.law, histogram, rng)
         estimate = partial(self._estimate, drawn)
         return Sample(partial(self._discover, drawn), estimate, partial(count_all, estimate, self.size), APPROXIMATION)
 

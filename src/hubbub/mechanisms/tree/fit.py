@@ -15,13 +15,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.mechanisms.tree.geometry import TreeGeometry
+from hubbub.mechanisms.tree.law import MatchLaw
 from hubbub.mechanisms.tree.row_counts import RowCounts
 
 _FEW_MATCHES = 4.0  # expected matches in a pool of rows from which a normal law is close enough
 _AT_MOST_DROPPED = 1 / 3  # of the people, in rows that are not trusted
-_STEP = 3.5  # standard errors between the rows above and below, from which the rows above count as shared
-_LEAST_APART = 0.1  # share of the people that the rows below must have
 
 
 @dataclass(frozen=True)
@@ -39,14 +37,11 @@ class Fit:
     counts : float array
         People who hold each value: least squares over all rows, so that values which share buckets are told apart by
         the rows where they do not.
-    with_shared : float array
-        The same, but including the rows that a text seems to share with another text; `counts` leaves them out.
     inflation : float array
         The variance of each count, divided by that of a value that shares no bucket; at least 1.
     trusted : bool array, shape (values, rows)
         The rows that were used. A row far above the others is taken for a collision with a value outside the fit, or
-        for forged reports, and is left out. So are the first rows of a text if they are above the rest, since another
-        text that begins alike shares them.
+        for forged reports, and is left out.
     uneven : bool array
         Values whose rows disagree, whether or not rows were left out.
     """
@@ -55,7 +50,6 @@ class Fit:
     buckets: NDArray[np.int64]
     shares: NDArray[np.float64]
     counts: NDArray[np.float64]
-    with_shared: NDArray[np.float64]
     inflation: NDArray[np.float64]
     trusted: NDArray[np.bool_]
     uneven: NDArray[np.bool_]
@@ -77,37 +71,19 @@ class Fit:
         return replace(row_counts, estimates=left)
 
 
-def refit(tree: TreeGeometry, row_counts: RowCounts, buckets: NDArray[np.int64]) -> Fit:
+def refit(law: MatchLaw, row_counts: RowCounts, buckets: NDArray[np.int64]) -> Fit:
     """Count some values together, given the bucket of each value in each row. Costs values²·rows."""
     seen = row_counts.parts(buckets)
     trusted = np.ones(seen.shape, bool)
     shares, inflation = solve_shares(row_counts.people, buckets, seen, trusted)
     others = _expected(shares, row_counts.people, buckets) - np.outer(shares, row_counts.people)
-    judged = [trusted_rows(tree, row_counts, parts) for parts in seen - others]
+    judged = [trusted_rows(law, row_counts, parts) for parts in seen - others]
     trusted = np.array([rows for rows, _ in judged], bool).reshape(seen.shape)
     uneven = np.array([not even for _, even in judged], bool) | ~trusted.all(axis=1)
     if not trusted.all():
         shares, inflation = solve_shares(row_counts.people, buckets, seen, trusted)
-    with_all, everybody = shares, float(row_counts.people.sum())
-    if tree.coded:
-        # How many of its first rows does a text seem to share with an unknown text? Two texts whose codes and
-        # fingerprints begin alike share their buckets down to where they part. The rows above that point show the sum
-        # of both, so they are higher than the rows below, which show one text alone.
-        parts, people = (seen - others) * trusted, row_counts.people * trusted
-        total = np.maximum(people.sum(axis=1, keepdims=True), 1e-9)
-        before, after = np.cumsum(people, axis=1)[:, :-1], np.cumsum(people[:, ::-1], axis=1)[:, ::-1][:, 1:]
-        above, below = np.cumsum(parts, axis=1)[:, :-1], np.cumsum(parts[:, ::-1], axis=1)[:, ::-1][:, 1:]
-        enough = (before > 0) & (after >= _LEAST_APART * total)
-        before, after = np.maximum(before, 1e-9), np.maximum(after, 1e-9)
-        share = np.clip(parts.sum(axis=1, keepdims=True) / total, 0.0, 1.0)  # if no row is shared
-        noise = row_counts.noise * (1 - share) + (tree.own_noise + 1 - share) * share
-        spread = np.sqrt(np.maximum(noise, 1e-300) * (1 / before + 1 / after))
-        steps = np.where(enough, (above / before - below / after) / spread, -np.inf)
-        shared = np.where(steps.max(axis=1) >= _STEP, np.argmax(steps, axis=1) + 1, 0)
-        if shared.any():
-            trusted &= np.arange(tree.rows) >= shared[:, np.newaxis]
-            shares, inflation = solve_shares(row_counts.people, buckets, seen, trusted)
-    return Fit(row_counts, buckets, shares, shares * everybody, with_all * everybody, inflation, trusted, uneven)
+    people = float(row_counts.people.sum())
+    return Fit(row_counts, buckets, shares, shares * people, inflation, trusted, uneven)
 
 
 def overlap(
@@ -179,9 +155,7 @@ def _expected(
     return found
 
 
-def trusted_rows(
-    tree: TreeGeometry, row_counts: RowCounts, parts: NDArray[np.float64]
-) -> tuple[NDArray[np.bool_], bool]:
+def trusted_rows(law: MatchLaw, row_counts: RowCounts, parts: NDArray[np.float64]) -> tuple[NDArray[np.bool_], bool]:
     """A mask of the rows to trust for a value, and whether these agree. `parts` has each row's estimate for the value.
 
     A χ² test, after neighbouring rows with few reporters are pooled. While rows disagree, the pool furthest above the
@@ -193,7 +167,7 @@ def trusted_rows(
     for row, more in enumerate(row_counts.people):
         pools[row] = number
         size += more
-        if size >= _FEW_MATCHES * tree.symbols:
+        if size >= _FEW_MATCHES * law.symbols:
             number, size = number + 1, 0.0
     pools = np.minimum(pools, max(number - 1, 0))  # a remainder at the end joins the last full pool
     starts = np.flatnonzero(np.diff(pools, prepend=-1))
@@ -202,7 +176,7 @@ def trusted_rows(
         people = float(sizes.sum())
         share = min(max(float(parts[trusted].sum()) / max(people, 1e-9), 0.0), 1.0)
         # The noise of others' reports and of its holders' own, and the chance by which holders report on each row.
-        noise = row_counts.noise * (1 - share) + tree.own_noise * share + share * (1 - share)
+        noise = row_counts.noise * (1 - share) + law.own_noise * share + share * (1 - share)
         spread = np.sqrt(np.maximum(sizes * noise, 1e-9))
         deviations = (np.add.reduceat(parts * trusted, starts) - share * sizes) / spread
         degrees = max(int(np.count_nonzero(sizes)) - 1, 1)

@@ -1,9 +1,8 @@
-"""The inner loops of a search: buckets, and all children of some paths; `kernels_beam` keeps the best children.
+"""The inner loops of a search: buckets, and the descent from the root to whole paths.
 
-A row of the tree is (depth, chunk): it looks at the first `depth` bits of a path. Its bucket is the top bits of a
-hash of the first depth − chunk bits and the row's number, XORed with the last `chunk` bits: brothers share a block of
-buckets, so that one hash serves all of them, and paths with equal chunks (a text that has ended goes on as zeros)
-still spread over all buckets. Where the chunk is as wide as a bucket there is no hash.
+A row of a class looks at the first `before + chunk` bits of a path. Its bucket is the low bits of a hash of the class,
+the row and the first `before` bits, XORed with the next `chunk` bits: brothers share a block of buckets, so that one
+hash serves all of them.
 """
 
 from __future__ import annotations
@@ -13,229 +12,156 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hubbub.jit import inlined, inner, kernel
-from hubbub.numeric.hashing import BLOCK, absorb_block, fill_block, finish_block, start
+from hubbub.mechanisms.tree.kernels_paths import read_bits, xor_bits
+from hubbub.numeric.hashing import BLOCK, absorb, absorb_block, fill_block, finish_block_low, start
 
-EVIDENCE_FROM, EVIDENCE_TO, EVIDENCE_STEPS = 10, 50, 32
-"""The table of evidence: from −10 to 50 standard errors, in steps of 1/32."""
-
-_DIGIT_BITS = 11  # three digits hold the 32 bits of a rank
-_NEGLIGIBLE = 40.0  # nats; what is less likely by this much does not change a sum
+_SMALL_ROOT = 8  # a root with at most this many paths keeps all of them
+_GAP = 40.0  # nats; a path that is less likely than the best of its root by more than this is pruned
+_NEGLIGIBLE = 20.0  # nats; what is less likely by this much does not change a sum
+_DIGIT_BITS = 11  # three digits hold the 32 bits of a score
 
 
 class Rows(NamedTuple):
-    """The rows of a tree, as kernels take them.
+    """The rows of a class, as kernels take them.
 
     Attributes
     ----------
     low, high : uint32
         The key of the buckets.
-    parent_masks : uint64 array, shape (rows, limbs of a path)
-        The bits of a path that each row hashes.
-    depths, chunks : int64 arrays
-        Bits of a path that each row looks at, and how many of the last of them are not hashed.
+    bits : int
+        Bits of a path.
+    befores, chunks : int64 arrays, shape (rows,)
+        Bits that each row hashes, and the bits after them that it adds.
+    steps : int
+        The first rows, one for each step; those after them repeat the last step.
     bucket_bits : int
         Bits of a bucket's number.
     """
 
     low: Any
     high: Any
-    parent_masks: Any
-    depths: Any
+    bits: int
+    befores: Any
     chunks: Any
+    steps: int
     bucket_bits: int
 
 
-class Step(NamedTuple):
-    """What one step of a search needs to know; the rows of the next depth are those it asks.
+class Odds(NamedTuple):
+    """What a score says, for the posterior odds of paths.
 
     Attributes
     ----------
-    asked : int64 array
-        Rows of the next depth.
-    depth, chunk : int
-        Bits of a path down to the next depth, and those of them that are new.
-    evidence : float32 array
-        For text: bits of evidence of a score, from −EVIDENCE_FROM to EVIDENCE_TO standard errors in steps of
-        1/EVIDENCE_STEPS. Empty where paths are ranked by their scores.
-    per_error : float32
-        Steps of that table for each person of a score.
-    after, more : int32 and float32 arrays, shape (states, 2^chunk)
-        Where a chunk leads from each state of a text code (negative: nowhere), and the code bits in it.
-    done : int
-        The state of a text that has ended; its path is complete, and has one child only. −1 for numbers.
     absent, true : float
         The chances that a report matches a value nobody holds, and its holder's value.
-    per_person, per_match : float
-        1 / people down to the next depth, and matches for each person of a score.
+    per_match : float
+        People for each match.
+    people : float64 array
+        Reports down to each step.
+    pull, cost : float
+        For a list, whose size is known: nats for each person of a score, and against each report. 0 for a beam.
+    log_mass : float
+        The logarithm of the prior of all values of the class.
     """
 
-    asked: Any
-    depth: int
-    chunk: int
-    evidence: Any
-    per_error: Any
-    after: Any
-    more: Any
-    done: int
     absent: float
     true: float
-    per_person: float
     per_match: float
+    people: Any
+    pull: float
+    cost: float
+    log_mass: float
 
 
 class Room(NamedTuple):
-    """Buffers for hashing one block: the hash states, and the 32-bit halves of the words to be hashed."""
+    """Buffers for hashing one block: the hash states, and a word of each message."""
 
     state: Any
-    halves: Any
-
-
-@inlined
-def halve(word, halves, i):  # type: ignore[no-untyped-def]
-    """Write the two halves of word i."""
-    halves[0, i] = np.uint32(word & np.uint64(0xFFFFFFFF))
-    halves[1, i] = np.uint32(word >> np.uint64(32))
-
-
-@inlined
-def chunk_bits(paths, i, from_bit, count):  # type: ignore[no-untyped-def]
-    """Bits from_bit … from_bit + count − 1 of path i, counted from its first bit, count ≤ 20."""
-    index = from_bit >> 6
-    offset = from_bit & 63
-    value = paths[i, index] << np.uint64(offset)
-    if offset + count > 64:
-        value |= paths[i, index + 1] >> np.uint64(64 - offset)
-    return value >> np.uint64(64 - count)
+    words: Any
 
 
 @inner
-def find_buckets(tree, paths, rows, room, out):  # type: ignore[no-untyped-def]
-    """Write the bucket of each path of a block, path i in row rows[i] of the `Rows`."""
-    state, halves = room
-    count, limbs = paths.shape
-    v0, v1, v2, v3 = start(tree.low, tree.high)
+def find_buckets(rows, paths, asked, room, out):  # type: ignore[no-untyped-def]
+    """Write the bucket of each path of a block, path i in row asked[i]."""
+    state, words = room
+    count = paths.shape[0]
+    v0, v1, v2, v3 = start(rows.low, rows.high)
     fill_block(state, v0, v1, v2, v3, count)
-    for k in range(limbs):
+    for i in range(count):
+        words[i] = np.uint32(rows.bits << 8 | asked[i])
+    absorb_block(state, words, count)
+    for k in range((rows.bits + 31) >> 5):
+        shift = np.uint64(32 if k & 1 == 0 else 0)
         for i in range(count):
-            halve(paths[i, k] & tree.parent_masks[rows[i], k], halves, i)
-        absorb_block(state, halves[0], count)
-        absorb_block(state, halves[1], count)
+            known = min(max(rows.befores[asked[i]] - 32 * k, 0), 32)  # bits of this word that are hashed
+            word = (paths[i, k >> 1] >> shift) & np.uint64(0xFFFFFFFF)
+            words[i] = np.uint32((word >> np.uint64(32 - known)) << np.uint64(32 - known))
+        absorb_block(state, words, count)
+    finish_block_low(state, 1 + ((rows.bits + 31) >> 5), out, count)
+    bucket_mask = (np.uint64(1) << np.uint64(rows.bucket_bits)) - np.uint64(1)
     for i in range(count):
-        halves[0, i] = np.uint32(rows[i])
-    absorb_block(state, halves[0], count)
-    finish_block(state, 2 * limbs + 1, out, count)
-    for i in range(count):
-        chunk = tree.chunks[rows[i]]
-        base = out[i] >> np.uint64(64 - tree.bucket_bits) if chunk < tree.bucket_bits else np.uint64(0)
+        chunk = rows.chunks[asked[i]]
+        out[i] &= bucket_mask
         if chunk > 0:
-            base ^= chunk_bits(paths, i, tree.depths[rows[i]] - chunk, chunk)
-        out[i] = base
+            out[i] ^= read_bits(paths, i, rows.befores[asked[i]], chunk)
 
 
 @kernel
-def buckets(tree, asked, paths, out):  # type: ignore[no-untyped-def]
+def buckets(rows, asked, paths, out):  # type: ignore[no-untyped-def]
     """Write the bucket of each path in each of the asked rows: shape (asked rows, paths).
 
     Twin: tests/reference/naive.py::tree_bucket.
     """
-    room = Room(np.empty(4 * BLOCK, np.uint32), np.empty((2, BLOCK), np.uint32))
-    rows = np.empty(BLOCK, np.int64)
+    room = Room(np.empty(4 * BLOCK, np.uint32), np.empty(BLOCK, np.uint32))
+    same = np.empty(BLOCK, np.int64)
     for k in range(asked.shape[0]):
-        rows[:] = asked[k]
+        same[:] = asked[k]
         for first in range(0, paths.shape[0], BLOCK):
-            find_buckets(tree, paths[first : first + BLOCK], rows, room, out[k, first : first + BLOCK])
+            find_buckets(rows, paths[first : first + BLOCK], same, room, out[k, first : first + BLOCK])
 
 
-# In the following, `places` are the buckets of the parents in the rows of the next depth, shape (parents, rows). The
-# chunk there is 0, so they are those of the first child; if a text has ended, they are those of its only child.
+@inner
+def _first_buckets(rows, row, paths, count, room, out):  # type: ignore[no-untyped-def]
+    """Write the bucket of each path's first child in a row. The paths have zeros after the bits that are hashed."""
+    state, words = room
+    mask = (np.uint64(1) << np.uint64(rows.bucket_bits)) - np.uint64(1)
+    a0, a1, a2, a3 = start(rows.low, rows.high)
+    a0, a1, a2, a3 = absorb(a0, a1, a2, a3, np.uint32(rows.bits << 8 | row))
+    for first in range(0, count, BLOCK):
+        few = min(BLOCK, count - first)
+        fill_block(state, a0, a1, a2, a3, few)
+        for k in range((rows.bits + 31) >> 5):
+            shift = np.uint64(32 if k & 1 == 0 else 0)
+            for i in range(few):
+                words[i] = np.uint32((paths[first + i, k >> 1] >> shift) & np.uint64(0xFFFFFFFF))
+            absorb_block(state, words, few)
+        finish_block_low(state, 1 + ((rows.bits + 31) >> 5), out[first : first + few], few)
+    for i in range(count):
+        out[i] &= mask
 
 
-@inlined
-def own_score(places, i, step, row_counts, caps):  # type: ignore[no-untyped-def]
-    """What the rows of the next depth say of the only child of path i, each at most its cap."""
-    own = np.float32(0)
-    for k in range(step.asked.shape[0]):
-        own += min(row_counts[step.asked[k], places[i, k]], caps[k])
-    return own
-
-
-@inlined
-def own_scores(places, i, step, row_counts, caps, own):  # type: ignore[no-untyped-def]
-    """Write what the rows of the next depth say of each child of path i, each at most its cap. Returns the largest."""
-    many = 1 << step.chunk
-    for k in range(step.asked.shape[0]):
-        base = places[i, k]
-        counts = row_counts[step.asked[k]]
-        if k == 0:
+@inner
+def _score_children(row, estimates, cap, firsts, count, chunk, is_first, scores, out):  # type: ignore[no-untyped-def]
+    """Write the scores of all children of each path, or add to them what one more row says."""
+    many = 1 << chunk
+    said = estimates[row]
+    for i in range(count):
+        base = np.int64(firsts[i])
+        at = i << chunk
+        if is_first:
+            own = scores[i]
             for c in range(many):
-                own[c] = min(counts[base ^ c], caps[k])
+                out[at + c] = own + min(said[base ^ c], cap)
         else:
             for c in range(many):
-                own[c] += min(counts[base ^ c], caps[k])
-    best = own[0]
-    for c in range(1, many):
-        best = max(best, own[c])
-    return best
+                out[at + c] += min(said[base ^ c], cap)
 
 
 @inlined
-def evidence_bits(score, per_error, evidence):  # type: ignore[no-untyped-def]
-    """Bits of evidence of a score, by the table; beyond its ends in a straight line."""
-    place = score * per_error + np.float32(EVIDENCE_FROM * EVIDENCE_STEPS)
-    index = min(max(np.int64(place), 0), evidence.shape[0] - 2)
-    return evidence[index] + (place - np.float32(index)) * (evidence[index + 1] - evidence[index])
-
-
-@inlined
-def rank_of(score, used, step):  # type: ignore[no-untyped-def]
-    """The score itself, or for a text code the evidence of it in bits less the code bits used."""
-    if step.evidence.shape[0] == 0:
-        return score
-    return evidence_bits(score, step.per_error, step.evidence) - used
-
-
-@kernel
-def expand(step, row_counts, caps, front, places, out_scores, out_ranks):  # type: ignore[no-untyped-def]
-    """Score (that of the parent plus what each row of the next depth says) and rank of all children of each path.
-
-    Parameters
-    ----------
-    step : Step
-    row_counts : float32 array, shape (rows, buckets)
-        What every row says of every bucket.
-    caps : float32 array, shape (lists, asked rows)
-        The most that a row may say. The paths are lists of equal length, with one line of caps for each.
-    front : Front
-        The parents.
-    places : int64 array, shape (parents, asked rows)
-        Their buckets.
-    out_scores, out_ranks : float32 arrays, shape (parents, 2^chunk)
-        Both are −∞ for children that the code does not have. See `rank_of`.
-
-    Twin: tests/reference/naive.py::tree_children.
-    """
-    paths, scores, nodes, used = front
-    many = 1 << step.chunk
-    for i in range(paths.shape[0]):
-        own_caps = caps[i * caps.shape[0] // paths.shape[0]]
-        if scores[i] == -np.inf or nodes[i] == step.done:
-            for c in range(many):
-                out_scores[i, c] = -np.inf
-                out_ranks[i, c] = -np.inf
-            if scores[i] > -np.inf:
-                only = np.int64(chunk_bits(paths, i, step.depth - step.chunk, step.chunk))
-                out_scores[i, only] = scores[i] + own_score(places, i, step, row_counts, own_caps)
-                out_ranks[i, only] = rank_of(out_scores[i, only], used[i], step)
-            continue
-        own_scores(places, i, step, row_counts, own_caps, out_scores[i])
-        for c in range(many):
-            if step.done >= 0 and step.after[nodes[i], c] < 0:
-                out_scores[i, c] = -np.inf
-                out_ranks[i, c] = -np.inf
-                continue
-            out_scores[i, c] += scores[i]
-            spent = used[i] + step.more[nodes[i], c] if step.done >= 0 else np.float32(0)
-            out_ranks[i, c] = rank_of(out_scores[i, c], spent, step)
+def _key(raw):  # type: ignore[no-untyped-def]
+    """A whole number in the order of the floating-point numbers with these bits."""
+    key = np.int64(raw)
+    return key + (1 << 31) if key < 1 << 31 else (1 << 32) - 1 - key
 
 
 @inlined
@@ -248,73 +174,183 @@ def _digit(counts, wanted):  # type: ignore[no-untyped-def]
     return digit, wanted
 
 
-@kernel
-def part(scores, ranks, raw, pulls, bits, per_error, evidence, best, weights):  # type: ignore[no-untyped-def]
-    """In each list, find the paths of the highest ranks, and sum up the weights of all others.
+@inner
+def _find_cut(scores, count, wanted, counts, near):  # type: ignore[no-untyped-def]
+    """The key of the `wanted`-th largest of the first `count` scores, and how many with that very key belong to them.
 
-    The least rank that is kept is found digit by digit, with a histogram for each of three digits; only the first one
-    counts every path. Of paths with that very rank, the first ones are kept.
+    Found digit by digit. Only the first digit looks at every score.
+    """
+    raw = scores.view(np.uint32)
+    counts[:] = 0
+    for j in range(count):
+        counts[_key(raw[j]) >> 2 * _DIGIT_BITS] += 1
+    least, equal = _digit(counts, wanted)
+    few = 0
+    for j in range(count):
+        key = _key(raw[j])
+        near[few] = key
+        few += key >> 2 * _DIGIT_BITS == least
+    for digit in range(1, -1, -1):
+        counts[:] = 0
+        for j in range(few):
+            if near[j] >> ((digit + 1) * _DIGIT_BITS) == least:
+                counts[(near[j] >> (digit * _DIGIT_BITS)) & (counts.shape[0] - 1)] += 1
+        last, equal = _digit(counts, equal)
+        least = (least << _DIGIT_BITS) | last
+    return least, equal
+
+
+@inner
+def _keep(scores, count, wanted, places, counts, near):  # type: ignore[no-untyped-def]
+    """Write the places of the `wanted` largest scores, in order; of equal ones the first. Returns how many."""
+    if wanted >= count:
+        for j in range(count):
+            places[j] = j
+        return count
+    least, equal = _find_cut(scores, count, wanted, counts, near)
+    raw = scores.view(np.uint32)
+    filled = 0
+    for j in range(count):
+        key = _key(raw[j])
+        if key >= least and (key > least or equal > 0):
+            equal -= key == least
+            places[filled] = j
+            filled += 1
+    return filled
+
+
+@inner
+def _prune_roots(rows, odds, step, paths, scores, chunk, quota, places, filled, room):  # type: ignore[no-untyped-def]
+    """Of each root's children drop those far less likely than its best one, and all but the best `quota`.
+
+    `room` are buffers for `_keep`. Returns how many stay. The children of one root are adjacent. Odds are for a value
+    as large as the best score of the root: each person of a score then adds `pull` nats.
+    """
+    held_scores, chosen, counts, near = room
+    shift = np.uint64(64 - rows.chunks[0])
+    kept, first = np.int64(0), np.int64(0)
+    while first < filled:
+        root = paths[places[first] >> chunk, 0] >> shift
+        best, end = scores[places[first]], first + 1
+        while end < filled and paths[places[end] >> chunk, 0] >> shift == root:
+            best = max(best, scores[places[end]])
+            end += 1
+        least = np.float32(-np.inf)
+        share = min(max(best / max(odds.people[step], 1e-9), 0.0), 1.0)
+        held = odds.absent + share * (odds.true - odds.absent)
+        pull = np.log(held / odds.absent * (1 - odds.absent) / (1 - held)) / odds.per_match
+        if end - first > _SMALL_ROOT and pull > 0:
+            least = np.float32(best - _GAP / pull)
+        begin = kept
+        for j in range(first, end):
+            if scores[places[j]] >= least:
+                places[kept] = places[j]
+                kept += 1
+        if kept - begin > quota:
+            for j in range(begin, kept):
+                held_scores[j - begin] = scores[places[j]]
+            few = _keep(held_scores, kept - begin, quota, chosen, counts, near)
+            for j in range(few):
+                places[begin + j] = places[begin + chosen[j]]
+            kept = begin + few
+        first = end
+    return kept
+
+
+@inner
+def _log_weight(odds, step, depth, scores, count, places, filled):  # type: ignore[no-untyped-def]
+    """The logarithm of prior times likelihood of all children of a list that are not at the first `filled` places."""
+    cut, equal = np.float32(np.inf), np.int64(0)
+    for j in range(filled):
+        cut = min(cut, scores[places[j]])
+    for j in range(filled):
+        equal -= scores[places[j]] == cut
+    total = 0.0
+    for j in range(count):
+        if scores[j] == cut:
+            equal += 1
+        elif scores[j] < cut:
+            nats = odds.pull * (scores[j] - cut)
+            if nats > -_NEGLIGIBLE:
+                total += np.exp(nats)
+    if total + equal <= 0.0:
+        return -np.inf
+    weight = odds.pull * cut + np.log(total + equal) - odds.cost * odds.people[step]
+    return weight - depth * np.log(2.0) + odds.log_mass
+
+
+@kernel
+def descend(rows, estimates, caps, odds, widths, quota, begin, paths, scores):  # type: ignore[no-untyped-def]
+    """Go down to whole paths, and keep the best at every step. Twin: `spec.descend`.
 
     Parameters
     ----------
-    scores, ranks : float32 arrays, shape (lists, paths)
-    raw : uint32 array, shape (lists, paths)
-        The bits of `ranks`.
-    pulls : float64 array
-        Nats for each person of a score, for each list.
-    bits : float
-        Bits of prior that all paths have; those of a text code are added: they are the evidence less the rank.
-    per_error, evidence
-        As in `Step`.
-    best : int64 array, shape (lists, kept paths)
-        Becomes the places of the best paths, in order.
-    weights : float64 array
-        Becomes ln Σ exp(pull·score)·2^−bits over the other paths of each list; −∞ where there are none.
+    rows : Rows
+    estimates : float32 array, shape (rows, buckets)
+        What every row says of every bucket, in people.
+    caps : float32 array, shape (rows,)
+        The most that a row may say.
+    odds : Odds
+    widths : int64 array, shape (steps,)
+        How many paths are kept at each step.
+    quota : int
+        How many of them may have the same root.
+    begin : int
+        The first step.
+    paths, scores : uint64 array of shape (n, limbs) and float32 array
+        The paths to begin with, sorted, with zeros below; for step 0 the empty path.
 
-    Twin: tests/reference/naive.py::parted.
+    Returns
+    -------
+    Paths and scores of full depth, and the log-weight of what was let go on the way (for lists; −∞ for beams).
     """
-    ln2 = np.log(2.0)
-    many, kept = ranks.shape[1], best.shape[1]
-    keys = np.empty(many, np.int64)
-    near = np.empty(many, np.int64)  # keys that begin like the least one that is kept
+    limbs = paths.shape[1]
+    count, most = np.int64(paths.shape[0]), np.int64(0)
+    wide = count
+    for step in range(begin, rows.steps):
+        most = max(most, wide << rows.chunks[step])
+        wide = min(widths[step], wide << rows.chunks[step])
+    children = np.empty(most, np.float32)
+    places, near = np.empty(most, np.int64), np.empty(most, np.int64)
+    firsts = np.empty(most, np.uint64)
+    held_scores, chosen = np.empty(most, np.float32), np.empty(most, np.int64)
     counts = np.empty(1 << _DIGIT_BITS, np.int64)
-    others = np.empty(many - kept)
-    for i in range(ranks.shape[0]):
-        counts[:] = 0
-        for j in range(many):  # whole numbers in the order of the ranks
-            key = np.int64(raw[i, j])
-            key = key + (1 << 31) if key < 1 << 31 else (1 << 32) - 1 - key
-            keys[j] = key
-            counts[key >> 2 * _DIGIT_BITS] += 1
-        least, equal = _digit(counts, kept)
-        few = 0
-        for j in range(many):
-            near[few] = keys[j]
-            few += keys[j] >> 2 * _DIGIT_BITS == least
-        for digit in range(1, -1, -1):
-            counts[:] = 0
-            for j in range(few):
-                if near[j] >> ((digit + 1) * _DIGIT_BITS) == least:
-                    counts[(near[j] >> (digit * _DIGIT_BITS)) & (len(counts) - 1)] += 1
-            last, equal = _digit(counts, equal)
-            least = (least << _DIGIT_BITS) | last
-        filled, left, most = 0, 0, -np.inf
-        for j in range(many):
-            if keys[j] > least or (keys[j] == least and equal > 0):
-                equal -= keys[j] == least
-                best[i, filled] = j
-                filled += 1
-            elif scores[i, j] > -np.inf:
-                weight = pulls[i] * scores[i, j] - ln2 * bits
-                if weight < most - _NEGLIGIBLE - 1 and evidence.shape[0] > 0:
-                    continue  # the bits of the code can only make it less; 1 is more than any rounding
-                if evidence.shape[0] > 0:
-                    weight -= ln2 * (evidence_bits(scores[i, j], per_error, evidence) - ranks[i, j])
-                others[left] = weight
-                most = max(most, weight)
-                left += 1
-        total = 0.0
-        for j in range(left):
-            if others[j] > most - _NEGLIGIBLE:
-                total += np.exp(others[j] - most)
-        weights[i] = most + np.log(total) if left > 0 else -np.inf
+    room = Room(np.empty(4 * BLOCK, np.uint32), np.empty(BLOCK, np.uint32))
+    let_go, crowding = -np.inf, 1.0
+    for step in range(begin, rows.steps):
+        before, chunk, wanted = rows.befores[step], rows.chunks[step], widths[step]
+        last = rows.befores.shape[0] if step == rows.steps - 1 else step + 1
+        for row in range(step, last):
+            _first_buckets(rows, row, paths, count, room, firsts)
+            _score_children(row, estimates, caps[row], firsts, count, chunk, row == step, scores, children)
+        total = count << chunk
+        reach = min(max(np.int64(wanted * crowding), wanted), total)
+        while True:
+            filled = _keep(children, total, reach, places, counts, near)
+            if odds.pull == 0.0 and before > 0:
+                filled = _prune_roots(
+                    rows, odds, step, paths, children, chunk, quota, places, filled, (held_scores, chosen, counts, near)
+                )
+            if filled >= min(wanted, total) * 9 // 10 or reach >= total:
+                break
+            reach = min(2 * reach + wanted - filled, total)
+        crowding = min(max(reach / max(filled, 1), 1.0), 1e4)
+        if odds.pull > 0.0 and filled < total:
+            lost = _log_weight(odds, step, before + chunk, children, total, places, filled)
+            let_go = np.logaddexp(let_go, lost)
+        if filled > wanted:
+            for j in range(filled):
+                held_scores[j] = children[places[j]]
+            filled = _keep(held_scores, filled, wanted, chosen, counts, near)
+            for j in range(filled):
+                places[j] = places[chosen[j]]
+        grown, grown_scores = np.empty((filled, limbs), np.uint64), np.empty(filled, np.float32)
+        for j in range(filled):
+            parent = places[j] >> chunk
+            for k in range(limbs):
+                grown[j, k] = paths[parent, k]
+            if chunk > 0:
+                xor_bits(grown, j, before, chunk, np.uint64(places[j] & ((1 << chunk) - 1)))
+            grown_scores[j] = children[places[j]]
+        paths, scores, count = grown, grown_scores, filled
+    return paths, scores, let_go

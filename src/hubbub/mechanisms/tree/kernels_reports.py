@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hubbub.jit import inlined, inner, kernel
-from hubbub.mechanisms.tree.kernels import Room, find_buckets, halve
-from hubbub.mechanisms.tree.plan import MASK_BITS, ROW_BITS
+from hubbub.mechanisms.tree.kernels import Room, find_buckets
+from hubbub.mechanisms.tree.shape import MASK_BITS, ROW_BITS
 from hubbub.numeric.hashing import BLOCK, absorb_block, fill_block, finish_block, start
 
 TABLE_BITS = 10
@@ -91,15 +91,15 @@ def _independent_masks(how, coins, i):  # type: ignore[no-untyped-def]
 @inner
 def _draw_coins(how, ids, room, rows, drawn):  # type: ignore[no-untyped-def]
     """The row of each report of a block, and the hashes with its masks. Twin: tests/reference/naive.py::tree_coins."""
-    state, halves = room
+    state, words = room
     count = ids.shape[0]
     v0, v1, v2, v3 = start(how.low, how.high)
     fill_block(state, v0, v1, v2, v3, count)
-    for k in range(2):
+    for k in range(4):  # the halves of both words, the low one first
+        shift = np.uint64(32 * (k & 1))
         for i in range(count):
-            halve(ids[i, k], halves, i)
-        absorb_block(state, halves[0], count)
-        absorb_block(state, halves[1], count)
+            words[i] = np.uint32((ids[i, k >> 1] >> shift) & np.uint64(0xFFFFFFFF))
+        absorb_block(state, words, count)
     finish_block(state, np.int64(4), drawn[0], count)
     if how.polynomial:
         for i in range(count):
@@ -108,8 +108,8 @@ def _draw_coins(how, ids, room, rows, drawn):  # type: ignore[no-untyped-def]
         return
     for more in range(1, 1 + how.masks // 3):
         longer = state.copy()
-        halves[0, :count] = np.uint32(more)
-        absorb_block(longer, halves[0], count)
+        words[:count] = np.uint32(more)
+        absorb_block(longer, words, count)
         finish_block(longer, np.int64(5), drawn[more], count)
     for i in range(count):
         coin = drawn[0, i] >> np.uint64(64 - ROW_BITS)
@@ -120,27 +120,28 @@ def _draw_coins(how, ids, room, rows, drawn):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def randomize(how, tree, paths, random_words, keep, out):  # type: ignore[no-untyped-def]
+def randomize(how, class_rows, paths, random_words, keep, out):  # type: ignore[no-untyped-def]
     """Write one symbol for each path. Twin: tests/reference/naive.py::tree_symbol.
 
     Parameters
     ----------
     how : Coins
-    tree : Rows
+    class_rows : Rows
     paths : uint64 array, shape (reports, limbs of a path)
+        All of one class.
     random_words : uint64 array, shape (reports, 4)
         Two random words for the report's id, one to decide whether to keep the truth, one for the symbol otherwise.
     keep : uint64
         The truth is kept where the third word is below this.
     out : uint8 array
     """
-    room = Room(np.empty(4 * BLOCK, np.uint32), np.empty((2, BLOCK), np.uint32))
+    room = Room(np.empty(4 * BLOCK, np.uint32), np.empty(BLOCK, np.uint32))
     drawn, rows, buckets = np.empty((3, BLOCK), np.uint64), np.empty(BLOCK, np.int64), np.empty(BLOCK, np.uint64)
     bucket_mask = (np.uint64(1) << np.uint64(how.bucket_bits)) - np.uint64(1)
     for first in range(0, paths.shape[0], BLOCK):
         mine, own = paths[first : first + BLOCK], random_words[first : first + BLOCK]
         _draw_coins(how, own, room, rows, drawn)
-        find_buckets(tree, mine, rows, room, buckets)
+        find_buckets(class_rows, mine, rows, room, buckets)
         for i in range(mine.shape[0]):
             symbol = np.uint64(0)
             for j in range(how.masks):
@@ -213,7 +214,7 @@ def accumulate(how, ids, symbols, sums, counts):  # type: ignore[no-untyped-def]
     thousand.
     """
     many, words = counts.shape[0], 1 + how.masks // 3
-    room = Room(np.empty(4 * BLOCK, np.uint32), np.empty((2, BLOCK), np.uint32))
+    room = Room(np.empty(4 * BLOCK, np.uint32), np.empty(BLOCK, np.uint32))
     rows, drawn = np.empty(BLOCK, np.int64), np.empty((3, BLOCK), np.uint64)
     most = min(_HELD, 64 + 2 * ids.shape[0] // many)  # some rows have more reports than others
     coins, said = np.empty((many, words, most), np.uint64), np.empty((many, most), np.uint8)

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hubbub.mechanisms.tree.geometry import TreeGeometry
-from hubbub.mechanisms.tree.plan import ROW_BITS
+from hubbub.mechanisms.tree.code import PathCode
+from hubbub.mechanisms.tree.law import MatchLaw
 from hubbub.mechanisms.tree.row_counts import RowCounts
 from hubbub.model.mechanism import Histogram
 
@@ -24,26 +24,25 @@ LEAST_BUCKET_BITS = 10
 """In smaller universes the total of all buckets' matches varies too little for them to be drawn independently."""
 
 
-def sample_row_counts(tree: TreeGeometry, crowd: Histogram, rng: np.random.Generator) -> RowCounts:
+def sample_row_counts(code: PathCode, law: MatchLaw, crowd: Histogram, rng: np.random.Generator) -> RowCounts:
     """The row counts of a crowd, approximated as described above. Costs rows·buckets draws and items·rows.
 
     People whose value nobody else holds are spread evenly over the buckets of a row. Within one row this is their exact
     law for numbers, whose paths are hashed.
     """
-    shares = np.diff((0, *tree.plan.ends)) / 2.0**ROW_BITS
-    buckets = 1 << tree.plan.bucket_bits
-    paths = tree.codec.to_paths(crowd.items)
+    shape, shares = code.shape, code.shape.shares
+    buckets, theirs = 1 << shape.bucket_bits, code.buckets(crowd.items)
     speaking = rng.multinomial(crowd.counts, shares)
     alone = rng.multinomial(crowd.singletons, shares)
     people = speaking.sum(axis=0) + alone
-    estimates = np.empty((tree.rows, buckets), np.float32)
-    for row in range(tree.rows):
-        holders = np.bincount(tree.buckets(paths, [row])[:, 0], speaking[:, row], buckets).astype(np.int64)
+    estimates = np.empty((shape.rows, buckets), np.float32)
+    for row in range(shape.rows):
+        holders = np.bincount(theirs[:, row], speaking[:, row], buckets).astype(np.int64)
         if alone[row]:
             holders += rng.multinomial(alone[row], np.full(buckets, 1 / buckets))
-        matches = rng.binomial(holders, tree.true) + rng.binomial(people[row] - holders, tree.absent)
-        counts = (matches - people[row] * tree.absent) / (tree.true - tree.absent)
-        if tree.rows > 1:  # in excess of an even spread over hashed buckets, as in `Tree.row_counts`
+        matches = rng.binomial(holders, law.true) + rng.binomial(people[row] - holders, law.absent)
+        counts = (matches - people[row] * law.absent) / (law.true - law.absent)
+        if shape.rows > 1:  # in excess of an even spread over hashed buckets, as in `Tree.row_counts`
             counts = (counts - people[row] / buckets) / (1 - 1 / buckets)
         estimates[row] = counts
-    return RowCounts(estimates, people.astype(np.float64), tree.noise)
+    return RowCounts(estimates, people.astype(np.float64), law.noise)

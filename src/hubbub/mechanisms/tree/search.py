@@ -1,85 +1,274 @@
-"""The search down the tree: a beam from the root, a list inside each promising root, acceptance, subtraction, repeat.
+"""The search: a beam in each class, a list under each promising root, the gates, subtraction, repeat.
 
-A path is scored by the sum of its estimates over all depths so far, so that every report on one of its prefixes
-counts; paths of a text code are ranked by that evidence less the code bits used. Accepted values are subtracted, and
-the search repeats on the rest, where collisions with large values no longer hide or fake small ones.
+A path is scored by the sum of its estimates over all rows so far, so that every report on one of its prefixes counts.
+Accepted values are subtracted, and the search repeats on the residual, where collisions with large values no longer
+hide or fake small ones. `spec` has the same in 50 lines, for a first reading.
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.mechanisms.tree.accept import accept
-from hubbub.mechanisms.tree.beam import Beam, NumberBeam
-from hubbub.mechanisms.tree.fit import Fit, refit
-from hubbub.mechanisms.tree.geometry import TreeGeometry
-from hubbub.mechanisms.tree.lists import list_roots
-from hubbub.mechanisms.tree.paths import Front
+from hubbub.mechanisms.tree.descend import Descent, Front
+from hubbub.mechanisms.tree.fit import Fit, refit, trusted_rows
+from hubbub.mechanisms.tree.gates import LevelBudget, NoSingleRow, StandsOut, most_of_a_row
 from hubbub.mechanisms.tree.row_counts import RowCounts
-from hubbub.mechanisms.tree.text_beam import TextBeam
-from hubbub.mechanisms.tree.walk import Walk
+from hubbub.mechanisms.tree.tuning import TUNING
 from hubbub.model.estimates import Query
+from hubbub.model.mechanism import Items
+from hubbub.numeric.threads import in_threads
 
-_PASSES = 4
+if TYPE_CHECKING:
+    from hubbub.mechanisms.tree import Tree
+
+_CROWDED = 32  # buckets of a row that may say as much as its cap, or more
 
 
-def search(
-    tree: TreeGeometry, row_counts: RowCounts, query: Query
-) -> tuple[NDArray[np.uint64], Fit, NDArray[np.float64]]:
-    """Paths of the values that stand out, their fit, and for each the chance that a neighbour is the real value.
+class Found(NamedTuple):
+    """Values that stand out, their fit, and for each the odds that a neighbour is the real value."""
+
+    items: Items
+    fit: Fit
+    doubts: NDArray[np.float64]
+
+
+def search(tree: Tree, row_counts: RowCounts, query: Query) -> Found:
+    """The values that stand out.
 
     With `best_guess`, if fewer stand out than are asked for, then also the best guesses among the rest, in doubt.
     """
-    walk = Walk(tree, row_counts)
-    people = int(row_counts.people.sum())
-    # No path of a text code leads to "(other)", which many people may hold: it is scored by name.
-    hidden = tree.codec.to_paths(tree.survey.domain.outside[np.newaxis][: int(tree.coded)])
-    counts = row_counts.parts(tree.buckets(hidden)).sum(axis=1)
-    accepted = hidden[counts >= tree.acceptance_counts(hidden, people, query)]
-    fit, doubts = refit(tree, row_counts, tree.buckets(accepted)), np.zeros(len(accepted))
-    doubt = query.level / 4  # another quarter is for false values due to noise, and half for intervals
-    for number in range(_PASSES):
-        beam = (TextBeam if tree.coded else NumberBeam)(walk, fit.left, capped=number > 0)
-        promising = beam.best_paths()
-        if query.best_guess and query.top == 1:  # nothing needs to stand out
-            guess = _guess(walk, fit, beam, promising, 1)
-            return guess, refit(tree, row_counts, tree.buckets(guess)), np.ones(len(guess))
-        near, sizes = beam.near_roots(promising, query)
-        fresh, theirs = accept(tree, fit.left, *list_roots(walk, fit.left, near, sizes), query, doubt)
+    people, gate = int(row_counts.people.sum()), StandsOut(LevelBudget(query.level))
+    # "(other)" is no text, and many people may hold it: it is scored by name.
+    items = tree.survey.domain.outside[np.newaxis][: int(tree.coded)]
+    counts = row_counts.sums(tree.code.buckets(items))
+    items = items[counts >= gate.least(tree.law, people, tree.code.log_priors(items))]
+    found = Found(items, refit(tree.law, row_counts, tree.code.buckets(items)), np.zeros(len(items)))
+    doubt = LevelBudget(query.level).neighbours
+    for number in range(TUNING.passes):
+        a_pass = _Pass(tree, found.fit.left, query, capped=number > 0)
+        fresh, theirs = a_pass.accepted(doubt)
         doubt -= float(theirs.sum())
-        known = {path.tobytes() for path in accepted}
-        new = np.array([path.tobytes() not in known for path in fresh], bool)
-        few = 8 * np.count_nonzero(new) <= len(accepted)
-        accepted, doubts = np.concatenate([accepted, fresh[new]]), np.concatenate([doubts, theirs[new]])
-        fit = refit(tree, row_counts, tree.buckets(accepted))
+        known = {item.tobytes() for item in found.items}
+        new = np.array([item.tobytes() not in known for item in fresh], bool)
+        few = 8 * np.count_nonzero(new) <= len(found.items)
+        found = _with(tree, row_counts, found, fresh[new], theirs[new])
         # A value that rested on collisions with another may now be too small: remove such values. One at a time, the
         # worst first, since of two that share most rows each may look too small beside the other.
-        while len(accepted):
-            lead = fit.with_shared - tree.acceptance_counts(accepted, people, query)
+        while len(found.items):
+            lead = found.fit.counts - gate.least(tree.law, people, tree.code.log_priors(found.items))
             worst = int(np.argmin(lead))
             if lead[worst] >= 0:
                 break
-            accepted, doubts = np.delete(accepted, worst, axis=0), np.delete(doubts, worst)
-            fit = refit(tree, row_counts, np.delete(fit.buckets, worst, axis=0))
+            items, doubts = np.delete(found.items, worst, axis=0), np.delete(found.doubts, worst)
+            found = Found(items, refit(tree.law, row_counts, np.delete(found.fit.buckets, worst, axis=0)), doubts)
         if few:  # too few new values for another pass to find more
             break
-    if query.best_guess and len(accepted) < query.top:
-        beam = (TextBeam if tree.coded else NumberBeam)(walk, fit.left, capped=True)
-        guess = _guess(walk, fit, beam, beam.best_paths(), query.top - len(accepted))
-        known = {path.tobytes() for path in accepted}
-        guess = guess[[path.tobytes() not in known for path in guess]]
-        accepted, doubts = np.concatenate([accepted, guess]), np.concatenate([doubts, np.ones(len(guess))])
-        fit = refit(tree, row_counts, tree.buckets(accepted))
-    return accepted, fit, doubts
+    if query.best_guess and len(found.items) < query.top:
+        a_pass = _Pass(tree, found.fit.left, query, capped=True)
+        guesses = a_pass.guesses(query.top - len(found.items), {item.tobytes() for item in found.items})
+        found = _with(tree, row_counts, found, guesses, np.ones(len(guesses)))
+    return found
 
 
-def _guess(walk: Walk, fit: Fit, beam: Beam, front: Front, most: int) -> NDArray[np.uint64]:
-    """The best value under each of the best roots, whether it stands out or not."""
-    codec = walk.tree.codec
-    # A list of texts may hold none that ends.
-    roots, sizes = beam.best_roots(front, 4 * most if walk.tree.coded else most)
-    best, _ = list_roots(walk, fit.left, roots, sizes, every=True)
-    whole = np.flatnonzero(codec.completed(best.paths, codec.bits)[1])
-    _, first = np.unique(whole * len(roots) // max(len(best.paths), 1), return_index=True)  # each list is as long
-    return best.paths[whole[first[:most]]]
+def _with(tree: Tree, row_counts: RowCounts, found: Found, items: Items, doubts: NDArray[np.float64]) -> Found:
+    """What was found, and more values."""
+    items = np.concatenate([found.items, items])
+    fit = refit(tree.law, row_counts, tree.code.buckets(items)) if len(items) else found.fit
+    return Found(items, fit, np.concatenate([found.doubts, doubts]))
+
+
+class _Paths(NamedTuple):
+    """Values on some paths: where each path stands, and the value's item, log-prior, rows and count."""
+
+    front: NDArray[np.int64]
+    place: NDArray[np.int64]
+    items: Items
+    log_priors: NDArray[np.float64]
+    parts: NDArray[np.float64]
+
+    @property
+    def counts(self) -> NDArray[np.float64]:
+        """People who hold each."""
+        return np.asarray(self.parts.sum(axis=1))
+
+    def take(self, chosen: NDArray[np.int64]) -> _Paths:
+        """The values at these places."""
+        rest = self.items[chosen], self.log_priors[chosen], self.parts[chosen]
+        return _Paths(self.front[chosen], self.place[chosen], *rest)
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """One search of all classes.
+
+    From the second pass on it is `capped`, once the giants are gone: no row may say more than k of its buckets do, if
+    that is more than ln(buckets/k) nats for k ≥ 32. A path that comes to one of these buckets does so by chance more
+    often than because somebody holds its value.
+    """
+
+    tree: Tree
+    row_counts: RowCounts
+    query: Query
+    capped: bool
+
+    @property
+    def _people(self) -> int:
+        return int(self.row_counts.people.sum())
+
+    @property
+    def _descent(self) -> Descent:
+        return Descent(self.tree.code, self.tree.law, self.row_counts, self.tree.in_beam)
+
+    def _caps(self) -> NDArray[np.float64]:
+        """The most that each row may say in a beam."""
+        tree, row_counts = self.tree, self.row_counts
+        caps = np.full(tree.shape.rows, np.inf)
+        crowds = 2 ** np.arange(int(math.log2(_CROWDED)), tree.shape.bucket_bits - 2)
+        most = np.sqrt(2 * np.log((1 << tree.shape.bucket_bits) / crowds))  # standard errors with so many nats
+        for row, spread in enumerate(np.sqrt(row_counts.noise * row_counts.people) if self.capped else ()):
+            said = row_counts.estimates[row]
+            full = [np.count_nonzero(said >= most[k] * spread) >= crowds[k] for k in range(len(crowds))]
+            caps[row] = spread * most[max(np.flatnonzero(full), default=0)]
+        return caps
+
+    def _values(self, fronts: list[Front]) -> _Paths:
+        """The paths of some fronts that are values."""
+        code = self.tree.code
+        items = np.concatenate([code.to_items(front.number, front.paths) for front in fronts])
+        numbers = np.repeat([front.number for front in fronts], [len(front.paths) for front in fronts])
+        of_front = np.repeat(np.arange(len(fronts)), [len(front.paths) for front in fronts])
+        place = np.concatenate([np.arange(len(front.paths)) for front in fronts])
+        valid = code.valid(numbers, items)
+        items = items[valid]
+        parts = self.row_counts.parts(code.buckets(items))
+        return _Paths(of_front[valid], place[valid], items, code.log_priors(items), parts)
+
+    def _beams(self, near: bool = True) -> list[Front]:
+        """The ends of the beams of all classes; if `near`, only what comes near acceptance. At most 64 of a root."""
+        descent, caps, gate = self._descent, self._caps(), StandsOut(LevelBudget(self.query.level))
+        classes = self.tree.shape.classes
+
+        def beam(number: int) -> Front:
+            front = descent.beam(number, caps)
+            order = np.argsort(-front.scores, kind="stable")
+            if near:
+                shortest = classes[number - 1].bits + 1 if number else min(classes[0].bits, 1)
+                shortest = shortest if self.tree.coded else classes[0].bits
+                usual = gate.least(self.tree.law, self._people, np.array([-math.log(2) * shortest]))[0]
+                least = usual - 2 * TUNING.near * self.tree.law.spread(self._people)
+                order = order[: np.count_nonzero(front.scores >= least)]
+            roots = front.paths[order, 0] >> np.uint64(64 - classes[number].steps[0])
+            by_root = np.argsort(roots, kind="stable")  # the best of each root first
+            starts = np.flatnonzero(np.diff(roots[by_root], prepend=roots[by_root][:1] + np.uint64(1)))
+            ranks = np.arange(len(by_root)) - np.repeat(starts, np.diff([*starts, len(by_root)]))
+            order = np.sort(order[by_root[ranks < TUNING.listed]])
+            return front._replace(paths=front.paths[order], scores=front.scores[order])
+
+        # Long classes take longest, so they begin.
+        numbers = list(range(len(classes)))[::-1]
+        return in_threads(beam, numbers)[::-1]
+
+    def _lists(self, fronts: list[Front], near: _Paths) -> list[Front]:
+        """The list of the root of each path."""
+        pulls, costs = self.tree.law.odds(near.counts / max(self._people, 1))
+        caps = most_of_a_row(self.tree.shape, pulls, costs, self.row_counts.people, len(near.items))
+        descent = self._descent
+
+        def one(number: int) -> Front:
+            front = fronts[near.front[number]]
+            path = front.paths[near.place[number]]
+            found = descent.list_of(front.number, path, caps[number], pulls[number], costs[number])
+            return found._replace(paths=found.paths[: TUNING.listed], scores=found.scores[: TUNING.listed])
+
+        return in_threads(one, list(range(len(near.items))))
+
+    def _near(self, fronts: list[Front], values: _Paths, least_lead: float) -> _Paths:
+        """The best value of each root, best first, if its count is not far below acceptance."""
+        gate = StandsOut(LevelBudget(self.query.level))
+        lead = values.counts - gate.least(self.tree.law, self._people, values.log_priors)
+        order = np.argsort(-lead, kind="stable")
+        order = order[lead[order] >= least_lead]
+        roots = []
+        for each in order.tolist():
+            front = fronts[values.front[each]]
+            shift = np.uint64(64 - self.tree.shape.classes[front.number].steps[0])
+            roots.append((front.number, int(front.paths[values.place[each], 0] >> shift)))
+        first = np.array(_firsts(roots), np.int64)
+        return values.take(order[first][: TUNING.roots])
+
+    def accepted(self, doubt: float) -> tuple[Items, NDArray[np.float64]]:
+        """The values that pass all gates, and the posterior odds of their neighbours, together at most `doubt`."""
+        tree, row_counts = self.tree, self.row_counts
+        budget = LevelBudget(self.query.level)
+        gate = StandsOut(budget)
+        fronts = self._beams()
+        values = self._values(fronts)
+        near = self._near(fronts, values, -TUNING.near * tree.law.spread(self._people))
+        lists = self._lists(fronts, near)
+        nothing = values.items[:0], np.empty(0)
+        if not lists:
+            return nothing
+        values = self._values(lists)
+        lead = values.counts - gate.least(tree.law, self._people, values.log_priors)
+        no_single_row = NoSingleRow(budget, len(lists))
+        best, doubts = [], []
+        for number, front in enumerate(lists):
+            own = np.flatnonzero(values.front == number)
+            if not len(own):
+                continue
+            first = own[np.argmax(lead[own])]
+            if lead[first] < 0:
+                continue
+            parts, prior = values.parts[first], float(values.log_priors[first])
+            if not no_single_row.passes(tree.shape, tree.law, row_counts.people, parts, prior):
+                continue
+            if not self._carried(parts, prior):
+                continue
+            pulls, costs = tree.law.odds(values.counts[[first]] / max(self._people, 1))
+            caps = most_of_a_row(tree.shape, pulls, costs, row_counts.people, len(lists))
+            weights = pulls[0] * np.minimum(values.parts[own], caps[0]).sum(axis=1) + values.log_priors[own]
+            rivals = np.append(weights[own != first], front.let_go + costs[0] * self._people)
+            odds = np.logaddexp.reduce(rivals) - weights[own == first][0]
+            best.append(first)
+            doubts.append(math.exp(min(max(odds, -700.0), 700.0)))
+        order = np.argsort(doubts, kind="stable")
+        sure = order[np.cumsum(np.array(doubts)[order]) <= doubt] if len(order) else order
+        return values.items[np.array(best, np.int64)[sure]] if len(sure) else nothing[0], np.array(doubts)[sure]
+
+    def _carried(self, parts: NDArray[np.float64], log_prior: float) -> bool:
+        """Whether the rows that agree with one another suffice; and if rows still disagree, whether they do everywhere.
+
+        Then the upper, middle and lower third of the path must each show at least a quarter of the expected count.
+        """
+        law, people = self.tree.law, self.row_counts.people
+        trusted, even = trusted_rows(law, self.row_counts, parts)
+        rare = StandsOut(LevelBudget(self.query.level)).log_chance(log_prior)
+        if parts[trusted].sum() < law.threshold_of(int(people[trusted].sum()), rare):
+            return False
+        if even:
+            return True
+        share = parts.sum() / people.sum()
+        middle = (np.cumsum(people) - people / 2) / people.sum()
+        thirds = np.minimum((3 * middle).astype(np.int64), 2)
+        return all(parts[thirds == k].sum() >= 0.25 * share * people[thirds == k].sum() for k in range(3))
+
+    def guesses(self, most: int, known: set[bytes]) -> Items:
+        """The best value under each of the best roots, whether it stands out or not."""
+        fronts = self._beams(near=False)
+        values = self._values(fronts)
+        near = self._near(fronts, values, -math.inf)
+        new = [number for number, item in enumerate(near.items) if item.tobytes() not in known]
+        return near.items[np.array(new[:most], np.int64)]
+
+
+def _firsts(roots: list[tuple[int, int]]) -> list[int]:
+    """The place at which each root stands first."""
+    places: dict[tuple[int, int], int] = {}
+    for place, root in enumerate(roots):
+        places.setdefault(root, place)
+    return list(places.values())
