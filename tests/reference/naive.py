@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import combinations
 
@@ -296,71 +295,6 @@ def tree_tally(symbol: int, masks: Sequence[int]) -> dict[int, int]:
             place ^= mask * (c >> j & 1)
         added[place] = added.get(place, 0) + 1 - 2 * parity(c, symbol)
     return added
-
-
-def evidence(people: float, score: float, absent: float, per_match: float) -> float:
-    """Bits of evidence of a score: people·KL(share of matches ‖ chance of one without a holder), with its sign."""
-    share = absent + score * per_match / people
-    bits = share * math.log2(share / absent) + (1 - share) * math.log2((1 - share) / (1 - absent))
-    return math.copysign(people * bits, score)
-
-
-def interpolated(table: Sequence[float], place: float) -> float:
-    """A table at a place between its entries; beyond its ends in a straight line."""
-    index = min(max(math.floor(place), 0), len(table) - 2)
-    return table[index] + (place - index) * (table[index + 1] - table[index])
-
-
-def log_weight(paths: Sequence[tuple[float, float]], pull: float, bits: float) -> float:
-    """The logarithm of Σ e^(pull·score)·2^−(bits + code bits) of (score, code bits) pairs."""
-    total = 0.0
-    for score, code in paths:
-        if score > -math.inf:
-            total += math.exp(pull * score) / 2 ** (bits + code)
-    return math.log(total) if total > 0 else -math.inf
-
-
-def parted(ranks: Sequence[float], kept: int) -> tuple[list[int], list[int]]:
-    """Places of the highest ranks (of equal ones, the first), in order, and of all others."""
-    best = sorted(sorted(range(len(ranks)), key=lambda j: (-ranks[j], j))[:kept])
-    return best, [j for j in range(len(ranks)) if j not in best]
-
-
-def tree_children(
-    estimates: Sequence[Mapping[int, float]], caps: Sequence[float], score: float, possible: Collection[int]
-) -> list[float]:
-    """Scores of the children of a path, given what each row of the next depth says of each; −∞ for the impossible."""
-    capped = [{child: min(x, cap) for child, x in row.items()} for row, cap in zip(estimates, caps, strict=True)]
-    own = [sum(row[child] for row in capped) for child in range(len(estimates[0]))]
-    return [score + x if child in possible else -math.inf for child, x in enumerate(own)]
-
-
-def hopeless_gap(best: float, people: float, absent: float, true: float, per_match: float, nats: float) -> float:
-    """How far below the best score another is so many nats less likely, if the best one's count is there."""
-    held = absent + min(max(best / people, 0.0), 1.0) * (true - absent)
-    pull = (math.log(held / absent) - math.log((1 - held) / (1 - absent))) * per_match
-    return nats / pull if pull > 0 else math.inf
-
-
-def best_under_each_root(
-    children: Sequence[tuple[int, float, float]], quota: int, cut: float, small: int, gap: Callable[[float], float]
-) -> tuple[list[int], int]:
-    """Places of the (root, score, rank) that are kept, in order, and how many the quotas turned away.
-
-    Those reach the cut and, where a root has more than a small number of them, are within a gap of its best score and
-    among its best ranks.
-    """
-    kept, turned_away = [], 0
-    for root in dict.fromkeys(root for root, _, _ in children):
-        places = [j for j, (r, _, rank) in enumerate(children) if r == root and rank >= cut]
-        if len(places) > small:
-            best = max(children[j][1] for j in places)
-            places = [j for j in places if children[j][1] >= best - gap(best)]
-            ranked = sorted(places, key=lambda j: (-children[j][2], j))
-            turned_away += len(ranked[quota:])
-            places = sorted(ranked[:quota])
-        kept += places
-    return kept, turned_away
 
 
 def sparse_drawn(key: bytes, prefix: Sequence[int], rows: int, columns: int) -> list[int]:
