@@ -19,7 +19,7 @@ const TEXT = `"${LETTER}*"`;
 const TEXTS = String.raw`\[(?:${TEXT},?)*\]`;
 const NUMBER = String.raw`\d+`;
 const NUMBERS = String.raw`\[[\d,]+\]`;
-const STEPS = String.raw`\[(?:"[\da-k]{1,200}",?)+\]`;
+const STEPS = String.raw`\[(?:"(?!0)[\da-k]{1,200}",?)+\]`;
 const THRESHOLD = String.raw`"[1-9]\d{0,19}"`;
 const DECIMAL = String.raw`"(?:0|[1-9]\d*)(?:\.\d*[1-9])?"`;
 const TIME = `(?:null|${TEXT})`;
@@ -117,8 +117,8 @@ function rising(name, numbers, end) {
   demand(rises, `${name} must rise to ${end}`);
 }
 
-/** @param {any} parameters @param {number} length bits of an item */
-function checkTree({ bucket_bits, ends, masks, steps }, length) {
+/** @param {any} parameters @param {number} length bits of an item @param {boolean} coded */
+function checkTree({ bucket_bits, ends, masks, steps }, length, coded) {
   within("bucket_bits", bucket_bits, 1, 20);
   within("masks", masks, 1, 8);
   within("the number of rows", ends.length, 1, 200);
@@ -131,6 +131,7 @@ function checkTree({ bucket_bits, ends, masks, steps }, length) {
   const sums = classes.map((/** @type {number[]} */ digits) => digits.reduce((sum, digit) => sum + digit));
   rising("the sums of steps", sums, length);
   if (ends.length === 1) {
+    demand(!coded, "ends must have two entries or more for coded text");
     demand(sums[0] === bucket_bits, "steps must be one step of bucket_bits where there is one row");
     demand(masks <= bucket_bits, "masks must be at most bucket_bits where there is one row");
   }
@@ -174,7 +175,7 @@ export function checkSurvey(document) {
   within("delta", +delta, delta === "0" ? 0 : 1e-60, 0.36787944117144232);
   demand(readTime("opens", data.opens, 0) < readTime("closes", data.closes, Infinity), "closes must be after opens");
   const { size, length } = checkDomain(data.domain);
-  if (mechanism === "tree") checkTree(parameters, length);
+  if (mechanism === "tree") checkTree(parameters, length, data.domain.kind === "coded_text");
   else if (mechanism !== "subset") checkOneBit(data, length);
   else {
     demand(size <= 4096, "subset must have at most 4096 values");

@@ -197,6 +197,8 @@ class Domain(NamedTuple):
         The item of all values that do not fit.
     look_up : callable
         Maps a value to its item. Any exception, and any item out of range, means that the value does not fit.
+    coded : bool
+        Whether items are the bits of a text code.
     names : tuple of str
         The names of a list without "(other)": values outside the domain share an item with one of them. Else empty.
     """
@@ -204,6 +206,7 @@ class Domain(NamedTuple):
     size: int
     fallback: int
     look_up: Callable[[object], int]
+    coded: bool = False
     names: tuple[str, ...] = ()
 
     def item(self, value: object) -> int:
@@ -244,7 +247,7 @@ def read_domain(data: Any) -> Domain:
             bits, length = encode(text.encode())
             return other if text == "(other)" or length > width else bits << (width - length)
 
-        return Domain(1 << width, other, code_item)
+        return Domain(1 << width, other, code_item, coded=True)
     require(type(rule) is int and rule == 1, "normalization must be 1", rule)
     if kind == "bytes":
         size = whole(data, "max_bytes", 1, 64)

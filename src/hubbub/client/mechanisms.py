@@ -61,9 +61,9 @@ def log_ratio(numerator: int, denominator: int) -> Decimal:
 
 def read_steps(steps: Any, bits: int, bucket_bits: int, rows: int) -> dict[int, list[int]]:
     """Return the steps of each class of `tree`, by the number of its bits."""
-    pattern = re.compile(f"[0-9a-k]{{1,{rows}}}")
+    pattern = re.compile(f"(?!0)[0-9a-k]{{1,{rows}}}")
     spelled = isinstance(steps, list) and all(isinstance(text, str) and pattern.fullmatch(text) for text in steps)
-    require(spelled, f"steps must be a list of strings of 1 to {rows} digits from 0 to k", steps)
+    require(spelled, f"steps must be a list of strings of 1 to {rows} digits from 0 to k, the first not 0", steps)
     classes = [[int(digit, 36) for digit in text] for text in steps]
     fit = all(max(digits) <= bucket_bits for digits in classes)
     require(fit, f"steps must have no digit above bucket_bits = {bucket_bits}", steps)
@@ -83,6 +83,7 @@ def read_tree(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
     require(ends == sorted(set(ends)) and ends[0] > 0 and ends[-1] == 1 << 24, "ends must rise to 2^24", ends)
     classes = read_steps(data["steps"], bits, bucket_bits, len(ends))
     if len(ends) == 1:
+        require(not domain.coded, "ends must have two entries or more for coded text", ends)
         one = [*classes] == [bucket_bits]
         require(one, "steps must be one step of bucket_bits where there is one row", data["steps"])
         require(masks <= bucket_bits, "masks must be at most bucket_bits where there is one row", masks)
