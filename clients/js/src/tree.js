@@ -6,8 +6,8 @@ import { randomized } from "./mechanism.js";
  * The mechanism `tree`.
  *
  * @param {number} fewest rows that it may have
- * @param {(many: string, first: string, length: number, ends: number[]) => string} masksOf the digits of
- *   eight masks, the last mask first: gets those of a tree with many rows, the first block of public coins, and the bits of an item
+ * @param {(many: string, first: string, length: number, ends: number[]) => string} masksOf the digits of eight masks, the
+ *   last mask first; gets those of a tree with many rows, the first block of public coins, and the bits of an item
  * @returns {import("./mechanism.js").Mechanism}
  */
 export const treeWith =
@@ -26,7 +26,9 @@ export const treeWith =
       let seen = 0;
       checkText(digits, /^[\da-k]*$/);
       checkWhole(digits.length, 1, ends.length);
-      classes.push([...digits].map((digit) => (seen += checkWhole(parseInt(digit, 36), /** @type {any} */ (!seen), bucket_bits))).reverse());
+      /** @type {any} */
+      const least = () => !seen; // the first step has a bit, so that true counts as 1
+      classes.push([...digits].map((digit) => (seen += checkWhole(parseInt(digit, 36), least(), bucket_bits))).reverse());
       return checkWhole(seen, last + 1, length);
     };
     check(length === steps.reduce(grow, 0)); // so that every item has a class
