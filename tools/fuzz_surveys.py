@@ -104,7 +104,9 @@ def _changed_field(data: Any, draw: random.Random) -> Any:
         return data
     inner, key = draw.choice(close if close and draw.random() < 0.4 else places)
     old, how = inner[key], draw.random()
-    if how < 0.4 and _is_decimal(old):
+    if how < 0.75 and isinstance(old, str) and [inner] == [each[name] for each, name in places if name == "steps"]:
+        inner[key] = draw.choice(_respelled(old))
+    elif how < 0.4 and _is_decimal(old):
         inner[key] = _near(str(old), draw) if isinstance(old, str) else int(old) + draw.choice((-1, 1, 7, -7))
     elif how < 0.75:
         inner[key] = draw.choice(_VALUES)
@@ -118,6 +120,15 @@ def _changed_field(data: Any, draw: random.Random) -> Any:
     else:
         inner.append(old)
     return data
+
+
+def _respelled(steps: str) -> list[Any]:
+    """Return other steps of a class: in another order, with another sum, of other digits, and of another type."""
+    spellings = (steps[1:] + steps[:1], steps[:1] + steps[:0:-1], "", steps[1:], steps[:-1], steps.upper())
+    around = [
+        before + steps + after for before, after in (("", "0"), ("", "1"), ("0", ""), ("", "l"), ("-", ""), ("", " "))
+    ]
+    return [*spellings, *around, "k" + steps[1:], steps * 99, "1" * 201, len(steps), list(steps), [steps], None]
 
 
 def _is_decimal(old: Any) -> bool:

@@ -35,7 +35,6 @@ from hubbub import (
     create_survey,
     mechanism_for,
 )
-from hubbub.mechanisms.tree.plan import plan_text_tree
 from hubbub.wire.report_batch import encode_batch
 
 FOLDER = Path(__file__).resolve().parents[1] / "tests" / "vectors"
@@ -152,12 +151,15 @@ def ask(domain: Domain, epsilon: str, mechanism: str = "tree", **more: Any) -> S
     return create_survey("vectors", domain, epsilon, mechanism=mechanism, public_seed=SEED, **more)
 
 
-def with_fingerprint(survey: Survey, bits: int) -> Survey:
-    """The survey of coded text with another fingerprint, and so with other paths."""
-    plan = plan_text_tree(bits, survey.domain.bits, min(48, survey.domain.bits), standard=False)
-    plan_fields = {"depths": list(plan.depths), "chunks": list(plan.chunks), "ends": list(plan.ends)}
-    more = {"bucket_bits": plan.bucket_bits, "fingerprint_bits": bits}
-    return replace(survey, parameters={**survey.parameters, **plan_fields, **more})
+def with_classes(survey: Survey, sizes: list[int], rows: int, bucket_bits: int) -> Survey:
+    """The survey with classes of so many bits, whose steps are as equal as they can be, and rows of equal shares."""
+    steps = []
+    for size in sizes:
+        parts = [(size + step) // min(size, rows) for step in reversed(range(min(size, rows)))]
+        steps.append("".join("0123456789abcdefghijk"[part] for part in parts))
+    ends = [((row + 1) << 24) // rows for row in range(rows)]
+    more = {"bucket_bits": bucket_bits, "ends": ends, "steps": steps}
+    return replace(survey, parameters={**survey.parameters, **more})
 
 
 def tree_vectors() -> Iterator[dict[str, Any]]:
@@ -176,9 +178,14 @@ def tree_vectors() -> Iterator[dict[str, Any]]:
     yield good("hostnames", ask(Hostnames(), "1.5"), list(TEXTS))
     yield good("words", ask(Words(), "1"), list(TEXTS[:20]))
     yield good("coded text", ask(Text(), "3"), list(TEXTS[:20]))
-    for width, fingerprint in ((16, 1), (16, 20), (63, 8), (64, 9), (96, 12), (512, 20)):
-        survey = with_fingerprint(ask(Text(width), "2"), fingerprint)
-        yield good(f"coded text {width}, fingerprint {fingerprint}", survey, list(TEXTS[:8]))
+    for width in (16, 512):
+        yield good(f"coded text {width}", ask(Text(width), "2"), list(TEXTS[:8]))
+    for bits, sizes in ((5, [1, 2, 5]), (64, [1, 31, 32, 33, 64]), (512, [*range(1, 512, 63), 512])):
+        name, survey = f"{len(sizes)} classes of integers {bits}", ask(Integers(bits), "5")
+        high = [1 << (bits - size) for size in sizes]  # each is the least of its class
+        yield good(name, with_classes(survey, sizes, max(3, bits // 8), 9), [*integers(bits), *high])
+    texts = with_classes(ask(Text(64), "2"), [*range(1, 65)], 7, 10)
+    yield good("64 classes of coded text 64", texts, list(TEXTS[:8]))
 
 
 def subset_vectors() -> Iterator[dict[str, Any]]:
@@ -313,46 +320,52 @@ _BAD_FIELDS: dict[tuple[str, str], tuple[Survey, tuple[Any, ...]]] = {
     ("tree", "options.size"): (TREE, (..., "large")),
     ("tree", "parameters.masks"): (TREE, (..., 0, 9, "2")),
     ("tree", "parameters.bucket_bits"): (TREE, (..., 0, 21)),
-    ("tree", "parameters.beam_bits"): (TREE, (..., -1, 21)),
-    ("tree", "parameters.fingerprint_bits"): (TREE, (..., 12, -1)),
     ("tree", "parameters.keep_threshold"): (TREE, (..., "0", str(2**64), 5, "05")),
-    ("tree", "parameters.depths"): (TREE, (..., [], 32, [20], [20.0], [True])),
     ("tree", "parameters.ends"): (TREE, (..., [], [0, 2**24], "16777216")),
-    ("tree", "parameters.chunks"): (TREE, (..., [], [21])),
-    ("coded tree", "parameters.fingerprint_bits"): (CODED, (..., 0, 8, 10, 21)),
-    ("coded tree", "parameters.depths"): (CODED, ([32], [48])),
+    ("tree", "parameters.steps"): (
+        TREE,
+        (..., [], "", "gg", 32, {}, [32], [True], [None], [""], [["gg"]], ["gf"], ["gh"], ["GG"], ["g g"], ["gg\n"]),
+    ),
+    ("tree", "parameters.surprise"): (TREE, (1,)),
+    ("coded tree", "parameters.steps"): (CODED, (["g"], ["g", "gf"], ["gg", "g"], ["g", "g", "gg"], ["g", 16, "gg"])),
 }  # fmt: skip
 
 
 def tree_lists() -> Iterator[tuple[str, str]]:
     """A plan that is wrong as a whole."""
-    parameters = json.loads(TREE.to_json())["parameters"]
-    depths, chunks, ends = parameters["depths"], parameters["chunks"], parameters["ends"]
+    parameters = json.loads(TREE.to_json())["parameters"] | {"bucket_bits": 16, "steps": ["e42", "gg"]}
+    ends, rows = parameters["ends"], len(parameters["ends"])
     plans = {
-        "depths that fall": {"depths": [*depths[:-2], depths[-1], depths[-1] - 1]},
-        "depths that end too early": {"depths": [*depths[:-1], depths[-1] - 1]},
-        "depths beyond the item": {"depths": [*depths[:-1], depths[-1] + 1]},
-        "a negative depth": {"depths": [-1, *depths[1:]]},
-        "a root that is too deep": {"depths": [21, *(max(depth, 21) for depth in depths[1:])]},
+        "sums that fall": {"steps": ["gg", "e42"]},
+        "sums that stand still": {"steps": ["e42", "c44", "gg"]},
+        "sums that end too early": {"steps": ["e42", "gf"]},
+        "sums beyond the item": {"steps": ["e42", "gg", "gg1"]},
+        "a class without bits": {"steps": ["0", "gg"]},
+        "a root without bits": {"steps": ["e42", "0gg"]},
+        "a step wider than a bucket": {"steps": ["e42", "hf"]},
+        "digits in capitals": {"steps": ["E42", "gg"]},
+        "a digit beyond 20": {"bucket_bits": 20, "steps": ["e42", "lb"]},
+        "a sign": {"steps": ["+e42", "gg"]},
+        "a digit that is none": {"steps": ["e4٢", "gg"]},
+        "more steps than rows": {"steps": ["e42", "gg" + "0" * rows]},
         "ends that stand still": {"ends": [*ends[:-2], ends[-1], ends[-1]]},
         "ends below 2^24": {"ends": [*ends[:-1], ends[-1] - 1]},
-        "a chunk wider than a bucket": {"chunks": [*chunks[:-1], parameters["bucket_bits"] + 1]},
-        "a negative chunk": {"chunks": [-1, *chunks[1:]]},
-        "a row too few": {"ends": ends[1:]},
-        "201 rows": {"depths": [32] * 201, "chunks": [4] * 201, "ends": [*range(1, 201), 2**24]},
+        "an end of nobody": {"ends": [0, *ends[1:]]},
+        "201 rows": {"ends": [*range(1, 201), 2**24]},
+        "too few rows": {"ends": ends[-1:]},
     }
     for name, plan in plans.items():
         yield f"tree: {name}", changed(TREE, "parameters", parameters | plan)
     one_row = json.loads(ONE_ROW.to_json())["parameters"]
     for name, plan in {
-        "hashed": {"chunks": [4]},
+        "two steps": {"steps": ["41"]},
+        "two classes": {"steps": ["4", "5"]},
         "wide": {"bucket_bits": 6},
         "with too many masks": {"masks": 6},
     }.items():
         yield f"tree: one row, {name}", changed(ONE_ROW, "parameters", one_row | plan)
-    of_text = {"bucket_bits": 20, "fingerprint_bits": 4, "depths": [20], "chunks": [20], "ends": [2**24]}
-    parameters = json.loads(SHORT_TEXT.to_json())["parameters"]
-    yield "tree: one row of text", changed(SHORT_TEXT, "parameters", parameters | of_text)
+    of_text = {"bucket_bits": 16, "ends": [2**24], "steps": ["g"]}
+    yield "tree: one row of text", changed(SHORT_TEXT, "parameters", {**SHORT_TEXT.parameters, **of_text})
 
 
 def bad_surveys() -> Iterator[dict[str, str]]:

@@ -51,7 +51,7 @@ def test_the_changes_are_many() -> None:
     assert {survey.mechanism for survey in GOOD} == {"jl", "bucket", "subset", "tree", "naive-laplace", "glps"}
 
 
-@pytest.mark.parametrize("field", ["masks", "depths", "keep_threshold", "name", "epsilon", "domain"])
+@pytest.mark.parametrize("field", ["masks", "steps", "keep_threshold", "name", "epsilon", "domain"])
 @pytest.mark.parametrize("depth", [10, 400, DEEP, 100_000])
 def test_deep_documents_are_refused(field: str, depth: int) -> None:
     """Lists in lists, at any depth and in any place, give a sentence and no other error."""

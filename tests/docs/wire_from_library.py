@@ -6,41 +6,31 @@ import hashlib
 from dataclasses import replace
 
 import numpy as np
-from tests.docs.wire_from_page import ID, LIE, SEED, SPREAD, SUBSET, TREE, little
+from tests.docs.wire_from_page import ID, ITEMS, LIE, SEED, SPREAD, SUBSET, TREE, little
 
 from hubbub import Bytes, Categories, Integers, ReplayedRandomWords, create_survey, mechanism_for
-from hubbub.codes.shipped import load_code
-from hubbub.mechanisms.tree.paths import TextPaths
-from hubbub.model.coded_domain import CodedText
 from hubbub.numeric.arrangements import places_of
 from hubbub.numeric.hashing import Purpose, derive_key, hash_uint64
 from hubbub.wire.report_batch import encode_batch
 
 
-def coded_path(item: int, width: int, fingerprint: int) -> str:
-    """The bits of a path of coded text, by the library."""
-    key = derive_key(SEED, Purpose.TREE_FINGERPRINT)
-    codec = TextPaths(key, CodedText(load_code("text"), "text-1", width), fingerprint)
-    path = codec.to_paths(np.array([[item]], np.uint64))
-    return "".join(f"{word:064b}" for word in path[0].tolist())[: codec.bits]
-
-
 def tree_from_the_library() -> dict[str, str]:
     """The lines about tree."""
-    survey = create_survey("tree", Integers(24), 3, public_seed=SEED)
-    tree = mechanism_for(replace(survey, parameters={**survey.parameters, **TREE}))
-    five = survey.domain.encode([5])
-    path = tree.codec.to_paths(five)
-    told, other = (tree.randomize(five, np.array([[*ID, word, SPREAD[1]]], np.uint64)) for word in (0, LIE))
+    survey = create_survey("tree", Integers(40), 3, public_seed=SEED)
+    tree = mechanism_for(replace(survey, parameters=TREE))
+    items = survey.domain.encode(list(ITEMS))
+    names = [f"{item:x}" for item in ITEMS]
+    paths = {}
+    for number, places, words in tree.code.classes(items):
+        digits = "".join(f"{word:064b}" for word in words[0].tolist())
+        paths[names[places[0]]] = digits[: tree.shape.classes[number].bits]
+    buckets = dict(zip(names, tree.code.buckets(items).tolist(), strict=True))
+    told, other = (tree.randomize(items[2:], np.array([[*ID, word, SPREAD[1]]], np.uint64)) for word in (0, LIE))
     cells = np.zeros(tree.cells_shape, np.int64)
     tree.accumulate(cells, told)
     return {
-        "tree path": f"{int(path[0, 0]) >> 40:06x}",
-        "tree buckets": " ".join(f"{bucket:04x}" for bucket in tree.buckets(path)[0].tolist()),
-        **{
-            f"tree path of coded text, fingerprint_bits {bits}": coded_path(0x123456789A, 40, bits)
-            for bits in (3, 10, 16)
-        },
+        **{f"tree path of {name}": paths[name] for name in names},
+        **{f"tree buckets of {name}": " ".join(f"{each:04x}" for each in buckets[name]) for name in names},
         "tree row of the id": str(np.flatnonzero(cells[4 << 16 :])[0]),
         "tree report, third word 0": told.tobytes().hex(),
         "tree report, third word 2^64-1, fourth 0x9e3779b97f4a7c15": other.tobytes().hex(),

@@ -53,30 +53,30 @@ def digit_threshold(rate: int, digit: int) -> int:
 
 TREE = {
     "bucket_bits": 16,
-    "depths": [20, 24, 24, 24],
-    "chunks": [0, 4, 4, 4],
     "ends": [4194304, 8388608, 12582912, 16777216],
-    "masks": 3,
     "keep_threshold": str(2**63),
+    "masks": 3,
+    "steps": ["c4", "gg1", "g8g"],
 }
+ITEMS = (0x1230000000, 0x1234560000, 0x123456789A)  # of 40 bits, one of each class
 
 
 def tree_from_the_page() -> dict[str, str]:
     """The lines about tree."""
-    path = naive.to_path(derived(6), 5, 24)
-    rows = list(enumerate(zip(TREE["depths"], TREE["chunks"], strict=True)))
-    buckets = [naive.tree_bucket(derived(8), path, row, depth, chunk, 16) for row, (depth, chunk) in rows]
+    paths, buckets = {}, {}
+    for item in ITEMS:
+        digits = f"{item:040b}"
+        steps = naive.tree_class(digits, TREE["steps"])
+        path = paths[f"{item:x}"] = naive.tree_path(derived(6), digits, naive.bits_of(steps))
+        buckets[f"{item:x}"] = [naive.tree_bucket(derived(8), path, row, steps, 16) for row in range(4)]
     row, masks = naive.tree_coins(derived(7), bytes.fromhex(little(*ID)), TREE["ends"], 3, 16)
-    told, other = (naive.tree_symbol(buckets[row], masks, word, SPREAD[1], 2**63) for word in (0, LIE))
+    own = buckets[f"{ITEMS[-1]:x}"][row]
+    told, other = (naive.tree_symbol(own, masks, word, SPREAD[1], 2**63) for word in (0, LIE))
     cells = {(row << 16) + place: sign for place, sign in naive.tree_tally(told, masks).items()}
     cells[(4 << 16) + row] = 1
     return {
-        "tree path": f"{int(path, 2):06x}",
-        "tree buckets": " ".join(f"{bucket:04x}" for bucket in buckets),
-        **{
-            f"tree path of coded text, fingerprint_bits {bits}": naive.text_path(derived(9), 0x123456789A, 40, bits)
-            for bits in (3, 10, 16)
-        },
+        **{f"tree path of {item}": path for item, path in paths.items()},
+        **{f"tree buckets of {item}": " ".join(f"{each:04x}" for each in some) for item, some in buckets.items()},
         "tree row of the id": str(row),
         "tree report, third word 0": little(*ID) + bytes([told]).hex(),
         "tree report, third word 2^64-1, fourth 0x9e3779b97f4a7c15": little(*ID) + bytes([other]).hex(),

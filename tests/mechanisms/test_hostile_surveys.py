@@ -75,9 +75,9 @@ def test_odd_numbers_are_refused(case: str) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        ("parameters", "depths", 0),
-        ("parameters", "depths"),
-        ("parameters", "chunks", 1),
+        ("parameters", "steps", 0),
+        ("parameters", "steps"),
+        ("parameters", "ends", 1),
         ("options",),
         ("options", "size"),
     ],

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import combinations
 
@@ -185,52 +184,52 @@ def dense_scores(key: bytes, items: Sequence[int], cells: Sequence[int]) -> list
     return [sum(dense_sign(key, item, row) * cell for row, cell in enumerate(cells)) for item in items]
 
 
-def feistel_part(key: bytes, step: int, number: int, bits: int, wanted: int) -> int:
-    """F_step of a number of `bits` bits: the hashes of (256·step + j, its words), low bits first."""
-    words = -(-bits // 64)
-    message = number.to_bytes(8 * words, "little")
-    result = 0
-    for j in range(-(-wanted // 64)):
-        hashed = half_sip_hash(key, (256 * step + j).to_bytes(4, "little") + message)
-        result |= int.from_bytes(hashed, "little") << (64 * j)
-    return result & ((1 << wanted) - 1)
+def digit_hash(key: bytes, first: int, digits: str) -> str:
+    """64 binary digits: the hash of a 32-bit word and of words of 32 digits each, the last one filled with zeros."""
+    words = [first, *(int(digits[at : at + 32].ljust(32, "0"), 2) for at in range(0, len(digits), 32))]
+    hashed = half_sip_hash(key, b"".join(word.to_bytes(4, "little") for word in words))
+    return format(int.from_bytes(hashed, "little"), "064b")
 
 
-def to_path(key: bytes, item: int, bits: int) -> str:
-    """The path of an item as a string of 0 and 1."""
-    right = (bits + 1) // 2
-    left = bits - right
-    high, low = item >> right, item & ((1 << right) - 1)
+def xor_digits(a: str, b: str) -> str:
+    """Two strings of binary digits, of one length, XORed."""
+    return "".join("01"[x != y] for x, y in zip(a, b, strict=True))
+
+
+def tree_class(item: str, steps: Sequence[str]) -> str:
+    """The steps of the class of an item: the first with as many bits as the item without the zeros at its end."""
+    needed = len(item.rstrip("0"))
+    return next(digits for digits in steps if bits_of(digits) >= needed)
+
+
+def bits_of(steps_of_class: str) -> int:
+    """The sum of digits of base 36."""
+    return sum(int(digit, 36) for digit in steps_of_class)
+
+
+def feistel_part(key: bytes, bits: int, step: int, half: str, wanted: int) -> str:
+    """F_step of half an item of a class: the last digits of … H(2) H(1) H(0)."""
+    blocks = [digit_hash(key, bits << 16 | step << 8 | j, half) for j in range(-(-wanted // 64))]
+    joined = "".join(reversed(blocks))
+    return joined[len(joined) - wanted :]
+
+
+def tree_path(key: bytes, item: str, bits_of_class: int) -> str:
+    """The path of an item in its class."""
+    left, right = item[: bits_of_class // 2], item[bits_of_class // 2 : bits_of_class]
+    left = xor_digits(left, feistel_part(key, bits_of_class, 1, right, len(left)))
     if left:
-        high ^= feistel_part(key, 1, low, right, left)
-        low ^= feistel_part(key, 2, high, left, right)
-    return format(low, f"0{right}b") + (format(high, f"0{left}b") if left else "")
+        right = xor_digits(right, feistel_part(key, bits_of_class, 2, left, len(right)))
+    return right + left
 
 
-def from_path(key: bytes, path: str) -> int:
-    """The item of a path."""
+def tree_item(key: bytes, path: str) -> str:
+    """The item of a path, without the zeros that its class leaves out."""
     bits = len(path)
-    right = (bits + 1) // 2
-    left = bits - right
-    low, high = int(path[:right], 2), int(path[right:] or "0", 2)
+    right, left = path[: bits - bits // 2], path[bits - bits // 2 :]
     if left:
-        low ^= feistel_part(key, 2, high, left, right)
-        high ^= feistel_part(key, 1, low, right, left)
-    return high << right | low
-
-
-def text_path(key: bytes, item: int, width: int, fingerprint: int) -> str:
-    """The path of an item of coded text as a string of 0 and 1."""
-    hashed = half_sip_hash(key, item.to_bytes(8 * -(-width // 64), "little"))
-    marks = list(format(int.from_bytes(hashed, "little"), "064b")[:fingerprint])
-    code = list(format(item, f"0{width}b"))
-    path = "".join(marks[:8])
-    marks = marks[8:]
-    while code:
-        if marks and len(path) >= 24 and len(path) % 8 == 0:
-            path += marks.pop(0)
-        path += code.pop(0)
-    return path
+        right = xor_digits(right, feistel_part(key, bits, 2, left, len(right)))
+    return xor_digits(left, feistel_part(key, bits, 1, right, len(left))) + right
 
 
 def tree_coins(
@@ -271,16 +270,13 @@ def is_irreducible(number: int) -> bool:
     return all(remainder(number, divisor) for divisor in range(2, 2 ** ((number.bit_length() + 1) // 2)))
 
 
-def tree_bucket(key: bytes, path: str, row: int, depth: int, chunk: int, bucket_bits: int) -> int:
+def tree_bucket(key: bytes, path: str, row: int, steps_of_class: str, bucket_bits: int) -> int:
     """The bucket of a path in a row."""
-    last = int(path[depth - chunk : depth] or "0", 2)
-    if chunk == bucket_bits:
-        return last
-    words = -(-len(path) // 64)
-    parent = path[: depth - chunk].ljust(64 * words, "0")
-    message = b"".join(int(parent[64 * k : 64 * (k + 1)], 2).to_bytes(8, "little") for k in range(words))
-    hashed = int.from_bytes(half_sip_hash(key, message + row.to_bytes(4, "little")), "little")
-    return hashed >> (64 - bucket_bits) ^ last
+    step = min(row, len(steps_of_class) - 1)
+    before = bits_of(steps_of_class[:step])
+    chunk = path[before : before + int(steps_of_class[step], 36)]
+    hashed = digit_hash(key, len(path) << 8 | row, path[:before].ljust(len(path), "0"))
+    return int(hashed[-bucket_bits:], 2) ^ int(chunk or "0", 2)
 
 
 def tree_symbol(bucket: int, masks: Sequence[int], keep: int, other: int, threshold: int) -> int:
@@ -299,71 +295,6 @@ def tree_tally(symbol: int, masks: Sequence[int]) -> dict[int, int]:
             place ^= mask * (c >> j & 1)
         added[place] = added.get(place, 0) + 1 - 2 * parity(c, symbol)
     return added
-
-
-def evidence(people: float, score: float, absent: float, per_match: float) -> float:
-    """Bits of evidence of a score: people·KL(share of matches ‖ chance of one without a holder), with its sign."""
-    share = absent + score * per_match / people
-    bits = share * math.log2(share / absent) + (1 - share) * math.log2((1 - share) / (1 - absent))
-    return math.copysign(people * bits, score)
-
-
-def interpolated(table: Sequence[float], place: float) -> float:
-    """A table at a place between its entries; beyond its ends in a straight line."""
-    index = min(max(math.floor(place), 0), len(table) - 2)
-    return table[index] + (place - index) * (table[index + 1] - table[index])
-
-
-def log_weight(paths: Sequence[tuple[float, float]], pull: float, bits: float) -> float:
-    """The logarithm of Σ e^(pull·score)·2^−(bits + code bits) of (score, code bits) pairs."""
-    total = 0.0
-    for score, code in paths:
-        if score > -math.inf:
-            total += math.exp(pull * score) / 2 ** (bits + code)
-    return math.log(total) if total > 0 else -math.inf
-
-
-def parted(ranks: Sequence[float], kept: int) -> tuple[list[int], list[int]]:
-    """Places of the highest ranks (of equal ones, the first), in order, and of all others."""
-    best = sorted(sorted(range(len(ranks)), key=lambda j: (-ranks[j], j))[:kept])
-    return best, [j for j in range(len(ranks)) if j not in best]
-
-
-def tree_children(
-    estimates: Sequence[Mapping[int, float]], caps: Sequence[float], score: float, possible: Collection[int]
-) -> list[float]:
-    """Scores of the children of a path, given what each row of the next depth says of each; −∞ for the impossible."""
-    capped = [{child: min(x, cap) for child, x in row.items()} for row, cap in zip(estimates, caps, strict=True)]
-    own = [sum(row[child] for row in capped) for child in range(len(estimates[0]))]
-    return [score + x if child in possible else -math.inf for child, x in enumerate(own)]
-
-
-def hopeless_gap(best: float, people: float, absent: float, true: float, per_match: float, nats: float) -> float:
-    """How far below the best score another is so many nats less likely, if the best one's count is there."""
-    held = absent + min(max(best / people, 0.0), 1.0) * (true - absent)
-    pull = (math.log(held / absent) - math.log((1 - held) / (1 - absent))) * per_match
-    return nats / pull if pull > 0 else math.inf
-
-
-def best_under_each_root(
-    children: Sequence[tuple[int, float, float]], quota: int, cut: float, small: int, gap: Callable[[float], float]
-) -> tuple[list[int], int]:
-    """Places of the (root, score, rank) that are kept, in order, and how many the quotas turned away.
-
-    Those reach the cut and, where a root has more than a small number of them, are within a gap of its best score and
-    among its best ranks.
-    """
-    kept, turned_away = [], 0
-    for root in dict.fromkeys(root for root, _, _ in children):
-        places = [j for j, (r, _, rank) in enumerate(children) if r == root and rank >= cut]
-        if len(places) > small:
-            best = max(children[j][1] for j in places)
-            places = [j for j in places if children[j][1] >= best - gap(best)]
-            ranked = sorted(places, key=lambda j: (-children[j][2], j))
-            turned_away += len(ranked[quota:])
-            places = sorted(ranked[:quota])
-        kept += places
-    return kept, turned_away
 
 
 def sparse_drawn(key: bytes, prefix: Sequence[int], rows: int, columns: int) -> list[int]:

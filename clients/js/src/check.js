@@ -3,9 +3,11 @@ export const check = (holds) => {
   if (!holds) throw 0;
 };
 
-/** Throw unless a number is whole and in a range. @param {number} number @param {number} low @param {number} high */
-export const checkWhole = (number, low, high) =>
+/** A number; throws unless it is whole and in a range. @param {number} number @param {number} low @param {number} high */
+export const checkWhole = (number, low, high) => {
   check(number === (number | 0) && number >= low && number <= high);
+  return number;
+};
 
 /** Throw unless a value is a text that matches a pattern. @param {string} text @param {RegExp} [pattern] */
 export const checkText = (text, pattern = /^/) => check(text === text + "" && pattern.test(text));

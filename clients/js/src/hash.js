@@ -1,4 +1,4 @@
-import { bits } from "./bits.js";
+import { byteBits } from "./bits.js";
 
 /**
  * HalfSipHash-2-4 with 64 bits of output (docs/wire-format.md).
@@ -45,14 +45,12 @@ const sipHash = ([a, b], message) => {
 const rotate = (word, by) => (word << by) | (word >>> (32 - by));
 
 /**
- * The public hash of a message, for a purpose.
+ * The public hash of a message of 32-bit words, for a purpose: a number of docs/wire-format.md, of which 9 was used once,
+ * and is never used again. The hash is 64 digits of base 2, the highest first.
  *
- * @param {number[]} seed the survey's public seed, as eight words of 32 bits
- * @param {number} purpose a purpose number of docs/wire-format.md
- * @param {number[]} message words of 32 bits
- * @returns {string} 64 digits of base 2, the highest first
+ * @typedef {(purpose: number, ...message: number[]) => string} Hash
  */
-export const hash = (seed, purpose, message) => {
-  const found = sipHash(sipHash(seed, [purpose, ...seed.slice(2)]), message);
-  return found.reverse().map((word) => bits(word, 32)).join("");
-};
+
+/** The public hash of a survey. @param {number[]} seed its public seed, as eight words of 32 bits @returns {Hash} */
+export const hashWith = (seed) => (purpose, ...message) =>
+  byteBits(sipHash(sipHash(seed, [purpose, ...seed.slice(2)]), message).reverse(), 32);

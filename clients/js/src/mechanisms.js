@@ -1,16 +1,7 @@
-import { lengthOf } from "./mechanism.js";
 import { bucket, jl } from "./onebit.js";
-import { oneRow } from "./onerow.js";
-import { otherPath } from "./otherpath.js";
+import { independentMasks } from "./onerow.js";
 import { subset } from "./subset.js";
-import { textPath } from "./textpath.js";
 import { treeWith } from "./tree.js";
-
-const manyRows = treeWith(
-  (seed, item, fingerprint, domain) =>
-    fingerprint ? textPath(seed, item, fingerprint) : otherPath(seed, item.padStart(lengthOf(domain), "0")),
-  0,
-);
 
 /**
  * All mechanisms that devices run; the self-starting script has only `subset`, and `tree` for coded text.
@@ -18,7 +9,7 @@ const manyRows = treeWith(
  * @type {Record<string, import("./mechanism.js").Mechanism>}
  */
 export const mechanisms = {
-  tree: (parameters, ...rest) => (parameters.ends.length > 1 ? manyRows : oneRow)(parameters, ...rest),
+  tree: treeWith(1, (many, first, length, ends) => (ends.length > 1 ? many : independentMasks(first, length))),
   subset,
   jl,
   bucket,

@@ -1,6 +1,5 @@
 import { bits, fromBits } from "./bits.js";
-import { hash } from "./hash.js";
-import { below, lengthOf } from "./mechanism.js";
+import { below } from "./mechanism.js";
 
 /** 1 if two strings of equal length have an odd number of ones in common, else 0. @param {string} a @param {string} b */
 const dot = (a, b) => [...a].reduce((sum, digit, at) => sum ^ (+digit & +b[at]), 0);
@@ -9,25 +8,25 @@ const dot = (a, b) => [...a].reduce((sum, digit, at) => sum ^ (+digit & +b[at]),
  * One bit about one row; the row follows from the report's id by the public hash.
  *
  * @param {any} parameters
- * @param {number[]} seed
+ * @param {import("./hash.js").Hash} hash
  * @param {number} rows
  * @param {(item: string, row: number) => number} sign
  * @returns {import("./mechanism.js").Randomizer}
  */
-const oneBit = ({ truth_threshold }, seed, rows, sign) => ({
+const oneBit = ({ truth_threshold }, hash, rows, sign) => ({
   keep: truth_threshold,
   odds: 2 - 2 ** 64 / truth_threshold,
   respond(item, id, honest) {
-    const row = below(BigInt("0b" + hash(seed, 1, id)), rows);
+    const row = below(BigInt("0b" + hash(1, ...id)), rows);
     return [sign(item, row) ^ +!honest];
   },
 });
 
 /** JL-HH with one bit. @type {import("./mechanism.js").Mechanism} */
-export const jl = (parameters, domain, seed, options) =>
-  oneBit(parameters, seed, parameters.rows, (item, row) =>
+export const jl = (parameters, domain, hash, options) =>
+  oneBit(parameters, hash, parameters.rows, (item, row) =>
     options.projection === "dense"
-      ? +hash(seed, 2, [fromBits(item), 0, row >> 6])[63 - (row & 63)]
+      ? +hash(2, fromBits(item), 0, row >> 6)[63 - (row & 63)]
       : dot(item.padStart(24, "0"), bits(row, 24)),
   );
 
@@ -52,14 +51,13 @@ function fullRank(rows, length) {
 }
 
 /** The Bucket mechanism with one bit. @type {import("./mechanism.js").Mechanism} */
-export const bucket = (parameters, domain, seed) => {
-  const length = lengthOf(domain);
+export const bucket = (parameters, { fallback: { length } }, hash) => {
   const { rows_per_trial: perTrial, trials } = parameters;
 
   /** @param {number} trial @param {number} attempt @param {number} row */
   const draw = (trial, attempt, row) => {
     let drawn = "";
-    for (let word = 0; drawn.length < length; word++) drawn = hash(seed, 4, [trial, attempt, row, word]) + drawn;
+    for (let word = 0; drawn.length < length; word++) drawn = hash(4, trial, attempt, row, word) + drawn;
     return drawn.slice(drawn.length - length);
   };
 
@@ -76,8 +74,8 @@ export const bucket = (parameters, domain, seed) => {
     }
   };
 
-  return oneBit(parameters, seed, perTrial * trials, (item, row) => {
+  return oneBit(parameters, hash, perTrial * trials, (item, row) => {
     const drawn = rowsOf(Math.floor(row / perTrial))[row % perTrial];
-    return dot(drawn, item.padStart(length, "0")) ^ +hash(seed, 5, [row])[63];
+    return dot(drawn, item) ^ +hash(5, row)[63];
   });
 };

@@ -2,7 +2,6 @@
 // the fields that it reads (prepare in survey.js, and the domains and mechanisms), and refuses without a word.
 import { isPrivate } from "./privacy.js";
 import { textOf, utf8 } from "./text.js";
-import { textPath } from "./textpath.js";
 
 /** @param {unknown} holds @param {string} rule @returns {asserts holds} */
 function demand(holds, rule) {
@@ -20,6 +19,7 @@ const TEXT = `"${LETTER}*"`;
 const TEXTS = String.raw`\[(?:${TEXT},?)*\]`;
 const NUMBER = String.raw`\d+`;
 const NUMBERS = String.raw`\[[\d,]+\]`;
+const STEPS = String.raw`\[(?:"(?!0)[\da-k]{1,200}",?)+\]`;
 const THRESHOLD = String.raw`"[1-9]\d{0,19}"`;
 const DECIMAL = String.raw`"(?:0|[1-9]\d*)(?:\.\d*[1-9])?"`;
 const TIME = `(?:null|${TEXT})`;
@@ -37,8 +37,7 @@ const MECHANISM = [
   [
     "tree",
     `"size":"(?:auto|small|standard)"`,
-    `"beam_bits":${NUMBER},"bucket_bits":${NUMBER},"chunks":${NUMBERS},"depths":${NUMBERS},"ends":${NUMBERS},` +
-      `"fingerprint_bits":${NUMBER},"keep_threshold":${THRESHOLD},"masks":${NUMBER}`,
+    `"bucket_bits":${NUMBER},"ends":${NUMBERS},"keep_threshold":${THRESHOLD},"masks":${NUMBER},"steps":${STEPS}`,
   ],
   ["subset", "", `"keep_threshold":${THRESHOLD},"window":${NUMBER}`],
   [
@@ -112,25 +111,28 @@ function checkDomain({ kind, bits, names, other, max_bytes, code, width }) {
   return { size, length: (size - 1).toString(2).length };
 }
 
+/** Demand that numbers rise, from 1 or more up to an end. @param {string} name @param {number[]} numbers @param {number} end */
+function rising(name, numbers, end) {
+  const rises = numbers.every((number, at) => number > (numbers[at - 1] ?? 0)) && numbers.at(-1) === end;
+  demand(rises, `${name} must rise to ${end}`);
+}
+
 /** @param {any} parameters @param {number} length bits of an item @param {boolean} coded */
-function checkTree({ beam_bits, bucket_bits, chunks, depths, ends, fingerprint_bits, masks }, length, coded) {
+function checkTree({ bucket_bits, ends, masks, steps }, length, coded) {
   within("bucket_bits", bucket_bits, 1, 20);
-  within("beam_bits", beam_bits, 0, 20);
   within("masks", masks, 1, 8);
-  within("fingerprint_bits", fingerprint_bits, coded ? 1 : 0, coded ? 20 : 0);
-  const deepest = coded ? textPath([...Array(8)], "0".repeat(length), fingerprint_bits).length : length;
-  const rows = depths.length;
-  demand(rows <= 200 && chunks.length === rows && ends.length === rows, "depths, chunks and ends must be of one length");
-  demand(ends[0] > 0 && ends[rows - 1] === 2 ** 24, "ends must rise to 2^24");
-  demand(depths[0] <= 20 && depths[rows - 1] === deepest, `depths must go from 20 or less to ${deepest}`);
-  for (let row = 0; row < rows; row++) {
-    demand(!row || ends[row] > ends[row - 1], "ends must rise to 2^24");
-    demand(!row || depths[row] >= depths[row - 1], `depths must go from 20 or less to ${deepest}`);
-    demand(chunks[row] <= Math.min(bucket_bits, depths[row]), "chunks must fit into their bucket and depth");
+  within("the number of rows", ends.length, 1, 200);
+  rising("ends", ends, 2 ** 24);
+  const classes = steps.map((/** @type {string} */ digits) => [...digits].map((digit) => parseInt(digit, 36)));
+  for (const digits of classes) {
+    within("the number of steps", digits.length, 1, ends.length);
+    within("a step", Math.max(...digits), 0, bucket_bits);
   }
-  if (rows === 1) {
-    demand(!coded, "depths must have two entries or more for coded text");
-    demand(chunks[0] === bucket_bits, "chunks must be bucket_bits where there is one row");
+  const sums = classes.map((/** @type {number[]} */ digits) => digits.reduce((sum, digit) => sum + digit));
+  rising("the sums of steps", sums, length);
+  if (ends.length === 1) {
+    demand(!coded, "ends must have two entries or more for coded text");
+    demand(sums[0] === bucket_bits, "steps must be one step of bucket_bits where there is one row");
     demand(masks <= bucket_bits, "masks must be at most bucket_bits where there is one row");
   }
 }

@@ -1,16 +1,15 @@
 // The self-starting script: <script defer src="https://collector.example/hubbub.js" data-survey="…"></script>
 // The order of these lines is the one that packs best.
-import { categories } from "./categories.js";
-import { subset } from "./subset.js";
-import { prepare } from "./survey.js";
-import { treeWith } from "./tree.js";
-import { textPath } from "./textpath.js";
-import { coded_text } from "./textcode.js";
 import { check } from "./check.js";
+import { treeWith } from "./tree.js";
+import { prepare } from "./survey.js";
+import { subset } from "./subset.js";
+import { coded_text } from "./textcode.js";
+import { categories } from "./categories.js";
 import { answer } from "./delivery.js";
 
 const script = /** @type {HTMLScriptElement} */ (document.currentScript);
-const tree = treeWith(textPath, 1);
+const tree = treeWith(2, (many) => many);
 
 /** Read a survey of a kind that this script answers; throws otherwise. @param {string} document @returns {import("./survey.js").Ready} */
 const read = (document) => {

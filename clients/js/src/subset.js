@@ -1,6 +1,5 @@
 import { fromBits, words32 } from "./bits.js";
 import { checkWhole } from "./check.js";
-import { hash } from "./hash.js";
 import { randomized } from "./mechanism.js";
 
 /** Mix the bits of a 32-bit word. @param {number} word @returns {number} from 0 to 2^32 - 1 */
@@ -11,11 +10,11 @@ const mix = (word) => {
 };
 
 /** @type {import("./mechanism.js").Mechanism} */
-export const subset = ({ keep_threshold, window }, { size }, seed) => {
+export const subset = ({ window }, { size }, hash) => {
   checkWhole(size, 2, 4096);
   checkWhole(window, 1, size - 1); // a longer window would overlap itself, and tell the truth more often
-  return randomized(keep_threshold, size, window, (item, id) => {
-    const [high, low] = words32(hash(seed, 13, id));
+  return randomized(size, window, (item, id) => {
+    const [high, low] = words32(hash(13, ...id));
     const left = [...Array(size).keys()];
     // All values get their places in the circle, so that the time does not depend on the item.
     const places = [...left].map((value) => {

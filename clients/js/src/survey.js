@@ -1,4 +1,5 @@
 import { check, checkText } from "./check.js";
+import { hashWith } from "./hash.js";
 
 /** 32 bytes from 64 hexadecimal digits; throws for anything else. @param {string} digits */
 export const fromHex = (digits) => {
@@ -30,7 +31,7 @@ export const prepare = (survey, kind, mechanism) => {
   checkText(name, /^[^]{1,400}$/);
   checkText(closes ?? "Z", /^[\dT:-]*Z$/);
   const domain = kind(described);
-  const { keep, odds, respond } = mechanism(parameters, domain, words(fromHex(public_seed)));
+  const { odds, respond, keep = parameters.keep_threshold } = mechanism(parameters, domain, hashWith(words(fromHex(public_seed))));
   checkText(keep, /^[1-9]\d{0,19}$/);
   // The left side is positive, so this also refuses a threshold of 2^64 or more, and an epsilon that is not positive.
   check(keep * odds <= Math.expm1(epsilon * (1 + 1e-12)) * (2 ** 64 - keep));
@@ -44,7 +45,7 @@ export const prepare = (survey, kind, mechanism) => {
     }
     const [, , chance, choice] = new BigUint64Array(random.buffer);
     // A bigint and a text are compared as whole numbers.
-    return [...random.slice(0, 16), ...respond(item, words(random).slice(0, 4), chance < keep, choice)];
+    return [...random.slice(0, 16), ...respond(item, words(random.slice(0, 16)), chance < keep, choice)];
   };
   return [survey, makeReport];
 };

@@ -16,14 +16,17 @@ export const coded_text = ({ code, normalization, width }) => {
   checkWhole(width, 16, 512);
   checkText(normalization, /^(text|words|hostnames)-1$/);
   checkText(bytes);
-  check([tokens, ends, lengths].every(Array.isArray) && JSON.stringify(code).length <= 8192);
+  check([tokens, ends].every(Array.isArray) && JSON.stringify(code).length <= 8192);
   const symbols = ["", "", ...bytes, ...tokens, ...ends].map((text, symbol) => {
     checkText(text, /^[\0-\xff]*$/);
     checkWhole(parseInt(after[symbol], 36), 0, lengths.length - 1);
     return byteBits([...text].map((byte) => byte.charCodeAt(0)));
   });
   const firstEnd = symbols.length - ends.length;
-  lengths.map((row) => checkText(row, RegExp(`^[1-9a-f]{${symbols.length}}$`)));
+  const rows = lengths.map((row) => {
+    checkText(row, RegExp(`^[1-9a-f]{${symbols.length}}$`));
+    return [...row].map((digit) => parseInt(digit, 16));
+  });
 
   return {
     size: 2 ** width,
@@ -31,7 +34,7 @@ export const coded_text = ({ code, normalization, width }) => {
     lookUp(value) {
       const text = rules[normalization](textOf(value));
       let input = byteBits(utf8(text));
-      let [row] = lengths;
+      let [row] = rows;
       let code = "";
       let done = false;
       const tails = [];
@@ -44,10 +47,10 @@ export const coded_text = ({ code, normalization, width }) => {
       const codeWord = (symbol) => {
         const own = row[symbol];
         let start = 0;
-        [...row].map((digit, index) => {
-          start += +(index < symbol ? digit <= own : digit < own) << (15 - parseInt(digit, 16));
+        row.map((length, index) => {
+          start += +(index < symbol ? length <= own : length < own) << (15 - length);
         });
-        return bits(start, 15).slice(0, parseInt(own, 16));
+        return bits(start, 15).slice(0, own);
       };
 
       // A text of 64 bytes has at most 64 symbols and an end. The steps after the end add nothing: they are there so that
@@ -65,7 +68,7 @@ export const coded_text = ({ code, normalization, width }) => {
         if (!done) code += word;
         done ||= !symbol || symbol >= firstEnd;
         input = input.slice(symbols[symbol].length || 8);
-        row = lengths[parseInt(after[symbol], 36)];
+        row = rows[parseInt(after[symbol], 36)];
       }
 
       [code] = [code, ...tails].sort((a, b) => a.length - b.length); // the shortest; of several, the first

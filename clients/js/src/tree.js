@@ -1,50 +1,72 @@
-import { fromBits, up64, words32 } from "./bits.js";
-import { check, checkWhole } from "./check.js";
-import { hash } from "./hash.js";
+import { fromBits, words32 } from "./bits.js";
+import { check, checkText, checkWhole } from "./check.js";
 import { randomized } from "./mechanism.js";
 
 /**
- * The mechanism `tree`, for domains whose paths `pathOf` knows.
+ * The mechanism `tree`.
  *
- * @param {(seed: number[], item: string, fingerprint: number, domain: import("./domains.js").Domain) => string} pathOf the path of an item
- * @param {number} shortest the least number of bits of a fingerprint
+ * @param {number} fewest rows that it may have
+ * @param {(many: string, first: string, length: number, ends: number[]) => string} masksOf the digits of eight masks, the
+ *   last mask first; gets those of a tree with many rows, the first block of public coins, and the bits of an item
  * @returns {import("./mechanism.js").Mechanism}
  */
-export const treeWith = (pathOf, shortest) => (parameters, domain, seed) => {
-  const { bucket_bits, chunks, depths, ends, fingerprint_bits, keep_threshold, masks } = parameters;
-  checkWhole(masks, 1, 8);
-  checkWhole(bucket_bits, 1, 20);
-  checkWhole(fingerprint_bits, shortest, 20);
-  ends.map((/** @type {number} */ end, /** @type {number} */ row) => {
-    checkWhole(end, 1, 2 ** 24);
-    checkWhole(depths[row], 0, 532);
-    checkWhole(chunks[row], 0, Math.min(bucket_bits, depths[row]));
-  });
-  check(ends.at(-1) === 2 ** 24); // so that every report has a row
+export const treeWith =
+  (fewest, masksOf) =>
+  ({ bucket_bits, ends, masks, steps }, { fallback: { length } }, hash) => {
+    checkWhole(ends.length, fewest, 200);
+    checkWhole(bucket_bits, 1, 20);
+    checkWhole(masks, 1, 8);
+    /** @param {number} last @param {number} end */
+    const rise = (last, end) => checkWhole(end, last + 1, 2 ** 24);
+    check(2 ** 24 === ends.reduce(rise, 0)); // so that every report has a row
+    /** For each class, how many bits of a path its rows have seen, the last row first. @type {number[][]} */
+    const classes = [];
+    /** @param {number} last @param {string} digits */
+    const grow = (last, digits) => {
+      let seen = 0;
+      checkText(digits, /^[\da-k]*$/);
+      checkWhole(digits.length, 1, ends.length);
+      /** @type {any} */
+      const least = () => !seen; // the first step has a bit, so that true counts as 1
+      classes.push([...digits].map((digit) => (seen += checkWhole(parseInt(digit, 36), least(), bucket_bits))).reverse());
+      return checkWhole(seen, last + 1, length);
+    };
+    check(length === steps.reduce(grow, 0)); // so that every item has a class
 
-  return randomized(keep_threshold, 2 ** masks, 1, (item, id) => {
-    /** Public coins of the report's id: the first block, or a block with a number. @param {number[]} block */
-    const coins = (...block) => hash(seed, 7, [...id, ...block]);
-    const row = ends.findIndex((/** @type {number} */ end) => fromBits(coins().slice(0, 24)) < end);
+    return randomized(2 ** masks, 1, (item, id) => {
+      const first = hash(7, ...id);
+      const row = ends.findIndex((/** @type {number} */ end) => fromBits(first.slice(0, 24)) < end);
+      // The first class that leaves out nothing but zeros.
+      const seen = /** @type {number[]} */ (classes.find(([all]) => !+item.slice(all)));
+      const [all] = seen;
+      const [after, before = 0] = seen.slice(-row - 1);
 
-    const path = pathOf(seed, item, fingerprint_bits, domain);
-    const start = depths[row] - chunks[row];
-    let bucket = fromBits(path.slice(start, depths[row]));
-    if (chunks[row] < bucket_bits) {
-      const parent = path.slice(0, start).padEnd(up64(path.length), "0");
-      const words = words32(parent.replace(/(.{32})(.{32})/g, "$2$1"));
-      // The bucket of a chunk without bits is NaN, which counts as 0 here.
-      bucket ^= fromBits(hash(seed, 8, [...words, row]).slice(0, bucket_bits));
-    }
+      // The path, by two rounds of a Feistel network.
+      let half = item.slice(0, all / 2);
+      let path = item.slice(all / 2, all);
+      for (const step of [1, 2]) {
+        // Four blocks of 64 digits are enough for half an item. An item of one digit has an empty half, and stays as it is.
+        /** @type {any} */
+        const mask = "3210".replace(
+          /./g,
+          (/** @type {any} */ block) => path && hash(6, (all << 16) | (step << 8) | block, ...words32(path)),
+        );
+        /** @type {any} */
+        const mixed = half.replace(/./g, (/** @type {any} */ digit, at) => /** @type {any} */ (digit ^ mask.at(at - half.length)));
+        [path, half] = [mixed, path];
+      }
+      path += half;
+      const bucket =
+        fromBits(hash(8, (all << 8) | row, ...words32(path.slice(0, before).padEnd(all, "0"))).slice(-bucket_bits)) ^
+        fromBits(path.slice(before, after)); // no digits are NaN, which counts as 0
 
-    // Masks have 20 bits and are taken from the end of a block: two from the first block, three from each other block.
-    const drawn = coins(2).slice(4) + coins(1).slice(4) + coins().slice(24);
-    const all = /** @type {string[]} */ (drawn.match(/.{20}/g)).reverse();
-    let symbol = 0;
-    for (let mask = 0; mask < masks; mask++) {
-      let common = bucket & fromBits(all[mask]);
-      for (; common; common &= common - 1) symbol ^= 1 << mask; // for each bit that is 1
-    }
-    return symbol;
-  });
-};
+      let symbol = 0; // a bit for each of the eight masks; of these the first ones are kept
+      // Masks have 20 bits and are taken from the end of a block: two from the first block, three from each other block.
+      const many = hash(7, ...id, 2).slice(4) + hash(7, ...id, 1).slice(4) + first.slice(24);
+      masksOf(many, first, length, ends).replace(
+        /./g,
+        (/** @type {any} */ digit, at) => /** @type {any} */ (symbol ^= ((bucket >> (19 - (at % 20))) & digit) * (128 >> (at / 20))),
+      );
+      return symbol;
+    });
+  };

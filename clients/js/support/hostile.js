@@ -180,7 +180,7 @@ export function generator(seed) {
 const vector = (file, name) => JSON.parse(load(file).surveys.find((/** @type {any} */ each) => each.name === name).survey);
 
 const TABLE = { bytes: "ab", class: "000000", ends: ["b"], lengths: ["223333"], tokens: ["er"] };
-const TEXT = vector("tree", "coded text 16, fingerprint 1");
+const TEXT = vector("tree", "64 classes of coded text 64");
 const small = { ...TEXT, domain: { ...TEXT.domain, code: TABLE }, epsilon: "2" };
 
 /** Surveys that the script answers. */
@@ -221,6 +221,14 @@ function neighbours(old) {
   return [number + 1n, number - 1n, -number, number * 2n, number / 2n, number / 100n, number + TOP].map(String);
 }
 
+/** Other steps of a class like some; two of them have the same sum. @param {any} old @returns {any[]} */
+const respelled = (old) => [
+  `${old.slice(1)}${old[0]}`,
+  `${old[0]}${[...old.slice(1)].reverse().join("")}`,
+  ...[`${old}0`, `${old}1`, `0${old}`, `${old}l`, ` ${old}`, `-${old}`, "", old.slice(1), old.slice(0, -1), old.toUpperCase()],
+  ...[`k${old.slice(1)}`, `${old[0]}.5`, old.repeat(99), "1".repeat(201), parseInt(old, 36), [...old], [old]],
+];
+
 const MANY = Array(5000).fill("x"); // more than a list may have
 
 /** Other lists like one. @param {any[]} old @returns {any[]} */
@@ -252,7 +260,8 @@ function mutate(data, random) {
     }
     const old = parent[key];
     const isNumber = (typeof old === "string" && old !== "" && !isNaN(+old)) || typeof old === "number";
-    const like = isNumber ? neighbours(old) : Array.isArray(old) ? relatives(old) : ODD;
+    const isClass = typeof old === "string" && parent === data.parameters?.steps && /^[\da-k]+$/.test(old);
+    const like = isClass ? respelled(old) : isNumber ? neighbours(old) : Array.isArray(old) ? relatives(old) : ODD;
     if (gentle) parent[key] = structuredClone(pick(like));
     else {
       const changes = [

@@ -300,6 +300,37 @@ test("a list with a malformed field is refused before anything is drawn", async 
   assert.deepEqual([drawn, collector.posted, site.ledger], [[], [], {}]);
 });
 
+test("a tree whose steps, ends or sizes are wrong is refused before anything is drawn", async () => {
+  const drawn = /** @type {unknown[]} */ ([]);
+  const crypto = { subtle: webcrypto.subtle, getRandomValues: (/** @type {any} */ bytes) => (drawn.push(bytes), bytes) };
+  const { parameters, domain } = JSON.parse(HOSTS);
+  const good = { ...parameters, bucket_bits: 20, ends: [1, 2, 3, 4, 5, 6, 2 ** 24], steps: ["k", "kj", "kkkkkkg"] };
+  const wrong = {
+    steps: [
+      ...[null, "kkkkkkg", 7, {}, { 0: "kkkkkkg" }, [], [""], [136], [null], [["kkkkkkg"]], ["kkkkkkf"], ["kkkkkkh"], ["KKKKKKG"]],
+      ...[["kkkkkkg", "k"], ["k", "k", "kkkkkkg"], ["0", "kkkkkkg"], ["k", "0kkkkkkg"], ["k", 7, "kkkkkkg"], ["k", "kkkkkk6a"]],
+      ...[["lkkkkkf"], [" kkkkkkg"], ["kkkkkkg "], ["kkkkkk.g"], ["-kkkkkkg"], ["kkkkkkg\n"], Array(600).fill("kkkkkkg"), ["k".repeat(201)]],
+    ],
+    ends: [
+      ...[null, "16777216", 2 ** 24, [], [2 ** 24], [1, 2, 3, 4, 5, 6, 7], [0, 2, 3, 4, 5, 6, 2 ** 24], [1, 1, 3, 4, 5, 6, 2 ** 24]],
+      ...[[1, 3, 2, 4, 5, 6, 2 ** 24], [1, 2, 3, 4, 5, 6, 2 ** 24, 2 ** 24], [1, 2, 3, 4, 5, "6", 2 ** 24], [1, 1.5, 2, 3, 4, 5, 2 ** 24]],
+      ...[[1, 2, 3, 4, 5, 6, 2 ** 25], [1, 2, 3, 4, 2 ** 24], [...Array(200).keys(), 2 ** 24]],
+    ],
+    bucket_bits: [null, 0, 19, 21, "20", 20.5, [20]],
+    masks: [null, 0, 9, "2", 1.5, [2]],
+  };
+  assert.equal(domain.width, 136);
+  for (const [name, values] of Object.entries(wrong)) {
+    for (const value of values) {
+      const id = collector.add(changed(HOSTS, { parameters: { ...good, [name]: value } }));
+      await site.view({ survey: id }, { ...at, crypto });
+      assert.deepEqual([drawn.length, site.ledger], [0, {}], `${name} ${JSON.stringify(value).slice(0, 80)}`);
+    }
+  }
+  await site.view({ survey: collector.add(changed(HOSTS, { parameters: good })) }, { ...at, crypto });
+  assert.deepEqual([drawn.length, collector.posted.length], [1, 1]);
+});
+
 test("no survey refills the budget", async () => {
   for (const epsilon of ["-1000000", "-1", "0", "-0", "NaN", "-Infinity", "1e-400", "0x0", " ", "", " 2", "2e0", "+2", null, -5, 2, [2]]) {
     await site.view({ survey: collector.add(changed(POLL, { epsilon })) }, at);

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 from typing import Final
 
-# The purposes of keys: the numbers of docs/wire-format.md.
+# The purposes of keys: the numbers of docs/wire-format.md. Number 9 was used once, and is never used again.
 REPORT_ROW: Final = 1
 PROJECTION_SIGNS: Final = 2
 BUCKET_MATRIX: Final = 4
@@ -14,7 +14,6 @@ BUCKET_SHIFT: Final = 5
 TREE_BIJECTION: Final = 6
 TREE_COINS: Final = 7
 TREE_BUCKET: Final = 8
-TREE_FINGERPRINT: Final = 9
 SUBSET_PLACES: Final = 13
 
 _MASK32: Final = 0xFFFFFFFF
@@ -50,6 +49,12 @@ def derive_key(seed: bytes, purpose: int) -> int:
     return hash_words(int.from_bytes(seed[:8], "little"), (purpose, *struct.unpack("<6I", seed[8:])))
 
 
-def halves(number: int, limbs: int) -> tuple[int, ...]:
-    """Return a number of `limbs` 64-bit limbs as 32-bit words, the least significant first."""
-    return struct.unpack(f"<{2 * limbs}I", number.to_bytes(8 * limbs, "little"))
+def id_words(random_words: Sequence[int]) -> tuple[int, ...]:
+    """Return the id of a report, its first two random words, as 32-bit words."""
+    return struct.unpack("<4I", struct.pack("<2Q", *random_words[:2]))
+
+
+def padded_words(number: int, bits: int) -> tuple[int, ...]:
+    """Return a number of `bits` bits as 32-bit words, the most significant first; zeros fill the last one."""
+    words = -(-bits // 32)
+    return struct.unpack(f">{words}I", (number << 32 * words - bits).to_bytes(4 * words, "big"))

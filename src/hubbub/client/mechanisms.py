@@ -5,6 +5,7 @@ Each `read_…` function checks the parameters of a survey and returns its rando
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from itertools import count, takewhile
@@ -21,10 +22,10 @@ from .hashing import (
     TREE_BIJECTION,
     TREE_BUCKET,
     TREE_COINS,
-    TREE_FINGERPRINT,
     derive_key,
-    halves,
     hash_words,
+    id_words,
+    padded_words,
 )
 
 # For b = 1 to 20 the least odd p for which x^b + p is irreducible over GF(2); bit i of p stands for x^i.
@@ -58,80 +59,67 @@ def log_ratio(numerator: int, denominator: int) -> Decimal:
         return (Decimal(numerator) / Decimal(denominator)).ln() * (1 + Decimal(10) ** -40)
 
 
-def text_layout(fingerprint: int, bits: int) -> list[bool]:
-    """For each bit of a path of coded text, whether it belongs to the fingerprint. The last bit is a code bit."""
-    marks = {*range(min(fingerprint, 8)), *range(24, 24 + 8 * (fingerprint - 8), 8)}
-    code = [place for place in range(bits + fingerprint) if place not in marks][:bits]
-    return [place in marks for place in range(code[-1] + 1)] if code else []
+def read_steps(steps: Any, bits: int, bucket_bits: int, rows: int) -> dict[int, list[int]]:
+    """Return the steps of each class of `tree`, by the number of its bits."""
+    pattern = re.compile(f"(?!0)[0-9a-k]{{1,{rows}}}")
+    spelled = isinstance(steps, list) and all(isinstance(text, str) and pattern.fullmatch(text) for text in steps)
+    require(spelled, f"steps must be a list of strings of 1 to {rows} digits from 0 to k, the first not 0", steps)
+    classes = [[int(digit, 36) for digit in text] for text in steps]
+    fit = all(max(digits) <= bucket_bits for digits in classes)
+    require(fit, f"steps must have no digit above bucket_bits = {bucket_bits}", steps)
+    sums = [0, *map(sum, classes)]
+    require(sums == sorted(set(sums)) and sums[-1] == bits, f"the sums of steps must rise to {bits}", sums[1:])
+    return dict(zip(sums[1:], classes, strict=True))
 
 
 def read_tree(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer:
     """Return the randomizer of `tree`, tree-coded linear local hashing."""
-    names = ("bucket_bits", "depths", "chunks", "ends", "masks", "keep_threshold", "beam_bits", "fingerprint_bits")
-    fields(data, "parameters", names)
+    fields(data, "parameters", ("bucket_bits", "ends", "keep_threshold", "masks", "steps"))
     bits = (domain.size - 1).bit_length()
     bucket_bits, masks = whole(data, "bucket_bits", 1, 20), whole(data, "masks", 1, 8)
-    fingerprint = whole(data, "fingerprint_bits", 1 if domain.coded else 0, 20 if domain.coded else 0)
-    whole(data, "beam_bits", 0, 20)
-    keep = threshold(data, "keep_threshold", 0)
-    for name in ("depths", "chunks", "ends"):
-        listed = isinstance(data[name], list) and all(type(number) is int for number in data[name])
-        require(listed and 1 <= len(data[name]) <= 200, f"{name} must be a list of whole numbers", data[name])
-    depths: list[int] = data["depths"]
-    chunks: list[int] = data["chunks"]
-    ends: list[int] = data["ends"]
-    layout = text_layout(fingerprint, bits)
-    rows, length = len(depths), len(layout)
-    require(len(chunks) == rows == len(ends), "depths, chunks and ends must be of one length", rows)
+    keep, ends = threshold(data, "keep_threshold", 0), data["ends"]
+    listed = isinstance(ends, list) and all(type(end) is int for end in ends)
+    require(listed and 1 <= len(ends) <= 200, "ends must be a list of 1 to 200 whole numbers", ends)
     require(ends == sorted(set(ends)) and ends[0] > 0 and ends[-1] == 1 << 24, "ends must rise to 2^24", ends)
-    require(depths == sorted(depths) and depths[-1] == length, f"depths must descend to {length}", depths)
-    require(depths[0] <= 20, "depths must begin at 20 or less", depths[0])
-    fits = all(0 <= chunk <= min(bucket_bits, depth) for chunk, depth in zip(chunks, depths, strict=True))
-    require(fits, "chunks must fit into their bucket and depth", chunks)
-    if rows == 1:
-        require(not domain.coded, "depths must have two entries or more for coded text", depths)
-        require(chunks[0] == bucket_bits, "chunks must be bucket_bits where there is one row", chunks)
+    classes = read_steps(data["steps"], bits, bucket_bits, len(ends))
+    if len(ends) == 1:
+        require(not domain.coded, "ends must have two entries or more for coded text", ends)
+        one = [*classes] == [bucket_bits]
+        require(one, "steps must be one step of bucket_bits where there is one row", data["steps"])
         require(masks <= bucket_bits, "masks must be at most bucket_bits where there is one row", masks)
-    root, coins, buckets = (
-        derive_key(seed, purpose)
-        for purpose in (TREE_FINGERPRINT if domain.coded else TREE_BIJECTION, TREE_COINS, TREE_BUCKET)
-    )
-    limbs, item_limbs = -(-length // 64), -(-bits // 64)
-    right, left = bits - bits // 2, bits // 2
+    root, coins, buckets = (derive_key(seed, purpose) for purpose in (TREE_BIJECTION, TREE_COINS, TREE_BUCKET))
 
-    def mix(step: int, number: int, size: int, wanted: int) -> int:
-        """Return `wanted` hashed bits of a number, for one step of the bijection."""
-        message = halves(number, -(-size // 64))
-        hashes = (hash_words(root, (256 * step + j, *message)) << 64 * j for j in range(-(-wanted // 64)))
+    def mix(first: int, half: int, size: int, wanted: int) -> int:
+        """Return `wanted` hashed bits of half an item, for one step of the bijection."""
+        message = padded_words(half, size)
+        hashes = (hash_words(root, (first | j, *message)) << 64 * j for j in range(-(-wanted // 64)))
         return sum(hashes) & ((1 << wanted) - 1)
+
+    def bucket_of(item: int, row: int) -> int:
+        """Return the bucket of an item in a row."""
+        # The class has all bits of the item but zeros at its end. The path is a keyed permutation of these bits.
+        size = next(size for size in classes if not item & (1 << bits - size) - 1)
+        left, right = size // 2, size - size // 2
+        number = item >> bits - size
+        high, low = number >> right, number & (1 << right) - 1
+        high ^= mix(size << 16 | 1 << 8, low, right, left)
+        if left:
+            low ^= mix(size << 16 | 2 << 8, high, left, right)
+        path = low << left | high
+        # The row's bits of the path, and a hash of the bits before them.
+        step = min(row, len(classes[size]) - 1)
+        chunk = classes[size][step]
+        after = size - sum(classes[size][:step])
+        hashed = hash_words(buckets, (size << 8 | row, *padded_words(path >> after << after, size)))
+        return hashed & (1 << bucket_bits) - 1 ^ path >> after - chunk & (1 << chunk) - 1
 
     def respond(item: int, drawn: Sequence[int]) -> int:
         """Return the symbol to send: the true one, or with some chance a random one."""
-        report_id = halves(drawn[0] | drawn[1] << 64, 2)
+        report_id = id_words(drawn)
         first = hash_words(coins, report_id)
-        row = next(row for row, end in enumerate(ends) if first >> 40 < end)
-        # The path of the item: its code with a fingerprint, or a keyed permutation of its bits.
-        if domain.coded:
-            hashed = f"{hash_words(root, halves(item, item_limbs)):064b}"
-            marks, code = iter(hashed), iter(f"{item:0{bits}b}")
-            path = int("".join(next(marks if mark else code) for mark in layout), 2)
-        else:
-            high, low = item >> right, item & ((1 << right) - 1)
-            if left:
-                high ^= mix(1, low, right, left)
-                low ^= mix(2, high, left, right)
-            path = low << left | high
-        # The bucket: the last bits of the path's beginning, and a hash of those before where these do not fill it.
-        depth, chunk = depths[row], chunks[row]
-        bucket = path >> (length - depth) & ((1 << chunk) - 1)
-        if chunk < bucket_bits:
-            below = length - (depth - chunk)
-            parent = path >> below << (below + 64 * limbs - length)  # the first bits, at the top of the limbs
-            big = halves(parent, limbs)
-            message = [half for k in reversed(range(limbs)) for half in big[2 * k : 2 * k + 2]]
-            bucket ^= hash_words(buckets, (*message, row)) >> (64 - bucket_bits)
+        bucket = bucket_of(item, next(row for row, end in enumerate(ends) if first >> 40 < end))
         # The masks. A bucket has 20 bits at most, so that only as many of a mask count.
-        if rows == 1:
+        if len(ends) == 1:
             found = [1 + (first * ((1 << bits) - 1) >> 64)]
             for _ in range(masks - 1):
                 found.append(found[-1] << 1 ^ (found[-1] >> (bits - 1)) * (1 << bits | POLYNOMIALS[bits - 1]))
@@ -172,7 +160,7 @@ def read_subset(seed: bytes, data: dict[str, Any], domain: Domain) -> Randomizer
         return places[item]
 
     def respond(item: int, drawn: Sequence[int]) -> int:
-        own = (place_of(item, halves(drawn[0] | drawn[1] << 64, 2)) - (drawn[3] * window >> 64)) % values
+        own = (place_of(item, id_words(drawn)) - (drawn[3] * window >> 64)) % values
         return own if drawn[2] < keep else drawn[3] * values >> 64
 
     lied = ((1 << 64) - keep) * ((1 << 64) // values)
@@ -188,7 +176,7 @@ def one_bit(seed: bytes, data: dict[str, Any], rows: int, sign: Callable[[int, i
 
     def respond(item: int, drawn: Sequence[int]) -> int:
         """Return the bit to send: the true one, or with some chance its opposite."""
-        row = hash_words(coins, halves(drawn[0] | drawn[1] << 64, 2)) * rows >> 64
+        row = hash_words(coins, id_words(drawn)) * rows >> 64
         return sign(item, row) ^ (drawn[2] >= truth)
 
     return Randomizer(3, log_ratio(truth, (1 << 64) - truth), respond)

@@ -39,6 +39,8 @@ class MatchLaw:
 
     Attributes
     ----------
+    guarantee : PrivacyGuarantee
+        The pure ε of the threshold: for the same coins, two values' chances of a symbol differ by e^ε at most.
     keep, true, absent, collision : float
         The chances that the truth is kept, that a holder's report matches, that another one does, and that two
         different buckets have the same symbol.
@@ -57,6 +59,7 @@ class MatchLaw:
     masks: int
     bucket_bits: int
     rows: int
+    guarantee: PrivacyGuarantee = field(init=False)
     symbols: int = field(init=False)
     keep: float = field(init=False)
     true: float = field(init=False)
@@ -70,6 +73,7 @@ class MatchLaw:
 
     def __post_init__(self) -> None:
         symbols, keep = 1 << self.masks, self.threshold / 2.0**64
+        epsilon = response_epsilon(self.threshold, symbols)  # first, since it refuses a threshold out of range
         collision = one_row_collision(self.bucket_bits, self.masks) if self.rows == 1 else 1.0 / symbols
         absent = collision + (1 - keep) * (1.0 / symbols - collision)
         true = keep + (1 - keep) / symbols
@@ -77,6 +81,7 @@ class MatchLaw:
         spread = 1 / (1 << self.bucket_bits) if self.rows > 1 else 0.0
         most, least = (1 - absent) * per_match, -absent * per_match
         facts = {
+            "guarantee": PrivacyGuarantee(epsilon, Decimal(0)),
             "symbols": symbols,
             "keep": keep,
             "true": true,
@@ -89,11 +94,6 @@ class MatchLaw:
         }
         for name, value in facts.items():
             object.__setattr__(self, name, value)
-
-    @property
-    def guarantee(self) -> PrivacyGuarantee:
-        """The pure ε of the threshold: for the same coins, two values' chances of a symbol differ by e^ε at most."""
-        return PrivacyGuarantee(response_epsilon(self.threshold, self.symbols), Decimal(0))
 
     def count_law(self, people: int) -> CountLaw:
         """The law of a count among this many people, ignoring collisions of hashed buckets."""
