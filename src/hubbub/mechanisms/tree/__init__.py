@@ -28,7 +28,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.errors import ParameterError
-from hubbub.jit import is_compiled
 from hubbub.mechanisms import facts, selection
 from hubbub.mechanisms.base import Entry
 from hubbub.mechanisms.checks import (
@@ -293,7 +292,7 @@ class Tree(SurveyMechanism):
     @property
     def is_compiled(self) -> bool:
         """True if the beam's kernels are compiled on disk; the other kernels are compiled together with them."""
-        return is_compiled(kernels.descend)
+        return kernels.are_compiled()
 
     @property
     def decode_seconds(self) -> float:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hubbub.jit import inlined, inner, kernel
+from hubbub.jit import inlined, inner, is_compiled, kernel
 from hubbub.mechanisms.tree.kernels_paths import read_bits, xor_bits
 from hubbub.numeric.hashing import BLOCK, absorb, absorb_block, fill_block, finish_block_low, start
 
@@ -366,7 +366,7 @@ def descend(rows, estimates, caps, odds, widths, quota, begin, paths, scores):  
                 cut = _guess_cut(
                     rows, odds, step, paths, scores, count, chunk, said, reach + reach // 8, children, (counts, near)
                 )
-                filled = 0
+                filled = np.int64(0)
                 for i in range(count):
                     _score_children(estimates, caps, firsts, i, step, chunk, scores[i], children, 0)
                     for c in range(1 << chunk):
@@ -392,3 +392,8 @@ def descend(rows, estimates, caps, odds, widths, quota, begin, paths, scores):  
                 xor_bits(grown, j, before, chunk, np.uint64(places[j] & ((1 << chunk) - 1)))
         paths, scores, count = grown, own[:filled].copy(), filled
     return paths, scores, let_go
+
+
+def are_compiled() -> bool:
+    """True if compiled kernels are cached on disk; if not, the first search takes a dozen seconds longer."""
+    return is_compiled(descend)

@@ -183,9 +183,7 @@ def _even_shares(levels: int, usual: int, beam: int, root: int) -> NDArray[np.fl
     """The cumulative share of people down to each level: what root and full depth need, and between them a line."""
     wanted = exhaustive_limit(usual) + 0.5
     first = (max(_edges(beam, root)[root], 0.0) + TUNING.reach) / wanted
-    last = (
-        normal_quantile_log(math.log(_LEVEL / 4) - max(usual - root, 1) / levels * _LN2) + 1.645
-    ) / wanted
+    last = (normal_quantile_log(math.log(_LEVEL / 4) - max(usual - root, 1) / levels * _LN2) + 1.645) / wanted
     return np.append(np.linspace(first**2, 1 - last**2, levels - 1), 1.0)
 
 
