@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -22,9 +23,10 @@ from numpy.typing import NDArray
 
 from hubbub.mechanisms.tree.law import MatchLaw
 from hubbub.mechanisms.tree.shape import BitClass, Shape, beam_width, list_width
+from hubbub.numeric.tails import normal_tail_log
 
 _LN2 = math.log(2)
-_SHARED = 0.5  # of the paths in a beam or list: the other half is left to those that the same window does not describe
+_GRID_STEP, _GRID_TO = 0.01, 30.0  # standard errors
 
 
 @dataclass(frozen=True)
@@ -88,10 +90,38 @@ class InBeam:
         return np.full(len(kind.steps), beam_width(kind.bits, self.typical), np.int64)
 
     def needs(self, place: Place) -> Iterator[Window]:
-        """Down to each step, rarer than the share of paths that have room."""
-        widths = self.widths(place.kind)
-        for step, depth in enumerate(place.kind.depths):
-            yield place.window(0, place.last_row(step), math.log(widths[step] * _SHARED) - _LN2 * depth)
+        """Down to each step, as rare as the last path of a beam."""
+        ends = [place.last_row(step) for step in range(len(place.kind.steps))]
+        so_far = np.cumsum(place.shape.shares)[np.array(ends) - 1]
+        width = int(self.widths(place.kind)[0])
+        for end, rarity in zip(ends, beam_rarities(place.kind.steps, tuple(so_far.tolist()), width), strict=True):
+            yield place.window(0, end, rarity)
+
+
+@lru_cache(maxsize=256)
+def beam_rarities(steps: tuple[int, ...], so_far: tuple[float, ...], width: int) -> list[float]:
+    """How rare the score of the last path is at each step, in a beam of so many paths that nobody holds.
+
+    That is the logarithm of the chance that the score of an absent value is as high. `so_far` is the share of people down to each step. The beam is followed down: of its paths' children, whose scores
+    are theirs and the noise of one more row, the best stay. This is less than the best of all paths of that depth,
+    since most of these were pruned above. Scores are in standard errors of all reports. Takes some ms.
+    """
+    grid = np.arange(-_GRID_TO, _GRID_TO, _GRID_STEP)
+    density, paths, before, found = np.zeros(len(grid)), 1.0, 0.0, []
+    density[len(grid) // 2] = 1.0
+    for step, share in zip(steps, so_far, strict=True):
+        noise = math.sqrt(max(share - before, 1e-12))
+        around = np.arange(-math.ceil(6 * noise / _GRID_STEP), math.ceil(6 * noise / _GRID_STEP) + 1) * _GRID_STEP
+        kernel = np.exp(-0.5 * (around / noise) ** 2)
+        density = np.convolve(density, kernel / kernel.sum(), "same")
+        paths *= 2.0**step
+        kept = min(1.0, width / paths)
+        above = np.cumsum(density[::-1])[::-1]
+        first = max(int(np.searchsorted(-above, -kept * above[0], side="right")) - 1, 0)  # where the best `kept` begin
+        density[:first] = 0.0
+        found.append(float(normal_tail_log(grid[first] / math.sqrt(share))) if kept < 1 else 0.0)
+        density, paths, before = density / density.sum(), paths * kept, share
+    return found
 
 
 @dataclass(frozen=True)
@@ -108,7 +138,7 @@ class InList:
         for step, depth in enumerate(depths):
             for above in range(step):
                 if 1 << (depth - depths[above]) > widths[step]:
-                    chance = math.log(widths[step] * _SHARED) - _LN2 * (depth - depths[above])
+                    chance = math.log(widths[step]) - _LN2 * (depth - depths[above])
                     yield place.window(place.last_row(above), place.last_row(step), chance)
 
 
