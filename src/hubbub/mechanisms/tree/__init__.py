@@ -137,12 +137,10 @@ class Tree(SurveyMechanism):
         reports = np.empty(len(items), self.report_dtype)
         reports["id"] = random_words[:, :2]
         for number, places, paths in self.code.classes(items):
-            everyone = len(places) == len(items)
-            symbols, words = np.empty(len(places), np.uint8), random_words if everyone else random_words[places]
-            kernels_reports.randomize(
-                self.kernel_coins, self.code.kernel_rows[number], paths, words, np.uint64(self.law.threshold), symbols
-            )
-            reports["symbol"][places if not everyone else slice(None)] = symbols
+            symbols, keep = np.empty(len(paths), np.uint8), np.uint64(self.law.threshold)
+            rows = self.code.kernel_rows[number]
+            kernels_reports.randomize(self.kernel_coins, rows, paths, random_words[places], keep, symbols)
+            reports["symbol"][places] = symbols
         return reports
 
     # The collector's role.

@@ -39,18 +39,22 @@ class PathCode:
         self.domain, self.shape = domain, shape
         bijection, bucket = derive_key(seed, Purpose.TREE_BIJECTION), derive_key(seed, Purpose.TREE_BUCKET)
         self._key = np.uint32(bijection.low), np.uint32(bijection.high)
-        self.kernel_rows = [
-            kernels.Rows(
+        self.kernel_rows = []
+        for each in shape.classes:
+            asked = [each.step_of(row) for row in range(shape.rows)]
+            befores = np.array([(0, *each.depths)[step] for step in asked], np.int64)
+            known = np.clip(befores[:, np.newaxis] - 32 * np.arange(-(-each.bits // 32)), 0, 32)
+            rows = kernels.Rows(
                 low=np.uint32(bucket.low),
                 high=np.uint32(bucket.high),
                 bits=each.bits,
-                befores=np.array([(0, *each.depths)[each.step_of(row)] for row in range(shape.rows)], np.int64),
-                chunks=np.array([each.steps[each.step_of(row)] for row in range(shape.rows)], np.int64),
+                befores=befores,
+                chunks=np.array([each.steps[step] for step in asked], np.int64),
+                masks=(2**32 - (1 << (32 - known))).astype(np.uint32),
                 steps=len(each.steps),
                 bucket_bits=shape.bucket_bits,
             )
-            for each in shape.classes
-        ]
+            self.kernel_rows.append(rows)
 
     @cached_property
     def log_masses(self) -> NDArray[np.float64]:  # noqa: D102
@@ -63,11 +67,11 @@ class PathCode:
             shortest = each.bits
         return np.log(np.maximum(masses, 1e-12))
 
-    def classes(self, items: Items) -> Iterator[tuple[int, NDArray[np.int64], Paths]]:
+    def classes(self, items: Items) -> Iterator[tuple[int, NDArray[np.int64] | slice, Paths]]:
         """For each class that occurs: its number, the places of its items, and their paths."""
         sizes = [each.bits for each in self.shape.classes]
         if len(sizes) == 1:
-            yield 0, np.arange(len(items)), self._to_paths(0, items)
+            yield 0, slice(None), self._to_paths(0, items)
             return
         lengths = np.empty(len(items), np.int64)
         kernels_paths.lengths(np.ascontiguousarray(items, np.uint64), self.domain.bits, lengths)

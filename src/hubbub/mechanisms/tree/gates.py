@@ -102,9 +102,10 @@ class InBeam:
 def beam_rarities(steps: tuple[int, ...], so_far: tuple[float, ...], width: int) -> list[float]:
     """How rare the score of the last path is at each step, in a beam of so many paths that nobody holds.
 
-    That is the logarithm of the chance that the score of an absent value is as high. `so_far` is the share of people down to each step. The beam is followed down: of its paths' children, whose scores
-    are theirs and the noise of one more row, the best stay. This is less than the best of all paths of that depth,
-    since most of these were pruned above. Scores are in standard errors of all reports. Takes some ms.
+    That is the logarithm of the chance that the score of an absent value is as high. `so_far` is the share of people
+    down to each step. The beam is followed down: of its paths' children, whose scores are theirs and the noise of one
+    more row, the best stay. That is less than the best of all paths of that depth, since most of these were pruned
+    above. Scores are in standard errors of all reports. Takes some ms.
     """
     grid = np.arange(-_GRID_TO, _GRID_TO, _GRID_STEP)
     density, paths, before, found = np.zeros(len(grid)), 1.0, 0.0, []

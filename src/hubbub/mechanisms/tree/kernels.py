@@ -32,6 +32,8 @@ class Rows(NamedTuple):
         Bits of a path.
     befores, chunks : int64 arrays, shape (rows,)
         Bits that each row hashes, and the bits after them that it adds.
+    masks : uint32 array, shape (rows, words of a path)
+        The bits of each word that a row hashes.
     steps : int
         The first rows, one for each step; those after them repeat the last step.
     bucket_bits : int
@@ -43,6 +45,7 @@ class Rows(NamedTuple):
     bits: int
     befores: Any
     chunks: Any
+    masks: Any
     steps: int
     bucket_bits: int
 
@@ -93,9 +96,7 @@ def find_buckets(rows, paths, asked, room, out):  # type: ignore[no-untyped-def]
     for k in range((rows.bits + 31) >> 5):
         shift = np.uint64(32 if k & 1 == 0 else 0)
         for i in range(count):
-            known = min(max(rows.befores[asked[i]] - 32 * k, 0), 32)  # bits of this word that are hashed
-            word = (paths[i, k >> 1] >> shift) & np.uint64(0xFFFFFFFF)
-            words[i] = np.uint32((word >> np.uint64(32 - known)) << np.uint64(32 - known))
+            words[i] = np.uint32((paths[i, k >> 1] >> shift) & np.uint64(0xFFFFFFFF)) & rows.masks[asked[i], k]
         absorb_block(state, words, count)
     finish_block_low(state, 1 + ((rows.bits + 31) >> 5), out, count)
     bucket_mask = (np.uint64(1) << np.uint64(rows.bucket_bits)) - np.uint64(1)
