@@ -15,8 +15,8 @@ from tests.collector.hostile import MIB, Target, connect, flood, floods, half_up
 from tests.collector.own_cell import own_cell_survey, some_reports
 from tests.collector.service import Service, running, wait_until
 
+from hubbub.collector.bodies import MAX_WAITING_BYTES, Budget
 from hubbub.collector.framing import MAX_ADDRESS_BYTES, MAX_FIELDS, MAX_HEAD_BYTES
-from hubbub.collector.limits import MAX_WAITING_BYTES, Budget
 from hubbub.collector.rates import Rates
 from hubbub.dashboard.app import create_app
 from hubbub.store.keys import make_code

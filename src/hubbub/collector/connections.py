@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from starlette.types import Receive, Scope, Send
 
+from hubbub.collector.bodies import PROGRESS_BYTES
 from hubbub.collector.framing import FramedProtocol
-from hubbub.collector.limits import PROGRESS_BYTES
 from hubbub.collector.problems import Problem, respond
 
 HEAD_SECONDS: Final = 10.0

@@ -16,9 +16,10 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hubbub.collector.bodies import MAX_LOGIN_BYTES, MAX_OWNER_BYTES, Budget
 from hubbub.collector.clock import Clock
-from hubbub.collector.limits import MAX_LOGIN_BYTES, MAX_OWNER_BYTES, Budget, OwnerCheck
 from hubbub.collector.metrics import Metrics
+from hubbub.collector.owner_check import OwnerCheck
 from hubbub.collector.problems import Problem
 from hubbub.collector.purging import STALLED_SECONDS, Purging
 from hubbub.collector.rates import Rates

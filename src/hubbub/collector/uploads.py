@@ -15,9 +15,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope
 
+from hubbub.collector.bodies import Reading, read_body
 from hubbub.collector.documents import UploadReply
 from hubbub.collector.kept_bytes import KeptBytes
-from hubbub.collector.limits import Reading, read_batch
 from hubbub.collector.problems import Problem, problem_of, refusals, respond
 from hubbub.collector.state import Collector
 from hubbub.errors import HubbubError, SurveyClosed, UnknownSurvey
@@ -90,7 +90,7 @@ async def take(collector: Collector, survey_id: str, scope: Scope, receive: Rece
             raise _not_open(stored, now)
         collector.check_room()
         await collector.rates.check(collector.store, stored)
-        data = await read_batch(scope, receive, collector.budget, reading)
+        data = await read_body(scope, receive, collector.budget, reading)
         reply = await _store_batch(collector, stored, data)
         collector.metrics.upload_seconds.observe(time.perf_counter() - started)
         if reply in (_ONE_NEW, _ONE_OLD):

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from hubbub.collector.limits import read_batch
+from hubbub.collector.bodies import read_body
 from hubbub.collector.state import Collector
 from hubbub.dashboard.access import for_owner
 from hubbub.dashboard.meaning import answer_facts
@@ -126,7 +126,7 @@ async def _read_form(request: Request) -> dict[str, str]:
     """Return the fields of a form that was sent; of a field that came twice, the last one."""
     collector: Collector = request.app.state.collector
     with collector.owner_budget.room() as reading:
-        body = await read_batch(request.scope, request.receive, collector.owner_budget, reading)
+        body = await read_body(request.scope, request.receive, collector.owner_budget, reading)
     try:
         fields = parse_qs(body.decode("ascii"), keep_blank_values=True, max_num_fields=50, errors="strict")
     except ValueError:
