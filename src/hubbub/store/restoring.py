@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Table, delete, func, insert, select, text, update
 
-from hubbub.errors import ParameterError, StoreDamaged, StoreError, StoreUnavailable
+from hubbub.errors import ParameterError, StoreBroken, StoreDamaged, StoreError, StoreUnavailable
 from hubbub.mechanisms.registry import mechanism_for
 from hubbub.store.keys import end_sessions
 from hubbub.store.schema import (
@@ -22,7 +22,6 @@ from hubbub.store.schema import (
     pending,
     reading,
     report_ids,
-    says_damaged,
     surveys,
     tallies,
     unknown_survey,
@@ -81,11 +80,9 @@ def _sound() -> Iterator[None]:
     """Turn an error about a copy into one that says to take another: `hubbub store restore` is what failed."""
     try:
         yield
-    except (StoreUnavailable, StoreDamaged) as error:
+    except (StoreBroken, StoreDamaged) as error:
         cause = error.__cause__  # the error of the database; the sentence of `error` is about a store in use
         reason = str(error if cause is None else getattr(cause, "orig", cause)).partition("\n")[0]
-        if isinstance(error, StoreUnavailable) and not says_damaged(reason):
-            raise
         raise StoreError(f"the copy is damaged ({reason[:200]}): take another copy") from None
 
 

@@ -30,7 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
-from hubbub.errors import StoreError, StoreUnavailable, UnknownSurvey
+from hubbub.errors import StoreBroken, StoreError, StoreFull, StoreUnavailable, UnknownSurvey
 
 BUSY_MILLISECONDS: Final = 10_000
 PAGE_BYTES: Final = 4096
@@ -39,6 +39,10 @@ _WAL_SHARE: Final = 16  # the write-ahead log takes at most this part of a small
 _CHECKPOINT_PAGES: Final = 2048  # the log restarts at this length; until its file has grown to it, commits take longer
 _COMMITS_BETWEEN: Final = 16  # the fewest large commits before their pages are copied from the log to the file
 _WRITES: Final = {"hubbub_writes": True}
+# Codes of SQLite, and of PostgreSQL: its disk is full; data or an index is corrupted. A full disk can make SQLite fail
+# in the middle of a write, too, which is an error of input and output.
+_FULL: Final = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, "53100")
+_BROKEN: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, "XX001", "XX002")
 
 metadata = MetaData()
 
@@ -300,16 +304,15 @@ def writing_sqlite(engine: Engine, pages: int) -> Iterator[sqlite3.Connection]:
         connection.commit()
 
 
-def says_damaged(reason: str) -> bool:
-    """Return whether these are SQLite's words for a file that is damaged, or that is none of its own."""
-    return "malformed" in reason or "not a database" in reason
-
-
-def _said(reason: str) -> str:
-    """Turn a database's error message into a sentence: restore a copy if it is damaged, else try again later."""
-    if says_damaged(reason):
-        return f"the database is damaged or not hubbub's ({reason[:200]}); `hubbub store restore` restores a copy"
-    return f"the database cannot be used now: {reason[:200]}"
+def _fault(error: BaseException | None) -> StoreUnavailable:
+    """Return what an error of the database means, by its code and never by its words."""
+    reason = (str(error).splitlines() or [""])[0][:200]
+    code = getattr(error, "sqlstate", None) or getattr(error, "sqlite_errorcode", 0) & 0xFF  # without its details
+    if code in _BROKEN:
+        return StoreBroken(
+            f"the database is damaged or not hubbub's ({reason}); `hubbub store restore` restores a copy"
+        )
+    return (StoreFull if code in _FULL else StoreUnavailable)(f"the database cannot be used now: {reason}")
 
 
 @contextmanager
@@ -318,9 +321,9 @@ def available() -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        raise StoreUnavailable(_said((str(error.orig).splitlines() or [""])[0])) from error
+        raise _fault(error.orig) from error
     except sqlite3.Error as error:  # from a connection that is used directly
-        raise StoreUnavailable(_said(str(error))) from error
+        raise _fault(error) from error
     except SQLAlchemyError as error:
         raise StoreUnavailable(f"the database cannot be used now: {type(error).__name__}") from error
 

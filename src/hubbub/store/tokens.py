@@ -55,11 +55,6 @@ def is_token(stored: str | None, token: str) -> bool:
     return stored is not None and hmac.compare_digest(stored, _hash(token))
 
 
-def is_owner(engine: Engine, token: str) -> bool:
-    """Return whether this is the owner's token."""
-    return is_token(stored_hash(engine), token)
-
-
 def _insert_token(connection: Connection) -> str:
     """Store the hash of a new random token; return the token."""
     token = secrets.token_urlsafe(32)
