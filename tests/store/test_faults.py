@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import psycopg
 import pytest
-from sqlalchemy import text
-from tests.collector.own_cell import build
+from sqlalchemy import func, select, text
+from tests.collector.own_cell import build, own_cell_survey, some_reports
 from tests.databases import emptied
 
-from hubbub.errors import StoreBroken, StoreFull, StoreUnavailable
-from hubbub.store.schema import PAGE_BYTES, writing
+from hubbub.errors import StoreBroken, StoreFull, StoreUnavailable, UnknownSurvey
+from hubbub.store.reports import Upload, append
+from hubbub.store.schema import PAGE_BYTES, report_ids, writing
 from hubbub.store.store import Store
 
 
@@ -59,3 +61,48 @@ def test_codes_of_postgresql(postgresql: str, code: str, kind: type[StoreUnavail
     ):
         connection.execute(text(f"DO $$ BEGIN RAISE 'x' USING ERRCODE = '{code}'; END $$"))
     assert type(caught.value) is kind
+
+
+def test_a_commit_that_fails_at_its_end_stores_nothing(postgresql: str) -> None:
+    """Ids, which come first, are stored with their reports or not at all; the same connection works afterwards."""
+    refuse = "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'x'; END $$"
+    with Store(emptied(postgresql), build) as store:
+        stored = store.add_survey(own_cell_survey(10))
+        with writing(store.engine) as connection:
+            connection.exec_driver_sql(refuse)
+            connection.exec_driver_sql(
+                "CREATE TRIGGER refuse BEFORE INSERT ON hubbub_pending EXECUTE FUNCTION refuse()"
+            )
+        uploads = [Upload(stored.key, some_reports([1, 2]))]
+        with pytest.raises(StoreUnavailable, match="cannot be used now: x"):
+            append(store.engine, uploads)
+        with writing(store.engine) as connection:
+            assert connection.scalar(select(func.count()).select_from(report_ids)) == 0
+            connection.exec_driver_sql("DROP TRIGGER refuse ON hubbub_pending")
+        assert append(store.engine, uploads)[0].tolist() == [True, True]
+        assert append(store.engine, uploads)[0].tolist() == [False, False]
+        more = [*uploads, Upload(stored.key, some_reports([1, 2, 3])), Upload(stored.key + 1, some_reports([1]))]
+        known, some, nobody = append(store.engine, more)
+        assert (known.tolist(), some.tolist()) == ([False, False], [False, False, True])
+        assert isinstance(nobody, UnknownSurvey)
+        assert store.tally(stored.survey_id).count == 3
+
+
+def test_a_connection_that_is_lost_is_replaced(postgresql: str) -> None:
+    """A server that ends a session between two commits, or within one, costs at most the commit that was running."""
+    with Store(emptied(postgresql), build) as store:
+        stored = store.add_survey(own_cell_survey(10))
+
+        def end_sessions() -> bool:
+            with psycopg.connect(postgresql, autocommit=True) as other:
+                others = "FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+                other.execute(f"SELECT pg_terminate_backend(pid, 5000) {others}")
+            return True
+
+        assert append(store.engine, [Upload(stored.key, some_reports([1], 1))])[0].tolist() == [True]
+        end_sessions()
+        assert append(store.engine, [Upload(stored.key, some_reports([2], 2))])[0].tolist() == [True]
+        with pytest.raises(StoreUnavailable):
+            append(store.engine, [Upload(stored.key, some_reports([3], 3), claim=end_sessions)])
+        assert append(store.engine, [Upload(stored.key, some_reports([3], 3))])[0].tolist() == [True]
+        assert store.tally(stored.survey_id).count == 3

@@ -285,23 +285,40 @@ def writing(engine: Engine) -> Iterator[Connection]:
 
 
 @contextmanager
-def writing_sqlite(engine: Engine, pages: int) -> Iterator[sqlite3.Connection]:
-    """Open a transaction that writes, on SQLite's own connection: SQLAlchemy would take longer than a small commit.
+def writing_by_driver(engine: Engine, pages: int) -> Iterator[Any]:
+    """Open a transaction that writes, on the driver's own connection: SQLAlchemy would take longer than a small commit.
 
-    `pages` says how many pages it may change, so that the log can hold several such transactions. A page that many
-    commits change is copied to the file once, when the log restarts. Commits of single reports are fastest with a
-    short log, whose file need not grow; commits of thousands, with a long one.
+    With PostgreSQL the connection is in a pipeline: what is executed is sent when a reply is needed, or at the end with
+    the commit. `pages` says how many pages it may change, so that the log of SQLite can hold several such transactions.
+    A page that many commits change is copied to the file once, when the log restarts. Commits of single reports are
+    fastest with a short log, whose file need not grow; commits of thousands, with a long one.
     """
     with available(), closing(engine.raw_connection()) as pooled:  # closing rolls back what was not committed
-        connection: sqlite3.Connection = pooled.driver_connection  # type: ignore[assignment]
-        pages = min(max(_CHECKPOINT_PAGES, _COMMITS_BETWEEN * pages), pooled.info["most_wal_pages"])
-        if pages != pooled.info["wal_pages"]:
-            connection.execute(f"PRAGMA wal_autocheckpoint = {pages}")
-            pooled.info["wal_pages"] = pages
-        connection.execute("BEGIN IMMEDIATE")
-        _check_same_file(engine.get_execution_options())
-        yield connection
-        connection.commit()
+        connection: Any = pooled.driver_connection
+        if engine.dialect.name == "sqlite":
+            pages = min(max(_CHECKPOINT_PAGES, _COMMITS_BETWEEN * pages), pooled.info["most_wal_pages"])
+            if pages != pooled.info["wal_pages"]:
+                connection.execute(f"PRAGMA wal_autocheckpoint = {pages}")
+                pooled.info["wal_pages"] = pages
+            connection.execute("BEGIN IMMEDIATE")
+            _check_same_file(engine.get_execution_options())
+            yield connection
+            connection.commit()
+            return
+        connection.autocommit = True  # the driver would wait for a BEGIN and a COMMIT of its own
+        try:
+            with connection.pipeline():
+                connection.execute("BEGIN")
+                yield connection
+                connection.execute("COMMIT")
+        except connection.Error as error:
+            raise _fault(error) from error
+        finally:
+            with suppress(connection.Error):  # if it is lost
+                connection.rollback()
+                connection.autocommit = False
+            if connection.closed:
+                pooled.invalidate()
 
 
 def _fault(error: BaseException | None) -> StoreUnavailable:
