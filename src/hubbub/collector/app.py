@@ -36,7 +36,10 @@ _DESCRIPTION: Final = (
 
 
 class Application(FastAPI):
-    """The framework's application, except that uploads bypass it: they are many, and its layers are slow."""
+    """The framework's application, except that uploads bypass its layers: they are many, and the layers are slow.
+
+    The framework knows the route of uploads for its documentation, and to refuse other methods.
+    """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -48,8 +51,9 @@ class Application(FastAPI):
             with suppress(ClientDisconnect):  # nobody is left to reply to
                 await super().__call__(scope, receive, send)
             return
+        scope["app"], scope["path_params"] = self, {"survey_id": upload[1]}
         try:
-            response = await uploads.take(self.state.collector, upload[1], scope, receive)
+            response = await uploads.take(Request(scope, receive))
         except Exception as error:
             log.exception("an upload failed")
             response = respond(problem_of(error))
