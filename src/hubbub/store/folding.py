@@ -52,7 +52,7 @@ def fold(engine: Engine, survey: int, survey_id: bytes, accumulator: Accumulator
         if not keys:
             return None
         parts = connection.scalars(select(pending.c.reports).where(pending.c.key.in_(keys))).all()
-        return Change(lambda tally: add(tally, parts), lambda connection: erase_pending(connection, keys))
+        return lambda tally: add(tally, parts), lambda connection: erase_pending(connection, keys)
 
     def add(tally: Tally, parts: Sequence[bytes]) -> Tally:
         """Add the reports of some rows."""

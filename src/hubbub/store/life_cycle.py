@@ -101,10 +101,8 @@ def delete_survey(store: Store, survey_id: bytes) -> None:
         if (key := connection.scalar(change)) is None:
             raise unknown_survey(survey_id)
         # The tally first, in the same order as in a fold: otherwise the two could wait for each other.
-        connection.execute(delete(tallies).where(tallies.c.survey == key))
-        connection.execute(delete(pending).where(pending.c.survey == key))
-        connection.execute(delete(imports).where(imports.c.survey == key))
-        connection.execute(delete(daily).where(daily.c.survey == key))
+        for table in (tallies, pending, imports, daily):
+            connection.execute(delete(table).where(table.c.survey == key))
     store.guard.has_erased_rows = True
     store.forget_state(survey_id)
 

@@ -48,7 +48,7 @@ def merge_tally(store: Store, survey_id: bytes, key: str, digest: bytes, more: T
         mine = (imports.c.survey == stored.key, imports.c.key == key)
         known = connection.scalar(select(imports.c.digest).where(*mine))
         if known is None:
-            return Change(lambda tally: tally + more, write)
+            return lambda tally: tally + more, write
         if bytes(known) != digest:
             raise KeyReused(f"an idempotency key must be used for one body, got {key!r} with another body")
         return None

@@ -321,6 +321,14 @@ def writing_by_driver(engine: Engine, pages: int) -> Iterator[Any]:
                 pooled.invalidate()
 
 
+def copy_sqlite(engine: Engine, target: Path, *afterwards: str) -> None:
+    """Copy a SQLite database to a file with SQLite's own backup, and run some statements on the copy."""
+    with available(), closing(engine.raw_connection()) as source, closing(sqlite3.connect(target)) as copy:
+        source.driver_connection.backup(copy)  # type: ignore[union-attr]  # sqlite3's own
+        for statement in afterwards:
+            copy.execute(statement)
+
+
 def _fault(error: BaseException | None) -> StoreUnavailable:
     """Return what an error of the database means, by its code and never by its words."""
     reason = (str(error).splitlines() or [""])[0][:200]

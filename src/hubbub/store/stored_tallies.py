@@ -7,7 +7,7 @@ version than it started from discards its work and starts over. So any number of
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 from sqlalchemy import Connection, Engine, select, update
 
@@ -20,19 +20,8 @@ from hubbub.wire.tally_file import encode_tally, parse_tally
 _CONFLICTS: Final = 100
 
 
-class Change(NamedTuple):
-    """A change of a tally.
-
-    Attributes
-    ----------
-    add : callable
-        Returns the new tally, given the old one, whose cells it may use.
-    write : callable
-        Writes what belongs to the change, in the transaction that replaces the tally.
-    """
-
-    add: Callable[[Tally], Tally]
-    write: Callable[[Connection], None]
+Change: TypeAlias = tuple[Callable[[Tally], Tally], Callable[[Connection], None]]
+"""Makes the new tally from the old one, whose cells it may use; and writes what belongs to it, in one transaction."""
 
 
 def change_tally(
@@ -70,10 +59,10 @@ def change_tally(
             raise StoreDamaged(f"the stored tally of survey {survey_id.hex()[:8]} is damaged: {error}") from None
         if change is None:
             return tally, False
-        count = tally.count
-        tally = change.add(tally)
-        if replace_tally(engine, survey, row.version, tally, tally.count - count, change.write):
-            return tally, True
+        add, write = change
+        changed = add(tally)
+        if replace_tally(engine, survey, row.version, changed, changed.count - tally.count, write):
+            return changed, True
     raise StoreUnavailable(f"a tally was not changed: others changed it {_CONFLICTS} times at the same moment")
 
 
