@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any, Final
 from urllib.parse import parse_qs
 
@@ -78,11 +79,6 @@ async def score_candidates(request: Request) -> Response:
     return render(request, "answer.html", facts)
 
 
-async def ask_close(request: Request) -> Response:
-    """Ask whether the survey is to be closed."""
-    return await _ask(request, "close.html", "")
-
-
 async def close(request: Request) -> Response:
     """Close a survey."""
     collector: Collector = request.app.state.collector
@@ -90,11 +86,6 @@ async def close(request: Request) -> Response:
     await collector.compute(lambda: close_survey(collector.store, stored.survey_id))
     collector.purge_soon()
     return RedirectResponse(f"/surveys/{stored.survey_id.hex()}", 303, HEADERS)
-
-
-async def ask_delete(request: Request) -> Response:
-    """Ask whether the survey is to be deleted. Its name must be typed."""
-    return await _ask(request, "delete.html", "")
 
 
 async def delete(request: Request) -> Response:
@@ -115,8 +106,8 @@ def _form(request: Request, given: dict[str, str], complaint: str = "", status: 
     return render(request, "new.html", facts, status)
 
 
-async def _ask(request: Request, template: str, complaint: str, status: int = 200) -> Response:
-    """Show a page that asks the owner again."""
+async def _ask(request: Request, template: str, complaint: str = "", status: int = 200) -> Response:
+    """Show a page that asks the owner whether the survey is to be closed, or deleted: then its name must be typed."""
     stored = await find_survey(request)
     facts = await asyncio.to_thread(survey_facts, request, stored)
     return render(request, template, {"owner": True, "survey": facts, "complaint": complaint}, status)
@@ -142,9 +133,9 @@ ROUTES: Final = [
         ("POST", "/new", create),
         ("POST", "/new/preview", preview),
         ("POST", f"{_SURVEY}/candidates", score_candidates),
-        ("GET", f"{_SURVEY}/close", ask_close),
+        ("GET", f"{_SURVEY}/close", partial(_ask, template="close.html")),
         ("POST", f"{_SURVEY}/close", close),
-        ("GET", f"{_SURVEY}/delete", ask_delete),
+        ("GET", f"{_SURVEY}/delete", partial(_ask, template="delete.html")),
         ("POST", f"{_SURVEY}/delete", delete),
     )
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sqlite3
 import time
 from contextlib import closing
 from typing import Final
@@ -47,18 +49,15 @@ def shrink(engine: Engine, deadline: float, step_bytes: int = STEP_BYTES) -> boo
         return True
     pages = max(1, min(_MOST_PAGES, step_bytes // PAGE_BYTES))
     with available(), closing(engine.raw_connection()) as pooled:
-        cursor = pooled.cursor()
-        while True:
-            cursor.execute("PRAGMA freelist_count")
-            before = (cursor.fetchone() or (0,))[0]
-            # As a script: otherwise the driver stops after the first page, and each page would be a commit.
-            cursor.executescript(f"PRAGMA incremental_vacuum({pages})")
-            cursor.execute("PRAGMA freelist_count")
-            after = (cursor.fetchone() or (0,))[0]
-            if after == 0 or after >= before:
-                return True
-            if time.monotonic() >= deadline:
+        connection: sqlite3.Connection = pooled.driver_connection  # type: ignore[assignment]
+        before = math.inf
+        while 0 < (after := connection.execute("PRAGMA freelist_count").fetchone()[0]) < before:
+            if before < math.inf and time.monotonic() >= deadline:
                 return False
+            before = after
+            # As a script: otherwise the driver stops after the first page, and each page would be a commit.
+            connection.executescript(f"PRAGMA incremental_vacuum({pages})")
+        return True
 
 
 def vacuum(engine: Engine, table: Table) -> None:

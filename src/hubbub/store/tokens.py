@@ -23,9 +23,8 @@ def make_first_token(engine: Engine) -> str | None:
     str or None
         The new token, or None if there was one before. A token cannot be read again: only its hash is stored.
     """
-    with reading(engine) as connection:
-        if connection.scalar(select(meta.c.value).where(_ROW)) is not None:
-            return None
+    if stored_hash(engine) is not None:
+        return None
     try:
         with writing(engine) as connection:
             return _insert_token(connection)
