@@ -1,7 +1,7 @@
 """How many durable reports a second a collector takes, beside an endpoint of the same server that does nothing.
 
 The collector is a process of its own with one worker and SQLite; the load comes from this process, over real HTTP on
-connections that stay open. See benchmarks/README.md.
+connections that stay open. `collector_setups` measures other set-ups. See benchmarks/README.md.
 """
 
 from __future__ import annotations
@@ -133,8 +133,12 @@ async def load(target: Server, path: str, batch: int, connections: int, requests
     """Send so many requests over so many connections; when each began and ended."""
     rng = np.random.default_rng()
     waiting = [request(path, target.survey_id, batch, rng) for _ in range(requests)]
+    return await send(target, waiting, connections, b'{"accepted":%d,' % batch if "reports" in path else b"{}")
+
+
+async def send(target: Server, waiting: list[bytes], connections: int, expected: bytes) -> list[tuple[float, float]]:
+    """Send requests over so many connections, whose replies must begin like this; when each began and ended."""
     times: list[tuple[float, float]] = []
-    expected = b'{"accepted":%d,' % batch if "reports" in path else b"{}"
 
     async def connection() -> None:
         reader, writer = await asyncio.open_connection(target.host, target.port)
@@ -164,12 +168,17 @@ def measure(target: Server, endpoint: str, batch: int, connections: int, seconds
     spent = target.cpu_seconds()
     times = asyncio.run(load(target, path, batch, connections, requests))
     cpu = 1e6 * (target.cpu_seconds() - spent) / requests
+    rate, p50, p99 = figures_of(times)
+    return Row(endpoint, batch, connections, rate, rate * batch, p50, p99, cpu)
+
+
+def figures_of(times: list[tuple[float, float]]) -> tuple[float, float, float]:
+    """Requests a second, and the median and the 99th percentile of their times in ms, without the warm-up."""
     start = times[0][0] + WARM_UP * (times[-1][1] - times[0][0])
     kept = [(began, ended) for began, ended in times if ended > start]
-    rate = len(kept) / (kept[-1][1] - start)
     latencies = sorted(1000 * (ended - began) for began, ended in kept)
     p50, p99 = (latencies[int(share * (len(latencies) - 1))] for share in (0.5, 0.99))
-    return Row(endpoint, batch, connections, rate, rate * batch, p50, p99, cpu)
+    return len(kept) / (kept[-1][1] - start), p50, p99
 
 
 def measure_in_turn(target: Server, batch: int, connections: int, seconds: float) -> tuple[list[Row], list[float]]:
@@ -292,8 +301,10 @@ def priority() -> str:
     return "; the collector and the load had real-time priority over the other programs" if first else ""
 
 
-def run(seconds: float, reports: int) -> dict[str, Any]:
-    """All measurements: about so many seconds for a row, and so many reports for memory."""
+def run(seconds: float, reports: int, most_surveys: int) -> dict[str, Any]:
+    """All measurements: about so many seconds for a row, so many reports for memory, and at most so many surveys."""
+    from benchmarks.collector_setups import MANY, measure_many, measure_setups
+
     with tempfile.TemporaryDirectory(prefix="hubbub-benchmark-") as folder:
         before = os.getloadavg()[0]
         disk = fsync_ms(folder)
@@ -316,6 +327,8 @@ def run(seconds: float, reports: int) -> dict[str, Any]:
         (Path(folder) / "collector.db").unlink()
         overload = measure_overload(folder, seconds / 2)
     return {
+        "setups": measure_setups(seconds),
+        "many": measure_many(seconds, [(min(count, most_surveys), bits) for count, bits in MANY]),
         "rows": [row._asdict() for row in rows],
         "single_ratios": ratios,
         "memory": memory,
@@ -333,6 +346,8 @@ def run(seconds: float, reports: int) -> dict[str, Any]:
 
 def page(result: dict[str, Any]) -> str:
     """The documentation page."""
+    from benchmarks.collector_setups import many_section, setups_section
+
     rows = [Row(**row) for row in result["rows"]]
     by = {(row.endpoint, row.batch, row.connections): row for row in rows}
     versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
@@ -386,6 +401,8 @@ def page(result: dict[str, Any]) -> str:
         "When the survey closes, only the tally stays.",
         "",
         *overload_section(result["overload"]),
+        *setups_section(result["setups"]),
+        *many_section(result["many"]),
     ]
     return "\n".join(lines)
 
@@ -411,7 +428,7 @@ def main() -> None:
         return
     if arguments.quick and arguments.write:
         parser.error("--quick is printed only: it is too short for a page")
-    result = run(1.0, QUICK_REPORTS) if arguments.quick else run(arguments.seconds, MILLION)
+    result = run(1.0, QUICK_REPORTS, 20) if arguments.quick else run(arguments.seconds, MILLION, 1000)
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     if arguments.write:
@@ -420,4 +437,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for the other part, in `collector_setups`
     main()

@@ -11,6 +11,8 @@
         InputError              a file or a column that cannot be read as people's values
         StoreError              a database that is not what it should be
             StoreUnavailable    a database that cannot be reached or written now
+                StoreFull       a database whose disk is full
+                StoreBroken     a database whose pages are damaged, or are none of its own
             StoreDamaged        stored bytes that are not what was written
             UnknownSurvey       no survey of this id is stored
             SurveyClosed        a survey that takes no more reports
@@ -35,8 +37,10 @@ __all__ = [
     "ParameterError",
     "PrivacyError",
     "ServiceError",
+    "StoreBroken",
     "StoreDamaged",
     "StoreError",
+    "StoreFull",
     "StoreUnavailable",
     "SurveyClosed",
     "SurveyMismatch",
@@ -90,6 +94,14 @@ class StoreUnavailable(StoreError):
 
     If the connection broke during the commit it may have: reports can be sent again, since each id counts once.
     """
+
+
+class StoreFull(StoreUnavailable):
+    """A database whose disk is full: nothing more is written until there is room."""
+
+
+class StoreBroken(StoreUnavailable):
+    """A database whose pages are damaged, or are none of its own; only a copy can bring it back."""
 
 
 class StoreDamaged(StoreError):

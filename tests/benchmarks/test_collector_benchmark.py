@@ -1,8 +1,9 @@
-"""The page of the collector's benchmark: it says how much the cost of a single report varied."""
+"""The page of the collector's benchmark: it has what was measured, and how much that varied."""
 
 from __future__ import annotations
 
 from benchmarks.collector import BATCHES, CONNECTIONS, CROWDS, MILLION, Row
+from benchmarks.collector_setups import LOADS, SETUPS, Figures
 
 from benchmarks import collector
 
@@ -22,6 +23,17 @@ def test_the_page_has_the_spread_of_single_reports() -> None:
             "memory": [(0, 200.0), (MILLION, 210.0)],
             "cpu_us_per_report": 5.0,
             "bytes_per_report": 38.0,
+            "setups": {
+                "rounds": {
+                    name: [
+                        [Figures((10.0, 8.0, 9.0)[number % 3] * (place + 1), 1, 20 + place, 3) for number in range(3)]
+                        for place in range(len(SETUPS))
+                    ]
+                    for name in LOADS
+                },
+                "postgresql_bytes": (60.2, 65.1),
+            },
+            "many": [{"surveys": 1000, "cells": 257, **Figures(8000.0, 4.0, 21.5, 142.0)._asdict()}],
             "overload": {"goodput": {str(number): 90_000.0 for number in CROWDS}, "refused": 3, "peak_mib": 400.0},
             "fsync_ms": 0.2,
             "load_before": 0.1,
@@ -37,3 +49,7 @@ def test_the_page_has_the_spread_of_single_reports() -> None:
     assert "90 µs for the one and 60 µs for the other" in page
     assert "## A million reports" in page
     assert "goodput is 100% of the best" in page
+    assert "| SQLite, 1 worker | 1 (9/s) | 20 | 1 (9/s) | 20 |" in page
+    assert "| PostgreSQL, 1 worker | 3.00 (3.00 to 3.00) | 22 | 3.00 (3.00 to 3.00) | 22 |" in page
+    assert "a report takes 125 bytes" in page
+    assert "| 1,000 | 257 | 8,000 | 142 | 4.0 | 21.5 |" in page

@@ -11,10 +11,10 @@ from sqlalchemy import delete, insert
 from hubbub import Categories, Hostnames, Survey, create_survey
 from hubbub.model.mechanism import Histogram
 from hubbub.simulation.visitors import SITES
-from hubbub.store import folding
 from hubbub.store.life_cycle import close_survey
 from hubbub.store.schema import daily, writing
 from hubbub.store.store import Store, StoredSurvey
+from hubbub.store.stored_tallies import replace_tally
 
 HOSTILE_NAME = '<script>alert(1)</script> \u202eevil\u202c & "quotes"'
 HOSTILE = {
@@ -65,7 +65,7 @@ def add(store: Store, survey: Survey, crowd: Mapping[str, int], origins: list[st
         return stored
     items, counts = survey.domain.encode(list(crowd)), np.array(list(crowd.values()))
     tally = stored.mechanism.sample_tally(Histogram(items, counts), np.random.default_rng(1))
-    assert folding.replace_tally(store.engine, stored.key, 0, tally, [], people)
+    assert replace_tally(store.engine, stored.key, 0, tally, people)
     weights = np.array([1 + 0.5 * np.sin(day / 1.1) + day / 20 for day in range(24)])
     parts = np.diff(np.round(np.concatenate([[0], np.cumsum(weights / weights.sum())]) * people)).astype(int)
     today = int(time.time()) // 86_400

@@ -33,7 +33,7 @@ from hubbub import (
     mechanism_for,
 )
 from hubbub.codes.shipped import load_code
-from hubbub.collector.limits import Budget
+from hubbub.collector.bodies import Budget
 from hubbub.collector.serving import serving
 from hubbub.collector.state import Collector
 from hubbub.model.coded_domain import NORMALIZATIONS

@@ -23,9 +23,9 @@ from pathlib import Path
 import numpy as np
 
 from hubbub import Integers, Survey, create_survey
-from hubbub.collector.limits import MAX_BATCH_BYTES, MAX_WAITING_BYTES
+from hubbub.collector.bodies import MAX_BATCH_BYTES, MAX_WAITING_BYTES
 from hubbub.model.tally import Tally
-from hubbub.store.imports import merge_tally
+from hubbub.store.merged_tallies import merge_tally
 from hubbub.store.store import Store
 from hubbub.store.upkeep import check
 from hubbub.wire.report_batch import HEADER_BYTES, encode_batch

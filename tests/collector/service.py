@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from tests.collector.own_cell import build
 
+from hubbub.collector.bodies import Budget
 from hubbub.collector.clock import Clock
-from hubbub.collector.limits import Budget
 from hubbub.collector.rates import Rates
 from hubbub.collector.serving import serving
 from hubbub.collector.state import Collector

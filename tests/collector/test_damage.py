@@ -15,7 +15,7 @@ from hubbub import Survey
 from hubbub.errors import ParameterError
 from hubbub.model.tally import Tally
 from hubbub.store.daily import reports_by_day
-from hubbub.store.imports import merge_tally
+from hubbub.store.merged_tallies import merge_tally
 from hubbub.store.restoring import restore_survey
 from hubbub.store.schema import surveys, tallies, writing
 from hubbub.store.upkeep import backup, check

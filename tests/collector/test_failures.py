@@ -24,8 +24,8 @@ from tests.collector.troubles import fill
 from tests.databases import new_postgresql_database
 
 from hubbub import Integers, create_survey
-from hubbub.collector import state
-from hubbub.errors import StoreUnavailable
+from hubbub.errors import StoreFull
+from hubbub.store import disk_guard
 from hubbub.store.store import StoredSurvey
 from hubbub.store.upkeep import check
 from hubbub.wire.report_batch import encode_batch
@@ -288,7 +288,7 @@ def test_a_fold_leaves_room_for_the_log(tmp_path: Path) -> None:
         with somebody_reads(disk / "a.db"):
             with open(disk / "a.db-wal", "ab") as log:
                 log.write(bytes(shutil.disk_usage(disk).free - (4 << 20)))
-            with pytest.raises(StoreUnavailable, match="disk is full"):
+            with pytest.raises(StoreFull, match="disk is full"):
                 service.store.tally(uploads.stored.survey_id)
         uploads.must_be_whole()
 
@@ -308,15 +308,15 @@ def test_a_long_log_is_emptied_before_the_disk_counts_as_full(tmp_path: Path) ->
 
 def test_more_room_is_asked_for_only_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The disk was full again and again, and so much room will never come: what is there is used after a while."""
-    monkeypatch.setattr(state, "_FULL_SECONDS", 2.0)
+    monkeypatch.setattr(disk_guard, "FULL_SECONDS", 2.0)
     disk = tmp_path / "disk"
     with small_disk(disk, "16m"), running(str(disk / "a.db"), fold_seconds=0.1) as service:
         uploads = Uploads(service)
         assert uploads.send()
         (disk / "ballast").write_bytes(bytes(9 << 20))
         for _ in range(6):
-            service.collector.reserve.demand_more()
-        service.collector.note_failure(StoreUnavailable("the disk is full"))
+            service.store.guard.reserve.demand_more()
+        service.collector.note_failure(StoreFull("the disk is full"))
         wait_for_readiness(service, 503)
         wait_for_readiness(service, 200)
         assert uploads.send()

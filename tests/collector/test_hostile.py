@@ -15,8 +15,8 @@ from tests.collector.hostile import MIB, Target, connect, flood, floods, half_up
 from tests.collector.own_cell import own_cell_survey, some_reports
 from tests.collector.service import Service, running, wait_until
 
+from hubbub.collector.bodies import MAX_WAITING_BYTES, Budget
 from hubbub.collector.framing import MAX_ADDRESS_BYTES, MAX_FIELDS, MAX_HEAD_BYTES
-from hubbub.collector.limits import MAX_WAITING_BYTES, Budget
 from hubbub.collector.rates import Rates
 from hubbub.dashboard.app import create_app
 from hubbub.store.keys import make_code
@@ -51,10 +51,11 @@ def test_what_has_no_end_is_refused_and_not_kept(victim: Target) -> None:
 def test_large_heads_within_the_limits_are_served(victim: Target) -> None:
     """As many and as large fields as are allowed, in one piece or in many; one more is refused."""
     few = b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + b"a: b\r\n" * (MAX_FIELDS - 1) + b"\r\n"
-    wide = b"GET /healthz HTTP/1.1\r\nHost: x\r\na: %b\r\n\r\n" % (b"b" * (MAX_HEAD_BYTES - 100))
+    empty = b"GET /healthz HTTP/1.1\r\nHost: x\r\na: %b\r\n\r\n"
+    wide, wider = (empty % (b"b" * (size - len(empty) + 2)) for size in (MAX_HEAD_BYTES, MAX_HEAD_BYTES + 1))
     long = b"GET /%b HTTP/1.1\r\nHost: x\r\n\r\n" % (b"a" * (MAX_ADDRESS_BYTES - 1))
     more = b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + b"a: b\r\n" * MAX_FIELDS + b"\r\n"
-    for said, status in ((few, 200), (wide, 200), (long, 404), (more, 431)):
+    for said, status in ((few, 200), (wide, 200), (wider, 431), (long, 404), (more, 431)):
         for size in (len(said), 700):
             with connect(victim.url) as connection:
                 for first in range(0, len(said), size):

@@ -22,7 +22,7 @@ from tests.collector.own_cell import own_cell_survey, some_reports
 from tests.collector.service import Service, running
 
 from hubbub import Answer, Integers, SeededRandomWords, Survey, create_survey, find_hitters, load_survey, mechanism_for
-from hubbub.collector.limits import MAX_BATCH_BYTES, MAX_DOCUMENT_BYTES, Budget
+from hubbub.collector.bodies import MAX_BATCH_BYTES, MAX_DOCUMENT_BYTES, Budget
 from hubbub.mechanisms.registry import REGISTRY
 from hubbub.wire.report_batch import encode_batch
 from hubbub.wire.tally_file import parse_tally
@@ -450,6 +450,23 @@ class TestTheOwner(Sharing):
         """A question that has no answer is refused."""
         reply = service.ask("GET", f"/v1/surveys/{survey.survey_id.hex()}/hitters?{query}", owner=True)
         assert (reply.status, reply.kind) == (422, "invalid-request")
+
+    def test_unknown_parameters(self, service: Service, survey: Survey) -> None:
+        """A parameter that no route has is named, and nothing is done; strangers hear of their missing token first."""
+        path = f"/v1/surveys/{survey.survey_id.hex()}"
+        for method, route in (
+            *(("GET", each) for each in ("/v1/surveys", f"{path}/status", f"{path}/hitters", f"{path}/tally")),
+            *(("POST", each) for each in ("/v1/surveys", f"{path}/hitters", f"{path}/tallies", f"{path}/close")),
+            ("DELETE", path),
+        ):
+            refused = service.ask(method, f"{route}?Top=5", owner=True)
+            assert (refused.status, refused.kind) == (422, "invalid-request")
+            assert refused.json["detail"].endswith("got 'Top'")
+        refused = service.ask("GET", f"{path}/hitters?top=5&tops=5", owner=True)
+        assert "(hitters_only, level, top, values_per_person), got 'tops'" in refused.json["detail"]
+        assert service.ask("GET", f"{path}/status?x", owner=True).status == 422
+        assert service.ask("GET", f"{path}/status", owner=True).json["state"] == "open"
+        assert service.ask("DELETE", f"{path}?Top=5").kind in ("unauthorized", "too-many-attempts")
 
     @pytest.mark.parametrize("mechanism", sorted(REGISTRY))
     def test_the_smallest_level(self, service: Service, mechanism: str) -> None:

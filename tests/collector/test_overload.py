@@ -12,7 +12,7 @@ from tests.collector.own_cell import own_cell_survey, some_reports
 from tests.collector.service import Service, running
 
 from hubbub import Integers, Survey, create_survey, mechanism_for
-from hubbub.collector.limits import Budget
+from hubbub.collector.bodies import Budget
 from hubbub.wire.report_batch import encode_batch
 
 pytestmark = pytest.mark.slow

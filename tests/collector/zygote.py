@@ -35,7 +35,7 @@ def run_collector(database: str, listener: socket.socket, mutant: str | None, cl
     """Serve until killed. With `clock`, the time is wrong by as many seconds as that file says."""
     store = Store(database, build)
     if mutant == "forgets ids":
-        reports.insert_new_sqlite = lambda _connection, _survey, ids, _look_up: ids
+        reports.insert_new_sqlite = lambda _, unique, __: {survey: ("open", ids) for survey, ids in unique.items()}
     wrong = Clock(lambda: time.time() + float(Path(clock).read_text())) if clock else None
     collector = Collector(store, fold_seconds=FOLD_SECONDS, clock=wrong)
     if mutant == "answers too early":

@@ -16,7 +16,7 @@ from tests.collector.service import PATIENCE, Service
 from hubbub import Categories, create_survey
 from hubbub.analysis import wording
 from hubbub.collector import api_page, metrics, uploads
-from hubbub.collector.limits import Budget
+from hubbub.collector.bodies import Budget
 from hubbub.collector.serving import serving
 from hubbub.collector.state import Collector
 from hubbub.dashboard import home, rendering

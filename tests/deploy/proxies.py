@@ -1,9 +1,10 @@
-"""A real nginx with our settings, on a free port, in a folder of its own."""
+"""A real nginx or Caddy with our settings, on a free port, in a folder of its own."""
 
 from __future__ import annotations
 
 import http.client
 import os
+import re
 import shutil
 import socket
 import ssl
@@ -20,6 +21,7 @@ from tests.ports import free_port
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+CADDY = shutil.which("caddy")
 
 
 class Proxied(NamedTuple):
@@ -31,7 +33,7 @@ class Proxied(NamedTuple):
 
 
 class Proxy:
-    """An nginx that listens."""
+    """A proxy that listens."""
 
     def __init__(self, port: int, folder: Path) -> None:
         self.port, self.folder = port, folder
@@ -60,9 +62,7 @@ def nginx(folder: Path, collector: str, rate: str = "100000r/s") -> Iterator[Pro
     if NGINX is None:
         assert "HUBBUB_REQUIRE_NGINX" not in os.environ, "nginx must be here"
         pytest.skip("nginx is not here")
-    certificate = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-    keys = ["-keyout", str(folder / "privkey.pem"), "-out", str(folder / "fullchain.pem")]
-    subprocess.run([*certificate, *keys], capture_output=True, check=True)
+    make_certificate(folder)
     port = free_port()
     ours = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
     for old, new in {
@@ -89,6 +89,52 @@ def nginx(folder: Path, collector: str, rate: str = "100000r/s") -> Iterator[Pro
         finally:
             process.terminate()
             process.communicate(timeout=30)
+
+
+def make_certificate(folder: Path) -> None:
+    """Write a certificate of this machine and its key."""
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    keys = ["-keyout", str(folder / "privkey.pem"), "-out", str(folder / "fullchain.pem")]
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *names, *keys]
+    subprocess.run(command, capture_output=True, check=True)
+
+
+def caddy_file() -> str:
+    """The text of deploy/Caddyfile, as the Caddy that is here understands it."""
+    if CADDY is None:
+        pytest.skip("caddy is not here")
+    ours = (DEPLOY / "Caddyfile").read_text(encoding="utf-8")
+    version = subprocess.run([CADDY, "version"], capture_output=True, text=True, timeout=60, check=True).stdout
+    if re.match(r"v?2\.[0-6]\.", version):  # the setting had another name
+        ours = ours.replace("request_buffers 1MiB", "buffer_requests\n\t\tmax_buffer_size 1MiB")
+    return ours
+
+
+@contextmanager
+def caddy(folder: Path, collector: str) -> Iterator[Proxy]:
+    """A Caddy in front of the collector at this address, with deploy/Caddyfile, and a certificate that is at hand."""
+    ours = caddy_file()
+    make_certificate(folder)
+    port = free_port()
+    for old, new in {
+        "collector:8000": collector.removeprefix("http://"),
+        "{$HUBBUB_SITE} {": f"https://127.0.0.1:{port} {{\n\ttls {folder}/fullchain.pem {folder}/privkey.pem",
+    }.items():
+        assert old in ours
+        ours = ours.replace(old, new)
+    (folder / "Caddyfile").write_text(f"{{\n\tadmin off\n\tauto_https disable_redirects\n}}\n{ours}", encoding="utf-8")
+    command = [str(CADDY), "run", "--config", str(folder / "Caddyfile"), "--adapter", "caddyfile"]
+    environment = {**os.environ, "HOME": str(folder), "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
+    with (
+        open(folder / "caddy.log", "wb") as log,
+        subprocess.Popen(command, stdout=log, stderr=log, env=environment) as process,
+    ):
+        try:
+            wait_until(lambda: process.poll() is None and _listens(port), 30)
+            yield Proxy(port, folder)
+        finally:
+            process.kill()  # asked to end, it would wait for peers
+            process.wait(timeout=30)
 
 
 def _listens(port: int) -> bool:

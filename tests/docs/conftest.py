@@ -11,7 +11,7 @@ import pytest
 from tests.docs.pages import COMMANDS, blocks
 
 from hubbub import Hostnames, SeededRandomWords, create_survey
-from hubbub.collector.limits import Budget
+from hubbub.collector.bodies import Budget
 from hubbub.collector.serving import serving
 from hubbub.collector.state import Collector
 from hubbub.store.reports import Upload, append

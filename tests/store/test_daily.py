@@ -10,9 +10,9 @@ import pytest
 
 from hubbub import Integers, SeededRandomWords, Tally, create_survey
 from hubbub.store.daily import reports_by_day, tally_version
-from hubbub.store.imports import merge_tally
 from hubbub.store.kept_scripts import keep_scripts, kept_script
 from hubbub.store.life_cycle import delete_survey
+from hubbub.store.merged_tallies import merge_tally
 from hubbub.store.reports import Upload, append
 from hubbub.store.store import Store, StoredSurvey
 

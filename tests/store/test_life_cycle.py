@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from tests.collector.own_cell import build, own_cell_survey, some_reports
 
-from hubbub.store import folding
+from hubbub.store import erasing
+from hubbub.store.erasing import shrink
 from hubbub.store.life_cycle import close_survey, purge
 from hubbub.store.reports import Upload, append
 from hubbub.store.store import Store
@@ -33,15 +34,15 @@ def test_many_pages_are_given_back_at_once(tmp_path: Path) -> None:
         closed_survey(store)
         before = spare_pages(store)
         assert before > 50
-        assert not folding.shrink(store.engine, time.monotonic(), 50 * 4096)
+        assert not shrink(store.engine, time.monotonic(), 50 * 4096)
         assert spare_pages(store) == before - 50
-        assert folding.shrink(store.engine, time.monotonic())
+        assert shrink(store.engine, time.monotonic())
         assert spare_pages(store) == 0
 
 
 def test_room_is_given_back_after_a_survey_has_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The time runs out when the survey is closed already: what is left is given back later, also after a restart."""
-    monkeypatch.setattr(folding, "_MOST_PAGES", 50)
+    monkeypatch.setattr(erasing, "_MOST_PAGES", 50)
     with Store(str(tmp_path / "a.db"), build) as store:
         closed_survey(store)
         assert not purge(store, 0)

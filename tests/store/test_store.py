@@ -18,14 +18,15 @@ from sqlalchemy import delete, event, func, insert, select, update
 from tests.collector.own_cell import build, own_cell_survey, some_reports
 
 from hubbub import Integers, Survey, create_survey
-from hubbub.errors import ParameterError, StoreError, StoreUnavailable, SurveyClosed, UnknownSurvey
-from hubbub.store import folding
+from hubbub.errors import ParameterError, StoreBroken, StoreError, StoreUnavailable, SurveyClosed, UnknownSurvey
+from hubbub.store.folding import erase_pending
 from hubbub.store.life_cycle import close_survey, delete_survey, purge
 from hubbub.store.remembering import check_not_lost, shown_database
 from hubbub.store.reports import Upload, append
 from hubbub.store.schema import meta, pending, reading, report_ids, tallies, writing
 from hubbub.store.store import Store, StoredSurvey, for_each
-from hubbub.store.tokens import is_owner, make_first_token, replace_token
+from hubbub.store.stored_tallies import replace_tally
+from hubbub.store.tokens import is_token, make_first_token, replace_token, stored_hash
 from hubbub.store.upkeep import backup, check
 
 CELLS = 1000
@@ -171,17 +172,16 @@ class TestFolding:
         """Of two folders of the same reports one has to start over: the version it read is gone."""
         append(store.engine, [Upload(stored.key, some_reports([9]))])
         with reading(store.engine) as connection:
-            keys = list(connection.scalars(select(pending.c.key)))
             version = connection.scalar(select(tallies.c.version))
         tally = store.tally(stored.survey_id)
-        assert not folding.replace_tally(store.engine, stored.key, version, tally, keys)
+        assert not replace_tally(store.engine, stored.key, version, tally, 1)
         assert store.tally(stored.survey_id) == tally
 
     def test_a_fold_that_erases_less_than_it_added_is_undone(self, store: Store, stored: StoredSurvey) -> None:
         """Reports that are gone when they should be erased were counted by somebody else."""
         tally = store.tally(stored.survey_id)
         with pytest.raises(StoreUnavailable, match="added 1 rows, but only 0 could be erased"):
-            folding.replace_tally(store.engine, stored.key, 0, tally, [12345])
+            replace_tally(store.engine, stored.key, 0, tally, 1, lambda writer: erase_pending(writer, [12345]))
         with reading(store.engine) as connection:
             assert connection.scalar(select(tallies.c.version)) == 0
 
@@ -236,8 +236,8 @@ class TestFolding:
             assert found(), "the payload is there while it is pending"
             with writing(store.engine) as connection:  # these cells do not exist: erased as a fold erases
                 connection.execute(delete(pending))
-            store.has_erased_rows = True
-            store.remove_erased()
+            store.guard.has_erased_rows = True
+            store.guard.remove_erased()
             assert not found()
 
     def test_ids_leave_the_files(self, tmp_path: Path) -> None:
@@ -291,7 +291,7 @@ class TestFolding:
                 store.tally(stored.survey_id)
 
             event.listen(store.engine, "checkin", answer)
-            store.remove_erased()
+            store.guard.remove_erased()
             assert log.stat().st_size > 0
             store.fold_all()
             assert log.stat().st_size == 0
@@ -424,19 +424,19 @@ class TestTheOwner:
         token = make_first_token(store.engine)
         assert len(token) >= 43
         assert make_first_token(store.engine) is None
-        assert is_owner(store.engine, token)
-        assert not is_owner(store.engine, token[:-1])
-        assert not is_owner(store.engine, "")
+        assert is_token(stored_hash(store.engine), token)
+        assert not is_token(stored_hash(store.engine), token[:-1])
+        assert not is_token(stored_hash(store.engine), "")
         with reading(store.engine) as connection:
             assert token not in str(connection.execute(select(meta)).all())
 
     def test_a_new_one_replaces_it(self, store: Store) -> None:
         """After a replacement the old token is worth nothing; without any, nobody is the owner."""
-        assert not is_owner(store.engine, "x")
+        assert not is_token(stored_hash(store.engine), "x")
         old = make_first_token(store.engine)
         new = replace_token(store.engine)
-        assert is_owner(store.engine, new)
-        assert not is_owner(store.engine, old)
+        assert is_token(stored_hash(store.engine), new)
+        assert not is_token(stored_hash(store.engine), old)
 
 
 class TestSchema:
@@ -448,7 +448,7 @@ class TestSchema:
         path = tmp_path / "file"
         path.write_bytes(content)
         if content:
-            with pytest.raises(StoreUnavailable, match="not a database"):
+            with pytest.raises(StoreBroken, match="not a database"):
                 Store(str(path))
         else:
             Store(str(path)).close()
@@ -602,7 +602,7 @@ class TestUpkeep:
         assert [path.name for path in tmp_path.iterdir() if "copy" in path.name] == ["copy.db"]
         with Store(str(copy), build) as again:
             assert check(again).problems == ()
-            assert (count(again, pending), is_owner(again.engine, token)) == (0, True)
+            assert (count(again, pending), is_token(stored_hash(again.engine), token)) == (0, True)
             assert append(again.engine, [batch])[0].tolist() == [False, False]
             assert cells_of(again, again.survey(stored.survey_id)) == [1, 2]
         with pytest.raises(ParameterError, match="must be a new file"):

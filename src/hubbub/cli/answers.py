@@ -13,7 +13,7 @@ import typer
 from hubbub.analysis.wording import interval, number, people_of, percent, plural, share_of, sure
 from hubbub.cli.common import print_table
 from hubbub.errors import ParameterError
-from hubbub.wire.atomic import check_outputs
+from hubbub.outputs import check_outputs
 
 if TYPE_CHECKING:
     from hubbub.analysis.heading import Heading

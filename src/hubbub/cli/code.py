@@ -18,7 +18,7 @@ from hubbub.codes.shipped import CODE_NAMES
 from hubbub.errors import InputError
 from hubbub.inputs.files import read_lines
 from hubbub.model.coded_domain import NORMALIZATIONS, WIDTHS
-from hubbub.wire.atomic import check_outputs, write_whole
+from hubbub.outputs import check_outputs, write_whole
 
 if TYPE_CHECKING:
     from hubbub.codes.text_code import TextCode

@@ -71,8 +71,8 @@ def compare(
     from hubbub.analysis.plots import check_plot_file
     from hubbub.cli.domains import domain_file
     from hubbub.model.estimates import Intake
+    from hubbub.outputs import check_outputs
     from hubbub.simulation.comparison import compare as run
-    from hubbub.wire.atomic import check_outputs
 
     if plot is not None:
         check_plot_file(plot)

@@ -11,7 +11,7 @@ import typer
 from hubbub.cli.common import AsJSON, command, counted, plural, print_json, progress
 from hubbub.cli.people_options import Delimiter, File, FileFormat, PersonColumn, RehearsalSeed, ValueColumn, named_input
 from hubbub.cli.survey_source import SurveySource, read_survey
-from hubbub.wire.atomic import check_distinct
+from hubbub.outputs import check_distinct
 
 
 @command

@@ -47,7 +47,7 @@ def merge(
 
 def _read_each(files: list[str], allow_equal: bool) -> Iterator[Tally]:
     """Yield the tallies, one in memory at a time; refuse one that came before."""
-    from hubbub.wire.atomic import identity
+    from hubbub.outputs import identity
     from hubbub.wire.tally_file import parse_named_tally
 
     seen: dict[object, str] = {}

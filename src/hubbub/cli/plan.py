@@ -66,7 +66,7 @@ def plan(
     from hubbub.analysis.planning import plan as make_plan
     from hubbub.analysis.plots import check_plot_file
     from hubbub.cli.domains import domain_file, parse_domain
-    from hubbub.wire.atomic import check_outputs
+    from hubbub.outputs import check_outputs
 
     if plot is not None:
         check_plot_file(plot)

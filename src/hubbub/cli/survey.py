@@ -286,7 +286,7 @@ def _confirm(question: str, option: str) -> None:
 def _write_survey(path: str, **facts: Any) -> dict[str, Any]:
     """Create a survey here and write its canonical JSON to a file; return what `--json` prints."""
     from hubbub.mechanisms.registry import create_survey
-    from hubbub.wire.atomic import write_whole
+    from hubbub.outputs import write_whole
 
     if os.path.lexists(path):  # reports of the survey in it would become useless
         raise ParameterError(f"the output must be a new file, got {path!r}, which exists")

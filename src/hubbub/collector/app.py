@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from hubbub.collector import imports, owner, scripts, uploads
+from hubbub.collector import merge_route, owner, scripts, uploads
 from hubbub.collector.api_page import show_api, show_document
 from hubbub.collector.kept_bytes import KeptBytes
 from hubbub.collector.metrics import CONTENT_TYPE
@@ -36,7 +36,10 @@ _DESCRIPTION: Final = (
 
 
 class Application(FastAPI):
-    """The framework's application, except that uploads bypass it: they are many, and its layers are slow."""
+    """The framework's application, except that uploads bypass its layers: they are many, and the layers are slow.
+
+    The framework knows the route of uploads for its documentation, and to refuse other methods.
+    """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -48,8 +51,9 @@ class Application(FastAPI):
             with suppress(ClientDisconnect):  # nobody is left to reply to
                 await super().__call__(scope, receive, send)
             return
+        scope["app"], scope["path_params"] = self, {"survey_id": upload[1]}
         try:
-            response = await uploads.take(self.state.collector, upload[1], scope, receive)
+            response = await uploads.take(Request(scope, receive))
         except Exception as error:
             log.exception("an upload failed")
             response = respond(problem_of(error))
@@ -91,7 +95,7 @@ def create_app(collector: Collector) -> FastAPI:
     app.add_route("/docs", show_api, include_in_schema=False)
     app.add_route("/openapi.json", show_document, include_in_schema=False)
     app.include_router(owner.router)
-    app.include_router(imports.router)
+    app.include_router(merge_route.router)
     text: dict[str, Any] = {"tags": ["operations"], "response_class": PlainTextResponse}
     app.add_api_route("/healthz", healthz, **text)
     app.add_api_route("/readyz", readyz, **text, responses=refusals({503: "Nothing can be stored now."}))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import sys
 from typing import Any, Final
 
 from starlette.types import Receive, Scope, Send
 
-from hubbub.collector.framing import FramedProtocol, problem_document
-from hubbub.collector.limits import PROGRESS_BYTES
-from hubbub.collector.problems import EVERY_PAGE, RETRY_SECONDS, TITLES
+from hubbub.collector.bodies import PROGRESS_BYTES
+from hubbub.collector.framing import FramedProtocol
+from hubbub.collector.problems import Problem, respond
 
 HEAD_SECONDS: Final = 10.0
 """How long the head of a request may take to arrive, on a new or a reused connection."""
@@ -156,7 +155,7 @@ class WatchedProtocol(FramedProtocol):
     def _leave(self) -> None:
         """Close the connection, unless the server itself is what the peer waits for."""
         if self._in_body and self._waiting:
-            self.refuse("busy", "the collector ends or restarts; send this again")
+            self.refuse(Problem("busy", "the collector ends or restarts; send this again"))
         elif not self._waiting:
             self.transport.close()
         elif self.flow.write_paused:
@@ -200,16 +199,7 @@ def protocol_of(
     return type("LimitedProtocol", (WatchedProtocol,), limits)
 
 
-async def refuse_as_busy(scope: Scope, _receive: Receive, send: Send) -> None:
+async def refuse_as_busy(scope: Scope, receive: Receive, send: Send) -> None:
     """Reply with 503: the application for uploads when there are too many connections."""
-    del scope
-    body = problem_document("busy", "too many devices are sending; send this again later")
-    headers = [
-        (b"content-type", b"application/problem+json"),
-        (b"content-length", str(len(body)).encode()),
-        (b"retry-after", str(random.randint(*RETRY_SECONDS)).encode()),
-        (b"connection", b"close"),
-        *((name.lower().encode(), value.encode()) for name, value in EVERY_PAGE.items()),
-    ]
-    await send({"type": "http.response.start", "status": TITLES["busy"][0], "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    problem = Problem("busy", "too many devices are sending; send this again later", {"Connection": "close"})
+    await respond(problem)(scope, receive, send)

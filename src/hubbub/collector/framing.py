@@ -7,23 +7,20 @@ small piece at a time, and no more while a request waits for the reply to anothe
 from __future__ import annotations
 
 import asyncio
-import json
-import random
 from collections import deque
 from collections.abc import Awaitable, Callable
-from http import HTTPStatus
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
-from hubbub.collector.problems import EVERY_PAGE, RETRY_SECONDS, TITLES
+from hubbub.collector.problems import Problem, respond
 
 MAX_ADDRESS_BYTES: Final = 8 << 10
 """The most bytes of the address in a request's first line."""
 
 MAX_HEAD_BYTES: Final = 32 << 10
-"""The most bytes of the head of a request."""
+"""The most bytes of the head of a request, from its first line to the empty one."""
 
 MAX_FIELDS: Final = 100
 """The most header fields of a request."""
@@ -36,17 +33,6 @@ LINGER_SECONDS: Final = 2.0
 
 _PIECE: Final = 1 << 10  # a few dozen of the smallest requests
 _FRAME: Final = 8  # a chunk of a single byte has five more
-
-
-class _Refusal(Exception):
-    """What a peer sends is refused: the kind of problem, and a sentence."""
-
-
-class _Reply(NamedTuple):
-    """A problem to be sent when all earlier requests have been answered."""
-
-    kind: str
-    detail: str
 
 
 class FramedProtocol(HttpToolsProtocol):
@@ -65,7 +51,7 @@ class FramedProtocol(HttpToolsProtocol):
         self._in_body = False
         self._ended = False  # the peer sends no more
         self._waiting: deque[RequestResponseCycle] = deque()  # requests without a whole reply, the oldest first
-        self._refusal: _Reply | None = None
+        self._refusal: Problem | None = None  # to be sent when all earlier requests have been answered
         self._linger: asyncio.TimerHandle | None = None
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -101,14 +87,14 @@ class FramedProtocol(HttpToolsProtocol):
         """Take a part of the address."""
         super().on_url(url)
         if len(self.url) > MAX_ADDRESS_BYTES:
-            raise _Refusal("long-address", f"an address must have at most {MAX_ADDRESS_BYTES} bytes, got more")
+            raise Problem("long-address", f"an address must have at most {MAX_ADDRESS_BYTES} bytes, got more")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header field. Trailer fields, which nobody has asked for, are left out."""
         if not self._in_head:
             return
         if len(self.headers) == MAX_FIELDS:
-            raise _Refusal("large-head", f"a request must have at most {MAX_FIELDS} header fields, got more")
+            raise Problem("large-head", f"a request must have at most {MAX_FIELDS} header fields, got more")
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
@@ -117,7 +103,10 @@ class FramedProtocol(HttpToolsProtocol):
             return
         hosts = sum(name == b"host" for name, _ in self.headers)
         if hosts > 1 or (hosts == 0 and self.parser.get_http_version() != "1.0"):
-            raise _Refusal("bad-request", f"a request of HTTP/1.1 must have one Host field, got {hosts}")
+            raise Problem("bad-request", f"a request of HTTP/1.1 must have one Host field, got {hosts}")
+        lines = len(self.parser.get_method()) + len(self.url) + 14  # as they arrived, with the ends of lines
+        if lines + sum(len(name) + len(value) + 4 for name, value in self.headers) > MAX_HEAD_BYTES:
+            raise _large_head()
         self._in_head, self._in_body, self._extra = False, True, 0
         self._body_left = next((int(value) for name, value in self.headers if name == b"content-length"), 0)
         super().on_headers_complete()
@@ -150,12 +139,12 @@ class FramedProtocol(HttpToolsProtocol):
         elif not self._waiting and self._ended:
             self.transport.close()
 
-    def refuse(self, kind: str, detail: str) -> None:
+    def refuse(self, problem: Problem) -> None:
         """Refuse what is arriving, after the replies to the requests before it; then close the connection."""
         if self._refusal is not None or self.transport.is_closing():
             return
-        self.logger.warning("what a peer sent was refused: %s", detail)
-        self._refusal = _Reply(kind, detail)
+        self.logger.warning("what a peer sent was refused: %s", problem.detail)
+        self._refusal = problem
         self._rest.clear()
         is_late = self._in_body and (self.cycle.response_started or self.cycle.response_complete)
         self._drop_unfinished()
@@ -174,14 +163,13 @@ class FramedProtocol(HttpToolsProtocol):
             try:
                 self._parse(piece)
             except httptools.HttpParserError as error:
-                reason = error.__context__
-                told = reason.args if isinstance(reason, _Refusal) else ("bad-request", "the request is no HTTP/1.1")
-                self.refuse(*told)
+                told = error.__context__
+                self.refuse(told if isinstance(told, Problem) else Problem("bad-request", "the request is no HTTP/1.1"))
             if self._in_body and self._extra > MAX_FRAME_BYTES:
                 sentence = f"chunk extensions and trailers must have at most {MAX_FRAME_BYTES} bytes, got more"
-                self.refuse("bad-request", sentence)
+                self.refuse(Problem("bad-request", sentence))
             elif self._extra > MAX_HEAD_BYTES:
-                self.refuse("large-head", f"a head must have at most {MAX_HEAD_BYTES} bytes, got more")
+                self.refuse(_large_head())
         if self._ended and not self.pipeline:
             self._drop_unfinished()
 
@@ -195,7 +183,7 @@ class FramedProtocol(HttpToolsProtocol):
         except httptools.HttpParserUpgrade as offer:
             method = self.parser.get_method()
             if method == b"CONNECT":  # it has no body, but a protocol of its own
-                self.refuse("bad-request", "the collector is no proxy: CONNECT is not served")
+                self.refuse(Problem("bad-request", "the collector is no proxy: CONNECT is not served"))
                 return
             lines = [b"%b %b HTTP/%b" % (method, self.url, self.parser.get_http_version().encode())]
             lines += [name + b": " + value for name, value in self.headers if name != b"upgrade"]
@@ -211,16 +199,12 @@ class FramedProtocol(HttpToolsProtocol):
             if self.pipeline and self.pipeline[0][0] is self.cycle:
                 self.pipeline.popleft()
 
-    def _send(self, refusal: _Reply) -> None:
+    def _send(self, refusal: Problem) -> None:
         """Send a problem, and close the connection when the peer has read it or after a while."""
-        body = problem_document(*refusal)
-        status = TITLES[refusal.kind][0]
-        fields = {"Content-Type": "application/problem+json", "Content-Length": str(len(body)), "Connection": "close"}
-        if status == 503:
-            fields["Retry-After"] = str(random.randint(*RETRY_SECONDS))
-        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"]
-        lines += [f"{name.lower()}: {value}" for name, value in {**fields, **EVERY_PAGE}.items()]
-        self.transport.write("\r\n".join([*lines, "", ""]).encode("ascii") + body)
+        reply = respond(refusal)
+        fields = [name + b": " + value for name, value in reply.raw_headers]
+        head = STATUS_LINE[refusal.status_code] + b"\r\n".join([*fields, b"connection: close", b"", b""])
+        self.transport.write(head + bytes(reply.body))
         if self._ended:
             self.transport.close()
             return
@@ -244,12 +228,9 @@ class FramedProtocol(HttpToolsProtocol):
         return hear
 
 
-def problem_document(kind: str, detail: str) -> bytes:
-    """Return a problem document, outside of the application."""
-    status, title = TITLES[kind]
-    return json.dumps(
-        {"type": f"urn:hubbub:problem:{kind}", "title": title, "status": status, "detail": detail}
-    ).encode()
+def _large_head() -> Problem:
+    """Return the problem that a head has too many bytes."""
+    return Problem("large-head", f"a head must have at most {MAX_HEAD_BYTES} bytes, got more")
 
 
 def _abandon(cycle: RequestResponseCycle) -> None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -56,30 +56,39 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
-        self.reports = Counter("hubbub_reports", "Reports by what became of them.", ["status"], registry=registry)
-        self.refused = Counter(
-            "hubbub_refused_uploads", "Uploads refused, by the kind of problem.", ["problem"], registry=registry
+
+        def counter(name: str, about: str, *labels: str) -> Counter:
+            """Make a counter."""
+            return Counter(f"hubbub_{name}", about, labels, registry=registry)
+
+        def gauge(name: str, about: str, mode: Literal["max", "livemax", "livesum"]) -> Gauge:
+            """Make a gauge; `mode` says how those of several workers become one."""
+            return Gauge(f"hubbub_{name}", about, registry=registry, multiprocess_mode=mode)
+
+        self.reports = counter("reports", "Reports by what became of them.", "status")
+        self.refused = counter("refused_uploads", "Uploads refused, by the kind of problem.", "problem")
+        self.commits = counter("commits", "Group commits.")
+        self.commit_seconds = counter("commit_seconds", "Time spent in group commits.")
+        self.commit_failures = counter("commit_failures", "Group commits that failed; their uploads got 503.")
+        self.folds = counter("folds", "Times that pending reports were folded into tallies.")
+        self.fold_failures = counter("fold_failures", "Times that folding failed and will be tried again.")
+        self.owner_refusals = counter(
+            "owner_refusals", "Requests without the owner's token, and logins with a wrong code."
         )
-        self.commits = Counter("hubbub_commits", "Group commits.", registry=registry)
-        self.commit_seconds = Counter("hubbub_commit_seconds", "Time spent in group commits.", registry=registry)
-        self.commit_failures = Counter(
-            "hubbub_commit_failures", "Group commits that failed; their uploads got 503.", registry=registry
-        )
-        self.folds = Counter("hubbub_folds", "Times that pending reports were folded into tallies.", registry=registry)
-        self.fold_failures = Counter(
-            "hubbub_fold_failures", "Times that folding failed and will be tried again.", registry=registry
-        )
-        self.last_fold = Gauge(
-            "hubbub_last_fold_timestamp_seconds",
+        self.answers = counter("answers", "Answers computed for the owner.")
+        self.last_fold = gauge(
+            "last_fold_timestamp_seconds",
             "When pending reports were last folded without an error, in seconds since 1970.",
-            registry=registry,
-            multiprocess_mode="max",
+            "max",
         )
-        self.purge_progress = Gauge(
-            "hubbub_purge_progress_timestamp_seconds",
+        self.purge_progress = gauge(
+            "purge_progress_timestamp_seconds",
             "When the purge of a survey last got on, in seconds since 1970; 0 if there is nothing to purge.",
-            registry=registry,
-            multiprocess_mode="livemax",
+            "livemax",
+        )
+        self.waiting_bytes = gauge("waiting_bytes", "Bytes of uploads that are not yet durable.", "livesum")
+        self.unfinished_bytes = gauge(
+            "unfinished_bytes", "Bytes of uploads that have not arrived completely.", "livesum"
         )
         self.upload_seconds = Histogram(
             "hubbub_upload_seconds",
@@ -87,25 +96,6 @@ class Metrics:
             registry=registry,
             buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
         )
-        self.owner_refusals = Counter(
-            "hubbub_owner_refusals",
-            "Requests without the owner's token, and logins with a wrong code.",
-            registry=registry,
-        )
-        self.answers = Counter("hubbub_answers", "Answers computed for the owner.", registry=registry)
-        self.waiting_bytes = Gauge(
-            "hubbub_waiting_bytes",
-            "Bytes of uploads that are not yet durable.",
-            registry=registry,
-            multiprocess_mode="livesum",
-        )
-        self.unfinished_bytes = Gauge(
-            "hubbub_unfinished_bytes",
-            "Bytes of uploads that have not arrived completely.",
-            registry=registry,
-            multiprocess_mode="livesum",
-        )
-
         self._facts, self._facts_until, self._reading_facts = b"", -1.0, threading.Lock()
         self.by_status = [self.reports.labels(status) for status in ("accepted", "duplicate", "invalid")]
 

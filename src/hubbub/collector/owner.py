@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any, Final
 
@@ -14,11 +13,11 @@ from starlette.types import Message
 
 from hubbub.analysis.answers import answer_question, encode_candidates
 from hubbub.collector import documents
+from hubbub.collector.bodies import MAX_BATCH_BYTES, MAX_DOCUMENT_BYTES, read_body
 from hubbub.collector.documents import AnswerDocument, Candidates, NewSurvey, SurveyList, SurveyStatus
-from hubbub.collector.limits import MAX_BATCH_BYTES, MAX_DOCUMENT_BYTES, too_large
 from hubbub.collector.problems import Problem, refusals
 from hubbub.collector.state import Collector, parse_id
-from hubbub.errors import ParameterError
+from hubbub.errors import ParameterError, shown
 from hubbub.mechanisms.registry import create_survey, mechanism_for
 from hubbub.model.domain import domain_from_json
 from hubbub.model.question import MAX_SLOTS, Question
@@ -32,44 +31,42 @@ from hubbub.wire.tally_file import encode_tally
 UNKNOWN: Final = refusals({404: "There is no such survey."})
 
 
-async def check_owner(request: Request) -> Collector:
-    """Return the collector that a request came to. Raises Problem, and counts it, without the owner's token."""
-    collector: Collector = request.app.state.collector
-    try:
-        await asyncio.to_thread(collector.owner.check, request.headers.get("authorization"))
-    except Problem:
-        collector.metrics.owner_refusals.inc()
-        raise
-    return collector
-
-
 class OwnerRoute(APIRoute):
-    """A route for the owner. Strangers are refused before their body is read, and large bodies while they are read."""
+    """A route for the owner. Strangers are refused before their body is read, and large bodies while they are read.
+
+    Attributes
+    ----------
+    takes_documents : bool
+        Whether a body is JSON, which is read before the request is handled.
+    """
+
+    takes_documents: bool = True
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the framework's handler behind a check of the token and of the request's size."""
+        """Return the framework's handler behind checks of the token, of the query and of the request's size."""
         handle = super().get_route_handler()
+        known = {field.alias for field in self.dependant.query_params}
 
         async def check_and_handle(request: Request) -> Response:
-            """Check the token and then handle the request, whose body is counted."""
-            collector = await check_owner(request)
+            """Check the request, and then handle it."""
+            collector = await collector_of(request)
+            try:
+                await asyncio.to_thread(collector.owner.check, request.headers.get("authorization"))
+            except Problem:
+                collector.metrics.owner_refusals.inc()
+                raise
+            if unknown := [name for name in request.query_params if name not in known]:
+                allowed = ", ".join(sorted(known)) or "none"
+                raise ParameterError(f"a parameter must be one of this route ({allowed}), got {shown(unknown[0])}")
+            if not self.takes_documents:
+                return await handle(request)
             budget = collector.owner_budget
             with budget.room() as reading:
-                deadline = time.monotonic() + budget.seconds
+                body = await read_body(request.scope, request.receive, budget, reading, MAX_DOCUMENT_BYTES)
 
                 async def receive() -> Message:
-                    """Return the next part of the body, unless it is too much."""
-                    try:
-                        async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
-                            message = await request.receive()
-                    except TimeoutError:
-                        raise Problem(
-                            "too-slow", "the request did not arrive in time", {"Connection": "close"}
-                        ) from None
-                    budget.take(reading, len(message.get("body", b"")))
-                    if reading.held > MAX_DOCUMENT_BYTES:
-                        raise too_large(MAX_DOCUMENT_BYTES)
-                    return message
+                    """Return the body."""
+                    return {"type": "http.request", "body": body, "more_body": False}
 
                 return await handle(Request(request.scope, receive))
 

@@ -60,6 +60,18 @@ TITLES: Final = {
 """Every kind of problem, with its HTTP status and its title."""
 
 
+_KINDS: Final[dict[type[HubbubError], str]] = {
+    UnknownSurvey: "unknown-survey",
+    SurveyClosed: "closed",
+    KeyReused: "key-reused",
+    SurveyMismatch: "wrong-survey",
+    StoreError: "damaged",
+    WireError: "malformed-batch",
+    HubbubError: "invalid-request",
+}
+"""What kind of problem an error is: the first that fits."""
+
+
 class Problem(HTTPException):
     """A request that is refused.
 
@@ -100,23 +112,12 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, StoreUnavailable):
         # The words of the database are for the operator's log, not for strangers.
         return Problem("unavailable", "nothing can be stored now; send this again later")
-    if isinstance(error, UnknownSurvey):
-        return Problem("unknown-survey", str(error))
-    if isinstance(error, SurveyClosed):
-        return Problem("closed", str(error))
-    if isinstance(error, KeyReused):
-        return Problem("key-reused", str(error))
-    if isinstance(error, SurveyMismatch):
-        return Problem("wrong-survey", str(error))
-    if isinstance(error, StoreError):
-        return Problem("damaged", str(error))
-    if isinstance(error, WireError):
-        return Problem("malformed-batch", str(error))
-    if isinstance(error, HubbubError):
-        return Problem("invalid-request", str(error))
+    for ours, kind in _KINDS.items():
+        if isinstance(error, ours):
+            return Problem(kind, str(error))
     if isinstance(error, HTTPException):
-        kind = {404: "not-found", 405: "method-not-allowed"}.get(error.status_code, "bad-request")
-        return Problem(kind, str(error.detail), dict(error.headers or {}))
+        named = {404: "not-found", 405: "method-not-allowed"}
+        return Problem(named.get(error.status_code, "bad-request"), str(error.detail), dict(error.headers or {}))
     return Problem("internal", "the collector failed; its log says where")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import math
 import sys
 import threading
 import time
@@ -16,27 +15,24 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hubbub.collector.bodies import MAX_LOGIN_BYTES, MAX_OWNER_BYTES, Budget
 from hubbub.collector.clock import Clock
-from hubbub.collector.limits import MAX_LOGIN_BYTES, MAX_OWNER_BYTES, Budget, OwnerCheck
 from hubbub.collector.metrics import Metrics
+from hubbub.collector.owner_check import OwnerCheck
 from hubbub.collector.problems import Problem
 from hubbub.collector.purging import STALLED_SECONDS, Purging
 from hubbub.collector.rates import Rates
-from hubbub.errors import HubbubError, StoreUnavailable, UnknownSurvey
-from hubbub.store.folding import STEP_BYTES
+from hubbub.errors import HubbubError, StoreBroken, StoreFull, StoreUnavailable, UnknownSurvey
 from hubbub.store.group_commit import GroupCommit, Waiting
 from hubbub.store.life_cycle import end_by_the_clock, give_back
 from hubbub.store.reports import BYTES_OF_AN_ID, Outcome, Upload, append
-from hubbub.store.reserve import Reserve, says_full
-from hubbub.store.schema import database_file, wal_limit
 from hubbub.store.store import Store, StoredSurvey
 from hubbub.store.tokens import stored_hash
 
 FOLD_SECONDS: Final = 5.0
 _READY_SECONDS: Final = 1.0
 _MOST_HEARTBEAT_BYTES: Final = 1 << 20
-_STEPS: Final = 4  # a transaction that folds takes at most this part (a quarter) of the reserve; half of it if full
-_FULL_SECONDS: Final = 60.0  # for this long after the disk was full, more free space is required than the reserve
+_HURT: Final = "the database is damaged; stop the collector, and run: hubbub store check"
 
 log = logging.getLogger("hubbub.collector")
 T = TypeVar("T")
@@ -76,16 +72,10 @@ class Collector:
         self.rates = rates or Rates()
         self.metrics = Metrics()
         self.owner = OwnerCheck(lambda: stored_hash(store.engine))
-        file = database_file(store.engine)
-        self.reserve = None if file is None else Reserve(file)
-        self._most_bytes = math.inf if file is None else max(1, wal_limit(file))
-        if self.reserve is not None:
-            store.step_bytes = min(STEP_BYTES, self.reserve.size // _STEPS)
-            store.require_room = self._require_room  # folds write to the log, too: they overwrite what they erase
-        self._no_room = False  # the disk is full, and uploads are refused until the reserve is there again
-        self._full_at = -_FULL_SECONDS
+        self.guard = store.guard
+        self.guard.keep_reserve()
         self._failed_bytes = 0  # how large the last commit was, if it failed
-        self._malformed = False  # whether the last failed commit reported a damaged database
+        self._is_broken = False  # whether the last failed commit reported a damaged database
         self._cannot_fold = False  # whether the last fold reported a damaged database
         self._fold_seconds = fold_seconds
         self._purging = Purging(store, self.metrics, fold_seconds)
@@ -99,7 +89,7 @@ class Collector:
     def start(self) -> None:
         """Start the threads. The loop that runs now is the one that `commit` is called in."""
         self._loop = asyncio.get_running_loop()
-        self.writer = GroupCommit(self._append, self._loop.call_soon_threadsafe, self._most_bytes)
+        self.writer = GroupCommit(self._append, self._loop.call_soon_threadsafe, self.guard.most_bytes)
         # One answer at a time: it takes about a second of a core, and uploads need theirs.
         self._answers = ThreadPoolExecutor(1, "hubbub-answers")
         self._folding = threading.Thread(target=self._fold_forever, name="hubbub-folding", daemon=True)
@@ -140,9 +130,8 @@ class Collector:
         self.metrics.answers.inc()
         try:
             return await asyncio.get_running_loop().run_in_executor(self._answers, work)
-        except StoreUnavailable as error:
-            if says_full(error):
-                self.note_failure(error)  # so that there is room for the next try
+        except StoreFull as error:
+            self.note_failure(error)  # so that there is room for the next try
             raise
 
     def freeze(self) -> None:
@@ -155,10 +144,9 @@ class Collector:
 
     def check_room(self) -> None:
         """Raise StoreUnavailable while the disk is full, or while reports could be stored but not folded."""
-        if self._no_room:
-            raise StoreUnavailable("the disk is full")
+        self.guard.check()
         if self._cannot_fold:
-            raise StoreUnavailable("the database is damaged; stop the collector, and run: hubbub store check")
+            raise StoreBroken(_HURT)
 
     def check_ready(self) -> None:
         """Raise unless a report could be made durable now. Asks the store once a second at most."""
@@ -175,12 +163,12 @@ class Collector:
 
     def _heartbeat(self) -> HubbubError | None:
         """Write as an upload does, with the size of the last one that failed; return the error, if there is one."""
-        if self._malformed:  # it is unknown which pages are damaged, so only a real upload can show that all is well
-            return StoreUnavailable("the database is damaged; stop the collector, and run: hubbub store check")
+        if self._is_broken:  # it is unknown which pages are damaged, so only a real upload can show that all is well
+            return StoreBroken(_HURT)
         try:
             self.check_room()
             self._check_pace()
-            self._require_room(self._failed_bytes + self.store.step_bytes)
+            self.guard.require(self._failed_bytes + self.guard.step_bytes)
             self.store.heartbeat(self._failed_bytes)
         except HubbubError as failure:
             self.note_failure(failure)
@@ -212,7 +200,7 @@ class Collector:
         try:
             self.check_room()
             added = sum([reports.nbytes + BYTES_OF_AN_ID * len(reports) for _, reports, _ in uploads])
-            self._require_room(added + self.store.step_bytes)  # a fold may write at the same time
+            self.guard.require(added + self.guard.step_bytes)  # a fold may write at the same time
             outcomes = append(self.store.engine, uploads)
         except Exception as error:
             self.metrics.commit_failures.inc()
@@ -222,32 +210,16 @@ class Collector:
             if isinstance(error, HubbubError):
                 self._ready = (time.monotonic(), error)
             raise
-        self._failed_bytes, self._malformed = 0, False
+        self._failed_bytes, self._is_broken = 0, False
         self.metrics.commits.inc()
         self.metrics.commit_seconds.inc(time.perf_counter() - started)
         return outcomes
 
-    def _require_room(self, size: int) -> None:
-        """Raise StoreUnavailable if the log could not be emptied after so many more bytes, even with the reserve."""
-        if self.reserve is None or self.reserve.has_room_for(size):
-            return
-        self.store.has_erased_rows = True
-        self.store.remove_erased()  # it fits perhaps when the log has been emptied
-        if not self.reserve.has_room_for(size):
-            raise StoreUnavailable("the disk is full")
-
-    def note_failure(self, error: Exception) -> bool:
-        """Note from the database's message whether pages are damaged or the disk is full; return the latter."""
-        damaged = isinstance(error, StoreUnavailable) and "malformed" in str(error).lower()
-        self._malformed = self._malformed or damaged
-        if self.reserve is None or not says_full(error):
-            return False
-        if not self._no_room:
-            log.error("the disk is full: uploads are refused until there is room")
-            self.reserve.demand_more()
-            self._no_room, self._full_at = True, time.monotonic()
+    def note_failure(self, error: Exception) -> None:
+        """Note whether pages of the database are damaged, or its disk is full."""
+        self._is_broken = self._is_broken or isinstance(error, StoreBroken)
+        if self.guard.note(error):
             self._wake.set()
-        return True
 
     def _fold_forever(self) -> None:
         """Fold every few seconds until `stop`; the body of the folding thread."""
@@ -263,47 +235,27 @@ class Collector:
 
     def _fold(self) -> None:
         """Fold pending reports, close surveys whose time is over, purge. What fails is tried again the next time."""
-        had_none, still_full, damaged = self._no_room, False, False
-        if had_none and self.reserve is not None:
-            self.reserve.release()  # uploads are refused, so this space is left for work that frees more
-            self.store.step_bytes, self.store.has_erased_rows = self.reserve.size // (2 * _STEPS), True
-        steps = [self.store.remove_erased, self._fold_pending, self._follow_the_clock, self._purge]
-        for step in [*steps, self._give_back] if had_none else steps:
+        was_full, failures = self.guard.is_full, list[HubbubError]()
+        self.guard.begin_round()
+        # The first step empties the log of the database: it may need all of the reserve even if nobody knew of it.
+        steps = [self.guard.remove_erased, self._fold_pending, self._follow_the_clock, self._purge]
+        for step in [*steps, self._give_back] if was_full else steps:
             try:
                 step()
             except HubbubError as error:
-                if (had_none or step is steps[0]) and self._succeeds_with_all(step, error):
+                self.note_failure(error)
+                makes_room = isinstance(error, StoreFull) and (was_full or step is steps[0])
+                if makes_room and self.guard.succeeds_with_all(step):
                     continue
+                failures.append(error)
                 self.metrics.fold_failures.inc()
-                still_full = self.note_failure(error) or still_full
-                damaged = damaged or "malformed" in str(error)
                 log.warning("folding failed and will be tried again: %s", error)
             except Exception:
                 self.metrics.fold_failures.inc()
                 log.exception("folding failed and will be tried again")
-        self._cannot_fold = damaged
-        if self.reserve is not None and not still_full:
-            if time.monotonic() - self._full_at > _FULL_SECONDS:
-                self.reserve.demand_least()  # also while uploads are refused: so much room may never come
-            self._no_room = not self.reserve.fill()
-            if had_none and not self._no_room:
-                log.warning("there is room on the disk again: uploads are accepted")
-                self.store.step_bytes = min(STEP_BYTES, self.reserve.size // _STEPS)
-
-    def _succeeds_with_all(self, step: Callable[[], None], error: HubbubError) -> bool:
-        """Try a step again that makes room, with all that the reserve has. It makes the file hardly longer.
-
-        The first step empties the log of the database: it may need all even if nothing was known to be full.
-        """
-        if self.reserve is None or not self.note_failure(error):
-            return False
-        self.reserve.release_all()
-        try:
-            self.store.remove_erased()
-            step()
-        except HubbubError:
-            return False
-        return True
+        self._cannot_fold = any(isinstance(error, StoreBroken) for error in failures)
+        if not any(isinstance(error, StoreFull) for error in failures):
+            self.guard.end_round()
 
     def _give_back(self) -> None:
         """Give the disk back what the database does not use. If something is left, fold first and then go on."""

@@ -13,11 +13,11 @@ import numpy as np
 from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope
+from starlette.types import Scope
 
+from hubbub.collector.bodies import Reading, read_body
 from hubbub.collector.documents import UploadReply
 from hubbub.collector.kept_bytes import KeptBytes
-from hubbub.collector.limits import Reading, read_batch
 from hubbub.collector.problems import Problem, problem_of, refusals, respond
 from hubbub.collector.state import Collector
 from hubbub.errors import HubbubError, SurveyClosed, UnknownSurvey
@@ -71,26 +71,22 @@ async def preflight(request: Request) -> Response:
     return Response(status_code=204, headers=headers)
 
 
-async def post_reports(request: Request) -> Response:
-    """Take a batch of reports, as `take` does."""
-    return await take(request.app.state.collector, request.path_params["survey_id"], request.scope, request.receive)
-
-
-async def take(collector: Collector, survey_id: str, scope: Scope, receive: Receive) -> Response:
+async def take(request: Request) -> Response:
     """Take a batch of reports. The reply comes when they are durable."""
+    collector: Collector = request.app.state.collector
     stored: StoredSurvey | None = None
     headers: dict[str, str] = {}
     reading = Reading()
     started = time.perf_counter()
     try:
-        stored = await collector.find(survey_id)
-        headers = _cors_headers(scope, stored)
+        stored = await collector.find(request.path_params["survey_id"])
+        headers = _cors_headers(request.scope, stored)
         now = collector.clock.now()
         if stored.state(now) != "open":
             raise _not_open(stored, now)
         collector.check_room()
         await collector.rates.check(collector.store, stored)
-        data = await read_batch(scope, receive, collector.budget, reading)
+        data = await read_body(request.scope, request.receive, collector.budget, reading)
         reply = await _store_batch(collector, stored, data)
         collector.metrics.upload_seconds.observe(time.perf_counter() - started)
         if reply in (_ONE_NEW, _ONE_OLD):
@@ -192,7 +188,7 @@ ROUTES: Final = [
     ),
     PlainRoute(
         f"{_SURVEY}/reports",
-        post_reports,
+        take,
         methods=["POST"],
         tags=["everybody"],
         summary="Send reports; the reply comes when they are durable",

@@ -35,41 +35,20 @@ class Workers:
 
     Parameters
     ----------
-    database : str
-        The database, as for `Store`.
     listener : socket
         The listening socket, which all workers share.
-    log_json : bool
-        Whether their logs are JSON.
     metrics : str, optional
         A directory for their counters.
-    application : str
-        The function that makes the application, as module:name.
-    rates : pair of int
-        The arguments of `Rates`.
+    order : object
+        What else they are told: `database` as for `Store`, `log_json`, `application` as module:name, and `rates`, the
+        arguments of `Rates`.
     """
 
-    def __init__(
-        self,
-        database: str,
-        listener: socket.socket,
-        log_json: bool,
-        metrics: str | None,
-        application: str,
-        rates: tuple[int, int],
-    ) -> None:
+    def __init__(self, listener: socket.socket, metrics: str | None, **order: object) -> None:
         self._life, self._hold = os.pipe()  # nobody writes to it: it ends when this process does
         self._ready, self._say_ready = os.pipe()
         self._listener = listener
-        self._order = {
-            "database": database,
-            "listener": listener.fileno(),
-            "life": self._life,
-            "ready": self._say_ready,
-            "log_json": log_json,
-            "application": application,
-            "rates": rates,
-        }
+        self._order = {**order, "listener": listener.fileno(), "life": self._life, "ready": self._say_ready}
         self._environment = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
         if metrics is not None:
             self._environment[METRICS_DIRECTORY] = metrics
@@ -130,7 +109,8 @@ def start_stand_in(
     database: str, listener: socket.socket, log_json: bool, application: str, rates: tuple[int, int]
 ) -> Workers:
     """Return a worker that listens, and serves while this process restarts. Raises ServiceError if it cannot."""
-    stand_in = Workers(database, listener, log_json, None, application, rates)
+    order = {"database": database, "log_json": log_json, "application": application, "rates": rates}
+    stand_in = Workers(listener, None, **order)
     try:
         stand_in.start(1)
     except ServiceError:
@@ -185,7 +165,8 @@ def serve_with_workers(
         ) as told,
         tempfile.TemporaryDirectory(prefix="hubbub-metrics-") as directory,
     ):
-        running = Workers(database, listener, log_json, directory, application, rates)
+        order = {"database": database, "log_json": log_json, "application": application, "rates": rates}
+        running = Workers(listener, directory, **order)
         try:
             running.start(workers)
             announce()

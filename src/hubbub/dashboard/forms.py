@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any, Final
 from urllib.parse import parse_qs
 
@@ -10,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from hubbub.collector.limits import read_batch
+from hubbub.collector.bodies import read_body
 from hubbub.collector.state import Collector
 from hubbub.dashboard.access import for_owner
 from hubbub.dashboard.meaning import answer_facts
@@ -78,11 +79,6 @@ async def score_candidates(request: Request) -> Response:
     return render(request, "answer.html", facts)
 
 
-async def ask_close(request: Request) -> Response:
-    """Ask whether the survey is to be closed."""
-    return await _ask(request, "close.html", "")
-
-
 async def close(request: Request) -> Response:
     """Close a survey."""
     collector: Collector = request.app.state.collector
@@ -90,11 +86,6 @@ async def close(request: Request) -> Response:
     await collector.compute(lambda: close_survey(collector.store, stored.survey_id))
     collector.purge_soon()
     return RedirectResponse(f"/surveys/{stored.survey_id.hex()}", 303, HEADERS)
-
-
-async def ask_delete(request: Request) -> Response:
-    """Ask whether the survey is to be deleted. Its name must be typed."""
-    return await _ask(request, "delete.html", "")
 
 
 async def delete(request: Request) -> Response:
@@ -115,8 +106,8 @@ def _form(request: Request, given: dict[str, str], complaint: str = "", status: 
     return render(request, "new.html", facts, status)
 
 
-async def _ask(request: Request, template: str, complaint: str, status: int = 200) -> Response:
-    """Show a page that asks the owner again."""
+async def _ask(request: Request, template: str, complaint: str = "", status: int = 200) -> Response:
+    """Show a page that asks the owner whether the survey is to be closed, or deleted: then its name must be typed."""
     stored = await find_survey(request)
     facts = await asyncio.to_thread(survey_facts, request, stored)
     return render(request, template, {"owner": True, "survey": facts, "complaint": complaint}, status)
@@ -126,7 +117,7 @@ async def _read_form(request: Request) -> dict[str, str]:
     """Return the fields of a form that was sent; of a field that came twice, the last one."""
     collector: Collector = request.app.state.collector
     with collector.owner_budget.room() as reading:
-        body = await read_batch(request.scope, request.receive, collector.owner_budget, reading)
+        body = await read_body(request.scope, request.receive, collector.owner_budget, reading)
     try:
         fields = parse_qs(body.decode("ascii"), keep_blank_values=True, max_num_fields=50, errors="strict")
     except ValueError:
@@ -142,9 +133,9 @@ ROUTES: Final = [
         ("POST", "/new", create),
         ("POST", "/new/preview", preview),
         ("POST", f"{_SURVEY}/candidates", score_candidates),
-        ("GET", f"{_SURVEY}/close", ask_close),
+        ("GET", f"{_SURVEY}/close", partial(_ask, template="close.html")),
         ("POST", f"{_SURVEY}/close", close),
-        ("GET", f"{_SURVEY}/delete", ask_delete),
+        ("GET", f"{_SURVEY}/delete", partial(_ask, template="delete.html")),
         ("POST", f"{_SURVEY}/delete", delete),
     )
 ]

@@ -15,7 +15,7 @@ from hubbub.analysis.plan_words import one_in
 from hubbub.collector.state import Collector
 from hubbub.dashboard import words
 from hubbub.dashboard.access import for_owner
-from hubbub.dashboard.limits import Limits
+from hubbub.dashboard.predicted_shares import PredictedShares
 from hubbub.dashboard.rendering import HEADERS, render
 from hubbub.store.daily import all_by_day
 from hubbub.store.overview import ListedSurvey, count_surveys, list_surveys
@@ -50,14 +50,14 @@ async def show_limit(request: Request) -> Response:
     A script asks for it when a card comes into view: it loads the survey's mechanism, and takes up to 0.2 s of CPU.
     """
     collector: Collector = request.app.state.collector
-    limits: Limits = request.app.state.limits
+    predicted: PredictedShares = request.app.state.predicted
     stored = await collector.find(request.path_params["survey_id"])
 
     def predict() -> dict[str, str | None]:
         """Ask the planner, in a thread."""
         [listed] = list_surveys(collector.store.engine, stored.survey_id)
-        now = limits.share(stored.mechanism, listed.reports)
-        then = limits.share(stored.mechanism, max(listed.reports, listed.expected_reports))
+        now = predicted.find(stored.mechanism, listed.reports)
+        then = predicted.find(stored.mechanism, max(listed.reports, listed.expected_reports))
         return {"now": None if now is None else one_in(now), "then": None if then is None else one_in(then)}
 
     return JSONResponse(await asyncio.to_thread(predict), headers=HEADERS)

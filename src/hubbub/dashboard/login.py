@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from hubbub.collector.limits import MAX_CODE_BYTES, read_batch
+from hubbub.collector.bodies import MAX_CODE_BYTES, read_body
 from hubbub.collector.problems import Problem
 from hubbub.collector.state import Collector
 from hubbub.dashboard.access import (
@@ -43,7 +43,7 @@ async def log_in(request: Request) -> Response:
     collector: Collector = request.app.state.collector
     budget = collector.login_budget
     with budget.room() as reading:
-        code = _code_of(await read_batch(request.scope, request.receive, budget, reading, MAX_CODE_BYTES))
+        code = _code_of(await read_body(request.scope, request.receive, budget, reading, MAX_CODE_BYTES))
     key = await asyncio.to_thread(open_session, collector.store.engine, code)
     if key is None:
         collector.metrics.owner_refusals.inc()

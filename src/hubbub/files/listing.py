@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 
 from hubbub.errors import InputError
 from hubbub.inputs.paths import local_path
-from hubbub.wire.atomic import identity
+from hubbub.outputs import identity
 
 SUFFIX: Final = ".parquet"
 

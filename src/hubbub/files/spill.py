@@ -19,7 +19,7 @@ from hubbub.errors import InputError
 from hubbub.files.counting import blocks
 from hubbub.files.tallied import Counts
 from hubbub.numeric.distinct import Records, partition
-from hubbub.wire.atomic import place_whole, write_whole
+from hubbub.outputs import place_whole, write_whole
 
 _WINDOW: Final = 64  # partitions whose places are read from the indexes at once
 

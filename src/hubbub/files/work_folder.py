@@ -22,7 +22,7 @@ from hubbub.errors import InputError, WireError
 from hubbub.files.tallied import Counts
 from hubbub.model.tally import Tally
 from hubbub.numeric.distinct import draw_key
-from hubbub.wire.atomic import write_whole
+from hubbub.outputs import write_whole
 from hubbub.wire.tally_file import encode_tally, parse_tally
 
 _JOB, _STATE, _LOCK = "job.json", "counted", "lock"

@@ -56,14 +56,21 @@ class Waiting:
         queue.
     receipt : Receipt
         Where its outcome is put.
+
+    Attributes
+    ----------
+    reports, added : int
+        How many reports it has, and about how many bytes they add to the database.
     """
 
-    __slots__ = ("_claimed", "receipt", "upload")
+    __slots__ = ("_claimed", "added", "receipt", "reports", "upload")
 
     def __init__(self, upload: Upload, receipt: Receipt) -> None:
         self._claimed = threading.Lock()  # whoever acquires it decides; it is never released
         self.receipt = receipt
         self.upload: Upload | None = upload._replace(claim=self.claim)
+        self.reports = len(upload.reports)
+        self.added = upload.reports.nbytes + BYTES_OF_AN_ID * self.reports
 
     def claim(self) -> bool:
         """Take the decision about the upload. Returns False if somebody else has it, or if nobody waits any more."""
@@ -150,7 +157,7 @@ class GroupCommit:
         while going or late is not None:
             group: list[Waiting] = [] if late is None else [late]
             late = None
-            reports, added = _sizes(group)
+            reports, added = (0, 0) if not group else (group[0].reports, group[0].added)
             while going:
                 try:
                     waiting = self._queue.get(block=not group)
@@ -161,20 +168,20 @@ class GroupCommit:
                     break
                 if waiting.upload is None or waiting.receipt.done():  # nobody waits for it any more
                     continue
-                more = _sizes([waiting])
-                if group and (reports + more[0] > self._most_reports or added + more[1] > self._most_bytes):
+                reports, added = reports + waiting.reports, added + waiting.added
+                if group and (reports > self._most_reports or added > self._most_bytes):
                     late = waiting
                     break
                 group.append(waiting)
-                reports, added = reports + more[0], added + more[1]
-            self._write(group, reports)
+            self._write(group)
 
-    def _write(self, group: list[Waiting], reports: int) -> None:
+    def _write(self, group: list[Waiting]) -> None:
         """Write a group, fill in its receipts, and note how many reports take about a second."""
         uploads = [waiting.upload for waiting in group]
         held = [(waiting, upload) for waiting, upload in zip(group, uploads, strict=True) if upload is not None]
         if not held:
             return
+        reports = sum([waiting.reports for waiting, _ in held])
         started = self._clock()
         try:
             outcomes = self._append([upload for _, upload in held])
@@ -186,16 +193,6 @@ class GroupCommit:
                 pace = max(pace, self._most_reports)
             self._most_reports = min(max(pace, _FEWEST_REPORTS), REPORTS_AT_ONCE)
         self._hand_over(_fill_in, [waiting.receipt for waiting, _ in held], outcomes)
-
-
-def _sizes(group: list[Waiting]) -> tuple[int, int]:
-    """Return how many reports a group has, and about how many bytes they add to the database."""
-    count = size = 0
-    for waiting in group:
-        upload = waiting.upload  # read once, since it may be withdrawn meanwhile
-        if upload is not None:
-            count, size = count + len(upload.reports), size + upload.reports.nbytes
-    return count, size + BYTES_OF_AN_ID * count
 
 
 def _logged(error: Exception) -> StoreError:

@@ -31,7 +31,7 @@ def open_session(engine: Engine, code: str, seconds: int = SESSION_SECONDS) -> s
     if not _is_known(engine, code, "code"):
         return None
     with writing(engine) as connection:
-        mine = (keys.c.hash == _hash(code), keys.c.kind == "code")
+        mine = (keys.c.hash == hash_of(code), keys.c.kind == "code")
         expires = connection.scalar(delete(keys).where(*mine).returning(keys.c.expires))
         if expires is None or expires <= _now():  # another request used it, or its time is over
             return None
@@ -47,7 +47,7 @@ def end_session(engine: Engine, key: str) -> None:
     """End a session; do nothing if there is none with this key, so that strangers make nobody write."""
     if _is_known(engine, key, "session"):
         with writing(engine) as connection:
-            connection.execute(delete(keys).where(keys.c.hash == _hash(key), keys.c.kind == "session"))
+            connection.execute(delete(keys).where(keys.c.hash == hash_of(key), keys.c.kind == "session"))
 
 
 def count_sessions(engine: Engine) -> int:
@@ -73,7 +73,7 @@ def forget_keys(connection: Connection) -> int:
 def _is_known(engine: Engine, key: str, kind: Kind) -> bool:
     """Return whether the key of a session, or a code, is stored and its time is not over."""
     with reading(engine) as connection:
-        query = select(keys.c.expires).where(keys.c.hash == _hash(key), keys.c.kind == kind)
+        query = select(keys.c.expires).where(keys.c.hash == hash_of(key), keys.c.kind == kind)
         expires = connection.scalar(query)
     return expires is not None and expires > _now()
 
@@ -81,7 +81,7 @@ def _is_known(engine: Engine, key: str, kind: Kind) -> bool:
 def _insert(connection: Connection, kind: Kind, seconds: int) -> str:
     """Store the hash of a new key; return the key."""
     key = secrets.token_urlsafe(24)
-    connection.execute(insert(keys).values(hash=_hash(key), kind=kind, expires=_now() + seconds))
+    connection.execute(insert(keys).values(hash=hash_of(key), kind=kind, expires=_now() + seconds))
     return key
 
 
@@ -90,6 +90,6 @@ def _now() -> int:
     return int(time.time())
 
 
-def _hash(key: str) -> str:
-    """Return the SHA-256 of a key in hex. One pass is enough, since a key has 192 random bits."""
+def hash_of(key: str) -> str:
+    """Return the SHA-256 of a key or a token in hex. One pass is enough, since they have 192 random bits or more."""
     return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()

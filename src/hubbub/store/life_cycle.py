@@ -20,7 +20,7 @@ from sqlalchemy import delete, select, text, update
 
 from hubbub.errors import UnknownSurvey
 from hubbub.model.tally import Tally
-from hubbub.store import folding
+from hubbub.store.erasing import shrink, vacuum
 from hubbub.store.schema import daily, imports, pending, reading, report_ids, surveys, tallies, unknown_survey, writing
 from hubbub.store.store import Store, for_each
 
@@ -101,11 +101,9 @@ def delete_survey(store: Store, survey_id: bytes) -> None:
         if (key := connection.scalar(change)) is None:
             raise unknown_survey(survey_id)
         # The tally first, in the same order as in a fold: otherwise the two could wait for each other.
-        connection.execute(delete(tallies).where(tallies.c.survey == key))
-        connection.execute(delete(pending).where(pending.c.survey == key))
-        connection.execute(delete(imports).where(imports.c.survey == key))
-        connection.execute(delete(daily).where(daily.c.survey == key))
-    store.has_erased_rows = True
+        for table in (tallies, pending, imports, daily):
+            connection.execute(delete(table).where(table.c.survey == key))
+    store.guard.has_erased_rows = True
     store.forget_state(survey_id)
 
 
@@ -153,11 +151,11 @@ def purge(store: Store, seconds: float = math.inf, before_step: Callable[[Step],
 
 def give_back(store: Store, seconds: float = _SHRINK_SECONDS) -> bool:
     """Give the disk back what the database does not use, for about this time. Returns True when nothing is left."""
-    store.remove_erased()
-    done = folding.shrink(store.engine, time.monotonic() + seconds, store.step_bytes)
+    store.guard.remove_erased()
+    done = shrink(store.engine, time.monotonic() + seconds, store.guard.step_bytes)
     store.has_spare_pages = not done
-    store.has_erased_rows = True  # the file becomes smaller when the log is emptied
-    store.remove_erased()
+    store.guard.has_erased_rows = True  # the file becomes smaller when the log is emptied
+    store.guard.remove_erased()
     return done
 
 
@@ -172,12 +170,12 @@ def _purge_survey(
         if not before_step("delete"):
             return False
         last = _drop_ids(store, key, last)
-        store.has_erased_rows = True
+        store.guard.has_erased_rows = True
         if last is not None and time.monotonic() >= deadline:
             return False
     if not before_step("vacuum"):
         return False
-    folding.vacuum_ids(store.engine)
+    vacuum(store.engine, report_ids)
     if state == "closing":
         _change_state(store, key, "closing", "closed")
     else:
@@ -193,8 +191,8 @@ def _drop_ids(store: Store, key: int, after: bytes) -> bytes | None:
     which PostgreSQL keeps until it vacuums.
     """
     mine = (report_ids.c.survey == key, report_ids.c.id > after)
-    some = max(1, min(IDS_AT_ONCE, store.step_bytes // _BYTES_OF_AN_ID))
-    store.require_room(store.step_bytes)
+    some = max(1, min(IDS_AT_ONCE, store.guard.step_bytes // _BYTES_OF_AN_ID))
+    store.guard.require(store.guard.step_bytes)
     with writing(store.engine) as connection:
         if not store.embedded:
             connection.execute(_BY_INDEX)

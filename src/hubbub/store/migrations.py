@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import json
 import logging
-import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -23,7 +23,7 @@ from typing import Final
 from sqlalchemy import Connection, Engine, insert, inspect, select, text, update
 
 from hubbub.errors import StoreError
-from hubbub.store.schema import available, database_file, meta, metadata, reading, writing
+from hubbub.store.schema import available, copy_sqlite, database_file, meta, metadata, reading, writing
 
 log = logging.getLogger("hubbub.store")
 
@@ -141,13 +141,9 @@ def _upgrade(engine: Engine, version: int) -> None:
     log.warning("the database was upgraded from schema version %d to %d%s", version, SCHEMA_VERSION, kept)
     if file is not None:
         file.chmod(0o600)
-        with available():
-            raw = engine.raw_connection()
-            try:
-                raw.cursor().execute("PRAGMA auto_vacuum = INCREMENTAL")
-                raw.cursor().execute("VACUUM")
-            finally:
-                raw.close()
+        with available(), closing(engine.raw_connection()) as raw:
+            raw.cursor().execute("PRAGMA auto_vacuum = INCREMENTAL")
+            raw.cursor().execute("VACUUM")
 
 
 def _keep_copy(engine: Engine, file: Path, version: int) -> Path:
@@ -159,13 +155,7 @@ def _keep_copy(engine: Engine, file: Path, version: int) -> Path:
         target = file.with_name(f"{file.name}.version-{version}-{number}")
     target.touch(mode=0o600)
     try:
-        with available():
-            source, copy = engine.raw_connection(), sqlite3.connect(target)
-            try:
-                source.driver_connection.backup(copy)  # type: ignore[union-attr]  # sqlite3's own
-            finally:
-                copy.close()
-                source.close()
+        copy_sqlite(engine, target)
     except BaseException:
         target.unlink(missing_ok=True)
         raise

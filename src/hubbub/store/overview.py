@@ -48,7 +48,7 @@ class ListedSurvey(Period):
 def list_surveys(
     engine: Engine, survey_id: bytes | None = None, newest: tuple[int, int] | None = None
 ) -> list[ListedSurvey]:
-    """Return all surveys, the oldest first, or some of them. Costs three queries and a few µs per survey in the list.
+    """Return all surveys, the oldest first, or some of them. Costs one query and a few µs per survey in the list.
 
     Parameters
     ----------
@@ -59,29 +59,22 @@ def list_surveys(
     newest : pair of int, optional
         Return the newest first: leave out so many, and return at most so many.
     """
-    shown = select(
-        surveys.c.key,
-        surveys.c.survey_id,
-        surveys.c.summary,
-        surveys.c.origins,
-        surveys.c.state,
-        surveys.c.created,
-        surveys.c.damage,
+    waiting = select(pending.c.survey, func.sum(pending.c.report_count).label("waiting")).group_by(pending.c.survey)
+    not_folded = waiting.subquery()
+    columns = [surveys.c[name] for name in ("key", "survey_id", "summary", "origins", "state", "created", "damage")]
+    shown = (
+        select(*columns, tallies.c.report_count.label("folded"), not_folded.c.waiting)
+        .outerjoin(tallies, tallies.c.survey == surveys.c.key)
+        .outerjoin(not_folded, not_folded.c.survey == surveys.c.key)
+        .where(_SHOWN)
+        .order_by(surveys.c.key if newest is None else surveys.c.key.desc())
     )
-    waiting = select(pending.c.survey, func.sum(pending.c.report_count)).group_by(pending.c.survey)
-    folded_in = select(tallies.c.survey, tallies.c.report_count)
-    shown = shown.where(_SHOWN).order_by(surveys.c.key if newest is None else surveys.c.key.desc())
     if survey_id is not None:
         shown = shown.where(surveys.c.survey_id == survey_id)
     if newest is not None:
         shown = shown.offset(newest[0]).limit(newest[1])
     with reading(engine) as connection:
         rows = connection.execute(shown).all()
-        if survey_id is not None or newest is not None:
-            keys = [row.key for row in rows]
-            folded_in, waiting = folded_in.where(tallies.c.survey.in_(keys)), waiting.where(pending.c.survey.in_(keys))
-        folded = {survey: int(count) for survey, count in connection.execute(folded_in)}
-        not_folded = {survey: int(count) for survey, count in connection.execute(waiting)}
     found = []
     for row in rows:
         facts = json.loads(row.summary)
@@ -97,8 +90,8 @@ def list_surveys(
                 closes=_time(facts.get("closes")),
                 created=None if row.created is None else datetime.fromtimestamp(row.created, UTC),
                 expected_reports=facts.get("expected_reports", 0),
-                reports=folded.get(row.key, 0) + not_folded.get(row.key, 0),
-                pending=not_folded.get(row.key, 0),
+                reports=(row.folded or 0) + int(row.waiting or 0),
+                pending=int(row.waiting or 0),
                 origins=tuple(json.loads(row.origins)),
                 closed=row.state != "open",
                 damage=row.damage or ("" if facts else "its document could not be read"),

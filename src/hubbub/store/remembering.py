@@ -33,9 +33,8 @@ def state_directory() -> Path:
 
 def check_not_lost(database: str, new: bool) -> None:
     """Raise StoreError if a noted store is missing and `new` is False, or if a store exists and `new` is True."""
-    sqlite = "://" not in database or database.startswith("sqlite:")
     notes = _notes(database)
-    if sqlite:
+    if _is_file(database):
         file = _file(database)
         there = os.path.exists(file) and file.stat().st_size > 0  # unlike Path.exists, it never raises
         log = file.with_name(file.name + "-wal")
@@ -81,8 +80,7 @@ def remember(database: str) -> None:
 
 def _notes(database: str) -> list[Path]:
     """Return the paths of the notes about a store."""
-    sqlite = "://" not in database or database.startswith("sqlite:")
-    beside = [_file(database).with_name(_file(database).name + "-made")] if sqlite else []
+    beside = [_file(database).with_name(_file(database).name + "-made")] if _is_file(database) else []
     name = hashlib.sha256(shown_database(database).encode()).hexdigest()[:32]
     with suppress(RuntimeError):  # the user has no home directory
         return [*beside, state_directory() / name]
@@ -94,7 +92,7 @@ def shown_database(database: str) -> str:
 
     A URL may name them as options, too, which then count: `postgresql:///name?host=db.example`.
     """
-    if "://" not in database or database.startswith("sqlite:"):
+    if _is_file(database):
         return str(_file(database))
     try:
         url = make_url(database)
@@ -112,6 +110,11 @@ def shown_database(database: str) -> str:
         )
     )
     return hosts + (f":{ports}" if ports else "") + f"/{name}" + (f" of service {services}" if services else "")
+
+
+def _is_file(database: str) -> bool:
+    """Return whether a database is one of SQLite."""
+    return "://" not in database or database.startswith("sqlite:")
 
 
 def _file(database: str) -> Path:

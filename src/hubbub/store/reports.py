@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Engine, insert, select
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import Engine
 
 from hubbub.errors import StoreError, StoreUnavailable, SurveyClosed, UnknownSurvey
 from hubbub.model.mechanism import Reports
-from hubbub.store.schema import pending, report_ids, surveys, writing, writing_sqlite
+from hubbub.store.schema import pending, report_ids, surveys, writing_by_driver
+
+if TYPE_CHECKING:  # PostgreSQL is optional
+    import psycopg
 
 ID_BYTES: Final = 16
 BYTES_OF_AN_ID: Final = 64
@@ -23,12 +25,21 @@ BYTES_OF_AN_ID: Final = 64
 
 _TRIES: Final = 5
 _LOOKED_UP_AT_ONCE: Final = 500
-# The statements of every commit go straight to SQLite's driver: SQLAlchemy would take longer than SQLite.
-_STATE: Final = f"SELECT state FROM {surveys.name} WHERE key = ?"  # noqa: S608  # our own name
-_INSERT_PENDING: Final = f"INSERT INTO {pending.name} (survey, reports, report_count) VALUES (?, ?, ?)"  # noqa: S608
 _INSERTED_AT_ONCE: Final = 256
-_SENT_AT_ONCE: Final = 5_000
 _SERIALIZATION_FAILURES: Final = ("40001", "40P01")  # PostgreSQL: try the transaction again
+# The statements of every commit go straight to the driver: SQLAlchemy would take longer than SQLite.
+_INSERT_PENDING: Final = f"INSERT INTO {pending.name} (survey, reports, report_count) VALUES (?, ?, ?)"  # noqa: S608
+_STATE: Final = f"SELECT state FROM {surveys.name} WHERE key = ?"  # noqa: S608  # our own name
+_LOCKED_STATES: Final = f"SELECT key, state FROM {surveys.name} WHERE key = ANY(%s) ORDER BY key FOR SHARE"  # noqa: S608
+# They come as one text; those that are new are named only if some are not.
+_INSERT_IDS: Final = f"""
+    WITH fresh AS (
+        INSERT INTO {report_ids.name} (survey, id)
+        SELECT key, substr(%b, 1 + {ID_BYTES} * place, {ID_BYTES})
+        FROM {surveys.name}, generate_series(0, %s - 1) AS place WHERE key = %s AND state = 'open' ORDER BY place
+        ON CONFLICT DO NOTHING RETURNING id
+    ) SELECT CASE WHEN count(*) < %s THEN coalesce(array_agg(id), '{{}}') END FROM fresh
+"""  # noqa: S608
 
 
 class Upload(NamedTuple):
@@ -63,21 +74,19 @@ def append(engine: Engine, uploads: Sequence[Upload]) -> list[Outcome]:
     for attempt in range(_TRIES):
         try:
             # Ids are random, so each is on a page of its own.
-            with writing_sqlite(engine, count) if engine.dialect.name == "sqlite" else writing(engine) as connection:
+            with writing_by_driver(engine, count) as connection:
                 # Claimed here, after the wait for the lock, and once only.
                 claimed = claimed or [upload.claim() for upload in uploads]
                 return _append(connection, uploads, claimed, look_up)
         except _SomeAreKnown:
             look_up = True
         except StoreUnavailable as error:
-            if attempt == _TRIES - 1 or not _try_again(error):
+            if attempt == _TRIES - 1 or getattr(error.__cause__, "sqlstate", None) not in _SERIALIZATION_FAILURES:
                 raise
     raise StoreUnavailable(f"a commit failed {_TRIES} times, because other collectors wrote the same ids")
 
 
-def _append(
-    connection: sqlite3.Connection | Connection, uploads: Sequence[Upload], claimed: list[bool], look_up: bool
-) -> list[Outcome]:
+def _append(connection: Any, uploads: Sequence[Upload], claimed: list[bool], look_up: bool) -> list[Outcome]:
     """Do the work of `append` inside its transaction. With `look_up`, look for known ids before inserting any."""
     outcomes: dict[int, Outcome] = {}
     members: dict[int, list[int]] = defaultdict(list)
@@ -86,78 +95,90 @@ def _append(
             members[upload.survey].append(number)
         else:
             outcomes[number] = StoreUnavailable("nobody waits for the reports any more")
-    keys = sorted(members)  # always in this order, so that two collectors cannot wait for each other
-    # States cannot change before the transaction ends: SQLite has only one writer, PostgreSQL locks the rows.
+    # Always in this order, so that two collectors cannot wait for each other.
+    sent = {survey: _Sent.of([uploads[number].reports for number in members[survey]]) for survey in sorted(members)}
+    unique = {survey: sorted(set(each.ids)) for survey, each in sent.items()}
     if isinstance(connection, sqlite3.Connection):
-        states = {key: state for key in keys for (state,) in connection.execute(_STATE, (key,))}
+        taken, statement = insert_new_sqlite(connection, unique, look_up), _INSERT_PENDING
     else:
-        query = select(surveys.c.key, surveys.c.state).where(surveys.c.key.in_(keys)).order_by(surveys.c.key)
-        states = {row.key: row.state for row in connection.execute(query.with_for_update(read=True))}
-    for survey in keys:
-        if (state := states.get(survey)) != "open":
+        taken, statement = insert_new_postgresql(connection, unique), _INSERT_PENDING.replace("?", "%s")
+    rows = []
+    for survey, (state, fresh) in taken.items():
+        if state != "open":
             gone = state in (None, "deleting")
             refusal = UnknownSurvey("the survey was deleted") if gone else SurveyClosed("the survey is closed")
             outcomes.update(dict.fromkeys(members[survey], refusal))
             continue
-        together = [uploads[number].reports for number in members[survey]]
-        new = _append_to_survey(connection, survey, together, look_up)
+        new = sent[survey].first_of(fresh)
+        if fresh:
+            rows.append((survey, sent[survey].sorted_bytes(new), len(fresh)))
         start = 0
-        for number, reports in zip(members[survey], together, strict=True):
-            outcomes[number] = new[start : start + len(reports)]
-            start += len(reports)
+        for number in members[survey]:
+            end = start + len(uploads[number].reports)
+            outcomes[number] = new[start:end]
+            start = end
+    for row in rows:
+        connection.execute(statement, row)
     return [outcomes[number] for number in range(len(uploads))]
 
 
-def _append_to_survey(
-    connection: sqlite3.Connection | Connection, survey: int, together: list[Reports], look_up: bool
-) -> NDArray[np.bool_]:
-    """Write the reports of all uploads to one survey; return which of them are new."""
-    raw = b"".join([reports.tobytes() for reports in together])
-    size = together[0].dtype.itemsize
-    ids = [raw[start : start + ID_BYTES] for start in range(0, len(raw), size)]
-    unique = sorted(set(ids))
-    fresh = (
-        insert_new_sqlite(connection, survey, unique, look_up)
-        if isinstance(connection, sqlite3.Connection)
-        else insert_new_postgresql(connection, survey, unique)
-    )
-    new = np.ones(len(ids), np.bool_)
-    if len(fresh) < len(ids):
-        left = set(fresh)
-        for number, report_id in enumerate(ids):
-            new[number] = report_id in left
-            left.discard(report_id)  # of reports with the same id, the first one counts
-    # In the order of their ids, as the ids are stored: nobody is to see later in which order reports arrived.
-    kept = sorted([raw[number * size : (number + 1) * size] for number in np.flatnonzero(new)])
-    raw = b"".join(kept)
-    if not raw:
+class _Sent(NamedTuple):
+    """The reports of all uploads to one survey: their bytes, the size of each, and their ids."""
+
+    raw: bytes
+    size: int
+    ids: list[bytes]
+
+    @classmethod
+    def of(cls, together: list[Reports]) -> _Sent:
+        """Put the reports of several uploads together."""
+        raw = b"".join([reports.tobytes() for reports in together])
+        size = together[0].dtype.itemsize
+        return cls(raw, size, [raw[start : start + ID_BYTES] for start in range(0, len(raw), size)])
+
+    def first_of(self, fresh: list[bytes]) -> NDArray[np.bool_]:
+        """Return which reports have an id that is new; of those with the same id, the first one."""
+        new = np.ones(len(self.ids), np.bool_)
+        if len(fresh) < len(self.ids):
+            left = set(fresh)
+            for number, report_id in enumerate(self.ids):
+                new[number] = report_id in left
+                left.discard(report_id)
         return new
-    if isinstance(connection, sqlite3.Connection):
-        connection.execute(_INSERT_PENDING, (survey, raw, len(fresh)))
-    else:
-        connection.execute(insert(pending).values(survey=survey, reports=raw, report_count=len(fresh)))
-    return new
+
+    def sorted_bytes(self, new: NDArray[np.bool_]) -> bytes:
+        """Return these reports in the order of their ids: nobody is to see later in which order they arrived."""
+        return b"".join(sorted([self.raw[k * self.size : (k + 1) * self.size] for k in np.flatnonzero(new)]))
 
 
-def insert_new_sqlite(connection: sqlite3.Connection, survey: int, ids: list[bytes], look_up: bool) -> list[bytes]:
-    """Insert ids, and return those that were not in the store before.
+Taken: TypeAlias = dict[int, tuple[str | None, list[bytes]]]
+"""For each survey its state, None if there is no such survey, and which ids were not in the store before."""
+
+
+def insert_new_sqlite(connection: sqlite3.Connection, unique: Mapping[int, list[bytes]], look_up: bool) -> Taken:
+    """Insert the ids of open surveys. States cannot change before the transaction ends: SQLite has one writer.
 
     Nearly always all ids are new, and it is enough to count the inserted rows. Otherwise the transaction starts over
     with `look_up`. A savepoint would copy every page it touches, also for transactions in which all ids are new.
     """
-    if look_up:
-        known: set[bytes] = set()
-        for start in range(0, len(ids), _LOOKED_UP_AT_ONCE):
-            part = ids[start : start + _LOOKED_UP_AT_ONCE]
-            known.update(row[0] for row in connection.execute(_selection(len(part)), (survey, *part)))
-        ids = [report_id for report_id in ids if report_id not in known]
-    inserted = 0
-    for start in range(0, len(ids), _INSERTED_AT_ONCE):
-        part = ids[start : start + _INSERTED_AT_ONCE]
-        inserted += connection.execute(_insertion(len(part)), (survey, *part)).rowcount
-    if inserted != len(ids):
-        raise _SomeAreKnown
-    return ids
+    taken: Taken = {}
+    for survey, ids in unique.items():
+        state = next((row[0] for row in connection.execute(_STATE, (survey,))), None)
+        ids = ids if state == "open" else []
+        if look_up:
+            known: set[bytes] = set()
+            for start in range(0, len(ids), _LOOKED_UP_AT_ONCE):
+                part = ids[start : start + _LOOKED_UP_AT_ONCE]
+                known.update(row[0] for row in connection.execute(_selection(len(part)), (survey, *part)))
+            ids = [report_id for report_id in ids if report_id not in known]
+        inserted = 0
+        for start in range(0, len(ids), _INSERTED_AT_ONCE):
+            part = ids[start : start + _INSERTED_AT_ONCE]
+            inserted += connection.execute(_insertion(len(part)), (survey, *part)).rowcount
+        if inserted != len(ids):
+            raise _SomeAreKnown
+        taken[survey] = state, ids
+    return taken
 
 
 @cache
@@ -174,20 +195,20 @@ def _selection(count: int) -> str:
     return f"SELECT id FROM {report_ids.name} WHERE survey = ? AND id IN ({places})"  # noqa: S608  # our own name
 
 
-def insert_new_postgresql(connection: Connection, survey: int, ids: list[bytes]) -> list[bytes]:
-    """Insert ids, and return those that were not in the store before. Waits for collectors that insert the same ids."""
-    statement = (
-        f"INSERT INTO {report_ids.name} (survey, id) SELECT %s, unnest(%s::bytea[]) "  # our own name
-        "ON CONFLICT DO NOTHING RETURNING id"
-    )
-    fresh: list[bytes] = []
-    for start in range(0, len(ids), _SENT_AT_ONCE):  # the driver needs some hundred bytes of memory for each id
-        part = ids[start : start + _SENT_AT_ONCE]
-        fresh += [bytes(row[0]) for row in connection.exec_driver_sql(statement, (survey, part))]
-    return fresh
+def insert_new_postgresql(connection: psycopg.Connection, unique: Mapping[int, list[bytes]]) -> Taken:
+    """Insert the ids of open surveys, whose states are locked. Waits for collectors that insert the same ids.
 
-
-def _try_again(error: StoreUnavailable) -> bool:
-    """Return whether PostgreSQL gave up because of a conflict with another transaction."""
-    cause = error.__cause__
-    return isinstance(cause, DBAPIError) and getattr(cause.orig, "sqlstate", None) in _SERIALIZATION_FAILURES
+    All statements are sent before a reply is read: in the pipeline of `writing_by_driver` that is one round trip.
+    """
+    locked = connection.execute(_LOCKED_STATES, [list(unique)])
+    inserted = {
+        survey: connection.execute(_INSERT_IDS, (b"".join(ids), len(ids), survey, len(ids)))
+        for survey, ids in unique.items()
+    }
+    states: dict[int, str] = dict(locked.fetchall())
+    taken: Taken = {}
+    for survey, ids in unique.items():
+        (some,) = inserted[survey].fetchone() or (None,)
+        fresh = (ids if some is None else some) if states.get(survey) == "open" else []
+        taken[survey] = states.get(survey), fresh
+    return taken

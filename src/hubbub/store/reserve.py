@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
-from hubbub.errors import StoreUnavailable
+from hubbub.errors import StoreFull
 from hubbub.store.schema import file_of, wal_limit
 
 T = TypeVar("T")
@@ -104,26 +104,20 @@ class Reserve:
         self.path.unlink(missing_ok=True)
 
 
-def says_full(error: Exception) -> bool:
-    """Return whether these are the words of a database whose disk is full."""
-    words = str(error).lower() if isinstance(error, StoreUnavailable) else ""
-    return "full" in words or "disk i/o" in words
-
-
 def with_room(database: str, work: Callable[[], T]) -> T:
     """Do some work on a store, and return its result. On a full disk give up what is needed of the reserve for it."""
     try:
         return work()
-    except StoreUnavailable as error:
-        file = file_of(database)
-        if file is None or not says_full(error):
+    except StoreFull as error:
+        file, failure = file_of(database), error
+        if file is None:
             raise
-        reserve, failure = Reserve(file), error
+    reserve = Reserve(file)
     for give_up in (reserve.release, reserve.release_all):
         give_up()
         try:
             return work()
-        except StoreUnavailable as error:
+        except StoreFull as error:
             failure = error
     raise failure
 

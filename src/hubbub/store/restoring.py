@@ -9,29 +9,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sqlalchemy import Connection, Table, delete, func, insert, select, text, update
+from sqlalchemy import Connection, delete, func, insert, select, text, update
 
-from hubbub.errors import ParameterError, StoreDamaged, StoreError, StoreUnavailable
+from hubbub.errors import ParameterError, StoreBroken, StoreDamaged, StoreError, StoreUnavailable
 from hubbub.mechanisms.registry import mechanism_for
 from hubbub.store.keys import end_sessions
 from hubbub.store.schema import (
     daily,
     file_of,
     imports,
-    metadata,
     pending,
     reading,
     report_ids,
-    says_damaged,
     surveys,
     tallies,
     unknown_survey,
     writing,
 )
 from hubbub.store.store import Build, Store
-from hubbub.store.upkeep import check
-
-_ROWS_AT_ONCE = 5_000
+from hubbub.store.upkeep import ROWS_AT_ONCE, check, replace_rows
 
 
 def restore(copy: Path, database: str, build: Build = mechanism_for) -> int:
@@ -81,11 +77,9 @@ def _sound() -> Iterator[None]:
     """Turn an error about a copy into one that says to take another: `hubbub store restore` is what failed."""
     try:
         yield
-    except (StoreUnavailable, StoreDamaged) as error:
+    except (StoreBroken, StoreDamaged) as error:
         cause = error.__cause__  # the error of the database; the sentence of `error` is about a store in use
         reason = str(error if cause is None else getattr(cause, "orig", cause)).partition("\n")[0]
-        if isinstance(error, StoreUnavailable) and not says_damaged(reason):
-            raise
         raise StoreError(f"the copy is damaged ({reason[:200]}): take another copy") from None
 
 
@@ -114,21 +108,11 @@ def _copy_into(source: Store, database: str, build: Build) -> None:
     with Store(database, build) as target, reading(source.engine) as rows, writing(target.engine) as connection:
         if connection.scalar(select(func.count()).select_from(surveys)):
             raise StoreError("restore needs a database without surveys, got one that has some")
-        for table in metadata.sorted_tables:
-            connection.execute(table.delete())
-            _copy_table(rows, connection, table)
+        replace_rows(rows, connection)
         if connection.dialect.name != "sqlite":
             for name in (surveys.name, pending.name):
                 statement = f"SELECT setval(pg_get_serial_sequence('{name}', 'key'), MAX(key)) FROM {name}"  # noqa: S608
                 connection.execute(text(statement))
-
-
-def _copy_table(source: Connection, target: Connection, table: Table) -> None:
-    """Copy the rows of one table."""
-    ordered = select(table).order_by(*table.primary_key)
-    rows = source.execute(ordered, execution_options={"yield_per": _ROWS_AT_ONCE})
-    for part in rows.partitions():
-        target.execute(insert(table), [dict(row._mapping) for row in part])
 
 
 def restore_survey(store: Store, copy: Path, survey_id: bytes) -> int:
@@ -181,7 +165,7 @@ def _restore_ids(source: Connection, target: Connection, old: int, key: int, siz
         kept.update(bytes(reports)[start : start + 16] for start in range(0, len(reports), size))
     target.execute(delete(report_ids).where(report_ids.c.survey == key))
     query = select(report_ids.c.id).where(report_ids.c.survey == old)
-    for part in source.scalars(query, execution_options={"yield_per": _ROWS_AT_ONCE}).partitions():
+    for part in source.scalars(query, execution_options={"yield_per": ROWS_AT_ONCE}).partitions():
         ids = [bytes(each) for each in part]
         both = kept.intersection(ids)
         if both:

@@ -30,7 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
-from hubbub.errors import StoreError, StoreUnavailable, UnknownSurvey
+from hubbub.errors import StoreBroken, StoreError, StoreFull, StoreUnavailable, UnknownSurvey
 
 BUSY_MILLISECONDS: Final = 10_000
 PAGE_BYTES: Final = 4096
@@ -39,6 +39,10 @@ _WAL_SHARE: Final = 16  # the write-ahead log takes at most this part of a small
 _CHECKPOINT_PAGES: Final = 2048  # the log restarts at this length; until its file has grown to it, commits take longer
 _COMMITS_BETWEEN: Final = 16  # the fewest large commits before their pages are copied from the log to the file
 _WRITES: Final = {"hubbub_writes": True}
+# Codes of SQLite, and of PostgreSQL: its disk is full; data or an index is corrupted. A full disk can make SQLite fail
+# in the middle of a write, too, which is an error of input and output.
+_FULL: Final = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, "53100")
+_BROKEN: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, "XX001", "XX002")
 
 metadata = MetaData()
 
@@ -281,35 +285,59 @@ def writing(engine: Engine) -> Iterator[Connection]:
 
 
 @contextmanager
-def writing_sqlite(engine: Engine, pages: int) -> Iterator[sqlite3.Connection]:
-    """Open a transaction that writes, on SQLite's own connection: SQLAlchemy would take longer than a small commit.
+def writing_by_driver(engine: Engine, pages: int) -> Iterator[Any]:
+    """Open a transaction that writes, on the driver's own connection: SQLAlchemy would take longer than a small commit.
 
-    `pages` says how many pages it may change, so that the log can hold several such transactions. A page that many
-    commits change is copied to the file once, when the log restarts. Commits of single reports are fastest with a
-    short log, whose file need not grow; commits of thousands, with a long one.
+    With PostgreSQL the connection is in a pipeline: what is executed is sent when a reply is needed, or at the end with
+    the commit. `pages` says how many pages it may change, so that the log of SQLite can hold several such transactions.
+    A page that many commits change is copied to the file once, when the log restarts. Commits of single reports are
+    fastest with a short log, whose file need not grow; commits of thousands, with a long one.
     """
     with available(), closing(engine.raw_connection()) as pooled:  # closing rolls back what was not committed
-        connection: sqlite3.Connection = pooled.driver_connection  # type: ignore[assignment]
-        pages = min(max(_CHECKPOINT_PAGES, _COMMITS_BETWEEN * pages), pooled.info["most_wal_pages"])
-        if pages != pooled.info["wal_pages"]:
-            connection.execute(f"PRAGMA wal_autocheckpoint = {pages}")
-            pooled.info["wal_pages"] = pages
-        connection.execute("BEGIN IMMEDIATE")
-        _check_same_file(engine.get_execution_options())
-        yield connection
-        connection.commit()
+        connection: Any = pooled.driver_connection
+        if engine.dialect.name == "sqlite":
+            pages = min(max(_CHECKPOINT_PAGES, _COMMITS_BETWEEN * pages), pooled.info["most_wal_pages"])
+            if pages != pooled.info["wal_pages"]:
+                connection.execute(f"PRAGMA wal_autocheckpoint = {pages}")
+                pooled.info["wal_pages"] = pages
+            connection.execute("BEGIN IMMEDIATE")
+            _check_same_file(engine.get_execution_options())
+            yield connection
+            connection.commit()
+            return
+        connection.autocommit = True  # the driver would wait for a BEGIN and a COMMIT of its own
+        try:
+            with connection.pipeline():
+                connection.execute("BEGIN")
+                yield connection
+                connection.execute("COMMIT")
+        except connection.Error as error:
+            raise _fault(error) from error
+        finally:
+            with suppress(connection.Error):  # if it is lost
+                connection.rollback()
+                connection.autocommit = False
+            if connection.closed:
+                pooled.invalidate()
 
 
-def says_damaged(reason: str) -> bool:
-    """Return whether these are SQLite's words for a file that is damaged, or that is none of its own."""
-    return "malformed" in reason or "not a database" in reason
+def copy_sqlite(engine: Engine, target: Path, *afterwards: str) -> None:
+    """Copy a SQLite database to a file with SQLite's own backup, and run some statements on the copy."""
+    with available(), closing(engine.raw_connection()) as source, closing(sqlite3.connect(target)) as copy:
+        source.driver_connection.backup(copy)  # type: ignore[union-attr]  # sqlite3's own
+        for statement in afterwards:
+            copy.execute(statement)
 
 
-def _said(reason: str) -> str:
-    """Turn a database's error message into a sentence: restore a copy if it is damaged, else try again later."""
-    if says_damaged(reason):
-        return f"the database is damaged or not hubbub's ({reason[:200]}); `hubbub store restore` restores a copy"
-    return f"the database cannot be used now: {reason[:200]}"
+def _fault(error: BaseException | None) -> StoreUnavailable:
+    """Return what an error of the database means, by its code and never by its words."""
+    reason = (str(error).splitlines() or [""])[0][:200]
+    code = getattr(error, "sqlstate", None) or getattr(error, "sqlite_errorcode", 0) & 0xFF  # without its details
+    if code in _BROKEN:
+        return StoreBroken(
+            f"the database is damaged or not hubbub's ({reason}); `hubbub store restore` restores a copy"
+        )
+    return (StoreFull if code in _FULL else StoreUnavailable)(f"the database cannot be used now: {reason}")
 
 
 @contextmanager
@@ -318,9 +346,9 @@ def available() -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        raise StoreUnavailable(_said((str(error.orig).splitlines() or [""])[0])) from error
+        raise _fault(error.orig) from error
     except sqlite3.Error as error:  # from a connection that is used directly
-        raise StoreUnavailable(_said(str(error))) from error
+        raise _fault(error) from error
     except SQLAlchemyError as error:
         raise StoreUnavailable(f"the database cannot be used now: {type(error).__name__}") from error
 

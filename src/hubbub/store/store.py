@@ -9,7 +9,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
@@ -24,11 +24,10 @@ from hubbub.mechanisms.registry import mechanism_for
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
-from hubbub.store import folding
+from hubbub.store.disk_guard import DiskGuard
+from hubbub.store.folding import fold
 from hubbub.store.migrations import prepare_schema, seconds_of, summary_of
 from hubbub.store.schema import (
-    BUSY_MILLISECONDS,
-    available,
     meta,
     open_engine,
     pending,
@@ -45,7 +44,6 @@ log = logging.getLogger("hubbub.store")
 _REMEMBERED_SECONDS: Final = 5.0
 _MOST_REMEMBERED: Final = 4096
 _HEARTBEAT_BYTES: Final = 4096
-_CHECKPOINT_MILLISECONDS: Final = 100
 _HEARTBEAT: Final = text(  # a single statement, because other collectors write the same row
     f"INSERT INTO {meta.name} (name, value) VALUES ('heartbeat', :value) "  # noqa: S608  # our own name
     "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
@@ -132,23 +130,17 @@ class Store:
     ----------
     engine : Engine
         The connections, for the other modules of this package.
-    has_erased_rows : bool
-        Whether the database may still hold copies of rows that were deleted; the next `fold_all` removes them.
+    guard : DiskGuard
+        What is known about the room on its disk.
     has_spare_pages : bool
         Whether the file may still have the room of surveys that ended; the next `purge` gives it back to the disk.
-    step_bytes : int
-        About how many bytes one transaction of folding, purging or shrinking changes. Less on a small or full disk.
-    require_room : callable
-        Called before each of these transactions with `step_bytes`; raises if there is no room for so much.
     """
 
     def __init__(self, database: str, build: Build = mechanism_for, create: bool = True) -> None:
         self.engine = open_engine(database, create)
         self.build = build
-        self.has_erased_rows = True  # an earlier process may have left some
-        self.has_spare_pages = True  # the same
-        self.step_bytes = folding.STEP_BYTES
-        self.require_room: Callable[[int], None] = lambda _: None
+        self.guard = DiskGuard(self.engine)
+        self.has_spare_pages = True  # an earlier process may have left some
         self._remembered: dict[str, tuple[float, StoredSurvey]] = {}  # by the id in hex, as URLs have it
         self._remembering = threading.Lock()
         self._forgotten = 0  # how often a state was forgotten
@@ -286,14 +278,10 @@ class Store:
         """
         stored = self.survey(survey_id)
         try:
-            step = self.step_bytes, self.require_room
-            tally, erased = folding.fold(self.engine, stored.key, survey_id, stored.mechanism, *step)
+            return fold(self.engine, stored.key, survey_id, stored.mechanism, self.guard)
         except StoreDamaged as error:
             self._mark_damaged(stored.key, survey_id, stored.damage, str(error))
             raise
-        if erased:
-            self.has_erased_rows = True
-        return tally
 
     def _mark_damaged(self, key: int, survey_id: bytes, known: str, damage: str) -> None:
         """Store what is wrong with a survey, unless that is known already, so that no collector takes its reports."""
@@ -320,38 +308,8 @@ class Store:
         try:
             for_each(self.tally, waiting)
         finally:
-            self.remove_erased()
+            self.guard.remove_erased()
         return len(waiting)
-
-    def remove_erased(self) -> None:
-        """Remove the copies of erased rows that the database keeps outside its tables, if there may be some.
-
-        SQLite: the write-ahead log is emptied, unless somebody is reading from it; then it is tried again the next
-        time. PostgreSQL: the pending table is vacuumed.
-        """
-        if not self.has_erased_rows:
-            return
-        self.has_erased_rows = False  # first, because another thread may erase rows meanwhile
-        removed = False
-        try:
-            with available():
-                if self.engine.dialect.name != "sqlite":
-                    folding.vacuum(self.engine, pending)
-                    removed = True
-                    return
-                with closing(self.engine.raw_connection()) as pooled:
-                    cursor = pooled.cursor()
-                    try:
-                        # Nobody can write while this waits for a reader, so it waits for 0.1 s only.
-                        cursor.execute(f"PRAGMA busy_timeout = {_CHECKPOINT_MILLISECONDS}")
-                        cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-                        busy = cursor.fetchone()
-                        removed = busy is not None and busy[0] == 0
-                    finally:
-                        cursor.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
-        finally:
-            if not removed:
-                self.has_erased_rows = True
 
     def heartbeat(self, size: int = 0) -> None:
         """Commit a row of `size` bytes, at least 4 KiB. Raises StoreUnavailable if nothing can be made durable now.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import secrets
 
@@ -10,7 +9,7 @@ from sqlalchemy import Connection, Engine, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from hubbub.errors import StoreUnavailable
-from hubbub.store.keys import forget_keys
+from hubbub.store.keys import forget_keys, hash_of
 from hubbub.store.schema import meta, reading, writing
 
 _ROW = meta.c.name == "owner_token"
@@ -24,9 +23,8 @@ def make_first_token(engine: Engine) -> str | None:
     str or None
         The new token, or None if there was one before. A token cannot be read again: only its hash is stored.
     """
-    with reading(engine) as connection:
-        if connection.scalar(select(meta.c.value).where(_ROW)) is not None:
-            return None
+    if stored_hash(engine) is not None:
+        return None
     try:
         with writing(engine) as connection:
             return _insert_token(connection)
@@ -52,21 +50,11 @@ def stored_hash(engine: Engine) -> str | None:
 
 def is_token(stored: str | None, token: str) -> bool:
     """Return whether this is the token of a stored hash. Takes the same time for every wrong token."""
-    return stored is not None and hmac.compare_digest(stored, _hash(token))
-
-
-def is_owner(engine: Engine, token: str) -> bool:
-    """Return whether this is the owner's token."""
-    return is_token(stored_hash(engine), token)
+    return stored is not None and hmac.compare_digest(stored, hash_of(token))
 
 
 def _insert_token(connection: Connection) -> str:
     """Store the hash of a new random token; return the token."""
     token = secrets.token_urlsafe(32)
-    connection.execute(insert(meta).values(name="owner_token", value=_hash(token)))
+    connection.execute(insert(meta).values(name="owner_token", value=hash_of(token)))
     return token
-
-
-def _hash(token: str) -> str:
-    """Return the SHA-256 of a token in hex. One pass is enough, since a token has 256 random bits."""
-    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

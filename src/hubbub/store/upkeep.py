@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, func, insert, select
 
 from hubbub.errors import HubbubError, ParameterError, StoreError
 from hubbub.store.schema import (
-    available,
+    copy_sqlite,
     imports,
     metadata,
     pending,
@@ -25,7 +25,7 @@ from hubbub.store.schema import (
 from hubbub.store.store import Store
 from hubbub.wire.tally_file import parse_tally
 
-_ROWS_AT_ONCE = 5_000
+ROWS_AT_ONCE = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,8 @@ def backup(store: Store, target: Path) -> int:
     os.close(handle)
     try:
         if store.embedded:
-            _copy_sqlite(store, name)
+            # As a single file, with all rows written anew: places of ids in a page tell in which order they arrived.
+            copy_sqlite(store.engine, Path(name), "PRAGMA journal_mode = DELETE", "VACUUM")
         else:
             os.unlink(name)
             _copy_rows(store, name)
@@ -122,30 +123,19 @@ def backup(store: Store, target: Path) -> int:
             Path(name + suffix).unlink(missing_ok=True)
 
 
-def _copy_sqlite(store: Store, name: str) -> None:
-    """Copy a SQLite store with SQLite's own backup."""
-    with available():
-        source = store.engine.raw_connection()
-        copy = sqlite3.connect(name)
-        try:
-            source.driver_connection.backup(copy)  # type: ignore[union-attr]  # sqlite3's own
-            copy.execute("PRAGMA journal_mode = DELETE")  # so that the copy is a single file
-            copy.execute("VACUUM")  # writes all rows anew: places of ids in a page tell in which order they arrived
-        finally:
-            copy.close()
-            source.close()
-
-
 def _copy_rows(store: Store, name: str) -> None:
     """Copy a PostgreSQL store to a new SQLite file, row by row."""
     with Store(name, store.build) as copy:
         with reading(store.engine) as source, writing(copy.engine) as target:
-            for table in metadata.sorted_tables:
-                target.execute(table.delete())
-                ordered = select(table).order_by(*table.primary_key)  # and not as they arrived
-                rows = source.execute(ordered, execution_options={"yield_per": _ROWS_AT_ONCE})
-                for part in rows.partitions():
-                    target.execute(insert(table), [dict(row._mapping) for row in part])
-        connection = copy.engine.raw_connection()
-        connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        connection.close()
+            replace_rows(source, target)
+        copy.guard.remove_erased()
+
+
+def replace_rows(source: Connection, target: Connection) -> None:
+    """Replace all rows of a store by those of another, in the order of their keys and not as they arrived."""
+    for table in metadata.sorted_tables:
+        target.execute(table.delete())
+        ordered = select(table).order_by(*table.primary_key)
+        rows = source.execute(ordered, execution_options={"yield_per": ROWS_AT_ONCE})
+        for part in rows.partitions():
+            target.execute(insert(table), [dict(row._mapping) for row in part])

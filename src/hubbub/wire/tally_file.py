@@ -25,7 +25,7 @@ from hubbub.errors import (
 from hubbub.mechanisms.registry import mechanism_for
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Cells, Tally
-from hubbub.wire.atomic import PathLike, check_outputs, write_whole
+from hubbub.outputs import PathLike, check_outputs, write_whole
 
 TALLY_VERSION: Final = 1
 _HEADER_BYTES: Final = 2 + 32 + 8

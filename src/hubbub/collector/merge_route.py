@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-from collections.abc import Callable, Coroutine
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import numpy as np
-from fastapi import APIRouter, Header, Request, Response
-from fastapi.routing import APIRoute
+from fastapi import APIRouter, Header, Request
 
+from hubbub.collector.bodies import Budget, Reading, read_body
 from hubbub.collector.documents import MergedTally
-from hubbub.collector.limits import too_large
-from hubbub.collector.owner import UNKNOWN, Owner, check_owner
+from hubbub.collector.owner import UNKNOWN, Owner, OwnerRoute
 from hubbub.collector.problems import Problem, refusals
 from hubbub.errors import WireError
-from hubbub.store.imports import merge_tally
+from hubbub.store.merged_tallies import merge_tally
 from hubbub.wire.tally_file import LARGEST_OVERHEAD, parse_tally
 
 _SECONDS: Final = 600.0
@@ -33,22 +30,13 @@ Key = Annotated[
 ]
 
 
-class ImportRoute(APIRoute):
-    """A route for the owner, whose body may be as large as a tally of the survey."""
+class MergeRoute(OwnerRoute):
+    """A route for the owner, whose body may be as large as a tally of the survey: `merge` reads it."""
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the framework's handler behind a check of the token."""
-        handle = super().get_route_handler()
-
-        async def check_and_handle(request: Request) -> Response:
-            """Check the token before anything is read."""
-            await check_owner(request)
-            return await handle(request)
-
-        return check_and_handle
+    takes_documents = False
 
 
-router = APIRouter(prefix="/v1", tags=["owner"], route_class=ImportRoute)
+router = APIRouter(prefix="/v1", tags=["owner"], route_class=MergeRoute)
 
 
 @router.post(
@@ -72,7 +60,8 @@ async def merge(survey_id: str, owner: Owner, request: Request, idempotency_key:
     """Add a tally to the survey's tally, once for each key. Its reports must not have been sent to this collector."""
     stored = await owner.find(survey_id)
     shape = stored.mechanism.cells_shape
-    data = await _read(request, LARGEST_OVERHEAD + 8 * int(np.prod(shape)))
+    limit = LARGEST_OVERHEAD + 8 * int(np.prod(shape))
+    data = await read_body(request.scope, request.receive, Budget(limit, _SECONDS), Reading(), limit)
     try:
         tally = parse_tally(data, stored.survey_id, shape)
     except WireError as error:
@@ -80,18 +69,3 @@ async def merge(survey_id: str, owner: Owner, request: Request, idempotency_key:
     digest = hashlib.sha256(data).digest()
     merged = await owner.compute(lambda: merge_tally(owner.store, stored.survey_id, idempotency_key, digest, tally))
     return MergedTally(survey_id=stored.survey_id.hex(), reports=tally.count, merged=merged)
-
-
-async def _read(request: Request, limit: int) -> bytes:
-    """Return the body. Raises Problem as soon as it is too large or too slow."""
-    parts, size = [], 0
-    try:
-        async with asyncio.timeout(_SECONDS):
-            async for part in request.stream():
-                size += len(part)
-                if size > limit:
-                    raise too_large(limit)
-                parts.append(part)
-    except TimeoutError:
-        raise Problem("too-slow", f"the tally did not arrive within {_SECONDS:g} s; send it again") from None
-    return b"".join(parts)

@@ -1,12 +1,10 @@
-"""Limits of a collector: bytes of one request and of all together, and failed attempts to authenticate as the owner."""
+"""Reads the bodies of requests, within limits on the bytes of each and of all together."""
 
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -14,15 +12,12 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope
 
 from hubbub.collector.problems import Problem
-from hubbub.store.tokens import is_token
 
 MAX_BATCH_BYTES: Final = 1 << 20
 MAX_DOCUMENT_BYTES: Final = 8 << 20
 MAX_WAITING_BYTES: Final = 64 << 20
 UPLOAD_SECONDS: Final = 30.0
 COMMIT_SECONDS: Final = 5.0
-MOST_FAILURES: Final = 20
-HASH_SECONDS: Final = 1.0
 PROGRESS_BYTES: Final = 4096
 """A peer that sends fewer bytes at a time than this makes no progress: it may be dripping to keep its place."""
 
@@ -40,13 +35,15 @@ class Reading:
     ----------
     held : int
         Its bytes.
+    task : asyncio.Task or None
+        Who reads it, and can be made to give its room to others.
     """
 
     def __init__(self) -> None:
         self.held = 0
         self._since = time.monotonic()
         self._recent = 0
-        self._task: asyncio.Task[Any] | None = None
+        self.task: asyncio.Task[Any] | None = None
 
     def add(self, size: int) -> None:
         """Hold more bytes. Only a whole `PROGRESS_BYTES` is progress: a peer that drips makes none."""
@@ -58,15 +55,6 @@ class Reading:
     def idle_cost(self, now: float) -> float:
         """Return bytes times seconds: how much it holds, and for how long it has made no progress."""
         return self.held * (now - self._since)
-
-    def begin(self, task: asyncio.Task[Any] | None) -> None:
-        """Note which task is reading: it can be made to give its room to others."""
-        self._task = task
-
-    def give_up(self) -> None:
-        """End the task that is reading."""
-        if self._task is not None:
-            self._task.cancel(_CROWDED)
 
 
 class Budget:
@@ -125,7 +113,7 @@ class Budget:
 
     def begin(self, reading: Reading) -> None:
         """Note that the task that runs now is reading a request, which others may crowd out until `finish`."""
-        reading.begin(asyncio.current_task())
+        reading.task = asyncio.current_task()
         self._unfinished.add(reading)
 
     def finish(self, reading: Reading) -> None:
@@ -153,7 +141,8 @@ class Budget:
                 return
             if each is reading:
                 break
-            each.give_up()
+            if each.task is not None:
+                each.task.cancel(_CROWDED)
             self.free(each)
         if self.waiting + size > self.limit:
             raise self._busy() if self.waiting - self.unfinished + size > self.limit else _crowded_out()
@@ -163,51 +152,18 @@ class Budget:
         return Problem("busy", f"more than {self.limit} bytes of uploads are waiting; send this again later")
 
 
-class OwnerCheck:
-    """Checks the owner's token. While many wrong tokens come, the stored hash is read at most once a second.
-
-    Parameters
-    ----------
-    stored_hash : callable
-        Returns the hash of the owner's token, or None.
-    """
-
-    def __init__(self, stored_hash: Callable[[], str | None]) -> None:
-        self._stored_hash = stored_hash
-        self._lock = threading.Lock()
-        self._known: tuple[float, str | None] = (-1.0, None)
-        self._failures: deque[float] = deque(maxlen=MOST_FAILURES)
-
-    def check(self, authorization: str | None) -> None:
-        """Raise Problem unless the header has the owner's token. Many wrong ones in a minute get 429."""
-        scheme, _, token = (authorization or "").partition(" ")
-        with self._lock:
-            now = time.monotonic()
-            too_many = len(self._failures) == MOST_FAILURES and now - self._failures[0] < 60
-            if not too_many or now >= self._known[0]:
-                self._known = now + HASH_SECONDS, self._stored_hash()
-            if scheme.lower() == "bearer" and is_token(self._known[1], token.strip()):
-                return
-            self._failures.append(now)
-        if too_many:
-            sentence = "too many requests came without the owner's token"
-            raise Problem("too-many-attempts", sentence, {"Retry-After": "60"})
-        sentence = "the request must have the owner's token, got none or another"
-        raise Problem("unauthorized", sentence, {"WWW-Authenticate": "Bearer"})
-
-
-async def read_batch(
+async def read_body(
     scope: Scope, receive: Receive, budget: Budget, reading: Reading, limit: int = MAX_BATCH_BYTES
 ) -> bytes:
     """Return the body of a request. Raises Problem as soon as it is too large, too slow or crowded out."""
     declared = dict(scope["headers"]).get(b"content-length", b"")
     if declared.isdigit() and int(declared[:20]) > limit:
-        raise too_large(limit)
+        raise _too_large(limit)
     parts, size, more = [], 0, True
-    # Like asyncio.timeout, at a tenth of its cost: nearly always the whole body has arrived already.
-    task = asyncio.current_task()
-    timer = None if task is None else asyncio.get_running_loop().call_later(budget.seconds, task.cancel, _TOO_SLOW)
     budget.begin(reading)
+    task = reading.task
+    # Like asyncio.timeout, at a tenth of its cost: nearly always the whole body has arrived already.
+    timer = None if task is None else asyncio.get_running_loop().call_later(budget.seconds, task.cancel, _TOO_SLOW)
     try:
         while more:
             message = await receive()
@@ -216,7 +172,7 @@ async def read_batch(
             part, more = message.get("body", b""), message.get("more_body", False)
             size += len(part)
             if size > limit:
-                raise too_large(limit)
+                raise _too_large(limit)
             if part:
                 budget.take(reading, len(part))
                 parts.append(part)
@@ -226,7 +182,7 @@ async def read_batch(
         task.uncancel()
         if error.args == (_CROWDED,):
             raise _crowded_out() from None
-        sentence = f"the upload did not arrive within {budget.seconds:g} s; send it again"
+        sentence = f"the request did not arrive within {budget.seconds:g} s; send it again"
         raise Problem("too-slow", sentence, {"Connection": "close"}) from None
     finally:
         budget.finish(reading)
@@ -241,6 +197,6 @@ def _crowded_out() -> Problem:
     return Problem("crowded-out", sentence, {"Connection": "close"})
 
 
-def too_large(limit: int) -> Problem:
+def _too_large(limit: int) -> Problem:
     """Return the problem that a body has more bytes than `limit`."""
     return Problem("too-large", f"a body must have at most {limit} bytes, got more")

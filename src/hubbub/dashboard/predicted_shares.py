@@ -11,13 +11,13 @@ from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 _MOST_KEPT: Final = 1_000
 
 
-class Limits:
-    """Predicted limits, each computed once."""
+class PredictedShares:
+    """Predicted shares, each computed once."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[bytes, int], float | None] = {}
 
-    def share(self, mechanism: SurveyMechanism, people: int) -> float | None:
+    def find(self, mechanism: SurveyMechanism, people: int) -> float | None:
         """Return the smallest share found with this many reports; None if none can be. Takes up to 0.1 s."""
         rounded = _round(people)
         key = (mechanism.survey_id, rounded)

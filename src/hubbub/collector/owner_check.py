@@ -1,0 +1,48 @@
+"""Who is the owner: checks tokens, and slows down strangers who try many."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from hubbub.collector.problems import Problem
+from hubbub.store.tokens import is_token
+
+MOST_FAILURES: Final = 20
+_HASH_SECONDS: Final = 1.0
+
+
+class OwnerCheck:
+    """Checks the owner's token. While many wrong tokens come, the stored hash is read at most once a second.
+
+    Parameters
+    ----------
+    stored_hash : callable
+        Returns the hash of the owner's token, or None.
+    """
+
+    def __init__(self, stored_hash: Callable[[], str | None]) -> None:
+        self._stored_hash = stored_hash
+        self._lock = threading.Lock()
+        self._known: tuple[float, str | None] = (-1.0, None)
+        self._failures: deque[float] = deque(maxlen=MOST_FAILURES)
+
+    def check(self, authorization: str | None) -> None:
+        """Raise Problem unless the header has the owner's token. Many wrong ones in a minute get 429."""
+        scheme, _, token = (authorization or "").partition(" ")
+        with self._lock:
+            now = time.monotonic()
+            too_many = len(self._failures) == MOST_FAILURES and now - self._failures[0] < 60
+            if not too_many or now >= self._known[0]:
+                self._known = now + _HASH_SECONDS, self._stored_hash()
+            if scheme.lower() == "bearer" and is_token(self._known[1], token.strip()):
+                return
+            self._failures.append(now)
+        if too_many:
+            sentence = "too many requests came without the owner's token"
+            raise Problem("too-many-attempts", sentence, {"Retry-After": "60"})
+        sentence = "the request must have the owner's token, got none or another"
+        raise Problem("unauthorized", sentence, {"WWW-Authenticate": "Bearer"})
