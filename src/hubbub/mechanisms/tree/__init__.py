@@ -100,7 +100,7 @@ class Tree(SurveyMechanism):
         # The sums of every row, one after the other, then the number of reports of every row.
         self.cells_shape = ((self.rows << width) + self.rows,)
         self.stated_bits = stated_lengths(domain)
-        self.in_beam = InBeam(typical_length(domain))
+        self.in_beam = InBeam(typical_length(domain), width)
         self.limits: dict[tuple[int, int, float], float] = {}
 
     @cached_property

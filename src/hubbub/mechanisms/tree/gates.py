@@ -84,10 +84,11 @@ class InBeam:
     """Among the best paths of the class at every step."""
 
     typical: int | None
+    root: int
 
     def widths(self, kind: BitClass) -> NDArray[np.int64]:
         """Paths kept at each step."""
-        return np.full(len(kind.steps), beam_width(kind.bits, self.typical), np.int64)
+        return np.full(len(kind.steps), beam_width(kind.bits, self.typical, self.root), np.int64)
 
     def needs(self, place: Place) -> Iterator[Window]:
         """Down to each step, as rare as the last path of a beam."""

@@ -15,9 +15,10 @@ from hubbub.jit import inlined, inner, is_compiled, kernel
 from hubbub.mechanisms.tree.kernels_paths import read_bits, xor_bits
 from hubbub.numeric.hashing import BLOCK, absorb, absorb_block, fill_block, finish_block_low, start
 
+_SMALL_ROOT = 8  # a root with at most this many paths keeps all of them
 _GAP = 40.0  # nats; a path that is less likely than the best of its root by more than this is pruned
 _NEGLIGIBLE = 20.0  # nats; what is less likely by this much does not change a sum
-_SAMPLE = 1 << 16  # children looked at to see where a beam ends
+_SAMPLE = 1 << 14  # children looked at to see where a beam ends
 _DIGIT_BITS = 11  # three digits hold the 32 bits of a score
 
 
@@ -242,9 +243,10 @@ def _thin_roots(rows, odds, step, paths, chunk, quota, places, scores, filled, r
         while end < filled and paths[places[end] >> chunk, 0] >> shift == root:
             best = max(best, scores[end])
             end += 1
-        least, begin = _least_likely(odds, step, best), kept
+        least = _least_likely(odds, step, best) if end - first > _SMALL_ROOT else best
+        begin = kept
         for j in range(first, end):
-            if scores[j] >= least:
+            if scores[j] >= least or end - first <= _SMALL_ROOT:
                 places[kept], scores[kept] = places[j], scores[j]
                 kept += 1
         if kept - begin > quota:
@@ -272,12 +274,13 @@ def _guess_cut(rows, odds, step, paths, scores, count, chunk, said, wanted, chil
                 best = max(best, children[some + c])
             some += 1 << chunk
             first += stride
-        least, end = _least_likely(odds, step, best), some
-        some = begin
-        for j in range(begin, end):
-            if children[j] >= least:
-                children[some] = children[j]
-                some += 1
+        if some - begin > _SMALL_ROOT << chunk:
+            least, end = _least_likely(odds, step, best), some
+            some = begin
+            for j in range(begin, end):
+                if children[j] >= least:
+                    children[some] = children[j]
+                    some += 1
     share = wanted // stride
     if share >= some:
         return np.float32(-np.inf)
@@ -364,9 +367,9 @@ def descend(rows, estimates, caps, odds, widths, quota, begin, paths, scores):  
         else:
             for _ in range(3):  # a root with many paths leaves room for others once it is thinned
                 said = estimates, caps, firsts
-                cut = _guess_cut(
-                    rows, odds, step, paths, scores, count, chunk, said, reach + reach // 8, children, (counts, near)
-                )
+                cut, aim = np.float32(-np.inf), reach + reach // 8
+                if total > aim:
+                    cut = _guess_cut(rows, odds, step, paths, scores, count, chunk, said, aim, children, (counts, near))
                 filled = np.int64(0)
                 for i in range(count):
                     _score_children(estimates, caps, firsts, i, step, chunk, scores[i], children, 0)

@@ -134,10 +134,10 @@ def plan_shape(bits: int, typical: int | None, standard: bool) -> Shape:
     mean = TUNING.mean_step if typical is None else TUNING.mean_text_step
     levels = 2 + math.ceil(max(bits - root, 1) / mean)
     usual = min(bits, typical or bits)
-    shares = _even_shares(levels, usual, beam_width(usual, typical), root)
+    shares = _even_shares(levels, usual, beam_width(usual, typical, root), root)
     lengths, least, classes = class_bits(bits, typical), 0.0, []
     for length in lengths:
-        steps, least = _plan_class(length, shares, beam_width(length, typical), list_width(length), root, least)
+        steps, least = _plan_class(length, shares, beam_width(length, typical, root), list_width(length), root, least)
         classes.append(BitClass(steps))
     split = [*shares[:-1], *np.linspace(shares[-2], 1.0, TUNING.last_rows + 1)[1:]]
     ends = [round(share * (1 << ROW_BITS)) for share in split]
@@ -154,12 +154,15 @@ def class_bits(bits: int, typical: int | None) -> list[int]:
     return [*found[:-1], bits]
 
 
-def beam_width(length: int, typical: int | None) -> int:
-    """Paths kept at each step of the search of a class; fewer for texts that are much longer than usual."""
+def beam_width(length: int, typical: int | None, root: int) -> int:
+    """Paths kept at each step of the search of a class; fewer for texts, since these have many classes.
+
+    Still fewer in a small tree, and for texts that are much longer than usual.
+    """
     if typical is None:
         return 1 << (TUNING.beam_bits if length < 128 else TUNING.wide_beam_bits)
     beyond = max(length - typical, 0) // TUNING.text_far
-    return 1 << max(TUNING.text_beam_bits - beyond, 10)
+    return 1 << max(TUNING.text_beam_bits[root >= TUNING.root_bits[1]] - beyond, 10)
 
 
 def list_width(length: int) -> int:

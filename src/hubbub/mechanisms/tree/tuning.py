@@ -59,7 +59,7 @@ class Tuning:
     wide_beam_bits: int = 17
     list_bits: int = 10
     wide_list_bits: int = 13
-    text_beam_bits: int = 14
+    text_beam_bits: tuple[int, int] = (12, 13)
     text_far: int = 24
     class_steps: tuple[tuple[int, int], ...] = ((80, 2), (160, 4), (512, 8))
     shortest_class: int = 20
