@@ -24,7 +24,7 @@ from scipy.special import log_ndtr
 from scipy.stats import norm
 
 import hubbub
-from hubbub import Answer, Integers, Mechanism, Query, SeededRandomWords, Survey, Tally, create_survey, mechanism_for
+from hubbub import Answer, Integers, Mechanism, SeededRandomWords, Survey, Tally, create_survey, mechanism_for
 from hubbub.mechanisms.tree import Tree
 from hubbub.mechanisms.tree.gates import LevelBudget, StandsOut
 from hubbub.model.mechanism import Items
