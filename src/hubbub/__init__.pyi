@@ -1,9 +1,9 @@
 """Every public name and its home: what type checkers and editors see, and what `__init__.py` loads from."""
 
+from hubbub.analysis.answer import Answer as Answer
 from hubbub.analysis.answers import find_hitters as find_hitters
 from hubbub.analysis.planning import Plan as Plan
 from hubbub.analysis.planning import plan as plan
-from hubbub.analysis.results import Answer as Answer
 from hubbub.codes.text_code import TextCode as TextCode
 from hubbub.errors import HubbubError as HubbubError
 from hubbub.errors import InputError as InputError

@@ -9,8 +9,8 @@ from typing import Final
 
 import numpy as np
 
+from hubbub.analysis.answer import Answer
 from hubbub.analysis.answers import answer_question, encode_candidates
-from hubbub.analysis.results import Answer
 from hubbub.analysis.slots import check_slots
 from hubbub.errors import InputError, ParameterError, shown
 from hubbub.inputs.columns import read_column, read_rows

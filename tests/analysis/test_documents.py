@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hubbub import Answer, Hitter, Question, Survey, Words, create_survey
-from hubbub.analysis.heading import Heading
+from hubbub.analysis.reply import Heading
 from hubbub.analysis.tables import as_csv
 from hubbub.cli.answers import AnswerView, show, to_json
 from hubbub.collector.documents import answer_document

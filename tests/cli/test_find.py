@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hubbub
-from hubbub.analysis.heading import Heading
+from hubbub.analysis.reply import Heading
 from hubbub.cli.answers import AnswerView, show
 from hubbub.cli.common import number
 from hubbub.finding import default_domain

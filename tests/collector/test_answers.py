@@ -25,7 +25,7 @@ from hubbub import (
     find_hitters,
     mechanism_for,
 )
-from hubbub.analysis.heading import Heading
+from hubbub.analysis.reply import Heading
 from hubbub.analysis.tables import as_csv
 from hubbub.cli.answers import AnswerView, show, to_json
 from hubbub.cli.hitters import ask_hitters

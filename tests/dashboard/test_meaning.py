@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from hubbub import Hitter
-from hubbub.analysis.results import Answer
+from hubbub.analysis.answer import Answer
 from hubbub.analysis.tables import sentences
 
 

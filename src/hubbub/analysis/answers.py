@@ -17,8 +17,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from hubbub.analysis.answer import Answer
 from hubbub.analysis.intervals import simultaneous_width
-from hubbub.analysis.results import Answer
 from hubbub.analysis.rows import hitters_of
 from hubbub.analysis.slots import check_slots, in_people, limit_in_people
 from hubbub.analysis.whole_list import answer_list

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-    from hubbub.analysis.results import Answer
+    from hubbub.analysis.answer import Answer
 
 _KINDS = {
     **dict.fromkeys(("count", "share", "stderr", "low", "high", "confidence"), "float64"),

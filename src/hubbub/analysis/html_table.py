@@ -10,7 +10,7 @@ from hubbub.analysis.wording import finite, interval, number, people_of, plural,
 from hubbub.model.estimates import Hitter
 
 if TYPE_CHECKING:
-    from hubbub.analysis.results import Answer
+    from hubbub.analysis.answer import Answer
 
 _WIDTH, _HEIGHT = 180, 14
 

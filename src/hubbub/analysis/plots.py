@@ -15,7 +15,7 @@ from hubbub.extras import require
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from hubbub.analysis.results import Answer
+    from hubbub.analysis.answer import Answer
 
 FORMATS: Final = ("png", "svg", "pdf")
 

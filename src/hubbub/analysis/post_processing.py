@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hubbub.errors import ParameterError, shown
 
 if TYPE_CHECKING:
-    from hubbub.analysis.results import Answer
+    from hubbub.analysis.answer import Answer
 
 METHODS: Final = ("none", "clip", "simplex")
 

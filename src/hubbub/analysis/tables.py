@@ -16,7 +16,7 @@ from hubbub.model.estimates import Hitter, Intake
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hubbub.analysis.results import Answer
+    from hubbub.analysis.answer import Answer
 
 MOST_ROWS: Final = 50
 """The most rows in a table for people; JSON and CSV have all rows."""

@@ -14,8 +14,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from hubbub.analysis.answer import Answer
 from hubbub.analysis.intervals import simultaneous_width
-from hubbub.analysis.results import Answer
 from hubbub.analysis.rows import hitters_of
 from hubbub.analysis.slots import in_people
 from hubbub.mechanisms.selection import FOUND_95

@@ -16,8 +16,8 @@ from hubbub.errors import ParameterError
 from hubbub.wire.atomic import check_outputs
 
 if TYPE_CHECKING:
-    from hubbub.analysis.heading import Heading
-    from hubbub.analysis.results import Answer
+    from hubbub.analysis.answer import Answer
+    from hubbub.analysis.reply import Heading
     from hubbub.inputs.encoding import Truth
     from hubbub.model.domain import Domain
     from hubbub.model.estimates import Intake

@@ -79,7 +79,7 @@ def find(
     hubbub find visits.jsonl --column country --domain words --plot words.png
     hubbub find visits.csv --column country --person visitor --values-per-person 3
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
-    from hubbub.analysis.heading import Heading
+    from hubbub.analysis.reply import Heading
     from hubbub.cli.domains import domain_file, parse_domain, read_candidates
     from hubbub.finding import default_domain, plan_rehearsal
     from hubbub.inputs.encoding import Encoder

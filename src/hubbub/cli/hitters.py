@@ -27,8 +27,8 @@ from hubbub.cli.survey_source import read_survey
 from hubbub.errors import ServiceError
 
 if TYPE_CHECKING:
-    from hubbub.analysis.heading import Heading
-    from hubbub.analysis.results import Answer
+    from hubbub.analysis.answer import Answer
+    from hubbub.analysis.reply import Heading
     from hubbub.model.question import Question
     from hubbub.model.survey import Survey
 
@@ -114,7 +114,7 @@ def hitters(
 def _answer(survey: Survey, file: str, question: Question) -> tuple[Heading, Answer]:
     """Answer from a tally, in this process."""
     from hubbub.analysis.answers import answer_question, encode_candidates
-    from hubbub.analysis.heading import Heading
+    from hubbub.analysis.reply import Heading
     from hubbub.mechanisms.registry import mechanism_for
     from hubbub.wire.tally_file import read_tally
 
@@ -127,9 +127,7 @@ def _answer(survey: Survey, file: str, question: Question) -> tuple[Heading, Ans
 
 def ask_hitters(url: str, question: Question, token: str) -> tuple[Heading, Answer]:
     """Ask the collector of a survey's address, and return what is in its JSON document."""
-    from hubbub.analysis.documents import read
-    from hubbub.analysis.heading import Heading
-    from hubbub.analysis.results import Answer
+    from hubbub.analysis.reply import from_reply
 
     address = parse_survey_url(url)
     path = f"/v1/surveys/{address.survey_id}/hitters"
@@ -147,8 +145,7 @@ def ask_hitters(url: str, question: Question, token: str) -> tuple[Heading, Answ
         }
         document = ask_json(address.server, path, token, "POST", asked)
     try:
-        heading, answer = read(Heading, document["heading"]), Answer.from_document(document)
-        survey_id = document["survey_id"]
+        survey_id, heading, answer = from_reply(document)
     except (KeyError, TypeError, AttributeError):
         raise ServiceError(f"the server at {address.server!r} sent something else than an answer") from None
     if survey_id != address.survey_id:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final, NamedTuple
 
+from hubbub.analysis.answer import Answer
 from hubbub.analysis.needed import what_is_needed
-from hubbub.analysis.results import Answer
 from hubbub.analysis.shuffle import ASSUMPTION, NOT_LIVE, seen_from_outside
 from hubbub.analysis.tables import sentences
 from hubbub.analysis.wording import interval, number, people_of, plural, possible, share_of, sure

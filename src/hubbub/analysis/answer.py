@@ -107,9 +107,9 @@ class Answer:
 
         Raises KeyError, TypeError or AttributeError if the document is something else.
         """
-        from hubbub.analysis.documents import read_document
+        from hubbub.analysis.documents import from_document
 
-        return cls(**read_document(document))
+        return from_document(cls, document)
 
     def to_json(self) -> str:
         """The answer as the text of one JSON object, that of `to_document`."""
