@@ -12,8 +12,7 @@ import pytest
 
 import hubbub
 from hubbub import Categories, Hostnames, Integers, ParameterError, Query, create_survey, mechanism_for, plan
-from hubbub.analysis.needed import what_is_needed
-from hubbub.analysis.outlook import Outlook, chance_to_see
+from hubbub.analysis.outlook import Outlook, chance_to_see, what_is_needed
 from hubbub.analysis.person import about_one_person, beliefs, years
 from hubbub.analysis.shuffle import ASSUMPTION, seen_from_outside
 from hubbub.mechanisms.tree.draws import RowDraws

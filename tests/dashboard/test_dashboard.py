@@ -20,10 +20,9 @@ from tests.collector.service import PATIENCE, Reply, Service
 from typer.testing import CliRunner
 
 from hubbub import Categories, SeededRandomWords, Survey, Words, create_survey, mechanism_for, plan
-from hubbub.analysis.needed import what_is_needed
-from hubbub.analysis.outlook import smallest_share
-from hubbub.analysis.plan_words import one_in
+from hubbub.analysis.outlook import smallest_share, what_is_needed
 from hubbub.analysis.shuffle import ASSUMPTION, NOT_LIVE, seen_from_outside
+from hubbub.analysis.wording import one_in
 from hubbub.cli.main import app
 from hubbub.collector.limits import Budget
 from hubbub.collector.serving import serving

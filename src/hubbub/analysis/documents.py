@@ -8,7 +8,7 @@ from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, Final, TypeVar, get_type_hints
 
 from hubbub.analysis.post_processing import METHODS
-from hubbub.analysis.tables import sentences
+from hubbub.analysis.sentences import told
 from hubbub.model.estimates import Hitter, Intake
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def to_document(answer: Answer) -> dict[str, Any]:
         **{name: None if limit == math.inf else limit for name, limit in limits.items()},
         "out_of_reach": [name for name, limit in limits.items() if limit == math.inf],
         **{name: getattr(answer, name) for name in _FACTS if name != "reports"},
-        "sentences": sentences(answer),
+        "sentences": told(answer),
         **(asdict(answer.intake) if answer.intake else {}),
         "hitters": [asdict(hitter) for hitter in answer.hitters],
     }

@@ -7,8 +7,8 @@ import warnings
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
-from hubbub.analysis.tables import about_counts, short
-from hubbub.analysis.wording import finite, number, plural, possible
+from hubbub.analysis.sentences import COUNTS, told
+from hubbub.analysis.wording import finite, number, plural, possible, short
 from hubbub.errors import ParameterError
 from hubbub.extras import require
 
@@ -77,7 +77,7 @@ def _title(answer: Answer, drawn: int) -> str:
     said = plural(answer.reports, "report")
     if drawn < len(answer.hitters):
         said += f", the first {drawn} of {plural(len(answer.hitters), 'row')}"
-    return "\n".join([said, *(textwrap.fill(each, _TITLE) for each in about_counts(answer))])
+    return "\n".join([said, *(textwrap.fill(each, _TITLE) for each in told(answer, COUNTS))])
 
 
 def save_plot(answer: Answer, path: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from hubbub.analysis.wording import interval, number, people_of, percent, plural, share_of, sure
+from hubbub.analysis.wording import cells, number, plural
 from hubbub.cli.common import print_table
 from hubbub.errors import ParameterError
 from hubbub.wire.atomic import check_outputs
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from hubbub.analysis.answer import Answer
     from hubbub.analysis.reply import Heading
     from hubbub.inputs.encoding import Truth
-    from hubbub.model.domain import Domain
-    from hubbub.model.estimates import Intake
     from hubbub.model.question import Question
     from hubbub.model.survey import Survey
 
@@ -90,7 +88,7 @@ def to_json(view: AnswerView) -> dict[str, Any]:
 
 def show(view: AnswerView, question: Question) -> None:
     """Print the domain, and the answer to the question as a table with sentences below it."""
-    from hubbub.analysis.tables import about_counts, about_limits
+    from hubbub.analysis.sentences import BELOW, told
 
     heading, answer = view.heading, view.answer
     typer.echo(f"Domain: {heading.domain}.")
@@ -101,22 +99,20 @@ def show(view: AnswerView, question: Question) -> None:
     columns += [("true", "right")] if view.truth else [("fakes", "right")]
     rows = []
     for hitter in answer.hitters[: _LIST_SHOWN if answer.whole_list else None]:
-        row = [str(hitter.value), people_of(hitter), share_of(hitter), interval(hitter), sure(hitter)]
-        row += ["yes" if hitter.listed else "no"] if with_named else []
-        rows.append([*row, number(view.truth.count(hitter.value)) if view.truth else f"{hitter.fake_reports:,}"])
+        *texts, fakes = cells(hitter)
+        row = [str(hitter.value), *texts, *(["yes" if hitter.listed else "no"] if with_named else [])]
+        rows.append([*row, number(view.truth.count(hitter.value)) if view.truth else fakes])
     if view.truth:
         rows += _unseen(view.truth, answer, question.top, with_named)
     title = f"{heading.mechanism}: {plural(answer.reports, 'report')}, {heading.privacy}"
-    nothing = not any(hitter.stands_out for hitter in answer.hitters)
-    if answer.whole_list:
-        caption = _about_list(answer)
-    else:
-        limits = about_limits(answer, heading.long_example)
-        caption = [f"Nothing stands out. {limits}" if nothing else limits]
+    caption = told(answer, ("limits", "list"), heading.long_example)
+    if answer.whole_list and len(answer.hitters) > _LIST_SHOWN:
+        caption.insert(0, f"The first {_LIST_SHOWN} of {plural(len(answer.hitters), 'value')}; --json has all of them.")
     caption[-1] += f" {view.seconds:.1f} s."
-    caption += about_counts(answer)
-    caption += _about_intake(view.survey().domain, answer.intake, answer) if answer.intake is not None else []
-    caption += _about_needed(view.survey(), answer, question) if nothing else []
+    domain = None if answer.intake is None else view.survey().domain
+    caption += told(answer, set(BELOW) - {"limits", "list"}, domain=domain)
+    if not any(hitter.stands_out for hitter in answer.hitters):
+        caption += _about_needed(view.survey(), answer, question)
     print_table(title, columns, rows, caption)
 
 
@@ -132,19 +128,10 @@ def _unseen(truth: Truth, answer: Answer, top: int, with_named: bool) -> list[li
     ]
 
 
-def _about_list(answer: Answer) -> list[str]:
-    """Sentences about a whole list: what stands out, and which values are ahead of which."""
-    from hubbub.analysis.tables import about_list
-
-    rows = len(answer.hitters)
-    first = f"The first {_LIST_SHOWN} of {plural(rows, 'value')}; --json has all of them."
-    return [*([first] if rows > _LIST_SHOWN else []), *about_list(answer)]
-
-
 def _about_needed(survey: Survey, answer: Answer, question: Question) -> list[str]:
     """If nothing stands out: a sentence that says what it would have taken, as in `hubbub plan`."""
     from hubbub.analysis.answers import encode_candidates
-    from hubbub.analysis.needed import what_is_needed
+    from hubbub.analysis.outlook import what_is_needed
     from hubbub.inputs.encoding import tidy_candidates
 
     named = None if question.candidates is None else tidy_candidates(survey.domain, question.candidates)
@@ -152,33 +139,3 @@ def _about_needed(survey: Survey, answer: Answer, question: Question) -> list[st
     candidates = 0 if items is None else len(items)
     said = what_is_needed(survey, answer.reports, question.level, candidates, answer.values_per_person)
     return [said] if said else []
-
-
-def _about_intake(domain: Domain, intake: Intake, answer: Answer) -> list[str]:
-    """Sentences about values that were missing, cut or not in the domain."""
-    reports, said = answer.reports, []
-    if intake.missing:
-        then = "skipped, and not among the reports" if answer.values_per_person == 1 else "they fill no slot"
-        said.append(f"{plural(intake.missing, 'row has', 'rows have')} no value: {then}.")
-    several = answer.values_per_person > 1  # then values are counted: one person may have many of these
-    if intake.cut:
-        said.append(
-            f"{_holders(intake.cut, reports, several)} a text of more than {domain.cut_after} bytes: "
-            "it was cut there, and texts with the same beginning count as one."
-        )
-    if intake.other:
-        became = '"(other)"' if domain.decode(domain.outside) == ["(other)"] else "one of them, by a public rule"
-        said.append(
-            f"{_holders(intake.other, reports, several)} a value that is not {domain.member}: it became {became}."
-        )
-        if intake.better_domain and intake.better_share is not None:
-            share = "all" if intake.better_share == 1 else f"about {int(100 * intake.better_share)} %"
-            said.append(f"--domain {intake.better_domain} would hold {share} of the values.")
-    return said
-
-
-def _holders(count: int, reports: int, several: bool) -> str:
-    """The beginning of a sentence about some people: "3 people (0.10%) hold"; or about values, if they have several."""
-    if several:
-        return f"{plural(count, 'value')} {'is' if count == 1 else 'are'}"
-    return f"{plural(count, 'person', 'people')} ({percent(count / reports)}) {'holds' if count == 1 else 'hold'}"

@@ -155,7 +155,7 @@ def _draw(found: Comparison, plot: str) -> None:
 
 def _show(found: Comparison, intake: Intake) -> None:
     """Print a row for each mechanism and ε, and the recommendation below."""
-    from hubbub.analysis.tables import about_intake
+    from hubbub.analysis.sentences import about_intake
 
     headings = ["recall", "precision", "F1", "error", "sees from", "bytes", "encode ns", "tally ns", "decode ms"]
     rows = [
@@ -180,4 +180,4 @@ def _show(found: Comparison, intake: Intake) -> None:
         f"{plural(found.runs, 'run')}, seed {found.seed}"
     )
     left_out = [f"Left out: {name}: {why}." for name, why in found.left_out.items()]
-    print_table(title, columns, rows, [found.reason, *left_out, *about_intake(intake)])
+    print_table(title, columns, rows, [*filter(None, [found.reason, *left_out, about_intake(intake)])])

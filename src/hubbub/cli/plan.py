@@ -107,7 +107,7 @@ def parse_share(text: str) -> float:
 
 def _draw(made: Plan, plot: str) -> None:
     from hubbub.analysis.plan_plots import draw_chances
-    from hubbub.analysis.plan_words import what_is_seen
+    from hubbub.analysis.wording import what_is_seen
 
     if not (curves := made.curves()):
         raise ParameterError("a figure must have people and an ε with which something can be found, got none")
@@ -117,10 +117,7 @@ def _draw(made: Plan, plot: str) -> None:
 
 def _show(made: Plan) -> None:
     """Words first, then tables."""
-    from hubbub.analysis.person import at_most_percent, percent
-    from hubbub.analysis.plan_words import one_in
-    from hubbub.analysis.wording import at_most
-    from hubbub.analysis.wording import percent as share_percent
+    from hubbub.analysis.wording import at_most, at_most_percent, chance_percent, one_in, percent
 
     for sentence in made.words:
         typer.echo(sentence)
@@ -133,7 +130,7 @@ def _show(made: Plan) -> None:
                 number(row.held),
                 _chance(row.chance),
                 f"± {number(row.stderr)}",
-                f"± {share_percent(row.stderr / row.held, 0)}",
+                f"± {percent(row.stderr / row.held, 0)}",
             ]
             for row in made.rows
         ]
@@ -149,7 +146,7 @@ def _show(made: Plan) -> None:
             f"With {plural(made.people or 0, 'person', 'people')}", [(heading, "right") for heading in headings], limits
         )
     if made.beliefs:
-        sure = [[percent(each.before), at_most_percent(each.after)] for each in made.beliefs]
+        sure = [[chance_percent(each.before), at_most_percent(each.after)] for each in made.beliefs]
         print_table(
             "What an observer of one report can gain at most", [("sure before", "right"), ("after", "right")], sure
         )
@@ -166,6 +163,6 @@ def _chance(chance: float) -> str:
 
 
 def _share(share: float | None) -> str:
-    from hubbub.analysis.plan_words import one_in
+    from hubbub.analysis.wording import one_in
 
     return "nothing" if share is None else one_in(share)

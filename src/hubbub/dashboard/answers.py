@@ -11,7 +11,7 @@ from typing import Final
 
 from hubbub.analysis.answers import answer_question, encode_candidates
 from hubbub.collector.state import Collector
-from hubbub.dashboard.meaning import Explained, explain
+from hubbub.dashboard.meaning import LEVEL, Explained, explain
 from hubbub.model.question import Question
 from hubbub.store.daily import reports_by_day, tally_version
 from hubbub.store.store import StoredSurvey
@@ -90,13 +90,13 @@ class Answers:
     async def among(self, stored: StoredSurvey, candidates: list[str]) -> Explained:
         """Return the answer in which all of these candidates have a row. It is not cached."""
         closed = stored.state(datetime.now(UTC)) == "closed"
-        question = Question(TOP, 0.05, candidates, True)
+        question = Question(TOP, LEVEL, candidates, True)
         return await self._collector.compute(lambda: self._answer(stored, question, closed))
 
     async def _search(self, stored: StoredSurvey, version: int, closed: bool) -> Kept:
         """Search now, and cache the answer."""
         started = time.monotonic()
-        found = await self._collector.compute(lambda: self._answer(stored, Question(TOP), closed))
+        found = await self._collector.compute(lambda: self._answer(stored, Question(TOP, LEVEL), closed))
         ended = time.monotonic()
         kept = Kept(version, closed, found, ended - started, ended)  # reports folded meanwhile have a later version
         self._kept[stored.survey_id] = kept

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from hubbub.analysis.plan_words import one_in
+from hubbub.analysis.wording import one_in
 from hubbub.collector.state import Collector
 from hubbub.dashboard import words
 from hubbub.dashboard.access import for_owner

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
 from hubbub.analysis.answer import Answer
-from hubbub.analysis.needed import what_is_needed
+from hubbub.analysis.outlook import what_is_needed
+from hubbub.analysis.sentences import BELOW, about_level, told
 from hubbub.analysis.shuffle import ASSUMPTION, NOT_LIVE, seen_from_outside
-from hubbub.analysis.tables import sentences
-from hubbub.analysis.wording import interval, number, people_of, plural, possible, share_of, sure
+from hubbub.analysis.wording import cells, finite, number, plural, possible
 from hubbub.dashboard import words
 from hubbub.numeric.bulk_items import encode_marked
 from hubbub.store.store import StoredSurvey
 
+LEVEL: Final = 0.05
 _CHARTED: Final = 20
 
 
@@ -30,17 +30,16 @@ class Explained(NamedTuple):
 def answer_facts(found: Explained) -> dict[str, Any]:
     """Return the rows of an answer, its chart as JSON, and sentences about it."""
     answer = found.answer
-    limit = answer.detection_limit if math.isfinite(answer.detection_limit) else None
+    limit = finite(answer.detection_limit)
     rows = [
         {
             **asdict(hitter),
             "value": words.visible(hitter.value),
             # What people read is possible: an unbiased count may be below 0 or above all reports.
             "count": possible(hitter),
-            "people": people_of(hitter),
-            "share_text": share_of(hitter),
-            "between": interval(hitter),
-            "sure": sure(hitter),
+            **cells(hitter)._asdict(),
+            "share": hitter.share,
+            "share_text": cells(hitter).share,
         }
         for hitter in answer.hitters
     ]
@@ -94,28 +93,12 @@ def explain(
     """
     if not answer.reports:
         return ()
-    standing = [hitter for hitter in answer.hitters if hitter.stands_out]
-    said = []
-    if standing and not answer.whole_list:
-        many = len(standing) + answer.not_shown
-        found = "One value stands out" if many == 1 else f"{many:,} values stand out"
-        said.append(f"{found} from the noise that protects each visitor.")
-    said += sentences(replace(answer, foreign_candidates=0))  # of these `_about_named` speaks
+    said = told(answer, {"found", *BELOW} - {"foreign"})  # of those `_about_named` speaks
     if named:
         said.append(_about_named(stored, answer, named, candidates))
-    if not standing:
+    if not any(hitter.stands_out for hitter in answer.hitters):
         said.append(what_is_needed(stored.survey, answer.reports, candidates=candidates))
-    said.append(
-        "The chance that anything in this answer is wrong, a value or an interval, is at most 5 %. It is about the "
-        "visitors who answered: what others would have answered, it cannot know."
-    )
-    if standing:
-        last = min(reversed(standing), key=lambda hitter: hitter.fake_reports)
-        said.append(
-            "Reports are anonymous, so they can be forged: "
-            f"{plural(last.fake_reports, 'crafted report')} could have put {words.visible(last.value)} where it is."
-        )
-    said.append(_about_sums(stored, answer.reports, closed))
+    said += [about_level(LEVEL), *told(answer, ["forged"]), _about_sums(stored, answer.reports, closed)]
     return tuple(sentence for sentence in said if sentence)
 
 
