@@ -15,14 +15,13 @@ from typing import Final
 import numpy as np
 
 from hubbub.analysis.intervals import simultaneous_width
-from hubbub.analysis.slots import check_slots
+from hubbub.analysis.question import Question
 from hubbub.analysis.wording import one_in, round_up, what_is_seen
 from hubbub.errors import ParameterError, shown
 from hubbub.mechanisms.registry import create_survey, mechanism_for
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.domain import Domain
 from hubbub.model.estimates import Query
-from hubbub.model.question import Question
 from hubbub.model.survey import SEED_BYTES, Survey
 from hubbub.numeric.bisection import bisect
 from hubbub.numeric.tails import normal_tail_log
@@ -85,8 +84,7 @@ class Outlook:
             )
         if not isinstance(self.wanted, (int, float)) or not 0 < self.wanted < 1:
             raise ParameterError(f"chance must be between 0 and 1, got chance={shown(self.wanted)}")
-        Question(level=self.level, values_per_person=self.slots)  # which checks both numbers
-        check_slots(self.domain, self.slots)
+        Question(level=self.level, values_per_person=self.slots).about(self.domain)  # which checks both numbers
 
     @property
     def values(self) -> int:

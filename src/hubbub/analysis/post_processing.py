@@ -29,7 +29,7 @@ def post_process(answer: Answer, method: str) -> Answer:
     check_method(method)
     if answer.post_processing != "none":
         raise ParameterError(f"an answer must be post-processed once, got one after {answer.post_processing}")
-    if method == "none" or not answer.hitters:
+    if method == "none" or not (answer.hitters and answer.reports):
         return replace(answer, post_processing=method)
     counts = np.array([hitter.count for hitter in answer.hitters])
     people = float(answer.reports)

@@ -14,6 +14,7 @@ from hubbub.model.domain_base import OTHER
 
 if TYPE_CHECKING:
     from hubbub.analysis.answer import Answer
+    from hubbub.analysis.question import Asked
     from hubbub.model.domain import Domain
     from hubbub.model.estimates import Hitter, Intake
 
@@ -110,6 +111,19 @@ def about_level(level: float) -> str:
         f"The chance that anything in this answer is wrong, a value or an interval, is at most {100 * level:g} %. It "
         "is about the visitors who answered: what others would have answered, it cannot know."
     )
+
+
+def about_lines(answer: Answer, asked: Asked) -> str:
+    """How many named values are repeated, outside the domain, or not above the noise; empty if none is."""
+    unseen = sum(hitter.listed and not hitter.stands_out for hitter in answer.hitters)
+    parts = [f"{asked.repeated:,} repeated another line"] if asked.repeated else []
+    parts += [f"{asked.foreign:,} cannot be an answer to this survey"] if asked.foreign else []
+    parts += [f"{unseen:,} cannot be told from the noise"] if unseen else []
+    if not parts:
+        return ""
+    most = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
+    lines = asked.repeated + asked.foreign + asked.candidates
+    return f"Of the {plural(lines, 'line')} that you wrote, {most}."
 
 
 def _standing(answer: Answer) -> list[Hitter]:

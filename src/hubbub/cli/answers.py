@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +17,9 @@ from hubbub.wire.atomic import check_outputs
 
 if TYPE_CHECKING:
     from hubbub.analysis.answer import Answer
+    from hubbub.analysis.question import Question
     from hubbub.analysis.reply import Heading
     from hubbub.inputs.encoding import Truth
-    from hubbub.model.question import Question
     from hubbub.model.survey import Survey
 
 _TRUTH_SHOWN = 20
@@ -130,12 +130,8 @@ def _unseen(truth: Truth, answer: Answer, top: int, with_named: bool) -> list[li
 
 def _about_needed(survey: Survey, answer: Answer, question: Question) -> list[str]:
     """If nothing stands out: a sentence that says what it would have taken, as in `hubbub plan`."""
-    from hubbub.analysis.answers import encode_candidates
     from hubbub.analysis.outlook import what_is_needed
-    from hubbub.inputs.encoding import tidy_candidates
 
-    named = None if question.candidates is None else tidy_candidates(survey.domain, question.candidates)
-    items = encode_candidates(survey.domain, replace(question, candidates=named))
-    candidates = 0 if items is None else len(items)
+    candidates = question.about(survey.domain).candidates
     said = what_is_needed(survey, answer.reports, question.level, candidates, answer.values_per_person)
     return [said] if said else []

@@ -149,7 +149,7 @@ def progress(label: str, total: int, unit: str) -> Iterator[Callable[[int], None
         yield lambda step: bar.advance(task, step)
 
 
-def counted(chunks: Iterable[list[T]], advance: Callable[[int], None]) -> Iterator[list[T]]:
+def counted(chunks: Iterable[Sequence[T]], advance: Callable[[int], None]) -> Iterator[Sequence[T]]:
     """Yield the chunks, and count each one when the next is asked for."""
     for chunk in chunks:
         yield chunk

@@ -21,7 +21,7 @@ from hubbub.errors import ServiceError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hubbub.inputs.people import People
+    from hubbub.inputs.crowd import Crowd
     from hubbub.model.domain import Domain
     from hubbub.model.mechanism import Items
     from hubbub.model.survey import Survey
@@ -46,6 +46,7 @@ def demo(
 
     With --live you can watch: the collector has its dashboard, and visitors report one by one until Ctrl-C.
     """
+    from hubbub.analysis.question import Question
     from hubbub.collector.serving import serving
     from hubbub.collector.state import Collector
     from hubbub.inputs.people import open_people
@@ -53,7 +54,6 @@ def demo(
     from hubbub.model.coded_domain import Hostnames
     from hubbub.model.domain import Categories
     from hubbub.model.numbers import parse_epsilon
-    from hubbub.model.question import Question
     from hubbub.simulation.visitors import SITES, write_visitors
     from hubbub.store.store import Store
     from hubbub.store.tokens import replace_token
@@ -88,11 +88,11 @@ def demo(
     typer.echo(f"Each visitor sent 17 bytes: a random id and one of {symbols} symbols, a lie with a chance of {lie}.")
 
 
-def ask_crowd(server: str, token: str, crowd: People, domain: Domain, epsilon: str, seed: int | None) -> AnswerView:
+def ask_crowd(server: str, token: str, crowd: Crowd, domain: Domain, epsilon: str, seed: int | None) -> AnswerView:
     """Create a survey, send the crowd's reports and ask for the answer, all over HTTP; return it with the truth."""
+    from hubbub.analysis.question import Question
     from hubbub.inputs.encoding import Encoder
     from hubbub.mechanisms.registry import load_survey
-    from hubbub.model.question import Question
     from hubbub.simulation.rehearsal import randomness_of
 
     started = time.perf_counter()

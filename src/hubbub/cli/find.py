@@ -18,7 +18,6 @@ from hubbub.cli.common import (
     PlotFile,
     Post,
     command,
-    counted,
     parse_options,
     print_json,
     progress,
@@ -79,12 +78,11 @@ def find(
     hubbub find visits.jsonl --column country --domain words --plot words.png
     hubbub find visits.csv --column country --person visitor --values-per-person 3
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
+    from hubbub.analysis.question import Question
     from hubbub.analysis.reply import Heading
     from hubbub.cli.domains import domain_file, parse_domain, read_candidates
-    from hubbub.finding import default_domain, plan_rehearsal
-    from hubbub.inputs.encoding import Encoder
+    from hubbub.finding import plan_rehearsal
     from hubbub.inputs.people import open_people
-    from hubbub.model.question import Question
 
     if (post, plot, csv) != ("none", None, None):
         check_asked(post, plot, csv, [named_input(file), candidates, domain_file(domain)])
@@ -102,21 +100,17 @@ def find(
         seed=seed,
         all_values=several,
     )
-    with opened as people:
-        values = default_domain(next(people.chunks(), [])) if domain is None else parse_domain(domain)
+    with opened as crowd:
+        values = None if domain is None else parse_domain(domain)
         options = parse_options(option or [])
         started = time.perf_counter()
-        rehearsal = plan_rehearsal(values, people.count, epsilon, delta, mechanism, options, seed)
-        encoder = Encoder(values, people.missing, truth, people.over)
+        rehearsal = plan_rehearsal(crowd, question, values, epsilon, delta, mechanism, options, seed, truth)
         say_if_compiling(rehearsal.mechanism)
-        with progress("Reporting", people.count, "people") as advance:
-            if people.owners is None:
-                answer = rehearsal.ask(question, map(encoder.encode, counted(people.chunks(), advance)), encoder)
-            else:
-                answer = rehearsal.ask_slots(question, people.chunks, people.owners, encoder)
+        with progress("Reporting", crowd.count, "people") as advance:
+            answer = rehearsal.run(advance)
         answer = answer if post == "none" else answer.post_processed(post)
-        survey, seconds = rehearsal.survey, time.perf_counter() - started
-        view = AnswerView(Heading.of(survey), lambda: survey, answer, encoder.truth, seconds)
+        survey, seconds = rehearsal.mechanism.survey, time.perf_counter() - started
+        view = AnswerView(Heading.of(survey), lambda: survey, answer, rehearsal.encoder.truth, seconds)
     if plot is not None or csv is not None:
         write_files(answer, plot, csv)
     if as_json:

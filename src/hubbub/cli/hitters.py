@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlencode
 
 import typer
 
@@ -28,8 +29,8 @@ from hubbub.errors import ServiceError
 
 if TYPE_CHECKING:
     from hubbub.analysis.answer import Answer
+    from hubbub.analysis.question import Question
     from hubbub.analysis.reply import Heading
-    from hubbub.model.question import Question
     from hubbub.model.survey import Survey
 
 
@@ -72,7 +73,7 @@ def hitters(
     hubbub hitters --survey http://127.0.0.1:8000/v1/surveys/ID --candidates sites.txt
     hubbub hitters --tally week.tally --survey survey.json
     """  # noqa: D301
-    from hubbub.model.question import Question
+    from hubbub.analysis.question import Question
 
     started = time.perf_counter()
     if (post, plot, csv) != ("none", None, None):
@@ -90,10 +91,6 @@ def hitters(
         """Read the survey when it is first needed."""
         return read_survey(source, build=tally is not None)
 
-    if named is not None:
-        from hubbub.inputs.encoding import tidy_candidates
-
-        named = tidy_candidates(survey().domain, named)
     question = Question(top, level, named, all_candidates, hitters_only, values_per_person)
     if tally is None:
         heading, answer = ask_hitters(source, question, need_token(token))
@@ -105,7 +102,7 @@ def hitters(
         write_files(answer, plot, csv)
     if as_json:
         print_json(to_json(view))
-    elif not view.answer.reports:
+    elif not answer.reports and not answer.hitters:
         typer.echo("No reports yet.")
     else:
         show(view, question)
@@ -113,16 +110,15 @@ def hitters(
 
 def _answer(survey: Survey, file: str, question: Question) -> tuple[Heading, Answer]:
     """Answer from a tally, in this process."""
-    from hubbub.analysis.answers import answer_question, encode_candidates
+    from hubbub.analysis.asking import answer_question
     from hubbub.analysis.reply import Heading
     from hubbub.mechanisms.registry import mechanism_for
     from hubbub.wire.tally_file import read_tally
 
-    sums = read_tally(file, survey)
+    asked, sums = question.about(survey.domain), read_tally(file, survey)
     mechanism = mechanism_for(survey)
     say_if_compiling(mechanism)
-    answer = answer_question(survey, mechanism, sums, question, encode_candidates(survey.domain, question))
-    return Heading.of(survey), answer
+    return Heading.of(survey), answer_question(mechanism, sums, asked)
 
 
 def ask_hitters(url: str, question: Question, token: str) -> tuple[Heading, Answer]:
@@ -131,19 +127,13 @@ def ask_hitters(url: str, question: Question, token: str) -> tuple[Heading, Answ
 
     address = parse_survey_url(url)
     path = f"/v1/surveys/{address.survey_id}/hitters"
+    knobs = question.knobs
     if question.candidates is None:
-        form = "&hitters_only=true" if question.hitters_only else ""
-        path += f"?top={question.top}&level={question.level}{form}&values_per_person={question.values_per_person}"
-        document = ask_json(address.server, path, token)
+        spelled = {name: str(value).lower() for name, value in knobs.items() if "candidates" not in name}
+        document = ask_json(address.server, f"{path}?{urlencode(spelled)}", token)
     else:
-        asked = {
-            "candidates": list(question.candidates),
-            "all_candidates": question.all_candidates,
-            "top": question.top,
-            "level": question.level,
-            "values_per_person": question.values_per_person,
-        }
-        document = ask_json(address.server, path, token, "POST", asked)
+        del knobs["hitters_only"]
+        document = ask_json(address.server, path, token, "POST", knobs)
     try:
         survey_id, heading, answer = from_reply(document)
     except (KeyError, TypeError, AttributeError):

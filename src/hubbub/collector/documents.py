@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from hubbub.analysis.answer import Answer
+from hubbub.analysis.question import MAX_SLOTS
 from hubbub.analysis.reply import Heading, to_reply
 from hubbub.mechanisms.registry import DEFAULT_EXPECTED_REPORTS
 from hubbub.model.estimates import Hitter
-from hubbub.model.question import MAX_SLOTS
 from hubbub.store.overview import ListedSurvey
 from hubbub.store.store import StoredSurvey
 
