@@ -20,8 +20,8 @@ import pytest
 
 import hubbub
 from hubbub.analysis.reply import Heading
-from hubbub.cli.answers import AnswerView, show
 from hubbub.cli.common import number
+from hubbub.cli.showing import AnswerView, show
 from hubbub.finding import default_domain
 
 Cli = Callable[..., CompletedProcess[str]]

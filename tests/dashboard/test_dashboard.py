@@ -15,9 +15,9 @@ from typing import ClassVar
 from urllib.parse import quote, urlencode
 
 import pytest
+from click.testing import CliRunner
 from tests.browser.samples import HOSTILE, HOSTILE_NAME, fill
 from tests.collector.service import PATIENCE, Reply, Service
-from typer.testing import CliRunner
 
 from hubbub import Categories, SeededRandomWords, Survey, Words, create_survey, mechanism_for, plan
 from hubbub.analysis.outlook import smallest_share, what_is_needed

@@ -44,7 +44,8 @@ class Question:
         The chance, at most, that anything in the whole answer is wrong (see `Query`).
     candidates : tuple of values, or None
         Values named before anybody looks at the tally. They are found from a smaller count on, all others from a
-        slightly larger one. Any iterable is accepted; it is stored as a tuple.
+        slightly larger one. Any iterable is accepted; it is stored as a tuple. Missing ones are dropped, those outside
+        the domain are left out, and a text with a lone surrogate is refused.
     all_candidates : bool
         Answer with a row for every candidate, whether it stands out or not.
     hitters_only : bool

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from hubbub.analysis.wording import cells, number, plural
-from hubbub.cli.common import print_table
+from hubbub.cli.common import print_json, print_table
+from hubbub.cli.options import WholeNumber, all_of, json_option, level_option
 from hubbub.errors import ParameterError
 from hubbub.wire.atomic import check_outputs
 
@@ -42,33 +44,115 @@ class AnswerView:
     seconds: float
 
 
-def check_asked(post: str, plot: str | None, csv: str | None, inputs: Iterable[str | None]) -> None:
-    """Refuse an unknown method or an impossible output file, before any input is read."""
-    from hubbub.analysis.post_processing import check_method
+@dataclass(frozen=True)
+class Wanted:
+    """What the options say about a question, and about what is done with its answer.
 
-    check_method(post)
-    if plot is not None:
-        from hubbub.analysis.plots import check_plot_file
+    Attributes
+    ----------
+    candidates : str or None
+        The file that names candidates.
+    all_candidates, hitters_only, top, level, values_per_person
+        As in `Question`.
+    post : str
+        The method of post-processing.
+    plot, csv : str or None
+        Files to write.
+    as_json : bool
+        Print JSON instead of a table.
+    """
 
-        check_plot_file(plot)
-    check_outputs([plot, csv], inputs)
+    candidates: str | None
+    all_candidates: bool
+    hitters_only: bool
+    top: int
+    level: float
+    values_per_person: int
+    post: str
+    plot: str | None
+    csv: str | None
+    as_json: bool
+
+    def check(self, inputs: Iterable[str | None]) -> None:
+        """Refuse an unknown method or an impossible output file, before any input is read."""
+        if (self.post, self.plot, self.csv) == ("none", None, None):
+            return  # nothing has to be loaded
+        from hubbub.analysis.post_processing import check_method
+
+        check_method(self.post)
+        if self.plot is not None:
+            from hubbub.analysis.plots import check_plot_file
+
+            check_plot_file(self.plot)
+        check_outputs([self.plot, self.csv], [*inputs, self.candidates])
+
+    def question(self) -> Question:
+        """The question; reads the file of candidates."""
+        from hubbub.analysis.question import Question
+        from hubbub.cli.domains import read_candidates
+
+        named = read_candidates(self.candidates, self.all_candidates)
+        return Question(self.top, self.level, named, self.all_candidates, self.hitters_only, self.values_per_person)
+
+    def deliver(self, view: AnswerView, question: Question) -> None:
+        """Write the files that were asked for, and print the answer."""
+        if self.post != "none":
+            view = replace(view, answer=view.answer.post_processed(self.post))
+        try:
+            if self.csv is not None:
+                from hubbub.analysis.tables import as_csv
+
+                # This cannot fail: values of a domain contain no lone surrogates, which UTF-8 cannot encode.
+                Path(self.csv).write_text(as_csv(view.answer), encoding="utf-8", newline="")
+            if self.plot is not None:
+                from hubbub.analysis.plots import save_plot
+
+                save_plot(view.answer, self.plot)
+        except OSError as error:
+            reason = (error.strerror or type(error).__name__).lower()
+            raise ParameterError(f"cannot write {error.filename!r}: {reason}") from None
+        if self.as_json:
+            print_json(to_json(view))
+        else:
+            show(view, question)
 
 
-def write_files(answer: Answer, plot: str | None, csv: str | None) -> None:
-    """Write the files that were asked for."""
-    from hubbub.analysis.tables import as_csv
+_ANSWER_OPTIONS = all_of(
+    click.option(
+        "--candidates", metavar="FILE", help="Values named in advance, one per line: a smaller count is enough."
+    ),
+    click.option("--all-candidates", is_flag=True, help="A row for every candidate, whether it stands out or not."),
+    click.option(
+        "--hitters-only", is_flag=True, help="For a list: only the values that stand out, instead of all values."
+    ),
+    click.option("--top", type=WholeNumber(min=1), default=20, help="At most this many values."),
+    level_option,
+    click.option(
+        "--values-per-person",
+        type=WholeNumber(min=1, max=1000),
+        default=1,
+        metavar="K",
+        help="Each person has K slots for values, and reports one; in a file, --person says who has which.",
+    ),
+    click.option(
+        "--post", default="none", metavar="METHOD", help="Make counts plausible afterwards: none, clip or simplex."
+    ),
+    click.option("--plot", metavar="FILE", help="Draw the answer: FILE.png, FILE.svg or FILE.pdf."),
+    click.option("--csv", metavar="FILE", help="Also write the rows as CSV."),
+    json_option,
+)
 
-    try:
-        if csv is not None:
-            # This cannot fail: values of a domain contain no lone surrogates, which UTF-8 cannot encode.
-            Path(csv).write_text(as_csv(answer), encoding="utf-8", newline="")
-        if plot is not None:
-            from hubbub.analysis.plots import save_plot
 
-            save_plot(answer, plot)
-    except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        raise ParameterError(f"cannot write {error.filename!r}: {reason}") from None
+def answer_options(function: Callable[..., None]) -> Callable[..., None]:
+    """All options about a question and its answer; the function gets them as one argument, `wanted`."""
+
+    @functools.wraps(function)
+    def with_wanted(**given: Any) -> None:
+        """Collect the options."""
+        wanted = Wanted(**{field.name: given.pop(field.name) for field in fields(Wanted)})
+        function(wanted=wanted, **given)
+
+    return _ANSWER_OPTIONS(with_wanted)
 
 
 def to_json(view: AnswerView) -> dict[str, Any]:
@@ -91,7 +175,7 @@ def show(view: AnswerView, question: Question) -> None:
     from hubbub.analysis.sentences import BELOW, told
 
     heading, answer = view.heading, view.answer
-    typer.echo(f"Domain: {heading.domain}.")
+    click.echo(f"Domain: {heading.domain}.")
     with_named = answer.candidate_limit is not None
     columns = [("value", "left"), ("people", "right"), ("share", "right"), ("between", "right"), ("sure", "right")]
     columns += [("named", "left")] if with_named else []
