@@ -381,7 +381,7 @@ class TestPages:
 
     def test_twice_the_reports_are_searched_at_once(self, fresh: Dashboard, monkeypatch: pytest.MonkeyPatch) -> None:
         """After a search the survey rests, unless there are twice as many reports as then."""
-        monkeypatch.setattr("hubbub.dashboard.answers.REST", 1e9)
+        monkeypatch.setattr("hubbub.dashboard.kept_answers.REST", 1e9)
         stored = fresh.store.add_survey(create_survey("ids", Categories(["a", "b"]), 1, mechanism="subset"))
         path = f"/surveys/{stored.survey_id.hex()}/answer"
         told = iter(range(100))

@@ -84,6 +84,14 @@ def print_json(document: dict[str, Any]) -> None:
     click.echo(json.dumps(document, ensure_ascii=plain, allow_nan=False))
 
 
+def tell(as_json: bool, document: dict[str, Any], text: str) -> None:
+    """Print one JSON object, or the text that says the same."""
+    if as_json:
+        print_json(document)
+    else:
+        click.echo(text)
+
+
 @contextmanager
 def progress(label: str, total: int, unit: str) -> Iterator[Callable[[int], None]]:
     """A progress bar on stderr, if that is a terminal; yields a function that advances it."""

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import click
 
-from hubbub.cli.common import print_json
-from hubbub.cli.options import database_option, json_option
+from hubbub.cli.common import tell
+from hubbub.cli.options import database_option, env_option, json_option
 from hubbub.cli.service import DEFAULT_SERVER
 
 
 @click.command
 @database_option
-@click.option(
-    "--server",
-    envvar="HUBBUB_SERVER",
-    show_envvar=True,
-    metavar="URL",
-    help="The collector's address for your browser; default: where it listened last.",
+@env_option(
+    "--server", metavar="URL", help="The collector's address for your browser; default: where it listened last."
 )
 @click.option("--open", "show", is_flag=True, help="Open the link in a browser.")
 @json_option
@@ -38,10 +34,7 @@ def login(db: str, server: str | None, show: bool, as_json: bool) -> None:
         link = login_link(server, make_code(store.engine))
     if show:
         open_browser(link)
-    if as_json:
-        print_json({"login": link})
-    else:
-        click.echo(link)
+    tell(as_json, {"login": link}, link)
 
 
 def login_link(server: str, code: str) -> str:

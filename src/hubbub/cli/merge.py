@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hubbub.cli.common import plural, print_json
+from hubbub.cli.common import plural, tell
 from hubbub.cli.options import json_option
 from hubbub.cli.survey_source import read_bytes
 from hubbub.errors import InputError
@@ -37,10 +37,11 @@ def merge(files: tuple[str, ...], out: str, allow_equal: bool, as_json: bool) ->
     check_tally_output(out, files)
     total = add_up(_read_each(files, allow_equal))
     write_tally(out, total)
-    if as_json:
-        print_json({"survey_id": total.survey_id.hex(), "out": out, "tallies": len(files), "reports": total.count})
-    else:
-        click.echo(f"{plural(total.count, 'report')} of {plural(len(files), 'tally', 'tallies')} in {out}.")
+    tell(
+        as_json,
+        {"survey_id": total.survey_id.hex(), "out": out, "tallies": len(files), "reports": total.count},
+        f"{plural(total.count, 'report')} of {plural(len(files), 'tally', 'tallies')} in {out}.",
+    )
 
 
 def _read_each(files: Sequence[str], allow_equal: bool) -> Iterator[Tally]:

@@ -90,6 +90,12 @@ def all_of(*options: Callable[[F], F]) -> Callable[[F], F]:
     return decorate
 
 
+def env_option(name: str, **settings: Any) -> Callable[[F], F]:
+    """An option that may come from the environment, too: --db from HUBBUB_DB."""
+    variable = f"HUBBUB_{name.removeprefix('--').replace('-', '_').upper()}"
+    return click.option(name, envvar=variable, show_envvar=True, **settings)
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object instead of text.")
 level_option = click.option(
     "--level",
@@ -97,13 +103,8 @@ level_option = click.option(
     default=0.05,
     help="The chance, at most, that anything in the answer is wrong.",
 )
-database_option = click.option(
-    "--db",
-    envvar="HUBBUB_DB",
-    show_envvar=True,
-    default="hubbub.db",
-    metavar="URL",
-    help="A SQLite file, or postgresql://USER@HOST/NAME.",
+database_option = env_option(
+    "--db", default="hubbub.db", metavar="URL", help="A SQLite file, or postgresql://USER@HOST/NAME."
 )
 
 epsilon_option = click.option("--epsilon", "-e", default="1", help="Privacy loss of each person.")

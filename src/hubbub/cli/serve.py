@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 
 from hubbub.cli.common import print_json, print_table
-from hubbub.cli.options import WholeNumber, database_option
+from hubbub.cli.options import WholeNumber, database_option, env_option
 
 _SETTINGS: Final = {
     "db": str,
@@ -56,65 +56,29 @@ def _read_config(ctx: click.Context, _: click.Parameter, file: str | None) -> st
 @click.command
 @click.pass_context
 @database_option
-@click.option(
-    "--host",
-    default="127.0.0.1",
-    envvar="HUBBUB_HOST",
-    show_envvar=True,
-    help="Address to listen on; 0.0.0.0 is all of them.",
-)
-@click.option(
-    "--port",
-    type=WholeNumber(*_RANGES["port"]),
-    default=8000,
-    envvar="HUBBUB_PORT",
-    show_envvar=True,
-    help="Port to listen on; 0 is any free port.",
-)
-@click.option(
-    "--workers",
-    type=WholeNumber(*_RANGES["workers"]),
-    default=1,
-    envvar="HUBBUB_WORKERS",
-    show_envvar=True,
-    help="Number of processes.",
-)
-@click.option(
-    "--new",
-    is_flag=True,
-    envvar="HUBBUB_NEW",
-    show_envvar=True,
-    help="Begin an empty store after one was lost; its old surveys are gone.",
-)
-@click.option(
+@env_option("--host", default="127.0.0.1", help="Address to listen on; 0.0.0.0 is all of them.")
+@env_option("--port", type=WholeNumber(*_RANGES["port"]), default=8000, help="Port to listen on; 0 is any free port.")
+@env_option("--workers", type=WholeNumber(*_RANGES["workers"]), default=1, help="Number of processes.")
+@env_option("--new", is_flag=True, help="Begin an empty store after one was lost; its old surveys are gone.")
+@env_option(
     "--report-limit",
     type=WholeNumber(*_RANGES["report_limit"]),
     default=20,
-    envvar="HUBBUB_REPORT_LIMIT",
-    show_envvar=True,
     metavar="TIMES",
     help="Refuse reports from this many times the expected ones of a survey on; 0 is never.",
 )
-@click.option(
+@env_option(
     "--report-rate",
     type=WholeNumber(*_RANGES["report_rate"]),
     default=0,
-    envvar="HUBBUB_REPORT_RATE",
-    show_envvar=True,
     metavar="NUMBER",
     help="The most reports of a survey a second, in each process; 0 is any number.",
 )
-@click.option(
-    "--log-json",
-    is_flag=True,
-    envvar="HUBBUB_LOG_JSON",
-    show_envvar=True,
-    help="Write nothing but a log, as JSON, one object per line; it never has the token.",
+@env_option(
+    "--log-json", is_flag=True, help="Write nothing but a log, as JSON, one object per line; it never has the token."
 )
-@click.option(
+@env_option(
     "--config",
-    envvar="HUBBUB_CONFIG",
-    show_envvar=True,
     metavar="FILE",
     is_eager=True,
     callback=_read_config,

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import click
 
+from hubbub.cli.options import env_option
 from hubbub.client.transport import NoRedirect
 from hubbub.errors import ParameterError, ServiceError
 
@@ -21,20 +22,8 @@ _SECONDS: Final = 120
 
 DEFAULT_SERVER: Final = "http://127.0.0.1:8000"
 
-server_option = click.option(
-    "--server",
-    envvar="HUBBUB_SERVER",
-    show_envvar=True,
-    default=DEFAULT_SERVER,
-    metavar="URL",
-    help="The collector's address.",
-)
-token_option = click.option(
-    "--token",
-    envvar="HUBBUB_TOKEN",
-    show_envvar=True,
-    help="The owner's token; better in the environment than here.",
-)
+server_option = env_option("--server", default=DEFAULT_SERVER, metavar="URL", help="The collector's address.")
+token_option = env_option("--token", help="The owner's token; better in the environment than here.")
 survey_url_option = click.option(
     "--survey", "url", required=True, metavar="URL", help="The survey's address, as `survey new` printed it."
 )

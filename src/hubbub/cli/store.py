@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hubbub.cli.common import number, plural, print_json, print_table
+from hubbub.cli.common import number, plural, print_json, print_table, tell
 from hubbub.cli.options import OrderedGroup, database_option, json_option
 from hubbub.errors import ParameterError, StoreError
 
@@ -69,10 +69,7 @@ def backup(file: str, db: str, as_json: bool) -> None:
 
     with _existing(db) as opened:
         size = back_up(opened, Path(file))
-    if as_json:
-        print_json({"file": file, "bytes": size})
-    else:
-        click.echo(f"{file}: {plural(size, 'byte')}")
+    tell(as_json, {"file": file, "bytes": size}, f"{file}: {plural(size, 'byte')}")
 
 
 @store.command()
@@ -100,10 +97,7 @@ def restore(file: str, db: str, survey: str | None, as_json: bool) -> None:
         with _existing(db) as opened:
             reports = restore_survey(opened, Path(file), survey_id)
         said, sentence = {"reports": reports}, f"restored with {plural(reports, 'report')}"
-    if as_json:
-        print_json({"file": file, **said})
-    else:
-        click.echo(f"{file}: {sentence}")
+    tell(as_json, {"file": file, **said}, f"{file}: {sentence}")
 
 
 def _survey_id(text: str) -> bytes:
@@ -127,10 +121,7 @@ def token(db: str, as_json: bool) -> None:
 
     with _existing(db) as opened:
         made = replace_token(opened.engine)
-    if as_json:
-        print_json({"token": made})
-    else:
-        click.echo(f"Owner's token, shown this once: {made}")
+    tell(as_json, {"token": made}, f"Owner's token, shown this once: {made}")
 
 
 @store.command()
@@ -148,10 +139,11 @@ def sessions(db: str, end: bool, as_json: bool) -> None:
 
     with _existing(db) as opened:
         number_open = end_sessions(opened.engine) if end else count_sessions(opened.engine)
-    if as_json:
-        print_json({"sessions": number_open, "ended": end})
-    else:
-        click.echo(f"{plural(number_open, 'session')} {'ended' if end else 'open'}")
+    tell(
+        as_json,
+        {"sessions": number_open, "ended": end},
+        f"{plural(number_open, 'session')} {'ended' if end else 'open'}",
+    )
 
 
 def _existing(db: str) -> Store:

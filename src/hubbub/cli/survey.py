@@ -12,7 +12,7 @@ import click
 
 from hubbub.analysis.documents import fits
 from hubbub.analysis.wording import visible
-from hubbub.cli.common import number, parse_count, plural, print_json, print_table
+from hubbub.cli.common import number, parse_count, plural, print_json, print_table, tell
 from hubbub.cli.domains import parse_domain
 from hubbub.cli.options import DOMAINS, OrderedGroup, delta_option, epsilon_option, json_option, options_option
 from hubbub.cli.service import (
@@ -96,10 +96,7 @@ def new(
             opens=opens,
             closes=closes,
         )
-        if as_json:
-            print_json(made)
-        else:
-            click.echo(out)
+        tell(as_json, made, out)
         return
     request: dict[str, Any] = {
         "name": name,
@@ -120,10 +117,7 @@ def new(
     listed = _all_surveys(server, token)
     for sentence in what_people_tell(listed, Decimal(status["epsilon"]), datetime.now(UTC)):
         click.echo(f"hubbub: {sentence}", err=True)
-    if as_json:
-        print_json(_with_url(server, status))
-    else:
-        click.echo(_with_url(server, status)["url"])
+    tell(as_json, _with_url(server, status), _with_url(server, status)["url"])
 
 
 def what_people_tell(surveys: list[dict[str, Any]], epsilon: Decimal, now: datetime) -> list[str]:
@@ -225,10 +219,7 @@ def delete(url: str, yes: bool, token: str | None, as_json: bool) -> None:
         many = plural(status["reports"], "report")
         _confirm(f"Delete {status['name']!r} with its {many}?", "--yes")
     ask(address.server, f"/v1/surveys/{address.survey_id}", owner, "DELETE")
-    if as_json:
-        print_json({"survey_id": address.survey_id, "state": "deleted"})
-    else:
-        click.echo(f"Deleted {address.survey_id}")
+    tell(as_json, {"survey_id": address.survey_id, "state": "deleted"}, f"Deleted {address.survey_id}")
 
 
 @survey.command()

@@ -17,7 +17,7 @@ from hubbub.collector.scripts import shipped
 from hubbub.collector.state import Collector
 from hubbub.dashboard import words
 from hubbub.dashboard.access import base_url, for_everybody, for_owner, has_session
-from hubbub.dashboard.answers import Answers
+from hubbub.dashboard.kept_answers import Answers
 from hubbub.dashboard.meaning import answer_facts
 from hubbub.dashboard.rendering import HEADERS, render, show_kept
 from hubbub.model.coded_domain import CodedText
