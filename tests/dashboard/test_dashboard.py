@@ -270,7 +270,7 @@ class TestPages:
         ("kind", "said"),
         [
             ("empty", "No report yet"),
-            ("small", "They are too few to see anything"),
+            ("small", "Too few people: nothing could have been found"),
             ("many", "The first 20 of 200"),
             ("busy", "crafted report"),
         ],

@@ -94,6 +94,11 @@ def told(answer: Answer, kinds: Collection[str] = BELOW, example: str = "", doma
     return [each.text for each in sentences(answer, example, domain) if each.kind in kinds]
 
 
+def about_first(shown: int, rows: int, elsewhere: str = "") -> str:
+    """That only the first rows are shown, and what has all of them; empty if all are shown."""
+    return f"The first {shown:,} of {plural(rows, 'row')}{elsewhere}." if shown < rows else ""
+
+
 def about_intake(intake: Intake) -> str:
     """How many given values were missing, cut or replaced, in a sentence; empty if none was."""
     kinds = (

@@ -13,7 +13,7 @@ import warnings
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, Final
 
-from hubbub.analysis.sentences import LEFT_OUT, told
+from hubbub.analysis.sentences import LEFT_OUT, about_first, told
 from hubbub.analysis.wording import cells, finite, number, plural, possible, short
 from hubbub.extras import require
 from hubbub.model.estimates import Hitter
@@ -44,9 +44,7 @@ _KINDS: Final = {
 def as_text(answer: Answer) -> str:
     """Lines for a terminal: the number of reports, the first rows, and what could have been found."""
     lines = [plural(answer.reports, "report"), *_aligned(answer.hitters[:MOST_ROWS])]
-    if len(answer.hitters) > MOST_ROWS:
-        lines.append(f"… and {plural(len(answer.hitters) - MOST_ROWS, 'more row')}")
-    return "\n".join([*lines, *told(answer)])
+    return "\n".join(filter(None, [*lines, about_first(MOST_ROWS, len(answer.hitters)), *told(answer)]))
 
 
 def _aligned(hitters: tuple[Hitter, ...]) -> list[str]:
@@ -66,9 +64,7 @@ def as_html(answer: Answer) -> str:
     rows = answer.hitters[:MOST_ROWS]
     limit = finite(answer.detection_limit)
     most = max([1.0, *(max(row.high, possible(row)) for row in rows), *([limit] if limit is not None and rows else [])])
-    said = told(answer)
-    if len(answer.hitters) > MOST_ROWS:
-        said.insert(0, f"The first {MOST_ROWS} of {plural(len(answer.hitters), 'row')}.")
+    said = filter(None, [about_first(MOST_ROWS, len(answer.hitters)), *told(answer)])
     headings = (*_HEADINGS[:4], "", *_HEADINGS[4:])
     head = "".join(
         f'<th style="text-align:{"left" if k == 0 else "right"}">{each}</th>' for k, each in enumerate(headings)

@@ -138,7 +138,7 @@ def _from_file(file: str, column: str | None, domain: str | None) -> tuple[Domai
 
 
 def _draw(found: Comparison, plot: str) -> None:
-    from hubbub.analysis.plan_plots import draw_against_epsilon
+    from hubbub.analysis.plots import draw_against_epsilon
 
     names = dict.fromkeys(row.mechanism for row in found.rows)
     curves = {name: [(row.epsilon, row.f1) for row in found.rows if row.mechanism == name] for name in names}

@@ -110,7 +110,7 @@ def parse_share(text: str) -> float:
 
 
 def _draw(made: Plan, plot: str) -> None:
-    from hubbub.analysis.plan_plots import draw_chances
+    from hubbub.analysis.plots import draw_chances
     from hubbub.analysis.wording import what_is_seen
 
     if not (curves := made.curves()):

@@ -98,19 +98,18 @@ class Wanted:
         """Write the files that were asked for, and print the answer."""
         if self.post != "none":
             view = replace(view, answer=view.answer.post_processed(self.post))
-        try:
-            if self.csv is not None:
-                from hubbub.analysis.tables import as_csv
+        if self.csv is not None:
+            from hubbub.analysis.tables import as_csv
 
-                # This cannot fail: values of a domain contain no lone surrogates, which UTF-8 cannot encode.
+            try:  # in place, since it may be a pipe; values of a domain have no lone surrogates, so UTF-8 can write them
                 Path(self.csv).write_text(as_csv(view.answer), encoding="utf-8", newline="")
-            if self.plot is not None:
-                from hubbub.analysis.plots import save_plot
+            except OSError as error:
+                reason = (error.strerror or type(error).__name__).lower()
+                raise ParameterError(f"cannot write {self.csv!r}: {reason}") from None
+        if self.plot is not None:
+            from hubbub.analysis.plots import save_plot
 
-                save_plot(view.answer, self.plot)
-        except OSError as error:
-            reason = (error.strerror or type(error).__name__).lower()
-            raise ParameterError(f"cannot write {error.filename!r}: {reason}") from None
+            save_plot(view.answer, self.plot)
         if self.as_json:
             print_json(to_json(view))
         else:
@@ -172,7 +171,7 @@ def to_json(view: AnswerView) -> dict[str, Any]:
 
 def show(view: AnswerView, question: Question) -> None:
     """Print the domain, and the answer to the question as a table with sentences below it."""
-    from hubbub.analysis.sentences import BELOW, told
+    from hubbub.analysis.sentences import BELOW, about_first, told
 
     heading, answer = view.heading, view.answer
     click.echo(f"Domain: {heading.domain}.")
@@ -190,14 +189,14 @@ def show(view: AnswerView, question: Question) -> None:
         rows += _unseen(view.truth, answer, question.top, with_named)
     title = f"{heading.mechanism}: {plural(answer.reports, 'report')}, {heading.privacy}"
     caption = told(answer, ("limits", "list"), heading.long_example)
-    if answer.whole_list and len(answer.hitters) > _LIST_SHOWN:
-        caption.insert(0, f"The first {_LIST_SHOWN} of {plural(len(answer.hitters), 'value')}; --json has all of them.")
     caption[-1] += f" {view.seconds:.1f} s."
+    if answer.whole_list:
+        caption.insert(0, about_first(_LIST_SHOWN, len(answer.hitters), "; --json has all of them"))
     domain = None if answer.intake is None else view.survey().domain
     caption += told(answer, set(BELOW) - {"limits", "list"}, domain=domain)
     if not any(hitter.stands_out for hitter in answer.hitters):
         caption += _about_needed(view.survey(), answer, question)
-    print_table(title, columns, rows, caption)
+    print_table(title, columns, rows, list(filter(None, caption)))
 
 
 def _unseen(truth: Truth, answer: Answer, top: int, with_named: bool) -> list[list[str]]:

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from hubbub.analysis.answer import Answer
 from hubbub.analysis.outlook import what_is_needed
 from hubbub.analysis.question import Asked
-from hubbub.analysis.sentences import BELOW, about_level, about_lines, told
+from hubbub.analysis.sentences import BELOW, about_first, about_level, about_lines, told
 from hubbub.analysis.shuffle import NOT_LIVE, about_sums
 from hubbub.analysis.wording import cells, finite, number, possible
 from hubbub.dashboard import words
@@ -63,7 +63,7 @@ def answer_facts(found: Explained) -> dict[str, Any]:
         "limit": limit,
         "whole_list": answer.whole_list,
         "named": answer.candidate_limit is not None,
-        "charted": min(_CHARTED, len(rows)),
+        "first": about_first(_CHARTED, len(rows)),
         "chart": json.dumps(chart),
         "sentences": found.sentences,
     }
