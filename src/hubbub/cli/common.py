@@ -27,8 +27,8 @@ T = TypeVar("T")
 _SUFFIXES = {"k": 3, "m": 6, "b": 9, "g": 9}
 
 
-def refuse(sentence: str) -> None:
-    """Say on stderr what is wrong."""
+def complain(sentence: str) -> None:
+    """Say on stderr what is wrong, or what else a person should know."""
     click.echo(f"hubbub: {visible(sentence)}", err=True)
 
 
@@ -57,7 +57,7 @@ def in_one_sentence() -> Iterator[None]:
         sentence, code = "out of memory; try a smaller job", 2
     else:
         return
-    refuse(sentence)
+    complain(sentence)
     raise Exit(code)
 
 
@@ -131,7 +131,7 @@ def counted(chunks: Iterable[Sequence[T]], advance: Callable[[int], None]) -> It
 def say_if_compiling(mechanism: SurveyMechanism) -> None:
     """On a terminal, say that the search must first be compiled, which takes a while, once."""
     if sys.stderr.isatty() and not mechanism.is_compiled:
-        click.echo("hubbub: compiling once, about 12 s", err=True)
+        complain("compiling once, about 12 s")
 
 
 def print_table(title: str, columns: list[tuple[str, str]], rows: list[list[str]], caption: Sequence[str] = ()) -> None:

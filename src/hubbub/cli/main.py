@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 import hubbub
-from hubbub.cli.common import in_one_sentence, refuse
+from hubbub.cli.common import complain, in_one_sentence
 
 COMMANDS: Final = {
     "find": "Find the values many people hold, from a file.",
@@ -78,7 +78,7 @@ class Hubbub(click.Group):
             error.show()
             code = error.exit_code
         except click.UsageError as error:
-            refuse(f"{_sentence(error)}; see {error.ctx.command_path if error.ctx else 'hubbub'} --help")
+            complain(f"{_sentence(error)}; see {error.ctx.command_path if error.ctx else 'hubbub'} --help")
             code = error.exit_code
         except click.Abort:
             code = 130

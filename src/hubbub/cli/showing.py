@@ -101,7 +101,7 @@ class Wanted:
         if self.csv is not None:
             from hubbub.analysis.tables import as_csv
 
-            try:  # in place, since it may be a pipe; values of a domain have no lone surrogates, so UTF-8 can write them
+            try:  # in place, since it may be a pipe; values of a domain have no lone surrogates
                 Path(self.csv).write_text(as_csv(view.answer), encoding="utf-8", newline="")
             except OSError as error:
                 reason = (error.strerror or type(error).__name__).lower()

@@ -12,7 +12,7 @@ import click
 
 from hubbub.analysis.documents import fits
 from hubbub.analysis.wording import visible
-from hubbub.cli.common import number, parse_count, plural, print_json, print_table, tell
+from hubbub.cli.common import complain, number, parse_count, plural, print_json, print_table, tell
 from hubbub.cli.domains import parse_domain
 from hubbub.cli.options import DOMAINS, OrderedGroup, delta_option, epsilon_option, json_option, options_option
 from hubbub.cli.service import (
@@ -59,20 +59,14 @@ def survey() -> None:
 @token_option
 @json_option
 def new(
-    name: str,
     domain: str,
-    epsilon: str,
-    delta: str | None,
-    mechanism: str | None,
-    options: dict[str, str],
     people: str,
-    opens: str | None,
-    closes: str | None,
     origin: tuple[str, ...],
     out: str | None,
     server: str,
     token: str | None,
     as_json: bool,
+    **facts: Any,
 ) -> None:
     """Create a survey and print its address, which devices need to answer it.
 
@@ -81,42 +75,23 @@ def new(
     hubbub survey new referrers --domain hostnames --out survey.json
     hubbub survey new countries --domain categories:countries.txt --origin https://www.example.org
     """  # noqa: D301
+    values, facts["expected_reports"] = parse_domain(domain), parse_count("people", people)
     if out is not None:
         if origin:
             raise ParameterError("--origin must come without --out, since a collector keeps the origins, got both")
-        made = _write_survey(
-            out,
-            name=name,
-            domain=parse_domain(domain),
-            epsilon=epsilon,
-            delta=delta,
-            mechanism=mechanism,
-            options=options,
-            expected_reports=parse_count("people", people),
-            opens=opens,
-            closes=closes,
-        )
-        tell(as_json, made, out)
+        tell(as_json, _write_survey(out, domain=values, **facts), out)
         return
-    request: dict[str, Any] = {
-        "name": name,
-        "domain": parse_domain(domain).to_json(),
-        "epsilon": epsilon,
-        "options": options,
-        "expected_reports": parse_count("people", people),
-    }
-    optional = {"delta": delta, "mechanism": mechanism, "opens": opens, "closes": closes, "origins": origin}
-    request.update({key: value for key, value in optional.items() if value})
+    request = {"domain": values.to_json(), **facts, "origins": origin or None}
+    request = {name: fact for name, fact in request.items() if fact is not None}
     status = _checked(server, ask_json(server, "/v1/surveys", need_token(token), "POST", request))
     if Decimal(status["epsilon"]) > Decimal(DEFAULT_MAX_EPSILON):
-        click.echo(
-            f"hubbub: the survey states ε = {status['epsilon']}, but clients answer up to ε = {DEFAULT_MAX_EPSILON} "
-            "unless their max_epsilon is raised",
-            err=True,
+        complain(
+            f"the survey states ε = {status['epsilon']}, but clients answer up to ε = {DEFAULT_MAX_EPSILON} "
+            "unless their max_epsilon is raised"
         )
     listed = _all_surveys(server, token)
     for sentence in what_people_tell(listed, Decimal(status["epsilon"]), datetime.now(UTC)):
-        click.echo(f"hubbub: {sentence}", err=True)
+        complain(sentence)
     tell(as_json, _with_url(server, status), _with_url(server, status)["url"])
 
 
