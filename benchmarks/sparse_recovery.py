@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 import hubbub
 from hubbub import Histogram, Integers, Query, create_survey, mechanism_for
-from hubbub.analysis.groups import discover_median, discover_pooled, group_surveys
 from hubbub.mechanisms.glps.operator import Operator, lean, staged
 from hubbub.mechanisms.glps.recovery import recover
+from hubbub.paper.groups import discover_median, discover_pooled, group_surveys
 from hubbub.simulation import population
 
 try:

@@ -15,7 +15,7 @@ from hypothesis import settings
 settings.register_profile("gate", derandomize=True, deadline=None, database=None)
 settings.load_profile("gate")
 
-SLOW_EXAMPLES = {"hubbub.finding.find", "hubbub.analysis.results.Answer"}
+SLOW_EXAMPLES = {"hubbub.finding.find", "hubbub.analysis.answer.Answer"}
 
 # Tests that share what takes seconds to make, by the fixture that makes it. One worker of pytest-xdist runs them all:
 # spread over two workers, it would be made twice.

@@ -14,8 +14,8 @@ import pytest
 import hubbub
 
 HEAVY = (
-    *("cryptography", "fastapi", "matplotlib", "numba", "psycopg", "pyarrow", "pydantic", "rich", "scipy"),
-    *("sqlalchemy", "starlette", "typer", "uvicorn"),
+    *("click", "cryptography", "fastapi", "matplotlib", "numba", "psycopg", "pyarrow", "pydantic", "rich", "scipy"),
+    *("sqlalchemy", "starlette", "uvicorn"),
 )
 
 

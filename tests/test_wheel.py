@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[1]
-CORE = {"cryptography", "numba", "numpy", "rich", "scipy", "typer"}
+CORE = {"click", "cryptography", "numba", "numpy", "rich", "scipy"}
 EXTRAS = {
     "server": {"fastapi", "httptools", "jinja2", "prometheus-client", "sqlalchemy", "uvicorn", "uvloop"},
     "plots": {"matplotlib"},

@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from io import StringIO
 from pathlib import Path
 from types import FrameType
@@ -123,8 +123,9 @@ def hitters(tracer: Tracer) -> None:
         send_reports(url, survey, [survey.domain.encode(CROWD)], 1)
         time.sleep(1.0)
         for traced in (False, True):
-            with redirect_stdout(StringIO()), tracer.walking() if traced else redirect_stdout(StringIO()):
-                app(["hitters", "--survey", f"{url}/v1/surveys/{survey_id}", "--token", token], standalone_mode=False)
+            walking = tracer.walking() if traced else redirect_stdout(StringIO())
+            with redirect_stdout(StringIO()), suppress(SystemExit), walking:
+                app(["hitters", "--survey", f"{url}/v1/surveys/{survey_id}", "--token", token])
 
 
 WALKS: list[tuple[str, str, Callable[[Tracer], None]]] = [

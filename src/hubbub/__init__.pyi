@@ -1,9 +1,10 @@
 """Every public name and its home: what type checkers and editors see, and what `__init__.py` loads from."""
 
-from hubbub.analysis.answers import find_hitters as find_hitters
+from hubbub.analysis.answer import Answer as Answer
+from hubbub.analysis.asking import find_hitters as find_hitters
 from hubbub.analysis.planning import Plan as Plan
 from hubbub.analysis.planning import plan as plan
-from hubbub.analysis.results import Answer as Answer
+from hubbub.analysis.question import Question as Question
 from hubbub.codes.text_code import TextCode as TextCode
 from hubbub.errors import HubbubError as HubbubError
 from hubbub.errors import InputError as InputError
@@ -35,7 +36,6 @@ from hubbub.model.mechanism import Histogram as Histogram
 from hubbub.model.mechanism import Mechanism as Mechanism
 from hubbub.model.mechanism import run_protocol as run_protocol
 from hubbub.model.privacy import PrivacyGuarantee as PrivacyGuarantee
-from hubbub.model.question import Question as Question
 from hubbub.model.survey import Survey as Survey
 from hubbub.model.tally import Tally as Tally
 from hubbub.numeric.randomness import BulkRandomWords as BulkRandomWords

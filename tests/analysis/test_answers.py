@@ -18,12 +18,12 @@ from hubbub import (
     Query,
     Question,
     SeededRandomWords,
+    Survey,
     Tally,
     create_survey,
     find_hitters,
     mechanism_for,
 )
-from hubbub.analysis.answers import encode_candidates
 from hubbub.analysis.intervals import simultaneous_width
 from hubbub.errors import ParameterError, SurveyMismatch
 from hubbub.numeric.count_law import gaussian_law, response_law
@@ -287,9 +287,37 @@ def test_top_limits_the_rows_unless_all_are_asked_for() -> None:
 def test_repeated_and_foreign_candidates_are_left_out() -> None:
     """Two spellings of one value count once, and what becomes "(other)" not at all."""
     domain = Categories(["a", "\u00e9", "c"])
-    named = Question(candidates=["e\u0301", "a", "\u00e9", "nowhere", None])
-    assert domain.decode(encode_candidates(domain, named)) == ["\u00e9", "a"]
-    assert Bytes(4).decode(encode_candidates(Bytes(4), Question(candidates=["", "(other)"]))) == ["", "(oth"]
+    asked = Question(candidates=["e\u0301", "a", "\u00e9", "nowhere", None]).about(domain)
+    assert domain.decode(asked.named) == ["\u00e9", "a"]
+    assert (asked.candidates, asked.foreign, asked.repeated) == (2, 1, 1)
+    assert Bytes(4).decode(Question(candidates=["", "(other)"]).about(Bytes(4)).named) == ["", "(oth"]
+
+
+def test_candidates_follow_the_rules_of_values() -> None:
+    """Missing ones go, and whole floats are whole numbers where values are numbers."""
+    asked = Question(candidates=["13.0", None, math.nan, 7.0, "x", ""]).about(Integers(8))
+    assert (Integers(8).decode(asked.named), asked.foreign) == ([13, 7], 2)
+    assert Bytes(4).decode(Question(candidates=["13.0", None]).about(Bytes(4)).named) == ["13.0"]
+
+
+def test_half_a_character_is_no_candidate() -> None:
+    """A domain would replace a lone surrogate, and the answer would be about another value."""
+    with pytest.raises(ParameterError, match=r"candidates must be texts that UTF-8 can write, got 'a\\ud800'"):
+        Question(candidates=["tea", "a\ud800"]).about(Bytes(4))
+
+
+def test_all_candidates_have_a_row_before_anybody_reports() -> None:
+    """With no report, every candidate that is to have a row has 0, and nothing stands out."""
+    survey = create_survey("x", Categories(["a", "b", "c"]), 1, public_seed=public_seed(1))
+    nobody = Tally(survey.survey_id, 0, np.zeros(mechanism_for(survey).cells_shape, np.int64))
+    answer = find_hitters(survey, nobody, candidates=["b", "a", "x"], all_candidates=True)
+    assert [(row.value, row.count, row.high, row.stands_out) for row in answer.hitters] == [
+        ("b", 0, 0, False),
+        ("a", 0, 0, False),
+    ]
+    assert answer.foreign_candidates == 1
+    assert answer.post_processed("simplex").hitters == answer.hitters
+    assert find_hitters(survey, nobody, candidates=["b"]).hitters == ()
 
 
 @pytest.mark.parametrize(
@@ -322,9 +350,9 @@ def test_candidates_of_tiny_crowds(mechanism: str, people: int) -> None:
     assert got.candidate_limit > people
 
 
-def finds(found: Estimates) -> SimpleNamespace:
+def finds(survey: Survey, found: Estimates) -> SimpleNamespace:
     """A mechanism that finds this, with Gaussian counts."""
-    return SimpleNamespace(discover=lambda *_: found, count_law=gaussian_law, influence=(1.0, -1.0))
+    return SimpleNamespace(survey=survey, discover=lambda *_: found, count_law=gaussian_law, influence=(1.0, -1.0))
 
 
 def test_priors_of_a_search_make_its_confidence() -> None:
@@ -333,7 +361,7 @@ def test_priors_of_a_search_make_its_confidence() -> None:
     found = Estimates(np.array([[7]], np.uint64), np.array([500.0]), np.array([100.0]), 400.0, 600.0)
     priors = np.log([0.01])
     tally = Tally(survey.survey_id, 10_000, np.zeros(1, np.int64))
-    decoders = (finds(each) for each in (found, replace(found, log_priors=priors)))
+    decoders = (finds(survey, each) for each in (found, replace(found, log_priors=priors)))
     plain, (likely,) = (find_hitters(survey, tally, decoder=decoder).hitters for decoder in decoders)
     assert plain == ()  # over all of N nothing is sure
     assert likely.confidence == pytest.approx(1 - float(normal_tail(5.0)) / 0.01)
@@ -346,7 +374,7 @@ def test_doubts_of_a_search_are_in_its_confidence() -> None:
     tally = Tally(survey.survey_id, 10_000, np.zeros(1, np.int64))
     for doubt, confidence in ((None, 1.0), (0.003, 0.997), (0.04, 0.96)):
         found = replace(sure, doubts=None if doubt is None else np.array([doubt]))
-        (hitter,) = find_hitters(survey, tally, decoder=finds(found)).hitters
+        (hitter,) = find_hitters(survey, tally, decoder=finds(survey, found)).hitters
         assert hitter.confidence == pytest.approx(confidence)
 
 
@@ -359,7 +387,7 @@ def test_what_could_be_noise_is_no_row() -> None:
     shared = replace(plain, stderrs=np.array([100.0, 2500.0]))  # its count could be that of others in its buckets
     doubted = replace(plain, doubts=np.array([0.0, 0.06]))
     for found, values in ((plain, [7, 9]), (shared, [7]), (doubted, [7])):
-        got = find_hitters(survey, tally, decoder=finds(found))
+        got = find_hitters(survey, tally, decoder=finds(survey, found))
         assert [hitter.value for hitter in got.hitters] == values
-    (row,) = find_hitters(survey, tally, decoder=finds(replace(doubted, items=items[::-1])), level=0.01).hitters
+    (row,) = find_hitters(survey, tally, decoder=finds(survey, replace(doubted, items=items[::-1])), level=0.01).hitters
     assert (row.value, row.stands_out) == (9, True)

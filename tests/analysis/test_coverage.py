@@ -14,7 +14,7 @@ import pytest
 from scipy import signal, stats
 
 from hubbub import Hostnames, Integers, Query, SeededRandomWords, Words, create_survey, find_hitters, mechanism_for
-from hubbub.analysis.answers import stand_out
+from hubbub.analysis.asking import stand_out
 from hubbub.analysis.intervals import simultaneous_width
 from hubbub.model.estimates import Estimates
 from hubbub.model.tally import Tally
@@ -186,7 +186,7 @@ def test_what_is_found_beyond_the_rows_shown_is_taken_away_too() -> None:
         """A mechanism that notes how many values it is asked for."""
 
         def __init__(self, built) -> None:
-            self.built = built
+            self.built, self.survey = built, built.survey
             self.estimate_beside, self.count_law = built.estimate_beside, built.count_law
             self.most_subtracted, self.influence = built.most_subtracted, built.influence
 

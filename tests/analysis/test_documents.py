@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hubbub import Answer, Hitter, Question, Survey, Words, create_survey
-from hubbub.analysis.heading import Heading
+from hubbub.analysis.reply import Heading
 from hubbub.analysis.tables import as_csv
-from hubbub.cli.answers import AnswerView, show, to_json
+from hubbub.cli.showing import AnswerView, show, to_json
 from hubbub.collector.documents import answer_document
 from hubbub.dashboard.meaning import Explained, answer_facts
 from hubbub.model.estimates import Intake

@@ -101,7 +101,7 @@ def test_an_empty_answer_says_so() -> None:
 def test_a_long_list_is_cut_for_people_and_whole_for_machines() -> None:
     """Fifty rows are shown; JSON, CSV and tables have all."""
     many = Answer(10_000, 400.0, tuple(row(number) for number in range(60)), whole_list=True)
-    assert "… and 10 more rows" in repr(many)
+    assert "\nThe first 50 of 60 rows.\n" in repr(many)
     assert "The first 50 of 60 rows." in many._repr_html_()
     assert (
         len(json.loads(many.to_json())["hitters"]) == len(many.to_csv().splitlines()) - 1 == len(many.to_arrow()) == 60

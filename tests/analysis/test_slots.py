@@ -18,7 +18,7 @@ from hubbub import (
     find_hitters,
     mechanism_for,
 )
-from hubbub.inputs.slots import draw_slots, first_of_each, number_owners
+from hubbub.inputs.owners import draw_slots, first_of_each, number_owners
 from hubbub.numeric.count_law import gaussian_law, laplace_law, match_law
 from hubbub.simulation.rehearsal import rehearse
 from hubbub.testing import assert_binomial, public_seed

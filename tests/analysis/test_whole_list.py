@@ -18,7 +18,7 @@ from hubbub import (
     find_hitters,
     mechanism_for,
 )
-from hubbub.analysis.results import Answer
+from hubbub.analysis.answer import Answer
 from hubbub.model.tally import Tally
 from hubbub.testing import assert_binomial, public_seed
 

@@ -277,9 +277,9 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("words", "said"),
         [
-            (("find", "x", "--top", "0"), "--top must be greater than or equal to 1, got '0'"),
-            (("find", "x", "--top", "abc"), "--top must be a valid integer, got 'abc'"),
-            (("find", "x", "--level", "abc"), "--level must be a valid number, got 'abc'"),
+            (("find", "x", "--top", "0"), "--top must be a whole number of at least 1, got '0'"),
+            (("find", "x", "--top", "abc"), "--top must be a whole number of at least 1, got 'abc'"),
+            (("find", "x", "--level", "abc"), "--level must be a number from 0 to 1, got 'abc'"),
             (("find",), "missing argument 'FILE|-'"),
             (("find", "x", "--plot"), "option '--plot' requires an argument"),
             (("survey", "nope"), "no such command 'nope'"),

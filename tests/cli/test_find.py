@@ -19,9 +19,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import hubbub
-from hubbub.analysis.heading import Heading
-from hubbub.cli.answers import AnswerView, show
+from hubbub.analysis.reply import Heading
 from hubbub.cli.common import number
+from hubbub.cli.showing import AnswerView, show
 from hubbub.finding import default_domain
 
 Cli = Callable[..., CompletedProcess[str]]

@@ -10,7 +10,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from hubbub.cli.code import Kind, read_strings
+from hubbub.cli.code import read_strings
 from hubbub.cli.domains import read_names
 from hubbub.errors import InputError
 
@@ -64,7 +64,7 @@ def test_lines_end_at_lf_alone(tmp_path: Path) -> None:
     ):
         read_names(str(path))
     path.write_bytes("ä\t2\r\ntea\n".encode())
-    assert read_strings(str(path), Kind.TEXT) == ({"ä".encode(): 2.0, b"tea": 1.0}, 0)
+    assert read_strings(str(path), "text") == ({"ä".encode(): 2.0, b"tea": 1.0}, 0)
 
 
 def test_a_list_may_come_by_a_pipe(tmp_path: Path) -> None:

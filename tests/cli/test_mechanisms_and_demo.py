@@ -14,7 +14,7 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import hubbub
 from hubbub.cli.main import app

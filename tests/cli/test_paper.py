@@ -14,8 +14,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from click.testing import CliRunner
 from matplotlib.image import imread
-from typer.testing import CliRunner
 
 from hubbub.cli.main import app
 from hubbub.paper.run import STUDIES

@@ -25,10 +25,10 @@ from hubbub import (
     find_hitters,
     mechanism_for,
 )
-from hubbub.analysis.heading import Heading
+from hubbub.analysis.reply import Heading
 from hubbub.analysis.tables import as_csv
-from hubbub.cli.answers import AnswerView, show, to_json
 from hubbub.cli.hitters import ask_hitters
+from hubbub.cli.showing import AnswerView, show, to_json
 from hubbub.testing import public_seed
 from hubbub.wire.report_batch import encode_batch
 

@@ -7,8 +7,8 @@ import random
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from tests.collector.service import running
-from typer.testing import CliRunner
 
 from hubbub import Categories, create_survey
 from hubbub.cli.main import app

@@ -15,15 +15,14 @@ from typing import ClassVar
 from urllib.parse import quote, urlencode
 
 import pytest
+from click.testing import CliRunner
 from tests.browser.samples import HOSTILE, HOSTILE_NAME, fill
 from tests.collector.service import PATIENCE, Reply, Service
-from typer.testing import CliRunner
 
 from hubbub import Categories, SeededRandomWords, Survey, Words, create_survey, mechanism_for, plan
-from hubbub.analysis.needed import what_is_needed
-from hubbub.analysis.outlook import smallest_share
-from hubbub.analysis.plan_words import one_in
+from hubbub.analysis.outlook import smallest_share, what_is_needed
 from hubbub.analysis.shuffle import ASSUMPTION, NOT_LIVE, seen_from_outside
+from hubbub.analysis.wording import one_in
 from hubbub.cli.main import app
 from hubbub.collector.bodies import Budget
 from hubbub.collector.serving import serving
@@ -271,7 +270,7 @@ class TestPages:
         ("kind", "said"),
         [
             ("empty", "No report yet"),
-            ("small", "They are too few to see anything"),
+            ("small", "Too few people: nothing could have been found"),
             ("many", "The first 20 of 200"),
             ("busy", "crafted report"),
         ],

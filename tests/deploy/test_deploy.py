@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from tests.collector.own_cell import own_cell_survey, some_reports
 from tests.collector.service import Service, running
 from tests.deploy.proxies import CADDY, DEPLOY, Proxy, caddy, caddy_file, nginx
-from typer.testing import CliRunner
 
 from hubbub.cli.main import app
 from hubbub.collector.rates import Rates

@@ -9,21 +9,23 @@ import subprocess
 import sys
 from pathlib import Path
 
-import typer
-from typer.testing import CliRunner
+import click
+from click.testing import CliRunner
 
 from hubbub.cli.main import app
 
 
-def leaves(group, path: str = "") -> dict[str, object]:
+def leaves(group: click.Group, path: str = "") -> dict[str, click.Command]:
     """All commands below a group, by their names with blanks between."""
-    found: dict[str, object] = {}
-    for name, command in group.commands.items():
-        found |= leaves(command, f"{path}{name} ") if hasattr(command, "commands") else {path + name: command}
+    found: dict[str, click.Command] = {}
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        found |= leaves(command, f"{path}{name} ") if isinstance(command, click.Group) else {path + name: command}
     return found
 
 
-COMMAND_LINE = leaves(typer.main.get_command(app))
+COMMAND_LINE = leaves(app)
 
 
 def as_documented(printed: str) -> str:

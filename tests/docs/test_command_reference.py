@@ -7,9 +7,9 @@ import os
 import re
 
 import pytest
+from click.testing import CliRunner
 from tests.docs.commands import COMMAND_LINE, run_command
 from tests.docs.pages import COMMANDS, DOCS
-from typer.testing import CliRunner
 
 from hubbub import tally_reports, write_tally
 from hubbub.cli.main import app

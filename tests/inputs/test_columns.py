@@ -17,7 +17,7 @@ import pytest
 
 from hubbub.errors import InputError
 from hubbub.inputs.columns import read_column
-from hubbub.inputs.plain import plain, whole_number
+from hubbub.model.plain import plain, whole_number
 
 NOON = datetime(2024, 2, 29, 12)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hubbub import Bytes, Categories, Hostnames, Integers, IPv4, Words
 from hubbub.codes.shipped import load_code
-from hubbub.inputs.encoding import Encoder, Held, tidy_candidates
+from hubbub.inputs.encoding import Encoder, Held
 from hubbub.model.coded_domain import CodedText
 from hubbub.model.estimates import Intake
 from hubbub.numeric.bulk_items import encode_marked
@@ -87,11 +87,6 @@ class TestEncoder:
         for _ in range(3):
             encoder.encode(["abcde", "abcd"])
         assert encoder.intake == Intake(cut=3)
-
-    def test_candidates(self):
-        """Named values follow the same rules: missing ones go, and whole floats are integers."""
-        assert tidy_candidates(Integers(8), ["13.0", None, 7.0, "x", ""]) == [13, 7, "x"]
-        assert tidy_candidates(Bytes(4), ["13.0", None]) == ["13.0"]
 
 
 class TestTruth:

@@ -712,7 +712,7 @@ class TestChunks:
     def test_the_representation_tells_nothing(self, make):
         """Neither a value nor a person shows in the representation."""
         with open_people(str(make("x.csv", f"a,b\n{PRIVATE},2\n")), column="a", person="b") as people:
-            assert repr(people) == "People(count=1, missing=0)"
+            assert repr(people) == "Crowd(count=1, missing=0)"
 
     @pytest.mark.slow
     @pytest.mark.parametrize("name", ["x.txt", "x.csv", "x.txt.gz", "x.parquet"])

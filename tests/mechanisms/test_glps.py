@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from hubbub import Bytes, Histogram, Integers, Query, create_survey, mechanism_for
 from hubbub.cli.main import app

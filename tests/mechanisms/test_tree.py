@@ -8,6 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hubbub.mechanisms.tree.fingerprint import path_bits
+from hubbub.mechanisms.tree.plan import plan_text_tree, plan_tree
 
 from hubbub import (
     Histogram,
@@ -22,8 +24,6 @@ from hubbub import (
     load_survey,
     mechanism_for,
 )
-from hubbub.mechanisms.tree.fingerprint import path_bits
-from hubbub.mechanisms.tree.plan import plan_text_tree, plan_tree
 from hubbub.simulation import population
 from hubbub.simulation.rehearsal import rehearse
 from hubbub.testing import public_seed

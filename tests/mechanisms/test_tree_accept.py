@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hubbub.mechanisms.tree.accept import accept, odds
+from hubbub.mechanisms.tree.lists import list_roots
+from hubbub.mechanisms.tree.walk import Walk
 from scipy.special import logsumexp
 from scipy.stats import binom
 
 from hubbub import Integers, Query, SeededRandomWords, Words, create_survey, mechanism_for
-from hubbub.mechanisms.tree.accept import accept, odds
-from hubbub.mechanisms.tree.lists import list_roots
-from hubbub.mechanisms.tree.walk import Walk
 from hubbub.simulation import population
 from hubbub.simulation.rehearsal import rehearse
 from hubbub.testing import public_seed

@@ -7,6 +7,9 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from hubbub.mechanisms.tree.paths import Front
+from hubbub.mechanisms.tree.text_beam import TextBeam
+from hubbub.mechanisms.tree.walk import Walk
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
@@ -16,10 +19,7 @@ from hubbub import Hostnames, find
 from hubbub.codes.automaton import build_automaton
 from hubbub.mechanisms.base import Request
 from hubbub.mechanisms.tree import ENTRY, Tree, kernels, kernels_beam
-from hubbub.mechanisms.tree.paths import Front
 from hubbub.mechanisms.tree.row_counts import RowCounts
-from hubbub.mechanisms.tree.text_beam import TextBeam
-from hubbub.mechanisms.tree.walk import Walk
 from hubbub.model.coded_domain import Words
 from hubbub.model.domain import Integers
 from hubbub.model.survey import Survey

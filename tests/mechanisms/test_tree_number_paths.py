@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hubbub.mechanisms.tree.paths import NumberPaths
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.reference import naive
 
-from hubbub.mechanisms.tree.paths import NumberPaths
 from hubbub.numeric.hashing import HashKey
 
 KEY = HashKey(0x03020100, 0x07060504)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hubbub.mechanisms.tree.fingerprint import fingerprint_before, fingerprint_places, path_bits
+from hubbub.mechanisms.tree.paths import TextPaths
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.reference import naive
 
 from hubbub.client.mechanisms import text_layout
 from hubbub.codes.shipped import load_code
-from hubbub.mechanisms.tree.fingerprint import fingerprint_before, fingerprint_places, path_bits
-from hubbub.mechanisms.tree.paths import TextPaths
 from hubbub.model.coded_domain import CodedText
 from hubbub.numeric.hashing import HashKey
 

@@ -19,10 +19,8 @@ from hubbub.numeric.sampling import (
     bernoulli,
     bit_epsilon,
     bit_threshold,
-    randomized_response,
     response_epsilon,
     response_threshold,
-    uniform_bits,
 )
 from hubbub.testing import assert_binomial, assert_same_law
 
@@ -77,21 +75,10 @@ def test_too_small_and_impossible_thresholds_are_refused() -> None:
             bit_epsilon(bad)
 
 
-def test_bernoulli_and_uniform_are_exact_at_the_edges() -> None:
-    """A word is below the threshold or not; a uniform symbol is the top bits."""
+def test_bernoulli_is_exact_at_the_edges() -> None:
+    """A word is below the threshold or not."""
     random_words = np.array([0, 4, 5, 6, 2**64 - 1], np.uint64)
     assert bernoulli(random_words, 5).tolist() == [True, True, False, False, False]
-    assert uniform_bits(random_words, 1).tolist() == [0, 0, 0, 0, 1]
-    assert uniform_bits(random_words, 0).tolist() == [0] * 5
-    assert uniform_bits(np.array([0x8123 << 48], np.uint64), 8).tolist() == [0x81]
-
-
-def test_randomized_response_keeps_or_replaces() -> None:
-    """The first word decides, the second gives the replacement."""
-    symbols = np.array([3, 3], np.uint64)
-    keep = np.array([9, 10], np.uint64)
-    other = np.array([0, 2 << 62], np.uint64)
-    assert randomized_response(symbols, keep, other, 10, 2).tolist() == [3, 2]
 
 
 @pytest.mark.parametrize("scale", [0.4, 1.5, 3.0, 275.0, 1414.2])

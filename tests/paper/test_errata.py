@@ -16,7 +16,6 @@ from scipy.special import zeta
 from tests.mechanisms import test_bucket, test_glps, test_privacy
 
 from hubbub import Histogram, Integers, Query, create_survey, mechanism_for
-from hubbub.analysis import groups
 from hubbub.errors import HubbubError
 from hubbub.mechanisms import bucket, calibration, channels, jl_hh, naive_laplace
 from hubbub.mechanisms.bucket import Bucket
@@ -25,7 +24,7 @@ from hubbub.mechanisms.glps.operator import Layout
 from hubbub.model.domain import Categories
 from hubbub.numeric import composition
 from hubbub.numeric.sampling import DiscreteLaplace
-from hubbub.paper import theorems
+from hubbub.paper import groups, theorems
 from hubbub.simulation import population
 from hubbub.testing import public_seed
 

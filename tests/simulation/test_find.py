@@ -6,7 +6,7 @@ import math
 import random
 import string
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -30,7 +30,7 @@ from hubbub import (
 )
 from hubbub.cli.domains import parse_domain
 from hubbub.finding import default_domain, plan_rehearsal
-from hubbub.inputs.encoding import Encoder
+from hubbub.inputs.crowd import Crowd, read_crowd
 from hubbub.mechanisms.tree import Tree
 from hubbub.simulation.rehearsal import rehearse
 
@@ -101,13 +101,20 @@ def test_it_is_the_protocol_step_by_step() -> None:
     """The one call gives what the survey, the reports, the tally and the answer give one after the other."""
     domain = Categories(["a", "b"])
     values = ["a"] * 900 + ["b"] * 300
-    rehearsal = plan_rehearsal(domain, len(values), 2, seed=5)
-    survey = rehearsal.survey
+    crowd = Crowd(len(values), 0, lambda _: iter([values[:500], values[500:]]))
+    rehearsal = plan_rehearsal(crowd, Question(), domain, 2, seed=5)
+    survey = rehearsal.mechanism.survey
     tally = rehearse(rehearsal.mechanism, survey.survey_id, [domain.encode(values)], SeededRandomWords(5))
     by_hand = replace(find_hitters(survey, tally, top=20, level=0.05), intake=Intake())
-    encoder = Encoder(domain)
-    assert rehearsal.ask(Question(), map(encoder.encode, [values[:500], values[500:]]), encoder) == by_hand
-    assert find(values, 2, domain, seed=5) == by_hand
+    assert find_hitters(survey, tally, Question(20, 0.05)) == find_hitters(survey, tally)
+    assert rehearsal.run() == by_hand
+    assert find(values, 2, domain, seed=5) == find(values, 2, domain, question=Question(), seed=5) == by_hand
+
+
+def test_a_question_is_given_once() -> None:
+    """As a whole or in parts, and not both."""
+    with pytest.raises(ParameterError, match="question must come without top, level, got both"):
+        find(PEOPLE, question=Question(), top=3, level=0.1)
 
 
 @pytest.mark.parametrize("named", [None, ["a"]])
@@ -118,9 +125,9 @@ def test_a_mechanism_is_built_when_it_is_needed(named: list[str] | None, monkeyp
     monkeypatch.setattr(Tree, "__init__", lambda self, survey: built.append(1) or build(self, survey))
     find(["a"] * 20, 2, Bytes(4), candidates=named, seed=5)
     assert len(built) == 2
-    rehearsal = plan_rehearsal(Bytes(4), 20, 2, seed=5)
-    tally = rehearse(rehearsal.mechanism, rehearsal.survey.survey_id, [], SeededRandomWords(5))
-    find_hitters(rehearsal.survey, tally, candidates=named)
+    rehearsal = plan_rehearsal(read_crowd(["a"] * 20, None, 5), Question(), Bytes(4), 2, seed=5)
+    survey = rehearsal.mechanism.survey
+    find_hitters(survey, rehearse(rehearsal.mechanism, survey.survey_id, [], SeededRandomWords(5)), candidates=named)
     assert len(built) == 5
 
 
@@ -179,23 +186,21 @@ def test_a_column_with_gaps_is_one_of_integers() -> None:
         assert answer.reports == 3000
 
 
+def unread(_: int) -> Iterator[list[object]]:
+    """The values of a crowd that nobody may read."""
+    raise AssertionError("read")
+
+
 def test_too_many_people_for_a_tree() -> None:
     """Where nothing draws the sums of such a crowd, the advice is a sample, and not a command that refuses too."""
-    rehearsal = plan_rehearsal(Integers(8), 200_000_001, 1, seed=1)
     with pytest.raises(ParameterError, match="take a random sample of at most 200,000,000 people"):
-        rehearsal.ask(Question(), [], Encoder(Integers(8)))
+        plan_rehearsal(Crowd(200_000_001, 0, unread), Question(), Integers(8), 1, seed=1)
 
 
 def test_nothing_is_reported_before_the_request_is_checked() -> None:
     """A list that names nothing is refused before the first chunk is read."""
-
-    def chunks():
-        raise AssertionError("read")
-        yield
-
-    rehearsal, encoder = plan_rehearsal(Integers(8), 10, 1, seed=1), Encoder(Integers(8))
     with pytest.raises(ParameterError, match="candidates"):
-        rehearsal.ask(Question(candidates=["nowhere"]), map(encoder.encode, chunks()), encoder)
+        plan_rehearsal(Crowd(10, 0, unread), Question(candidates=["nowhere"]), Integers(8), 1, seed=1)
 
 
 def test_it_is_public() -> None:

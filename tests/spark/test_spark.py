@@ -17,10 +17,10 @@ import numpy as np
 import polars as pl
 import psutil
 import pytest
+from click.testing import CliRunner
 from pyspark.sql.functions import col, lit, when
 from tests.collector.service import running
 from tests.files.reports import MECHANISM, SURVEY, break_group, make_reports, sum_of, write, write_own
-from typer.testing import CliRunner
 
 from hubbub import (
     InputError,

@@ -13,7 +13,7 @@ import pytest
 
 from hubbub import BulkRandomWords, Histogram, Integers, SeededRandomWords, create_survey, mechanism_for, run_protocol
 from hubbub.mechanisms.channels import OneBitChannel
-from hubbub.numeric.sampling import DiscreteLaplace, bernoulli, bit_threshold, randomized_response, response_threshold
+from hubbub.numeric.sampling import DiscreteLaplace, bernoulli, bit_threshold, response_threshold
 from hubbub.testing import assert_binomial, assert_mean_zero, assert_same_law
 
 PEOPLE = 400_000
@@ -37,17 +37,16 @@ def test_symbols_have_the_chances_of_randomised_response(seed: int, bits: int) -
     symbols, epsilon = 1 << bits, 1.0
     random_words = SeededRandomWords(seed).draw(PEOPLE, 2)
     sent = np.full(PEOPLE, symbols - 1, np.uint64)
-    got = randomized_response(
-        sent, random_words[:, 0], random_words[:, 1], response_threshold(Decimal(1), symbols), bits
-    )
+    kept = bernoulli(random_words[:, 0], response_threshold(Decimal(1), symbols))
+    got = np.where(kept, sent, random_words[:, 1] >> np.uint64(64 - bits))
     counts = np.bincount(got.astype(np.int64), minlength=symbols)
     true = math.exp(epsilon) / (math.exp(epsilon) + symbols - 1)
     assert_binomial(int(counts[-1]), PEOPLE, true)
     for other in counts[:-1]:
         assert_binomial(int(other), PEOPLE, (1 - true) / (symbols - 1), 1e-11)
-    kept = math.expm1(epsilon) / (math.exp(epsilon) + symbols - 1)
+    forgotten = math.expm1(epsilon) / (math.exp(epsilon) + symbols - 1)
     with pytest.raises(AssertionError):
-        assert_binomial(int(counts[-1]), PEOPLE, kept)
+        assert_binomial(int(counts[-1]), PEOPLE, forgotten)
 
 
 def test_rows_are_uniform_over_ids(seed: int) -> None:

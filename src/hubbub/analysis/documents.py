@@ -5,30 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, TypeVar, get_type_hints
 
 from hubbub.analysis.post_processing import METHODS
-from hubbub.analysis.tables import sentences
+from hubbub.analysis.sentences import told
 from hubbub.model.estimates import Hitter, Intake
 
 if TYPE_CHECKING:
-    from hubbub.analysis.results import Answer
+    from hubbub.analysis.answer import Answer
 
-LIMITS: Final = ("detection_limit", "long_limit", "candidate_limit")
+_LIMITS: Final = ("detection_limit", "long_limit", "candidate_limit")
+_FACTS: Final = {
+    "reports": int,
+    "whole_list": bool,
+    "values_per_person": int,
+    "not_shown": int,
+    "foreign_candidates": int,
+    "post_processing": str,
+}
 _INTAKE: Final = tuple(field.name for field in fields(Intake))
 
 T = TypeVar("T")
-
-
-class _Facts(NamedTuple):
-    """What a document has beside its limits, its rows and its intake."""
-
-    reports: int
-    whole_list: bool
-    values_per_person: int
-    not_shown: int
-    foreign_candidates: int
-    post_processing: str
 
 
 def to_document(answer: Answer) -> dict[str, Any]:
@@ -37,39 +34,38 @@ def to_document(answer: Answer) -> dict[str, Any]:
     JSON has no infinity: an infinite limit is None, and `out_of_reach` names it. A limit that does not exist is None,
     too, and is not named there.
     """
-    limits = {name: getattr(answer, name) for name in LIMITS}
+    limits = {name: getattr(answer, name) for name in _LIMITS}
     return {
         "reports": answer.reports,
         **{name: None if limit == math.inf else limit for name, limit in limits.items()},
         "out_of_reach": [name for name, limit in limits.items() if limit == math.inf],
-        **{name: getattr(answer, name) for name in _Facts._fields[1:]},
-        "sentences": sentences(answer),
+        **{name: getattr(answer, name) for name in _FACTS if name != "reports"},
+        "sentences": told(answer),
         **(asdict(answer.intake) if answer.intake else {}),
         "hitters": [asdict(hitter) for hitter in answer.hitters],
     }
 
 
-def read_document(document: Mapping[str, Any]) -> dict[str, Any]:
-    """What `Answer` takes, from a document of `to_document`. Other fields are ignored.
+def from_document(kind: type[Answer], document: Mapping[str, Any]) -> Answer:
+    """The answer in a document of `to_document`; `kind` is `Answer`. Other fields are ignored.
 
     Raises KeyError, TypeError or AttributeError if the document is something else.
     """
-    facts = read(_Facts, {name: document[name] for name in _Facts._fields})
-    if not isinstance(beyond := document["out_of_reach"], list) or not set(LIMITS).issuperset(beyond):
+    if not isinstance(beyond := document["out_of_reach"], list) or not set(_LIMITS).issuperset(beyond):
         raise TypeError("out_of_reach")
-    if facts.post_processing not in METHODS:
-        raise TypeError("post_processing")
-    limits: dict[str, Any] = {name: math.inf if name in beyond else document[name] for name in LIMITS}
-    for name, limit in limits.items():
-        if name not in beyond and not fits(limit, float if name == "detection_limit" else float | None):
+    limits = {name: float if name == "detection_limit" else float | None for name in _LIMITS if name not in beyond}
+    found: dict[str, Any] = dict.fromkeys(beyond, math.inf)
+    for name, hint in (*_FACTS.items(), *limits.items()):
+        if not fits(document[name], hint):
             raise TypeError(name)
-    with_intake = "missing" in document
-    return {
-        "hitters": tuple(read(Hitter, hitter) for hitter in document["hitters"]),
-        "intake": read(Intake, {name: document[name] for name in _INTAKE}) if with_intake else None,
-        **limits,
-        **facts._asdict(),
-    }
+        found[name] = document[name]
+    if found["post_processing"] not in METHODS:
+        raise TypeError("post_processing")
+    return kind(
+        hitters=tuple(read(Hitter, hitter) for hitter in document["hitters"]),
+        intake=read(Intake, {name: document[name] for name in _INTAKE}) if "missing" in document else None,
+        **found,
+    )
 
 
 def read(kind: Callable[..., T], data: dict[str, object]) -> T:

@@ -15,14 +15,14 @@ from typing import Final
 import numpy as np
 
 from hubbub.analysis.intervals import simultaneous_width
-from hubbub.analysis.slots import check_slots
+from hubbub.analysis.question import Question
+from hubbub.analysis.wording import one_in, round_up, what_is_seen
 from hubbub.errors import ParameterError, shown
 from hubbub.mechanisms.registry import create_survey, mechanism_for
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.domain import Domain
 from hubbub.model.estimates import Query
-from hubbub.model.question import Question
-from hubbub.model.survey import SEED_BYTES
+from hubbub.model.survey import SEED_BYTES, Survey
 from hubbub.numeric.bisection import bisect
 from hubbub.numeric.tails import normal_tail_log
 
@@ -30,6 +30,9 @@ MOST_PEOPLE: Final = 10**12
 LEAST_EPSILON: Final = 0.01
 MOST_EPSILON: Final = 6.0
 """A larger ε is not proposed: an observer who was 50 % sure of a value could become 99.8 % sure from one report."""
+
+LADDER: Final = (*(round(digit * 10.0**power, 9) for power in range(-6, 0) for digit in (1, 2, 3, 5, 7)), 1.0)
+"""Round shares, which are easy to say."""
 
 _CLOSE = 0.004  # relative precision of a search
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)  # for means over a normal law
@@ -81,8 +84,7 @@ class Outlook:
             )
         if not isinstance(self.wanted, (int, float)) or not 0 < self.wanted < 1:
             raise ParameterError(f"chance must be between 0 and 1, got chance={shown(self.wanted)}")
-        Question(level=self.level, values_per_person=self.slots)  # which checks both numbers
-        check_slots(self.domain, self.slots)
+        Question(level=self.level, values_per_person=self.slots).about(self.domain)  # which checks both numbers
 
     @property
     def values(self) -> int:
@@ -216,3 +218,31 @@ def _plain(epsilon: float) -> float:
     """An ε with three digits, rounded up."""
     digits = 2 - math.floor(math.log10(epsilon))
     return math.ceil(epsilon * 10.0**digits - 1e-9) / float(10.0**digits)
+
+
+def what_is_needed(survey: Survey, reports: int, level: float = 0.05, candidates: int = 0, slots: int = 1) -> str:
+    """For an answer in which nothing stands out: a sentence that says what it would have taken to find something.
+
+    It is about a share of at most a third of the smallest that could have been found, or about half of the people if
+    no share could. Empty if nobody answered, or if the mechanism does not accept another ε or number of people. Costs
+    about a second of CPU.
+    """
+    if reports < 1:
+        return ""
+    outlook = Outlook(survey.domain, candidates, survey.mechanism, dict(survey.options), level, slots=slots)
+    epsilon = float(survey.epsilon)
+    try:
+        least = outlook.smallest_share(reports, epsilon)
+        share = max((each for each in LADDER if each <= least / 3), default=0.5) if math.isfinite(least) else 0.5
+        return ways_to_see(outlook, reports, epsilon, share)
+    except ParameterError:
+        return ""
+
+
+def ways_to_see(outlook: Outlook, people: int, epsilon: float, share: float) -> str:
+    """A sentence: how many people or which ε it takes to find a value with this share; empty if neither is enough."""
+    more, larger = outlook.people_needed(epsilon, share), outlook.epsilon_needed(people, share)
+    ways = [f"about {round_up(more):,} people at ε = {epsilon:g}"] if math.isfinite(more) else []
+    ways += [f"ε = {larger:g} with the same number of people"] if math.isfinite(larger) else []
+    what = f"{what_is_seen(outlook.candidates)} that {one_in(share)} hold"
+    return f"To see {what} takes {', or '.join(ways)}." if ways else ""

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from hubbub.analysis import wording
+from hubbub.analysis.wording import at_most_percent, ceiling
 from hubbub.numeric.composition import composed_epsilon
 
 BELIEFS: Final = (0.001, 0.01, 0.1, 0.5)
@@ -71,7 +71,7 @@ def about_one_person(epsilon: float) -> str:
     """
     factor = math.exp(epsilon)
     digits = 0 if factor >= 10 else 1 - math.floor(math.log10(min(factor - 1, 1.0)))
-    above = f"{_round_up(factor, digits):,.{digits}f}"
+    above = f"{ceiling(factor, digits):,.{digits}f}"
     times = above.rstrip("0").rstrip(".") if digits else above
     even, rare = _after(0.5, epsilon), _after(0.01, epsilon)
     return (
@@ -79,35 +79,3 @@ def about_one_person(epsilon: float) -> str:
         f"observer who was 50 % sure can become at most {at_most_percent(even)} sure, and one who was 1 % sure at most "
         f"{at_most_percent(rare)}."
     )
-
-
-def percent(chance: float) -> str:
-    """A chance in per cent with as many digits as are useful, never rounded to 0 or 100.
-
-    >>> [percent(chance) for chance in (0.00041, 0.1234, 0.731, 0.99999)]
-    ['0.041 %', '12.3 %', '73.1 %', '99.999 %']
-    """
-    text = wording.percent(chance, _digits(chance)).removesuffix("%")
-    return text.rstrip("0").rstrip(".") + " %"
-
-
-def at_most_percent(chance: float) -> str:
-    """An upper bound in per cent with as many digits, rounded up, so that what is shown is a bound, too.
-
-    >>> [at_most_percent(chance) for chance in (0.5, 0.5000025, 0.7310586, 0.99987)]
-    ['50 %', '50.1 %', '73.2 %', '99.987 %']
-    """
-    digits = _digits(chance)
-    return f"{_round_up(100 * chance, digits):.{digits}f}".rstrip("0").rstrip(".") + " %"
-
-
-def _digits(chance: float) -> int:
-    """After the point of a chance in per cent."""
-    near = min(chance, 1 - chance)
-    return 1 if near >= 0.001 else min(12, 1 - math.floor(math.log10(max(near, 1e-12))) - 2)
-
-
-def _round_up(number: float, digits: int) -> float:
-    """The next number of so many digits after the point; what floats are off by is no reason to go on to another."""
-    scale = 10.0**digits
-    return math.ceil(round(number * scale, 6)) / scale

@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from decimal import Decimal
 from typing import Any, Final
 
-from hubbub.analysis.needed import LADDER, ways_to_see
-from hubbub.analysis.outlook import MOST_EPSILON, Outlook
+from hubbub.analysis.outlook import LADDER, MOST_EPSILON, Outlook, ways_to_see
 from hubbub.analysis.person import Belief, Year, about_one_person, beliefs, years
-from hubbub.analysis.plan_words import about_limits, about_share, about_slots, one_in, round_up, size_words, time_words
+from hubbub.analysis.plan_words import about_limits, about_share, about_slots
 from hubbub.analysis.shuffle import ASSUMPTION, WHY_IDS, Outside, seen_from_outside
+from hubbub.analysis.wording import one_in, round_up, size_words, time_words
 from hubbub.errors import ParameterError, shown
 from hubbub.model.coded_domain import Text
 from hubbub.model.domain import Domain

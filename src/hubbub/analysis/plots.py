@@ -1,4 +1,4 @@
-"""Figures of answers, with matplotlib."""
+"""Figures of answers, plans and comparisons, with matplotlib."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ import warnings
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
-from hubbub.analysis.tables import about_counts, short
-from hubbub.analysis.wording import finite, number, plural, possible
+from hubbub.analysis.sentences import COUNTS, about_first, told
+from hubbub.analysis.wording import finite, number, plural, possible, short
 from hubbub.errors import ParameterError
 from hubbub.extras import require
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from collections.abc import Callable, Mapping, Sequence
 
-    from hubbub.analysis.results import Answer
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from hubbub.analysis.answer import Answer
 
 FORMATS: Final = ("png", "svg", "pdf")
 
@@ -23,6 +26,17 @@ _MOST_BARS: Final = 30
 _TITLE: Final = 90  # characters of a line
 _STANDS: Final = "#7f9fd0"
 _NOISE: Final = "#c3c9d0"  # of what does not stand out
+_COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito
+_LINES: Final = ("-", "--", "-.", ":")
+_MARKERS: Final = "osD^vP*"
+_STYLE: Final[dict[Any, Any]] = {
+    "font.size": 9.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#DDDDDD",
+    "legend.frameon": False,
+}
 
 
 def check_plot_file(path: str) -> None:
@@ -74,24 +88,127 @@ def _size(answer: Answer) -> tuple[float, float]:
 
 def _title(answer: Answer, drawn: int) -> str:
     """The title: the number of reports, and what a reader must know about the counts."""
-    said = plural(answer.reports, "report")
-    if drawn < len(answer.hitters):
-        said += f", the first {drawn} of {plural(len(answer.hitters), 'row')}"
-    return "\n".join([said, *(textwrap.fill(each, _TITLE) for each in about_counts(answer))])
+    said = [plural(answer.reports, "report"), about_first(drawn, len(answer.hitters)), *told(answer, COUNTS)]
+    return "\n".join(textwrap.fill(each, _TITLE) for each in said if each)
 
 
 def save_plot(answer: Answer, path: str) -> None:
     """Write the figure of an answer to a file, in the format that its name says."""
     check_plot_file(path)
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=_size(answer), layout="constrained")
+    plot(answer, figure.add_subplot())
+    _write(figure, path)
+
+
+def draw_chances(
+    path: str, title: str, curves: Mapping[float, Sequence[tuple[float, float]]], wanted: float, chosen: float | None
+) -> None:
+    """Draw the chance to be found against the share, with a line for each ε and a horizontal line at `wanted`.
+
+    Parameters
+    ----------
+    path : str
+        The file to write; its name must end in .png, .svg or .pdf.
+    title : str
+        The title of the figure.
+    curves : mapping
+        For each ε, pairs of a share and a chance.
+    wanted : float
+        The chance that was asked for.
+    chosen : float, optional
+        The ε of the plan, whose line is thicker.
+    """
+
+    def draw(axes: Axes) -> None:
+        for place, (epsilon, points) in enumerate(curves.items()):
+            axes.plot(
+                [share for share, _ in points],
+                [chance for _, chance in points],
+                color=_COLOURS[place % len(_COLOURS)],
+                linestyle=_LINES[place % len(_LINES)],
+                linewidth=2.4 if epsilon == chosen else 1.4,
+                label=f"ε = {epsilon:g}",
+            )
+        axes.axhline(wanted, color="#666666", linewidth=0.8)
+        axes.text(
+            1.0,
+            wanted - 0.01,
+            f"{100 * wanted:g} %",
+            transform=axes.get_yaxis_transform(),
+            ha="right",
+            va="top",
+            color="#666666",
+        )
+        axes.set(
+            xscale="log", ylim=(0, 1.02), xlabel="share of the people who hold the value", ylabel="chance to be seen"
+        )
+        _as_percent(axes)
+
+    _save(path, title, draw)
+
+
+def draw_against_epsilon(
+    path: str, title: str, ylabel: str, curves: Mapping[str, Sequence[tuple[float, float]]]
+) -> None:
+    """Draw a line for each name; its points are pairs of an ε and a number from 0 to 1."""
+
+    def draw(axes: Axes) -> None:
+        for place, (name, points) in enumerate(curves.items()):
+            axes.plot(
+                [epsilon for epsilon, _ in points],
+                [value for _, value in points],
+                color=_COLOURS[place % len(_COLOURS)],
+                marker=_MARKERS[place % len(_MARKERS)],
+                label=name,
+            )
+        axes.set(xscale="log", ylim=(-0.02, 1.02), xlabel="ε", ylabel=ylabel)
+        ticks = sorted({epsilon for points in curves.values() for epsilon, _ in points})
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.minorticks_off()
+
+    _save(path, title, draw)
+
+
+def _as_percent(axes: Axes) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axes.xaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_major_formatter(lambda chance, _: f"{100 * chance:.0f} %")
+
+
+def _save(path: str, title: str, draw: Callable[[Axes], None]) -> None:
+    """Write a figure of lines with a legend."""
+    check_plot_file(path)
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    # Not through pyplot, whose open figures are left alone. Without dates and random ids, the same answer gives the
-    # same file. A letter that the font lacks is drawn as a box, which needs no warning.
+    with rc_context(_STYLE):
+        figure = Figure(figsize=(7, 4.2), layout="constrained")
+        axes = figure.subplots()
+        draw(axes)
+        axes.set_title(title, loc="left", fontsize="medium")
+        figure.legend(loc="outside right upper")
+        _write(figure, path)
+
+
+def _write(figure: Figure, path: str) -> None:
+    """Write a figure, without dates and random ids: the same numbers give the same file.
+
+    It does not go through pyplot, whose open figures are left alone. A letter that the font lacks is drawn as a box,
+    which needs no warning.
+    """
+    from matplotlib import rc_context
+
     kind = PurePath(path).suffix.lower().lstrip(".")
     dates = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
-    figure = Figure(figsize=_size(answer), layout="constrained")
-    plot(answer, figure.add_subplot())
     with rc_context({"svg.hashsalt": "hubbub"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from")
-        figure.savefig(path, dpi=150, format=kind, metadata=dates)
+        try:
+            figure.savefig(path, dpi=150, format=kind, metadata=dates)
+        except OSError as error:
+            reason = (error.strerror or type(error).__name__).lower()
+            raise ParameterError(f"cannot write {path!r}: {reason}") from None

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hubbub.errors import ParameterError, shown
 
 if TYPE_CHECKING:
-    from hubbub.analysis.results import Answer
+    from hubbub.analysis.answer import Answer
 
 METHODS: Final = ("none", "clip", "simplex")
 
@@ -29,7 +29,7 @@ def post_process(answer: Answer, method: str) -> Answer:
     check_method(method)
     if answer.post_processing != "none":
         raise ParameterError(f"an answer must be post-processed once, got one after {answer.post_processing}")
-    if method == "none" or not answer.hitters:
+    if method == "none" or not (answer.hitters and answer.reports):
         return replace(answer, post_processing=method)
     counts = np.array([hitter.count for hitter in answer.hitters])
     people = float(answer.reports)

@@ -85,3 +85,9 @@ def seen_from_outside(mechanism: SurveyMechanism, reports: int, delta: float = 1
     if local > _NOTHING_HIDES:
         return Outside(reports, local, local, delta)
     return Outside(reports, local, min(local, shuffled_epsilon(delta, mechanism.report_kinds, reports)), delta)
+
+
+def about_sums(mechanism: SurveyMechanism, reports: int) -> str:
+    """How private the sums of a closed survey are, with the assumption; empty if that is not known."""
+    outside = seen_from_outside(mechanism, reports)
+    return "" if outside is None else f"{outside.words} {ASSUMPTION}"

@@ -1,173 +1,57 @@
-"""An answer as text: lines for people, and CSV for machines."""
+"""An answer as a table: lines for a terminal, HTML for a notebook, CSV, and frames of pandas, polars and Arrow.
+
+CSV and frames have rows and nothing else: what they leave out is said in a warning.
+"""
 
 from __future__ import annotations
 
 import csv
+import html
 import io
-import math
 import unicodedata
 import warnings
 from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from hubbub.analysis.wording import interval, number, people_of, plural, share_of, sure, visible
-from hubbub.model.estimates import Hitter, Intake
+from hubbub.analysis.sentences import LEFT_OUT, about_first, told
+from hubbub.analysis.wording import cells, finite, number, plural, possible, short
+from hubbub.extras import require
+from hubbub.model.estimates import Hitter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import pandas
+    import polars
+    import pyarrow
 
-    from hubbub.analysis.results import Answer
+    from hubbub.analysis.answer import Answer
 
 MOST_ROWS: Final = 50
 """The most rows in a table for people; JSON and CSV have all rows."""
 
 COLUMNS: Final = tuple(field.name for field in fields(Hitter))
 
-_LONGEST: Final = 40  # characters of a value
-_COMPARED: Final = 3  # values at the top of a list that get a sentence about which others they are ahead of
+_HEADINGS: Final = ("value", "people", "share", "between", "sure", "fakes")
 _FORMULA: Final = frozenset("=+-@")
 _FILLERS: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and symbols without any ink
+_WIDTH, _HEIGHT = 180, 14  # of a bar
+_KINDS: Final = {
+    **dict.fromkeys(("count", "share", "stderr", "low", "high", "confidence"), "float64"),
+    **dict.fromkeys(("listed", "uneven", "stands_out"), "bool"),
+    **dict.fromkeys(("ahead_of", "fake_reports"), "int64"),
+}
 
 
 def as_text(answer: Answer) -> str:
     """Lines for a terminal: the number of reports, the first rows, and what could have been found."""
     lines = [plural(answer.reports, "report"), *_aligned(answer.hitters[:MOST_ROWS])]
-    if len(answer.hitters) > MOST_ROWS:
-        lines.append(f"… and {plural(len(answer.hitters) - MOST_ROWS, 'more row')}")
-    return "\n".join([*lines, *sentences(answer)])
-
-
-def sentences(answer: Answer) -> list[str]:
-    """The sentences below a table: what could have been found, what a count is, and what was not counted as given."""
-    nothing = "" if _stands(answer) else "Nothing stands out. "
-    said = about_list(answer) if answer.whole_list else [f"{nothing}{about_limits(answer)}"]
-    return [*said, *about_counts(answer), *([] if answer.intake is None else about_intake(answer.intake))]
-
-
-def about_counts(answer: Answer) -> list[str]:
-    """What a reader must know about the rows and their counts. Only what there is to say."""
-    said = [about_slots(answer.values_per_person)] if answer.values_per_person > 1 else []
-    if answer.foreign_candidates:
-        said.append(f"{plural(answer.foreign_candidates, 'candidate')} not in the domain: left out.")
-    said += about_left_out(answer)
-    if answer.post_processing != "none":
-        said.append(about_post_processing(answer.post_processing))
-    if uneven := [short(hitter.value) for hitter in answer.hitters if hitter.uneven]:
-        said.append(f"Parts of the reports disagree about {', '.join(uneven)}: a shared sum, or forged reports.")
-    return said
-
-
-def about_left_out(answer: Answer) -> list[str]:
-    """What the rows leave out: values beyond `top`, and values of people who have more of them than slots."""
-    said = [about_shown(answer)] if answer.not_shown else []
-    if answer.intake is not None and answer.intake.over:
-        said.append(about_over(answer.intake.over, answer.values_per_person, answer.reports))
-    return said
-
-
-def warn_of_left_out(answer: Answer, stacklevel: int) -> None:
-    """Warn of what rows without sentences do not say, at the line that asked for them."""
-    for sentence in about_left_out(answer):
-        warnings.warn(sentence, stacklevel=stacklevel)
-
-
-def about_shown(answer: Answer) -> str:
-    """A sentence: how many of the values that stand out have a row, if `top` left some out."""
-    standing = sum(hitter.stands_out for hitter in answer.hitters)
-    return f"{standing:,} of {standing + answer.not_shown:,} values that stand out are shown."
-
-
-def about_list(answer: Answer) -> list[str]:
-    """The sentences below a whole list: how many values stand out, and which are ahead of which."""
-    rows = answer.hitters
-    standing = sum(row.stands_out for row in rows)
-    held = f"{standing} of {plural(len(rows), 'value')} surely held by somebody"
-    said = f"{held}; all intervals hold together, for those who answered."
-    ahead = [_about_rank(rows, place) for place in range(min(_COMPARED, len(rows))) if rows[place].ahead_of]
-    return [said, *(ahead or ["No value is surely ahead of another."])]
-
-
-def _about_rank(rows: Sequence[Hitter], place: int) -> str:
-    """A sentence: which values the value at this place of a list is surely ahead of."""
-    value, behind, below = short(rows[place].value), rows[place].ahead_of or 0, len(rows) - 1 - place
-    if behind < below:
-        return f"{value} is surely ahead of {behind} of the {len(rows) - 1} others."
-    return f"{value} is surely ahead of {short(rows[-1].value) if below == 1 else 'all below it'}."
-
-
-def about_intake(intake: Intake) -> list[str]:
-    """A sentence, if there is something to say: how many given values were missing, cut or replaced."""
-    kinds = (
-        (intake.missing, "missing or without a person"),
-        (intake.cut, "too long, and cut"),
-        (intake.other, "not in the domain, and counted as something else"),
-    )
-    said = [f"{number(many)} {'was' if many == 1 else 'were'} {what}" for many, what in kinds if many]
-    return [f"Of the values given, {'; '.join(said)}."] if said else []
-
-
-def about_over(over: int, slots: int, people: int) -> str:
-    """A sentence or two: how many people have more values than slots, and what counts and intervals then are about."""
-    have = f"{over:,} of {plural(people, 'person has', 'people have')}"
-    if slots == 1:
-        return (
-            f"{have} several values, of which one, drawn at random, was reported. Counts, shares and intervals are of "
-            f"these drawn values: up to {over:,} more people than an interval says may have a value."
-        )
-    return (
-        f"{have} more than {slots} values, of which {slots}, drawn at random, got a slot. Counts, shares and intervals "
-        f"are of values in slots: up to {over:,} more people than an interval says may have a value."
-    )
-
-
-def about_limits(answer: Answer, example: str = "") -> str:
-    """What could have been found, in a sentence or two; for texts also about long ones, with an example if given."""
-    usual, named, long = (
-        limit if limit is not None and math.isfinite(limit) else None
-        for limit in (answer.detection_limit, answer.candidate_limit, answer.long_limit)
-    )
-    if usual is None:
-        said = "Too few people: nothing could have been found by a search."
-        if _stands(answer):  # a value was found all the same, or named
-            said = "Too few people: a search finds only a value that nearly everybody holds."
-        if named is not None:
-            return f"{said} Named values are found from about {number(named)} people on."
-        if answer.candidate_limit is not None:
-            return f"{said} Nor could a value that was named be seen. More people or a larger epsilon would help."
-        return f"{said} More people, a larger epsilon or candidates named in advance would help."
-    said = f"Values held by fewer than about {number(usual)} people may go unseen"
-    if named is not None:
-        said += f", named ones by fewer than about {number(named)}"
-    if answer.long_limit is None:
-        return f"{said}."
-    among = "cannot be found: too few people" if long is None else f"by fewer than about {number(long)}"
-    such = f", such as {example}, " if example else " "
-    return f"{said}; long ones{such}{among}."
-
-
-def _stands(answer: Answer) -> bool:
-    """Whether anything stands out."""
-    return any(hitter.stands_out for hitter in answer.hitters)
-
-
-def about_slots(slots: int) -> str:
-    """A sentence that says what a count is if people have several values."""
-    return f"Everybody reported one of {slots} slots; a count is of the people who have the value in any slot."
-
-
-def about_post_processing(method: str) -> str:
-    """A sentence that says how counts were changed after they were estimated."""
-    return f"Counts are after {method}: plausible, and no longer unbiased."
+    return "\n".join(filter(None, [*lines, about_first(MOST_ROWS, len(answer.hitters)), *told(answer)]))
 
 
 def _aligned(hitters: tuple[Hitter, ...]) -> list[str]:
     """The heading and the rows, as aligned lines."""
     if not hitters:
         return []
-    rows = [["value", "people", "share", "between", "sure", "fakes"]]
-    for hitter in hitters:
-        fakes = f"{hitter.fake_reports:,}"
-        rows.append([short(hitter.value), people_of(hitter), share_of(hitter), interval(hitter), sure(hitter), fakes])
+    rows = [_HEADINGS, *((short(hitter.value), *cells(hitter)) for hitter in hitters)]
     sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join([row[0].ljust(sizes[0]), *(cell.rjust(size) for cell, size in zip(row[1:], sizes[1:], strict=True))])
@@ -175,10 +59,54 @@ def _aligned(hitters: tuple[Hitter, ...]) -> list[str]:
     ]
 
 
-def short(value: object) -> str:
-    """A value on one line, without control characters, cut after 40 characters."""
-    text = visible(str(value))
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+def as_html(answer: Answer) -> str:
+    """A table with a caption. Values are escaped, so that they stay text and cannot affect the cells around them."""
+    rows = answer.hitters[:MOST_ROWS]
+    limit = finite(answer.detection_limit)
+    most = max([1.0, *(max(row.high, possible(row)) for row in rows), *([limit] if limit is not None and rows else [])])
+    said = filter(None, [about_first(MOST_ROWS, len(answer.hitters)), *told(answer)])
+    headings = (*_HEADINGS[:4], "", *_HEADINGS[4:])
+    head = "".join(
+        f'<th style="text-align:{"left" if k == 0 else "right"}">{each}</th>' for k, each in enumerate(headings)
+    )
+    body = "".join(_row(row, most, limit) for row in rows)
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if rows else ""
+    below = "<br>".join(html.escape(each) for each in said)
+    return f"<div><div>{plural(answer.reports, 'report')}</div>{table}<div>{below}</div></div>"
+
+
+def _row(hitter: Hitter, most: float, limit: float | None) -> str:
+    """A line of the table."""
+    texts = cells(hitter)
+    left = f'<td style="text-align:left"><bdi>{html.escape(short(hitter.value))}</bdi></td>'
+    first, rest = (
+        "".join(f'<td style="text-align:right">{html.escape(x)}</td>' for x in each) for each in (texts[:3], texts[3:])
+    )
+    return f'<tr>{left}{first}<td style="padding:0 0.8em">{_bar(hitter, most, limit)}</td>{rest}</tr>'
+
+
+def _bar(hitter: Hitter, most: float, limit: float | None) -> str:
+    """An SVG: the interval as a bar, the count as a stroke at the end of a thin bar, and the limit as a line."""
+
+    def at(count: float) -> float:
+        """The place of a count, in pixels from the left."""
+        return round(min(max(count / most, 0.0), 1.0) * (_WIDTH - 2) + 1, 1)
+
+    low, count, high = at(hitter.low), at(possible(hitter)), at(hitter.high)
+    color = "#3b6fb6" if hitter.stands_out else "#9aa5b1"
+    line = ""
+    if limit is not None:
+        line = (
+            f'<line x1="{at(limit)}" x2="{at(limit)}" y1="0" y2="{_HEIGHT}" stroke="currentColor" '
+            'stroke-opacity="0.5" stroke-dasharray="2 2"/>'
+        )
+    return (
+        f'<svg width="{_WIDTH}" height="{_HEIGHT}" role="img" aria-label="from {number(hitter.low)} to '
+        f'{number(hitter.high)}"><rect x="1" y="6" width="{max(count - 1, 0.0):.1f}" height="2" fill="{color}" '
+        f'fill-opacity="0.25"/><rect x="{low}" y="4" width="{round(max(high - low, 1.0), 1)}" height="{_HEIGHT - 8}" '
+        f'fill="{color}" fill-opacity="0.45"/><rect x="{count - 1:.1f}" y="1" width="2" height="{_HEIGHT - 2}" '
+        f'fill="{color}"/>{line}</svg>'
+    )
 
 
 def as_csv(answer: Answer) -> str:
@@ -212,3 +140,53 @@ def harmless(value: int | str) -> int | str:
 def _is_unseen(character: str) -> bool:
     """Whether a character shows nothing by itself: a space, a control or format character, a mark, a filler."""
     return unicodedata.category(character)[0] in "CMZ" or character in _FILLERS
+
+
+def warn_of_left_out(answer: Answer, stacklevel: int) -> None:
+    """Warn of what rows without sentences do not say, at the line that asked for them."""
+    for sentence in told(answer, LEFT_OUT):
+        warnings.warn(sentence, stacklevel=stacklevel)
+
+
+def to_pandas(answer: Answer) -> pandas.DataFrame:
+    """The rows as a pandas DataFrame; all rows are copied."""
+    require("A table of pandas", "pandas")
+    import pandas
+
+    columns, value = _columns(answer)
+    kinds = {"value": value if value != "string" else object, **_KINDS, "ahead_of": "Int64"}
+    return pandas.DataFrame({name: pandas.Series(columns[name], dtype=kinds[name]) for name in COLUMNS})
+
+
+def to_polars(answer: Answer) -> polars.DataFrame:
+    """The rows as a polars DataFrame; all rows are copied."""
+    require("A table of polars", "polars")
+    import polars
+
+    columns, value = _columns(answer)
+    names = {"float64": "Float64", "bool": "Boolean", "int64": "Int64", "uint64": "UInt64", "string": "String"}
+    kinds = {name: getattr(polars, names[kind]) for name, kind in {"value": value, **_KINDS}.items()}
+    return polars.DataFrame(columns, schema={name: kinds[name] for name in COLUMNS})
+
+
+def to_arrow(answer: Answer) -> pyarrow.Table:
+    """The rows as an Arrow table; all rows are copied."""
+    require("A table of Arrow", "pyarrow", "files")
+    import pyarrow
+
+    columns, value = _columns(answer)
+    kinds = {"value": value, **_KINDS}
+    makers = {kind: getattr(pyarrow, "bool_" if kind == "bool" else kind)() for kind in set(kinds.values())}
+    return pyarrow.table({name: pyarrow.array(columns[name], makers[kinds[name]]) for name in COLUMNS})
+
+
+def _columns(answer: Answer) -> tuple[dict[str, list[Any]], str]:
+    """The rows as columns, and the type of the values: a number type if all are numbers that fit it, else "string"."""
+    warn_of_left_out(answer, stacklevel=5)
+    rows = [asdict(hitter) for hitter in answer.hitters]
+    columns = {name: [row[name] for row in rows] for name in COLUMNS}
+    values = columns["value"]
+    if values and all(isinstance(value, int) and 0 <= value < 1 << 64 for value in values):
+        return columns, "int64" if max(values) < 1 << 63 else "uint64"
+    columns["value"] = list(map(str, values))
+    return columns, "string"

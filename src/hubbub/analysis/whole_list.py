@@ -14,23 +14,21 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from hubbub.analysis.answer import Answer
 from hubbub.analysis.intervals import simultaneous_width
-from hubbub.analysis.results import Answer
-from hubbub.analysis.rows import hitters_of
-from hubbub.analysis.slots import in_people
+from hubbub.analysis.question import Question
+from hubbub.analysis.rows import hitters_of, in_people
 from hubbub.mechanisms.selection import FOUND_95
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.domain import Domain
 from hubbub.model.estimates import Estimates
-from hubbub.model.question import Question
-from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
 from hubbub.numeric.tails import normal_quantile_log, normal_tail_log
 
 
-def answer_list(survey: Survey, decoder: SurveyMechanism, tally: Tally, question: Question) -> Answer:
+def answer_list(decoder: SurveyMechanism, tally: Tally, question: Question) -> Answer:
     """A row for every value of a list, largest count first. Costs one estimate per value and one per pair."""
-    plain = decoder.count_law(tally.count)
+    survey, plain = decoder.survey, decoder.count_law(tally.count)
     law = plain.with_slots(question.values_per_person)
     items = np.arange(survey.domain.size, dtype=np.uint64)[:, np.newaxis]
     if law.slots > 1:  # empty slots report "(other)", which has no row

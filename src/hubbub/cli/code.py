@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Final
 
-import typer
+import click
 
 from hubbub.analysis.wording import percent
-from hubbub.cli.common import AsJSON, command, number, plural, print_json, print_table, progress
+from hubbub.cli.common import number, plural, print_json, print_table, progress
 from hubbub.cli.domains import read_code
-from hubbub.cli.parameters import Commands
+from hubbub.cli.options import OrderedGroup, json_option
 from hubbub.codes.shipped import CODE_NAMES
 from hubbub.errors import InputError
 from hubbub.inputs.files import read_lines
@@ -23,31 +22,27 @@ from hubbub.outputs import check_outputs, write_whole
 if TYPE_CHECKING:
     from hubbub.codes.text_code import TextCode
 
-code = Commands("code", "Fit and measure text codes: public tables that give plausible strings few bits.")
+
+@click.group(cls=OrderedGroup)
+def code() -> None:
+    """Fit and measure text codes: public tables that give plausible strings few bits."""
 
 
-class Kind(StrEnum):
-    """The rules that strings are normalised by."""
+KINDS: Final = ("hostnames", "words", "text")
+"""The rules that strings are normalised by."""
 
-    HOSTNAMES = "hostnames"
-    WORDS = "words"
-    TEXT = "text"
-
-
-File = Annotated[
-    str, typer.Argument(metavar="FILE", help="One string per line, optionally followed by a tab and a weight.")
-]
+strings_argument = click.argument(
+    "file", metavar="FILE", help="One string per line, optionally followed by a tab and a weight."
+)
 
 
 @code.command()
-@command
-def fit(
-    file: File,
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="CODE", help="The file to write the table to, as JSON.")
-    ],
-    kind: Annotated[Kind, typer.Option(help="How strings are normalised, and the shape of the table.")] = Kind.TEXT,
-) -> None:
+@strings_argument
+@click.option("--output", "-o", required=True, metavar="CODE", help="The file to write the table to, as JSON.")
+@click.option(
+    "--kind", type=click.Choice(KINDS), default="text", help="How strings are normalised, and the shape of the table."
+)
+def fit(file: str, output: str, kind: str) -> None:
     """Fit a code to public sample strings. Never use people's own values: the table is published.
 
     \b
@@ -63,27 +58,22 @@ def fit(
         fitted = fit_code(strings, SHAPES[kind], advance)
     bits = measure_code(fitted, strings)
     size = write_code(fitted, output)
-    typer.echo(
+    click.echo(
         f"{output}: {size:,} bytes, {bits.weighted_mean:.1f} bits a string on the {bits.strings:,} it was fitted to"
         + (f"; {plural(skipped, 'line')} skipped: not {kind}" if skipped else "")
     )
 
 
 @code.command()
-@command
-def measure(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="CODE", help="hostnames, words, words-de (and other languages), text, or a table's file."
-        ),
-    ],
-    file: File,
-    kind: Annotated[
-        Kind | None, typer.Option(help="How strings are normalised; default: from CODE's name, else text.")
-    ] = None,
-    as_json: AsJSON = False,
-) -> None:
+@click.argument(
+    "name", metavar="CODE", help="hostnames, words, words-de (and other languages), text, or a table's file."
+)
+@strings_argument
+@click.option(
+    "--kind", type=click.Choice(KINDS), help="How strings are normalised; default: from CODE's name, else text."
+)
+@json_option
+def measure(name: str, file: str, kind: str | None, as_json: bool) -> None:
     """Show how many bits a code gives to strings. Use strings that it was not fitted to.
 
     \b
@@ -91,13 +81,13 @@ def measure(
     """  # noqa: D301
     from hubbub.codes.bits import measure_code
 
-    rules = kind or (Kind(name.partition("-")[0]) if name in CODE_NAMES else Kind.TEXT)
+    rules = kind or (name.partition("-")[0] if name in CODE_NAMES else "text")
     strings, skipped = read_strings(file, rules)
     bits = measure_code(read_code(name), strings)
     width = WIDTHS[f"{rules}-1"]
     document = {
         "code": name,
-        "kind": str(rules),
+        "kind": rules,
         "strings": bits.strings,
         "skipped": skipped,
         "mean": bits.mean,
@@ -123,7 +113,7 @@ def measure(
     print_table(f"{name} on {plural(bits.strings, 'string')}", [("measure", "left"), ("value", "right")], rows, caption)
 
 
-def read_strings(path: str, kind: Kind) -> tuple[dict[bytes, float], int]:
+def read_strings(path: str, kind: str) -> tuple[dict[bytes, float], int]:
     """Normalised strings with their weights (1 by default), and how many lines were skipped."""
     strings: dict[bytes, float] = defaultdict(float)
     skipped = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import sys
@@ -10,9 +9,10 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import typer
+import click
+from click.exceptions import Exit
 
 from hubbub.analysis.wording import number as number
 from hubbub.analysis.wording import plural as plural
@@ -22,66 +22,43 @@ from hubbub.errors import HubbubError, ParameterError
 if TYPE_CHECKING:
     from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 
-P = ParamSpec("P")
 T = TypeVar("T")
-
-# Options that several commands have.
-AsJSON = Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")]
-Level = Annotated[float, typer.Option(help="The chance, at most, that anything in the answer is wrong.")]
-AllCandidates = Annotated[
-    bool, typer.Option("--all-candidates", help="A row for every candidate, whether it stands out or not.")
-]
-
-HittersOnly = Annotated[
-    bool, typer.Option("--hitters-only", help="For a list: only the values that stand out, instead of all values.")
-]
-DEFAULT_DATABASE = "hubbub.db"
-Database = Annotated[
-    str,
-    typer.Option("--db", envvar="HUBBUB_DB", metavar="URL", help="A SQLite file, or postgresql://USER@HOST/NAME."),
-]
-Post = Annotated[str, typer.Option(metavar="METHOD", help="Make counts plausible afterwards: none, clip or simplex.")]
-PlotFile = Annotated[
-    str | None, typer.Option("--plot", metavar="FILE", help="Draw the answer: FILE.png, FILE.svg or FILE.pdf.")
-]
-CsvFile = Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Also write the rows as CSV.")]
-DOMAINS = "text, hostnames, words, integers:BITS, ipv4, choices:NAME,NAME, categories:FILE, bytes:SIZE or code:FILE."
 
 _SUFFIXES = {"k": 3, "m": 6, "b": 9, "g": 9}
 
 
-def command(function: Callable[P, None]) -> Callable[P, None]:
+def complain(sentence: str) -> None:
+    """Say on stderr what is wrong, or what else a person should know."""
+    click.echo(f"hubbub: {visible(sentence)}", err=True)
+
+
+@contextmanager
+def in_one_sentence() -> Iterator[None]:
     """Turn a failure into one sentence on stderr and exit code 2, and Ctrl-C into exit code 130.
 
     It is not a failure if the reader of the output stops early, as `head` does.
     """
-
-    @functools.wraps(function)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
-        try:
-            function(*args, **kwargs)
-            sys.stdout.flush()  # so that a full disk is noticed here, and not while the interpreter ends
-        except HubbubError as error:
-            typer.echo(f"hubbub: {visible(str(error))}", err=True)
-            raise typer.Exit(2) from None
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(0) from None
-        except ConnectionError as error:
-            typer.echo(f"hubbub: a connection was lost ({error.strerror or type(error).__name__}); try again", err=True)
-            raise typer.Exit(2) from None
-        except OSError as error:
-            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # buffered output cannot be written
-            typer.echo(f"hubbub: the output could not be written ({error.strerror})", err=True)
-            raise typer.Exit(2) from None
-        except KeyboardInterrupt:
-            typer.echo("hubbub: interrupted", err=True)
-            raise typer.Exit(130) from None
-        except MemoryError:
-            typer.echo("hubbub: out of memory; try a smaller job", err=True)
-            raise typer.Exit(2) from None
-
-    return wrapped
+    try:
+        yield
+        sys.stdout.flush()  # so that a full disk is noticed here, and not while the interpreter ends
+    except HubbubError as error:
+        sentence, code = str(error), 2
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise Exit(0) from None
+    except ConnectionError as error:
+        sentence, code = f"a connection was lost ({error.strerror or type(error).__name__}); try again", 2
+    except OSError as error:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # buffered output cannot be written
+        sentence, code = f"the output could not be written ({error.strerror})", 2
+    except KeyboardInterrupt:
+        sentence, code = "interrupted", 130
+    except MemoryError:
+        sentence, code = "out of memory; try a smaller job", 2
+    else:
+        return
+    complain(sentence)
+    raise Exit(code)
 
 
 def parse_count(name: str, text: str) -> int:
@@ -101,23 +78,18 @@ def parse_count(name: str, text: str) -> int:
     return int(number)
 
 
-def parse_options(pairs: list[str]) -> dict[str, str]:
-    """Options given as key=value."""
-    options: dict[str, str] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise ParameterError(f"an option must be written key=value, got {pair!r}")
-        if key in options:
-            raise ParameterError(f"an option must be given once, got {key!r} twice")
-        options[key] = value
-    return options
-
-
 def print_json(document: dict[str, Any]) -> None:
     """One JSON object on stdout."""
     plain = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
-    typer.echo(json.dumps(document, ensure_ascii=plain, allow_nan=False))
+    click.echo(json.dumps(document, ensure_ascii=plain, allow_nan=False))
+
+
+def tell(as_json: bool, document: dict[str, Any], text: str) -> None:
+    """Print one JSON object, or the text that says the same."""
+    if as_json:
+        print_json(document)
+    else:
+        click.echo(text)
 
 
 @contextmanager
@@ -149,7 +121,7 @@ def progress(label: str, total: int, unit: str) -> Iterator[Callable[[int], None
         yield lambda step: bar.advance(task, step)
 
 
-def counted(chunks: Iterable[list[T]], advance: Callable[[int], None]) -> Iterator[list[T]]:
+def counted(chunks: Iterable[Sequence[T]], advance: Callable[[int], None]) -> Iterator[Sequence[T]]:
     """Yield the chunks, and count each one when the next is asked for."""
     for chunk in chunks:
         yield chunk
@@ -159,7 +131,7 @@ def counted(chunks: Iterable[list[T]], advance: Callable[[int], None]) -> Iterat
 def say_if_compiling(mechanism: SurveyMechanism) -> None:
     """On a terminal, say that the search must first be compiled, which takes a while, once."""
     if sys.stderr.isatty() and not mechanism.is_compiled:
-        typer.echo("hubbub: compiling once, about 12 s", err=True)
+        complain("compiling once, about 12 s")
 
 
 def print_table(title: str, columns: list[tuple[str, str]], rows: list[list[str]], caption: Sequence[str] = ()) -> None:
@@ -199,5 +171,5 @@ def print_table(title: str, columns: list[tuple[str, str]], rows: list[list[str]
     wrapper = textwrap.TextWrapper(console.width, break_long_words=False, break_on_hyphens=False)
     for lines, after in ((above, grid), (caption, "")):
         for line in map(visible, lines):
-            typer.echo(wrapper.fill(line) if console.is_terminal else line)
+            click.echo(wrapper.fill(line) if console.is_terminal else line)
         sys.stdout.write(after)  # not by rich, which ends the process if nobody reads the output

@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from hubbub.cli.common import (
-    DOMAINS,
-    AsJSON,
-    command,
-    number,
-    parse_count,
-    plural,
-    print_json,
-    print_table,
-    progress,
-)
-from hubbub.cli.people_options import ValueColumn, named_input
+from hubbub.cli.common import number, parse_count, plural, print_json, print_table, progress
+from hubbub.cli.options import Number, WholeNumber, column_option, guessed_domain_option, json_option, named_input
 from hubbub.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
@@ -28,35 +18,40 @@ if TYPE_CHECKING:
     from hubbub.simulation.compared import Comparison
 
 
-@command
+@click.command
+@click.argument("file", required=False, metavar="[FILE|-]", help="Lines, CSV, JSON lines or Parquet; - is stdin.")
+@click.option("--zipf", type=Number(min=0), help="Instead of a file: rank r is held in proportion to 1/r^ZIPF.")
+@click.option("--people", "-n", default="100k", help="With --zipf: how many people.")
+@click.option(
+    "--bits", type=WholeNumber(min=1, max=512), default=12, help="With --zipf: the universe has 2^BITS values."
+)
+@click.option("--values", default="1000", help="With --zipf: how many values are held.")
+@column_option
+@guessed_domain_option
+@click.option("--mechanisms", help="Names from `hubbub mechanisms`, separated by commas. Default: all that can run.")
+@click.option("--epsilons", default="0.5,1,2,4", help="Numbers, separated by commas.")
+@click.option("--top", type=WholeNumber(min=1), default=10, help="How many of the most common values should be found.")
+@click.option("--runs", type=WholeNumber(min=1, max=10_000), default=1, help="Repetitions of each.")
+@click.option("--seed", type=WholeNumber(min=0), help="Repeat a comparison exactly, except for times.")
+@click.option("--plot", metavar="FILE", help="Draw F1 against ε, a line for each mechanism: .png, .svg, .pdf.")
+@click.option("--peers", metavar="FOLDER", help="Also run pure-ldp, from this virtual environment.")
+@json_option
 def compare(
-    file: Annotated[
-        str | None, typer.Argument(metavar="[FILE|-]", help="Lines, CSV, JSON lines or Parquet; - is stdin.")
-    ] = None,
-    zipf: Annotated[
-        float | None, typer.Option(help="Instead of a file: rank r is held in proportion to 1/r^ZIPF.")
-    ] = None,
-    people: Annotated[str, typer.Option("--people", "-n", help="With --zipf: how many people.")] = "100k",
-    bits: Annotated[int, typer.Option(help="With --zipf: the universe has 2^BITS values.", min=1, max=512)] = 12,
-    values: Annotated[str, typer.Option(help="With --zipf: how many values are held.")] = "1000",
-    column: ValueColumn = None,
-    domain: Annotated[
-        str | None, typer.Option(help=f"{DOMAINS} Default: integers:64 for whole numbers, else text.")
-    ] = None,
-    mechanisms: Annotated[
-        str | None, typer.Option(help="Names from `hubbub mechanisms`, separated by commas. Default: all that can run.")
-    ] = None,
-    epsilons: Annotated[str, typer.Option(help="Numbers, separated by commas.")] = "0.5,1,2,4",
-    top: Annotated[int, typer.Option(help="How many of the most common values should be found.", min=1)] = 10,
-    runs: Annotated[int, typer.Option(help="Repetitions of each.", min=1, max=10_000)] = 1,
-    seed: Annotated[int | None, typer.Option(help="Repeat a comparison exactly, except for times.", min=0)] = None,
-    plot: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Draw F1 against ε, a line for each mechanism: .png, .svg, .pdf.")
-    ] = None,
-    peers: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="Also run pure-ldp, from this virtual environment.")
-    ] = None,
-    as_json: AsJSON = False,
+    file: str | None,
+    zipf: float | None,
+    people: str,
+    bits: int,
+    values: str,
+    column: str | None,
+    domain: str | None,
+    mechanisms: str | None,
+    epsilons: str,
+    top: int,
+    runs: int,
+    seed: int | None,
+    plot: str | None,
+    peers: str | None,
+    as_json: bool,
 ) -> None:
     """Run mechanisms at several ε on the same people, and see what each finds and costs.
 
@@ -143,7 +138,7 @@ def _from_file(file: str, column: str | None, domain: str | None) -> tuple[Domai
 
 
 def _draw(found: Comparison, plot: str) -> None:
-    from hubbub.analysis.plan_plots import draw_against_epsilon
+    from hubbub.analysis.plots import draw_against_epsilon
 
     names = dict.fromkeys(row.mechanism for row in found.rows)
     curves = {name: [(row.epsilon, row.f1) for row in found.rows if row.mechanism == name] for name in names}
@@ -155,7 +150,7 @@ def _draw(found: Comparison, plot: str) -> None:
 
 def _show(found: Comparison, intake: Intake) -> None:
     """Print a row for each mechanism and ε, and the recommendation below."""
-    from hubbub.analysis.tables import about_intake
+    from hubbub.analysis.sentences import about_intake
 
     headings = ["recall", "precision", "F1", "error", "sees from", "bytes", "encode ns", "tally ns", "decode ms"]
     rows = [
@@ -180,4 +175,4 @@ def _show(found: Comparison, intake: Intake) -> None:
         f"{plural(found.runs, 'run')}, seed {found.seed}"
     )
     left_out = [f"Left out: {name}: {why}." for name, why in found.left_out.items()]
-    print_table(title, columns, rows, [found.reason, *left_out, *about_intake(intake)])
+    print_table(title, columns, rows, [*filter(None, [found.reason, *left_out, about_intake(intake)])])

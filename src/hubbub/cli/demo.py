@@ -7,21 +7,22 @@ import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import typer
+import click
 
 from hubbub.analysis.wording import percent
-from hubbub.cli.answers import AnswerView, show
-from hubbub.cli.common import command, counted, number, parse_count, plural, progress
+from hubbub.cli.common import counted, number, parse_count, plural, progress
 from hubbub.cli.hitters import ask_hitters
+from hubbub.cli.options import WholeNumber
 from hubbub.cli.service import ask, ask_json
+from hubbub.cli.showing import AnswerView, show
 from hubbub.errors import ServiceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hubbub.inputs.people import People
+    from hubbub.inputs.crowd import Crowd
     from hubbub.model.domain import Domain
     from hubbub.model.mechanism import Items
     from hubbub.model.survey import Survey
@@ -30,15 +31,12 @@ _REPORTS_AT_ONCE: Final = 10_000
 _CONNECTIONS: Final = 3
 
 
-@command
-def demo(
-    people: Annotated[str, typer.Option("--people", "-n", help="The number of simulated visitors.")] = "300k",
-    epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Privacy loss of each visitor.")] = "1",
-    seed: Annotated[int | None, typer.Option(help="Repeat a demo exactly.", min=0)] = None,
-    live: Annotated[
-        bool, typer.Option("--live", help="Serve the dashboard, and let visitors report until Ctrl-C.")
-    ] = False,
-) -> None:
+@click.command
+@click.option("--people", "-n", default="300k", help="The number of simulated visitors.")
+@click.option("--epsilon", "-e", default="1", help="Privacy loss of each visitor.")
+@click.option("--seed", type=WholeNumber(min=0), help="Repeat a demo exactly.")
+@click.option("--live", is_flag=True, help="Serve the dashboard, and let visitors report until Ctrl-C.")
+def demo(people: str, epsilon: str, seed: int | None, live: bool) -> None:
     """Simulate a crowd of visitors, each with a referring site, and find the sites without hearing any visitor.
 
     A real collector is started on a free port, with SQLite in a temporary directory. Every visitor's report is sent to
@@ -46,6 +44,7 @@ def demo(
 
     With --live you can watch: the collector has its dashboard, and visitors report one by one until Ctrl-C.
     """
+    from hubbub.analysis.question import Question
     from hubbub.collector.serving import serving
     from hubbub.collector.state import Collector
     from hubbub.inputs.people import open_people
@@ -53,7 +52,6 @@ def demo(
     from hubbub.model.coded_domain import Hostnames
     from hubbub.model.domain import Categories
     from hubbub.model.numbers import parse_epsilon
-    from hubbub.model.question import Question
     from hubbub.simulation.visitors import SITES, write_visitors
     from hubbub.store.store import Store
     from hubbub.store.tokens import replace_token
@@ -72,27 +70,27 @@ def demo(
     with tempfile.TemporaryDirectory(prefix="hubbub-demo-") as folder:
         file = Path(folder) / "referrers.txt"
         come = plural(visitors, "visitor comes", "visitors come")
-        typer.echo(f"{come} to a site. Each knows where she came from; nobody else may.")
+        click.echo(f"{come} to a site. Each knows where she came from; nobody else may.")
         write_visitors(file, visitors, seed)
         with Store(str(Path(folder) / "collector.db")) as store:
             token = replace_token(store.engine)
             with serving(Collector(store)) as server:
-                typer.echo("A collector was started for them: their reports come over HTTP, and it keeps sums.")
+                click.echo("A collector was started for them: their reports come over HTTP, and it keeps sums.")
                 for label, domain in jobs:
-                    typer.echo(label)
+                    click.echo(label)
                     with open_people(str(file)) as crowd:
                         view = ask_crowd(server, token, crowd, domain, epsilon, seed)
                     show(view, Question(top=10))
     survey = view.survey()
     symbols, lie = 1 << survey.parameters["masks"], percent(mechanism_for(survey).lie_chance or 0.0, 1)
-    typer.echo(f"Each visitor sent 17 bytes: a random id and one of {symbols} symbols, a lie with a chance of {lie}.")
+    click.echo(f"Each visitor sent 17 bytes: a random id and one of {symbols} symbols, a lie with a chance of {lie}.")
 
 
-def ask_crowd(server: str, token: str, crowd: People, domain: Domain, epsilon: str, seed: int | None) -> AnswerView:
+def ask_crowd(server: str, token: str, crowd: Crowd, domain: Domain, epsilon: str, seed: int | None) -> AnswerView:
     """Create a survey, send the crowd's reports and ask for the answer, all over HTTP; return it with the truth."""
+    from hubbub.analysis.question import Question
     from hubbub.inputs.encoding import Encoder
     from hubbub.mechanisms.registry import load_survey
-    from hubbub.model.question import Question
     from hubbub.simulation.rehearsal import randomness_of
 
     started = time.perf_counter()

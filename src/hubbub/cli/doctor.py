@@ -12,11 +12,12 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import typer
+import click
 
-from hubbub.cli.common import DEFAULT_DATABASE, AsJSON, Database, command, plural, print_json, print_table
+from hubbub.cli.common import plural, print_json, print_table
+from hubbub.cli.options import database_option, json_option
 from hubbub.cli.service import open_url, parse_survey_url
 from hubbub.errors import ServiceError
 
@@ -27,15 +28,13 @@ _MOST_SECONDS_OFF: Final = 60
 _ORIGIN: Final = "https://doctor.invalid"
 
 
-@command
-def doctor(
-    db: Database = DEFAULT_DATABASE,
-    survey: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="A survey's public address: fetch it as a device would, from this machine."),
-    ] = None,
-    as_json: AsJSON = False,
-) -> None:
+@click.command
+@database_option
+@click.option(
+    "--survey", metavar="URL", help="A survey's public address: fetch it as a device would, from this machine."
+)
+@json_option
+def doctor(db: str, survey: str | None, as_json: bool) -> None:
     """Check the database, the disk and the clock, and a survey from outside; say what to do. Changes nothing.
 
     \b

@@ -4,27 +4,44 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from typing import Annotated
 
-import typer
+import click
 
-from hubbub.cli.common import AsJSON, command, counted, plural, print_json, progress
-from hubbub.cli.people_options import Delimiter, File, FileFormat, PersonColumn, RehearsalSeed, ValueColumn, named_input
-from hubbub.cli.survey_source import SurveySource, read_survey
+from hubbub.cli.common import counted, plural, print_json, progress
+from hubbub.cli.options import (
+    column_option,
+    delimiter_option,
+    file_argument,
+    format_option,
+    json_option,
+    named_input,
+    person_option,
+    seed_option,
+)
+from hubbub.cli.survey_source import read_survey, survey_source_option
 from hubbub.outputs import check_distinct
 
 
-@command
+@click.command
+@file_argument
+@survey_source_option
+@click.option("--out", "-o", required=True, metavar="FOLDER", help="A new directory for the reports.")
+@column_option
+@format_option
+@delimiter_option
+@person_option
+@seed_option
+@json_option
 def encode(
-    file: File,
-    source: SurveySource,
-    out: Annotated[str, typer.Option("--out", "-o", metavar="FOLDER", help="A new directory for the reports.")],
-    column: ValueColumn = None,
-    file_format: FileFormat = None,
-    delimiter: Delimiter = None,
-    person: PersonColumn = None,
-    seed: RehearsalSeed = None,
-    as_json: AsJSON = False,
+    file: str,
+    source: str,
+    out: str,
+    column: str | None,
+    file_format: str | None,
+    delimiter: str | None,
+    person: str | None,
+    seed: int | None,
+    as_json: bool,
 ) -> None:
     """Make a report of each person's value and write them as Parquet. Each row is one person.
 
@@ -64,7 +81,7 @@ def encode(
     if as_json:
         print_json(document)
         return
-    typer.echo(f"{plural(sum(rows), 'report')} in {plural(len(rows), 'file')} in {out}.")
+    click.echo(f"{plural(sum(rows), 'report')} in {plural(len(rows), 'file')} in {out}.")
     fates = {
         "missing": "had no value",
         "cut": "were cut",
@@ -73,4 +90,4 @@ def encode(
     }
     for name, said in fates.items():
         if document[name]:
-            typer.echo(f"{document[name]:,} {said}.")
+            click.echo(f"{document[name]:,} {said}.")

@@ -3,68 +3,56 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
 
-import typer
+import click
 
-from hubbub.cli.answers import AnswerView, check_asked, show, to_json, write_files
-from hubbub.cli.common import (
-    DOMAINS,
-    AllCandidates,
-    AsJSON,
-    CsvFile,
-    HittersOnly,
-    Level,
-    PlotFile,
-    Post,
-    command,
-    counted,
-    parse_options,
-    print_json,
-    progress,
-    say_if_compiling,
+from hubbub.cli.common import progress, say_if_compiling
+from hubbub.cli.options import (
+    column_option,
+    delimiter_option,
+    delta_option,
+    epsilon_option,
+    file_argument,
+    format_option,
+    guessed_domain_option,
+    mechanism_option,
+    named_input,
+    options_option,
+    person_option,
+    seed_option,
 )
-from hubbub.cli.people_options import Delimiter, File, FileFormat, PersonColumn, RehearsalSeed, ValueColumn, named_input
+from hubbub.cli.showing import AnswerView, Wanted, answer_options
 from hubbub.errors import ParameterError
 
 
-@command
+@click.command
+@file_argument
+@column_option
+@format_option
+@delimiter_option
+@epsilon_option
+@mechanism_option
+@options_option
+@delta_option
+@guessed_domain_option
+@person_option
+@seed_option
+@click.option("--truth", is_flag=True, help="Also show the true counts.")
+@answer_options
 def find(
-    file: File,
-    column: ValueColumn = None,
-    file_format: FileFormat = None,
-    delimiter: Delimiter = None,
-    epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Privacy loss of each person.")] = "1",
-    mechanism: Annotated[
-        str | None,
-        typer.Option("--mechanism", "-m", help="A name of `hubbub mechanisms`; default: the best for the domain."),
-    ] = None,
-    option: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="KEY=VALUE", help="Repeatable.")] = None,
-    delta: Annotated[str | None, typer.Option(help="Default: 0 if the mechanism is pure, else its default.")] = None,
-    domain: Annotated[
-        str | None, typer.Option(help=f"{DOMAINS} Default: integers:64 for whole numbers, else text.")
-    ] = None,
-    person: PersonColumn = None,
-    values_per_person: Annotated[
-        int,
-        typer.Option(
-            metavar="K", min=1, max=1000, help="With --person: each person has K slots for values, and reports one."
-        ),
-    ] = 1,
-    candidates: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Values named in advance, one per line: a smaller count is enough."),
-    ] = None,
-    all_candidates: AllCandidates = False,
-    hitters_only: HittersOnly = False,
-    top: Annotated[int, typer.Option(help="At most this many values.", min=1)] = 20,
-    level: Level = 0.05,
-    seed: RehearsalSeed = None,
-    truth: Annotated[bool, typer.Option("--truth", help="Also show the true counts.")] = False,
-    post: Post = "none",
-    plot: PlotFile = None,
-    csv: CsvFile = None,
-    as_json: AsJSON = False,
+    file: str,
+    column: str | None,
+    file_format: str | None,
+    delimiter: str | None,
+    epsilon: str,
+    mechanism: str | None,
+    options: dict[str, str],
+    delta: str | None,
+    domain: str | None,
+    person: str | None,
+    seed: int | None,
+    truth: bool,
+    wanted: Wanted,
 ) -> None:
     """Find the values many people hold, as if nobody could be trusted with them.
 
@@ -79,18 +67,14 @@ def find(
     hubbub find visits.jsonl --column country --domain words --plot words.png
     hubbub find visits.csv --column country --person visitor --values-per-person 3
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
-    from hubbub.analysis.heading import Heading
-    from hubbub.cli.domains import domain_file, parse_domain, read_candidates
-    from hubbub.finding import default_domain, plan_rehearsal
-    from hubbub.inputs.encoding import Encoder
+    from hubbub.analysis.reply import Heading
+    from hubbub.cli.domains import domain_file, parse_domain
+    from hubbub.finding import plan_rehearsal
     from hubbub.inputs.people import open_people
-    from hubbub.model.question import Question
 
-    if (post, plot, csv) != ("none", None, None):
-        check_asked(post, plot, csv, [named_input(file), candidates, domain_file(domain)])
-    named = read_candidates(candidates, all_candidates)
-    question = Question(top, level, named, all_candidates, hitters_only, values_per_person)
-    several = values_per_person > 1
+    wanted.check([named_input(file), domain_file(domain)])
+    question = wanted.question()
+    several = question.values_per_person > 1
     if several and person is None:
         raise ParameterError("--values-per-person must come with --person, got none")
     opened = open_people(
@@ -102,24 +86,13 @@ def find(
         seed=seed,
         all_values=several,
     )
-    with opened as people:
-        values = default_domain(next(people.chunks(), [])) if domain is None else parse_domain(domain)
-        options = parse_options(option or [])
+    with opened as crowd:
+        values = None if domain is None else parse_domain(domain)
         started = time.perf_counter()
-        rehearsal = plan_rehearsal(values, people.count, epsilon, delta, mechanism, options, seed)
-        encoder = Encoder(values, people.missing, truth, people.over)
+        rehearsal = plan_rehearsal(crowd, question, values, epsilon, delta, mechanism, options, seed, truth)
         say_if_compiling(rehearsal.mechanism)
-        with progress("Reporting", people.count, "people") as advance:
-            if people.owners is None:
-                answer = rehearsal.ask(question, map(encoder.encode, counted(people.chunks(), advance)), encoder)
-            else:
-                answer = rehearsal.ask_slots(question, people.chunks, people.owners, encoder)
-        answer = answer if post == "none" else answer.post_processed(post)
-        survey, seconds = rehearsal.survey, time.perf_counter() - started
-        view = AnswerView(Heading.of(survey), lambda: survey, answer, encoder.truth, seconds)
-    if plot is not None or csv is not None:
-        write_files(answer, plot, csv)
-    if as_json:
-        print_json(to_json(view))
-    else:
-        show(view, question)
+        with progress("Reporting", crowd.count, "people") as advance:
+            answer = rehearsal.run(advance)
+    survey, seconds = rehearsal.mechanism.survey, time.perf_counter() - started
+    view = AnswerView(Heading.of(survey), lambda: survey, answer, rehearsal.encoder.truth, seconds)
+    wanted.deliver(view, question)

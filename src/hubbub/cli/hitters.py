@@ -3,68 +3,37 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
-import typer
+import click
 
-from hubbub.cli.answers import AnswerView, check_asked, show, to_json, write_files
-from hubbub.cli.common import (
-    AllCandidates,
-    AsJSON,
-    CsvFile,
-    HittersOnly,
-    Level,
-    PlotFile,
-    Post,
-    command,
-    print_json,
-    say_if_compiling,
-)
-from hubbub.cli.service import Token, ask_json, need_token, parse_survey_url
+from hubbub.cli.common import say_if_compiling
+from hubbub.cli.service import ask_json, need_token, parse_survey_url, token_option
+from hubbub.cli.showing import AnswerView, Wanted, answer_options
 from hubbub.cli.survey_source import read_survey
 from hubbub.errors import ServiceError
 
 if TYPE_CHECKING:
-    from hubbub.analysis.heading import Heading
-    from hubbub.analysis.results import Answer
-    from hubbub.model.question import Question
+    from hubbub.analysis.answer import Answer
+    from hubbub.analysis.question import Question
+    from hubbub.analysis.reply import Heading
     from hubbub.model.survey import Survey
 
 
-@command
-def hitters(
-    source: Annotated[
-        str,
-        typer.Option(
-            "--survey",
-            metavar="URL",
-            help="The survey's address, as `survey new` printed it; with --tally also a file.",
-        ),
-    ],
-    tally: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Answer from this tally, here, instead of asking a collector.")
-    ] = None,
-    candidates: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="Values named in advance, one per line: they stand out from a smaller count on."
-        ),
-    ] = None,
-    all_candidates: AllCandidates = False,
-    hitters_only: HittersOnly = False,
-    top: Annotated[int, typer.Option(help="At most this many values.", min=1, max=10_000)] = 20,
-    level: Level = 0.05,
-    values_per_person: Annotated[
-        int, typer.Option(metavar="K", min=1, max=1000, help="Each person reported one of K slots.")
-    ] = 1,
-    post: Post = "none",
-    plot: PlotFile = None,
-    csv: CsvFile = None,
-    token: Token = None,
-    as_json: AsJSON = False,
-) -> None:
+@click.command
+@click.option(
+    "--survey",
+    "source",
+    required=True,
+    metavar="URL",
+    help="The survey's address, as `survey new` printed it; with --tally also a file.",
+)
+@click.option("--tally", metavar="FILE", help="Answer from this tally, here, instead of asking a collector.")
+@answer_options
+@token_option
+def hitters(source: str, tally: str | None, token: str | None, wanted: Wanted) -> None:
     """Ask a collector which values many people hold. The answer uses all reports that it has acknowledged.
 
     \b
@@ -72,16 +41,8 @@ def hitters(
     hubbub hitters --survey http://127.0.0.1:8000/v1/surveys/ID --candidates sites.txt
     hubbub hitters --tally week.tally --survey survey.json
     """  # noqa: D301
-    from hubbub.model.question import Question
-
     started = time.perf_counter()
-    if (post, plot, csv) != ("none", None, None):
-        check_asked(post, plot, csv, [source, tally, candidates])
-    named: Sequence[object] | None = None
-    if candidates is not None or all_candidates:
-        from hubbub.cli.domains import read_candidates
-
-        named = read_candidates(candidates, all_candidates)
+    wanted.check([source, tally])
     if tally is None:
         parse_survey_url(source)  # a file alone does not say which collector to ask
 
@@ -90,65 +51,45 @@ def hitters(
         """Read the survey when it is first needed."""
         return read_survey(source, build=tally is not None)
 
-    if named is not None:
-        from hubbub.inputs.encoding import tidy_candidates
-
-        named = tidy_candidates(survey().domain, named)
-    question = Question(top, level, named, all_candidates, hitters_only, values_per_person)
+    question = wanted.question()
     if tally is None:
         heading, answer = ask_hitters(source, question, need_token(token))
     else:
         heading, answer = _answer(survey(), tally, question)
-    answer = answer if post == "none" else answer.post_processed(post)
-    view = AnswerView(heading, survey, answer, None, time.perf_counter() - started)
-    if plot is not None or csv is not None:
-        write_files(answer, plot, csv)
-    if as_json:
-        print_json(to_json(view))
-    elif not view.answer.reports:
-        typer.echo("No reports yet.")
+    if not answer.reports and not answer.hitters and not wanted.as_json:
+        click.echo("No reports yet.")
     else:
-        show(view, question)
+        wanted.deliver(AnswerView(heading, survey, answer, None, time.perf_counter() - started), question)
 
 
 def _answer(survey: Survey, file: str, question: Question) -> tuple[Heading, Answer]:
     """Answer from a tally, in this process."""
-    from hubbub.analysis.answers import answer_question, encode_candidates
-    from hubbub.analysis.heading import Heading
+    from hubbub.analysis.asking import answer_question
+    from hubbub.analysis.reply import Heading
     from hubbub.mechanisms.registry import mechanism_for
     from hubbub.wire.tally_file import read_tally
 
-    sums = read_tally(file, survey)
+    asked, sums = question.about(survey.domain), read_tally(file, survey)
     mechanism = mechanism_for(survey)
     say_if_compiling(mechanism)
-    answer = answer_question(survey, mechanism, sums, question, encode_candidates(survey.domain, question))
-    return Heading.of(survey), answer
+    return Heading.of(survey), answer_question(mechanism, sums, asked)
 
 
 def ask_hitters(url: str, question: Question, token: str) -> tuple[Heading, Answer]:
     """Ask the collector of a survey's address, and return what is in its JSON document."""
-    from hubbub.analysis.documents import read
-    from hubbub.analysis.heading import Heading
-    from hubbub.analysis.results import Answer
+    from hubbub.analysis.reply import from_reply
 
     address = parse_survey_url(url)
     path = f"/v1/surveys/{address.survey_id}/hitters"
+    knobs = question.knobs
     if question.candidates is None:
-        form = "&hitters_only=true" if question.hitters_only else ""
-        path += f"?top={question.top}&level={question.level}{form}&values_per_person={question.values_per_person}"
-        document = ask_json(address.server, path, token)
+        spelled = {name: str(value).lower() for name, value in knobs.items() if "candidates" not in name}
+        document = ask_json(address.server, f"{path}?{urlencode(spelled)}", token)
     else:
-        asked = {
-            "candidates": list(question.candidates),
-            "all_candidates": question.all_candidates,
-            "top": question.top,
-            "level": question.level,
-            "values_per_person": question.values_per_person,
-        }
-        document = ask_json(address.server, path, token, "POST", asked)
+        del knobs["hitters_only"]
+        document = ask_json(address.server, path, token, "POST", knobs)
     try:
-        heading, answer = read(Heading, document["heading"]), Answer.from_document(document)
-        survey_id = document["survey_id"]
+        survey_id, heading, answer = from_reply(document)
     except (KeyError, TypeError, AttributeError):
         raise ServiceError(f"the server at {address.server!r} sent something else than an answer") from None
     if survey_id != address.survey_id:

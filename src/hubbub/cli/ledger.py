@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
-import typer
+import click
 
-from hubbub.cli.common import AsJSON, command, print_json, print_table
-from hubbub.cli.parameters import Commands
-from hubbub.cli.report import LedgerFile
+from hubbub.cli.common import print_json, print_table
+from hubbub.cli.options import F, OrderedGroup, json_option
+from hubbub.cli.report import ledger_option
 from hubbub.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
     from hubbub.client import Cap
 
-ledger = Commands(
-    "ledger", "The surveys that this device has answered, and the privacy they cost.", no_args_is_help=False
-)
 
-
-@ledger.callback(invoke_without_command=True)
-@command
-def _ledger(context: typer.Context, ledger: LedgerFile = None, as_json: AsJSON = False) -> None:
+@click.group("ledger", cls=OrderedGroup, invoke_without_command=True)
+@ledger_option
+@json_option
+@click.pass_context
+def ledger(context: click.Context, ledger: str | None, as_json: bool) -> None:
+    """The surveys that this device has answered, and the privacy they cost."""
     if context.invoked_subcommand is None:
-        show(ledger, as_json)
+        context.invoke(show, ledger=ledger, as_json=as_json)
     elif ledger is not None or as_json:
         raise ParameterError(
             "options must come after the command, such as `hubbub ledger show --json`, got some before"
@@ -32,11 +32,9 @@ def _ledger(context: typer.Context, ledger: LedgerFile = None, as_json: AsJSON =
 
 
 @ledger.command()
-@command
-def show(
-    ledger: LedgerFile = None,
-    as_json: AsJSON = False,
-) -> None:
+@ledger_option
+@json_option
+def show(ledger: str | None, as_json: bool) -> None:
     """List the surveys that were answered from this device, their costs, the totals, and what your limits still allow.
 
     No value is in the ledger. Without a command, `hubbub ledger` does the same.
@@ -57,7 +55,7 @@ def show(
         print_json({"ledger": book.path, **told, "surveys": surveys})
         return
     if not entries:
-        typer.echo(f"No survey was answered from this device. The ledger would be {book.path}\n{_left(limits, left)}")
+        click.echo(f"No survey was answered from this device. The ledger would be {book.path}\n{_left(limits, left)}")
         return
     collectors = sorted({_collector(entry) for entry in entries.values()})
     rows = [
@@ -83,18 +81,22 @@ _NAMES: Final = {
     "lifetime": "ε in a lifetime",
     "delta": "δ in a lifetime",
 }
-Limit = Annotated[str | None, typer.Option(metavar="NUMBER", help="Set this limit; `none` is no limit.")]
+
+
+def _limit_option(name: str) -> Callable[[F], F]:
+    """The option that sets one limit."""
+    return click.option(f"--{name}", metavar="NUMBER", help="Set this limit; `none` is no limit.")
 
 
 @ledger.command()
-@command
+@_limit_option("month")
+@_limit_option("year")
+@_limit_option("lifetime")
+@_limit_option("delta")
+@ledger_option
+@json_option
 def cap(
-    month: Limit = None,
-    year: Limit = None,
-    lifetime: Limit = None,
-    delta: Limit = None,
-    ledger: LedgerFile = None,
-    as_json: AsJSON = False,
+    month: str | None, year: str | None, lifetime: str | None, delta: str | None, ledger: str | None, as_json: bool
 ) -> None:
     """Show or set how much all surveys together may cost: ε in 30 days, in 365 days and in a lifetime, and δ.
 

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-import typer
+import click
 
 from hubbub.cli.common import plural
 from hubbub.cli.login import login_link
@@ -44,8 +44,8 @@ def run_live(epsilon: str, seed: int | None) -> None:
     with tempfile.TemporaryDirectory(prefix="hubbub-live-") as folder, Store(str(Path(folder) / "live.db")) as store:
         store.add_survey(survey)
         with serving(Collector(store, fold_seconds=2.0, rates=Rates(times=0)), build=create_app) as server:
-            typer.echo(f"Open the dashboard, by a link that works once: {login_link(server, make_code(store.engine))}")
-            typer.echo(f"About {_VISITORS_A_SECOND} made-up visitors a second report to it over HTTP. Ctrl-C ends it.")
+            click.echo(f"Open the dashboard, by a link that works once: {login_link(server, make_code(store.engine))}")
+            click.echo(f"About {_VISITORS_A_SECOND} made-up visitors a second report to it over HTTP. Ctrl-C ends it.")
             try:
                 with closing(http.client.HTTPConnection(server.removeprefix("http://"), timeout=60)) as connection:
                     started = time.monotonic()
@@ -60,4 +60,4 @@ def run_live(epsilon: str, seed: int | None) -> None:
                             sent += 1
                             time.sleep(max(0.0, started + sent / _VISITORS_A_SECOND - time.monotonic()))
             except KeyboardInterrupt:
-                typer.echo(f"\n{plural(sent, 'visitor')} came. Nothing of them is kept.")
+                click.echo(f"\n{plural(sent, 'visitor')} came. Nothing of them is kept.")

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import click
 
-import typer
+from hubbub.cli.common import tell
+from hubbub.cli.options import database_option, env_option, json_option
+from hubbub.cli.service import DEFAULT_SERVER
 
-from hubbub.cli.common import DEFAULT_DATABASE, AsJSON, Database, command, print_json
-from hubbub.cli.survey import DEFAULT_SERVER
 
-
-@command
-def login(
-    db: Database = DEFAULT_DATABASE,
-    server: Annotated[
-        str | None,
-        typer.Option(
-            envvar="HUBBUB_SERVER",
-            metavar="URL",
-            help="The collector's address for your browser; default: where it listened last.",
-        ),
-    ] = None,
-    show: Annotated[bool, typer.Option("--open", help="Open the link in a browser.")] = False,
-    as_json: AsJSON = False,
-) -> None:
+@click.command
+@database_option
+@env_option(
+    "--server", metavar="URL", help="The collector's address for your browser; default: where it listened last."
+)
+@click.option("--open", "show", is_flag=True, help="Open the link in a browser.")
+@json_option
+def login(db: str, server: str | None, show: bool, as_json: bool) -> None:
     """Make a link that logs in to the dashboard of a collector. It works once, and for 15 minutes.
 
     Run it on the machine with the collector's database: anyone who can read the database may see the answers.
@@ -41,10 +34,7 @@ def login(
         link = login_link(server, make_code(store.engine))
     if show:
         open_browser(link)
-    if as_json:
-        print_json({"login": link})
-    else:
-        typer.echo(link)
+    tell(as_json, {"login": link}, link)
 
 
 def login_link(server: str, code: str) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
-from functools import cache
-from typing import Annotated, Any, Final
+import sys
+from typing import Any, Final
 
-import typer
+import click
 
 import hubbub
-from hubbub.cli.parameters import Commands, Group
+from hubbub.cli.common import complain, in_one_sentence
 
 COMMANDS: Final = {
     "find": "Find the values many people hold, from a file.",
@@ -33,72 +32,74 @@ COMMANDS: Final = {
     "doctor": "Check that a collector works.",
     "ledger": "Show the surveys this device has answered, and its limits.",
 }
-"""Every command with its help, in the order of the help. A command is the function of its name in its module."""
+"""Every command with its help, in the order of the help. A command is the object of its name in its module."""
 
 
-@cache
-def _load(name: str) -> Any:
-    """A command or group of commands for typer; its module is imported now."""
-    module = importlib.import_module(f"hubbub.cli.{name}")
-    entry = getattr(module, name)
-    shelf = Commands()
-    if isinstance(entry, typer.Typer):
-        shelf.add_typer(entry)
-    else:
-        shelf.command(context_settings=getattr(module, "CONTEXT", None))(entry)
-    return typer.main.get_group(shelf).commands[name]
+def _load(name: str) -> click.Command:
+    """A command; its module is imported now."""
+    loaded: click.Command = getattr(importlib.import_module(f"hubbub.cli.{name}"), name)
+    return loaded
 
 
-class _Loaded(Mapping[str, Any]):
-    """All commands by name, each loaded on first use."""
+class Hubbub(click.Group):
+    """The group of all commands, each loaded on first use. Whatever goes wrong is said in one sentence."""
 
-    def __getitem__(self, name: str) -> Any:
-        if name not in COMMANDS:
-            raise KeyError(name)
-        return _load(name)
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands."""
+        del ctx
+        return list(COMMANDS)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """A command or group of commands, or None."""
+        del ctx
+        return _load(cmd_name) if cmd_name in COMMANDS else None
 
-    def __len__(self) -> int:
-        return len(COMMANDS)
-
-
-class _AllCommands(Group):
-    """The group of all commands. Its help loads none of them."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.commands = _Loaded()  # type: ignore[assignment]  # nothing is ever added
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the list of commands into the help."""
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands into the help, without loading any of them."""
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command."""
+        try:
+            with in_one_sentence():
+                return super().invoke(ctx)
+        except click.UsageError as error:
+            if error.ctx is None and (name := ctx.invoked_subcommand) in COMMANDS:  # click knows only the option
+                error.ctx = click.Context(_load(name), ctx, name)
+            raise
 
-app = Commands(
-    name="hubbub",
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Read the command line and end the process; a command that is not written as it must be is one sentence."""
+        try:
+            code = super().main(*args, **{"prog_name": "hubbub", **extra, "standalone_mode": False})
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()
+            code = error.exit_code
+        except click.UsageError as error:
+            complain(f"{_sentence(error)}; see {error.ctx.command_path if error.ctx else 'hubbub'} --help")
+            code = error.exit_code
+        except click.Abort:
+            code = 130
+        sys.exit(code)
+
+
+def _sentence(error: click.UsageError) -> str:
+    """What is wrong: the name of an option and its rule, or the words of click."""
+    if isinstance(error, click.BadParameter) and error.param is not None and error.message.startswith("must be "):
+        return f"{max(error.param.opts, key=len)} {error.message}"
+    said = error.format_message().rstrip(".")
+    return f"{said[:1].lower()}{said[1:]}"
+
+
+@click.group(
+    "hubbub",
+    cls=Hubbub,
     help="Learn what a crowd is talking about without hearing anyone: the values many people hold, found under "
     "local differential privacy. Start with: hubbub demo",
-    cls=_AllCommands,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"hubbub {hubbub.__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _main(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
-    ] = False,
-) -> None:
-    del version
+@click.version_option(hubbub.__version__, message="%(prog)s %(version)s", help="Show the version.")
+def app() -> None:
+    """Nothing is done before the command."""

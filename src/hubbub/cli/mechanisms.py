@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import typer
+import click
 
-from hubbub.cli.common import command, print_json
+from hubbub.cli.common import print_json
+from hubbub.cli.options import json_option
 
 if TYPE_CHECKING:
     from hubbub.mechanisms.facts import About
@@ -23,10 +24,9 @@ _FACTS: Final = {
 }
 
 
-@command
-def mechanisms(
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of text.")] = False,
-) -> None:
+@click.command
+@json_option
+def mechanisms(as_json: bool) -> None:
     """List the mechanisms: options, guarantee, bytes per report, limits, and when to use which."""
     from hubbub.mechanisms.facts import MECHANISMS
 
@@ -43,22 +43,22 @@ def mechanisms(
     for entry in listed:
         _show(entry)
     last = f"Baseline for simulate only: {baseline['name']}. {baseline['title']}."
-    typer.echo(_filled(last))
+    click.echo(_filled(last))
 
 
 def _show(entry: dict[str, Any]) -> None:
     """Print one mechanism: its name and title, then one fact per line, then its options."""
-    typer.echo(_filled(f"{entry['name']}: {entry['title']}", indent=2))
+    click.echo(_filled(f"{entry['name']}: {entry['title']}", indent=2))
     for label, key in _FACTS.items():
         _line(label, entry[key])
     for option in entry["options"]:
         text = f"{option['name']}={option['default']}: {option['help']} ({option['values']})"
         _line("option -o", text)
-    typer.echo()
+    click.echo()
 
 
 def _line(label: str, text: str) -> None:
-    typer.echo(_filled(f"  {label:<13}" + text, indent=15))
+    click.echo(_filled(f"  {label:<13}" + text, indent=15))
 
 
 def _filled(text: str, indent: int = 0) -> str:

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from hubbub.cli.common import AsJSON, command, plural, print_json
+from hubbub.cli.common import plural, tell
+from hubbub.cli.options import json_option
 from hubbub.cli.survey_source import read_bytes
 from hubbub.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from hubbub.model.tally import Tally
 
 
-@command
-def merge(
-    files: Annotated[list[str], typer.Argument(metavar="TALLIES…", help="Files of tallies of one survey.")],
-    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The file to write the sum to.")],
-    allow_equal: Annotated[
-        bool, typer.Option("--allow-equal", help="Count files with the same content as different reports.")
-    ] = False,
-    as_json: AsJSON = False,
-) -> None:
+@click.command
+@click.argument("files", nargs=-1, required=True, metavar="TALLIES…", help="Files of tallies of one survey.")
+@click.option("--out", "-o", required=True, metavar="FILE", help="The file to write the sum to.")
+@click.option("--allow-equal", is_flag=True, help="Count files with the same content as different reports.")
+@json_option
+def merge(files: tuple[str, ...], out: str, allow_equal: bool, as_json: bool) -> None:
     """Add up tallies. No report may be in two of them: tallies have no ids to compare.
 
     The same file twice is refused, even under another name.
@@ -39,13 +37,14 @@ def merge(
     check_tally_output(out, files)
     total = add_up(_read_each(files, allow_equal))
     write_tally(out, total)
-    if as_json:
-        print_json({"survey_id": total.survey_id.hex(), "out": out, "tallies": len(files), "reports": total.count})
-    else:
-        typer.echo(f"{plural(total.count, 'report')} of {plural(len(files), 'tally', 'tallies')} in {out}.")
+    tell(
+        as_json,
+        {"survey_id": total.survey_id.hex(), "out": out, "tallies": len(files), "reports": total.count},
+        f"{plural(total.count, 'report')} of {plural(len(files), 'tally', 'tallies')} in {out}.",
+    )
 
 
-def _read_each(files: list[str], allow_equal: bool) -> Iterator[Tally]:
+def _read_each(files: Sequence[str], allow_equal: bool) -> Iterator[Tally]:
     """Yield the tallies, one in memory at a time; refuse one that came before."""
     from hubbub.outputs import identity
     from hubbub.wire.tally_file import parse_named_tally

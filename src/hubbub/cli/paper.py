@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from hubbub.cli.common import AsJSON, command, print_json, print_table, progress
+from hubbub.cli.common import print_json, print_table, progress
+from hubbub.cli.options import WholeNumber, json_option
 from hubbub.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -25,19 +26,14 @@ _RUN = "run.json"
 _MADE_BY = "hubbub paper"
 
 
-@command
-def paper(
-    out: Annotated[Path, typer.Option("--out", help="Directory of the report; created if missing.")] = Path(
-        "paper-report"
-    ),
-    quick: Annotated[bool, typer.Option("--quick", help="Few runs and coarse grids: under a minute.")] = False,
-    only: Annotated[
-        list[str] | None, typer.Option("--only", metavar="FIGURE", help="Only this figure. Repeatable.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Repeat a report exactly.", min=0)] = None,
-    jobs: Annotated[int | None, typer.Option(help="Processes. Default: one for each core.", min=1, max=256)] = None,
-    as_json: AsJSON = False,
-) -> None:
+@click.command
+@click.option("--out", type=Path, default=Path("paper-report"), help="Directory of the report; created if missing.")
+@click.option("--quick", is_flag=True, help="Few runs and coarse grids: under a minute.")
+@click.option("--only", multiple=True, metavar="FIGURE", help="Only this figure. Repeatable.")
+@click.option("--seed", type=WholeNumber(min=0), help="Repeat a report exactly.")
+@click.option("--jobs", type=WholeNumber(min=1, max=256), help="Processes. Default: one for each core.")
+@json_option
+def paper(out: Path, quick: bool, only: tuple[str, ...], seed: int | None, jobs: int | None, as_json: bool) -> None:
     """Run the paper as an experiment and write a report with figures.
 
     Measures what Hsu, Khanna and Roth prove: the lower bound and the mechanisms that attain it, the error of every

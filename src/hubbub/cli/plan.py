@@ -2,53 +2,57 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from hubbub.cli.common import (
-    DOMAINS,
-    AsJSON,
-    Level,
-    command,
-    number,
-    parse_count,
-    parse_options,
-    plural,
-    print_json,
-    print_table,
-)
+from hubbub.cli.common import number, parse_count, plural, print_json, print_table
+from hubbub.cli.options import DOMAINS, Number, WholeNumber, json_option, level_option, mechanism_option, options_option
 from hubbub.errors import ParameterError
 
 if TYPE_CHECKING:
     from hubbub.analysis.planning import Plan
 
 
-@command
+@click.command
+@click.option("--people", "-n", help="How many will answer: 8000, 1e6, 5m.")
+@click.option("--epsilon", "-e", help="Privacy loss of each person.")
+@click.option("--share", help="The smallest share of the people that must be found: 0.01, 1% or 1/100.")
+@click.option("--domain", default="text", help=DOMAINS)
+@click.option(
+    "--candidates",
+    default="0",
+    metavar="NUMBER",
+    help="How many values will be named in advance; the plan is about those.",
+)
+@click.option(
+    "--values-per-person",
+    type=WholeNumber(),
+    default=1,
+    metavar="K",
+    help="Each person may have K values, and reports one slot of K.",
+)
+@mechanism_option
+@options_option
+@click.option(
+    "--chance", type=Number(min=0, max=1), default=0.95, help="The chance with which the share should be found."
+)
+@level_option
+@click.option("--plot", metavar="FILE", help="Draw the chance to be seen against the share: .png, .svg, .pdf.")
+@json_option
 def plan(
-    people: Annotated[str | None, typer.Option("--people", "-n", help="How many will answer: 8000, 1e6, 5m.")] = None,
-    epsilon: Annotated[str | None, typer.Option("--epsilon", "-e", help="Privacy loss of each person.")] = None,
-    share: Annotated[
-        str | None, typer.Option(help="The smallest share of the people that must be found: 0.01, 1% or 1/100.")
-    ] = None,
-    domain: Annotated[str, typer.Option(help=DOMAINS)] = "text",
-    candidates: Annotated[
-        str, typer.Option(metavar="NUMBER", help="How many values will be named in advance; the plan is about those.")
-    ] = "0",
-    values_per_person: Annotated[
-        int, typer.Option(metavar="K", help="Each person may have K values, and reports one slot of K.")
-    ] = 1,
-    mechanism: Annotated[
-        str | None,
-        typer.Option("--mechanism", "-m", help="A name of `hubbub mechanisms`; default: the best for the domain."),
-    ] = None,
-    option: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="KEY=VALUE", help="Repeatable.")] = None,
-    chance: Annotated[float, typer.Option(help="The chance with which the share should be found.")] = 0.95,
-    level: Level = 0.05,
-    plot: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Draw the chance to be seen against the share: .png, .svg, .pdf.")
-    ] = None,
-    as_json: AsJSON = False,
+    people: str | None,
+    epsilon: str | None,
+    share: str | None,
+    domain: str,
+    candidates: str,
+    values_per_person: int,
+    mechanism: str | None,
+    options: dict[str, str],
+    chance: float,
+    level: float,
+    plot: str | None,
+    as_json: bool,
 ) -> None:
     """Plan a survey: any two of people, ε and the smallest share to be found give the third.
 
@@ -78,7 +82,7 @@ def plan(
         share=None if share is None else parse_share(share),
         candidates=0 if candidates == "0" else parse_count("candidates", candidates),
         mechanism=mechanism,
-        options=parse_options(option or []),
+        options=options,
         chance=chance,
         level=level,
         values_per_person=values_per_person,
@@ -106,8 +110,8 @@ def parse_share(text: str) -> float:
 
 
 def _draw(made: Plan, plot: str) -> None:
-    from hubbub.analysis.plan_plots import draw_chances
-    from hubbub.analysis.plan_words import what_is_seen
+    from hubbub.analysis.plots import draw_chances
+    from hubbub.analysis.wording import what_is_seen
 
     if not (curves := made.curves()):
         raise ParameterError("a figure must have people and an ε with which something can be found, got none")
@@ -117,15 +121,12 @@ def _draw(made: Plan, plot: str) -> None:
 
 def _show(made: Plan) -> None:
     """Words first, then tables."""
-    from hubbub.analysis.person import at_most_percent, percent
-    from hubbub.analysis.plan_words import one_in
-    from hubbub.analysis.wording import at_most
-    from hubbub.analysis.wording import percent as share_percent
+    from hubbub.analysis.wording import at_most, at_most_percent, chance_percent, one_in, percent
 
     for sentence in made.words:
-        typer.echo(sentence)
+        click.echo(sentence)
     if made.rows:
-        typer.echo()
+        click.echo()
         rows = [
             [
                 f"{100 * row.share:.3g} %",
@@ -133,7 +134,7 @@ def _show(made: Plan) -> None:
                 number(row.held),
                 _chance(row.chance),
                 f"± {number(row.stderr)}",
-                f"± {share_percent(row.stderr / row.held, 0)}",
+                f"± {percent(row.stderr / row.held, 0)}",
             ]
             for row in made.rows
         ]
@@ -149,7 +150,7 @@ def _show(made: Plan) -> None:
             f"With {plural(made.people or 0, 'person', 'people')}", [(heading, "right") for heading in headings], limits
         )
     if made.beliefs:
-        sure = [[percent(each.before), at_most_percent(each.after)] for each in made.beliefs]
+        sure = [[chance_percent(each.before), at_most_percent(each.after)] for each in made.beliefs]
         print_table(
             "What an observer of one report can gain at most", [("sure before", "right"), ("after", "right")], sure
         )
@@ -166,6 +167,6 @@ def _chance(chance: float) -> str:
 
 
 def _share(share: float | None) -> str:
-    from hubbub.analysis.plan_words import one_in
+    from hubbub.analysis.wording import one_in
 
     return "nothing" if share is None else one_in(share)

@@ -2,57 +2,60 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
-import typer
+import click
 
-from hubbub.cli.common import command, print_json
+from hubbub.cli.common import print_json
+from hubbub.cli.options import Number, json_option
 from hubbub.client import DEFAULT_MAX_EPSILON
 from hubbub.errors import InputError, ParameterError
 
 EXIT_QUEUED = 3
 _NAMES_SHOWN: Final = 10
 
+
+ledger_option = click.option("--ledger", metavar="FILE", help="The file of the ledger, if it is not the default one.")
+
+
 # An unknown option is taken as the value: -5 may be a value, and an error message would repeat a private value.
-CONTEXT = {"ignore_unknown_options": True}
-
-LedgerFile = Annotated[
-    str | None, typer.Option("--ledger", metavar="FILE", help="The file of the ledger, if it is not the default one.")
-]
-
-
-@command
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument(
+    "values",
+    nargs=-1,
+    required=True,
+    metavar="VALUE",
+    help="The value. With - it is read from standard input, and is not in the shell's history.",
+)
+@click.option("--survey", required=True, metavar="URL", help="The survey's address, http(s)://…/v1/surveys/<id>.")
+@click.option(
+    "--document",
+    metavar="FILE",
+    help="The survey's JSON, so that it is not fetched; a value that is not on its closed list is refused.",
+)
+@ledger_option
+@click.option(
+    "--max-epsilon", default=DEFAULT_MAX_EPSILON, metavar="NUMBER", help="The largest ε that this survey may state."
+)
+@click.option(
+    "--lifetime-epsilon", metavar="NUMBER", help="The largest sum of ε in the ledger; `hubbub ledger cap` also applies."
+)
+@click.option(
+    "--timeout", type=Number(min=0), default=10.0, metavar="SECONDS", help="How long to wait for the collector."
+)
+@json_option
 def report(
-    values: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="VALUE", help="The value. With - it is read from standard input, and is not in the shell's history."
-        ),
-    ],
-    survey: Annotated[
-        str, typer.Option("--survey", metavar="URL", help="The survey's address, http(s)://…/v1/surveys/<id>.")
-    ],
-    document: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="The survey's JSON, so that it is not fetched; a value that is not on its closed list is refused.",
-        ),
-    ] = None,
-    ledger: LedgerFile = None,
-    max_epsilon: Annotated[
-        str, typer.Option(metavar="NUMBER", help="The largest ε that this survey may state.")
-    ] = DEFAULT_MAX_EPSILON,
-    lifetime_epsilon: Annotated[
-        str | None,
-        typer.Option(metavar="NUMBER", help="The largest sum of ε in the ledger; `hubbub ledger cap` also applies."),
-    ] = None,
-    timeout: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0, help="How long to wait for the collector.")
-    ] = 10.0,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a sentence.")] = False,
+    values: tuple[str, ...],
+    survey: str,
+    document: str | None,
+    ledger: str | None,
+    max_epsilon: str,
+    lifetime_epsilon: str | None,
+    timeout: float,
+    as_json: bool,
 ) -> None:
     """Answer a survey once. The value is randomised on this device; only the random report is stored and sent.
 
@@ -114,11 +117,11 @@ def report(
             "already": "Answered before: nothing new was made or sent.",
             "queued": f"Queued: not delivered yet ({result.detail or 'timeout'}); the report {kept}.",
         }[status]
-        typer.echo(f"{sentence} ε = {entry['epsilon']} for this survey, {told[0]:f} for all in the ledger.")
+        click.echo(f"{sentence} ε = {entry['epsilon']} for this survey, {told[0]:f} for all in the ledger.")
         if client.choices:  # told to everybody: whether a value is on the list is nobody's business
-            typer.echo(f"The survey's values are {_listed(client.choices)}. Any other value counts as one of them.")
+            click.echo(f"The survey's values are {_listed(client.choices)}. Any other value counts as one of them.")
     if status == "queued":
-        raise typer.Exit(EXIT_QUEUED)
+        raise click.exceptions.Exit(EXIT_QUEUED)
 
 
 def _pinned(file: str, value: str) -> bytes:
@@ -145,5 +148,5 @@ def _listed(names: tuple[str, ...]) -> str:
 
 def _first_line() -> str:
     """Return the first line of standard input without its end. No line is an empty value, as any other is reported."""
-    line = typer.get_binary_stream("stdin").readline()
+    line = b"" if sys.stdin is None else sys.stdin.buffer.readline()
     return line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "surrogateescape")

@@ -7,11 +7,12 @@ import re
 import sys
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-import typer
+import click
 
-from hubbub.cli.common import DEFAULT_DATABASE, Database, command, print_json, print_table
+from hubbub.cli.common import print_json, print_table
+from hubbub.cli.options import WholeNumber, database_option, env_option
 
 _SETTINGS: Final = {
     "db": str,
@@ -30,7 +31,7 @@ _SOURCES: Final = {"COMMANDLINE": "command line", "ENVIRONMENT": "environment", 
 log = logging.getLogger("hubbub.serve")
 
 
-def _read_config(ctx: typer.Context, file: str | None) -> str | None:
+def _read_config(ctx: click.Context, _: click.Parameter, file: str | None) -> str | None:
     """Take defaults from a TOML file, for settings that neither the command line nor the environment has."""
     if file is None:
         return None
@@ -38,94 +39,68 @@ def _read_config(ctx: typer.Context, file: str | None) -> str | None:
         found = tomllib.loads(Path(file).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise typer.BadParameter(f"config must be a TOML file, got {file!r} ({reason})") from None
+        raise click.BadParameter(f"config must be a TOML file, got {file!r} ({reason})") from None
     for name, value in found.items():
         kind = _SETTINGS.get(name)
         if kind is None:
-            raise typer.BadParameter(f"config must set only {', '.join(_SETTINGS)}, got {name!r}")
+            raise click.BadParameter(f"config must set only {', '.join(_SETTINGS)}, got {name!r}")
         if type(value) is not kind:
-            raise typer.BadParameter(f"{name} must be {_KINDS[kind]} in config, got {name}={value!r}")
+            raise click.BadParameter(f"{name} must be {_KINDS[kind]} in config, got {name}={value!r}")
         least, most = _RANGES.get(name, (0, 0))
         if isinstance(value, int) and name in _RANGES and not least <= value <= most:
-            raise typer.BadParameter(f"{name} must be from {least} to {most} in config, got {name}={value}")
+            raise click.BadParameter(f"{name} must be from {least} to {most} in config, got {name}={value}")
     ctx.default_map = {**(ctx.default_map or {}), **found}
     return file
 
 
-@command
+@click.command
+@click.pass_context
+@database_option
+@env_option("--host", default="127.0.0.1", help="Address to listen on; 0.0.0.0 is all of them.")
+@env_option("--port", type=WholeNumber(*_RANGES["port"]), default=8000, help="Port to listen on; 0 is any free port.")
+@env_option("--workers", type=WholeNumber(*_RANGES["workers"]), default=1, help="Number of processes.")
+@env_option("--new", is_flag=True, help="Begin an empty store after one was lost; its old surveys are gone.")
+@env_option(
+    "--report-limit",
+    type=WholeNumber(*_RANGES["report_limit"]),
+    default=20,
+    metavar="TIMES",
+    help="Refuse reports from this many times the expected ones of a survey on; 0 is never.",
+)
+@env_option(
+    "--report-rate",
+    type=WholeNumber(*_RANGES["report_rate"]),
+    default=0,
+    metavar="NUMBER",
+    help="The most reports of a survey a second, in each process; 0 is any number.",
+)
+@env_option(
+    "--log-json", is_flag=True, help="Write nothing but a log, as JSON, one object per line; it never has the token."
+)
+@env_option(
+    "--config",
+    metavar="FILE",
+    is_eager=True,
+    callback=_read_config,
+    help="A TOML file with these settings; the environment and the command line override it.",
+)
+@click.option("--show-config", is_flag=True, help="Show each setting and where it comes from, and end.")
+@click.option("--open", "show", is_flag=True, help="Log in to the dashboard in a browser.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object when it listens.")
 def serve(
-    ctx: typer.Context,
-    db: Database = DEFAULT_DATABASE,
-    host: Annotated[
-        str, typer.Option(envvar="HUBBUB_HOST", help="Address to listen on; 0.0.0.0 is all of them.")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int,
-        typer.Option(
-            envvar="HUBBUB_PORT",
-            help="Port to listen on; 0 is any free port.",
-            min=_RANGES["port"][0],
-            max=_RANGES["port"][1],
-        ),
-    ] = 8000,
-    workers: Annotated[
-        int,
-        typer.Option(
-            envvar="HUBBUB_WORKERS",
-            help="Number of processes.",
-            min=_RANGES["workers"][0],
-            max=_RANGES["workers"][1],
-        ),
-    ] = 1,
-    new: Annotated[
-        bool,
-        typer.Option(
-            "--new", envvar="HUBBUB_NEW", help="Begin an empty store after one was lost; its old surveys are gone."
-        ),
-    ] = False,
-    report_limit: Annotated[
-        int,
-        typer.Option(
-            envvar="HUBBUB_REPORT_LIMIT",
-            metavar="TIMES",
-            help="Refuse reports from this many times the expected ones of a survey on; 0 is never.",
-            min=_RANGES["report_limit"][0],
-            max=_RANGES["report_limit"][1],
-        ),
-    ] = 20,
-    report_rate: Annotated[
-        int,
-        typer.Option(
-            envvar="HUBBUB_REPORT_RATE",
-            metavar="NUMBER",
-            help="The most reports of a survey a second, in each process; 0 is any number.",
-            min=_RANGES["report_rate"][0],
-            max=_RANGES["report_rate"][1],
-        ),
-    ] = 0,
-    log_json: Annotated[
-        bool,
-        typer.Option(
-            "--log-json",
-            envvar="HUBBUB_LOG_JSON",
-            help="Write nothing but a log, as JSON, one object per line; it never has the token.",
-        ),
-    ] = False,
-    config: Annotated[
-        str | None,
-        typer.Option(
-            envvar="HUBBUB_CONFIG",
-            metavar="FILE",
-            is_eager=True,
-            callback=_read_config,
-            help="A TOML file with these settings; the environment and the command line override it.",
-        ),
-    ] = None,
-    show_config: Annotated[
-        bool, typer.Option("--show-config", help="Show each setting and where it comes from, and end.")
-    ] = False,
-    show: Annotated[bool, typer.Option("--open", help="Log in to the dashboard in a browser.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object when it listens.")] = False,
+    ctx: click.Context,
+    db: str,
+    host: str,
+    port: int,
+    workers: int,
+    new: bool,
+    report_limit: int,
+    report_rate: int,
+    log_json: bool,
+    config: str | None,
+    show_config: bool,
+    show: bool,
+    as_json: bool,
 ) -> None:
     """Run a collector with its dashboard: it takes reports over HTTP, keeps sums, and answers its owner.
 
@@ -192,10 +167,10 @@ def serve(
                 log.info("listening on %s", address)
             else:
                 if token is not None:
-                    typer.echo(f"Owner's token, shown this once: {token}")
+                    click.echo(f"Owner's token, shown this once: {token}")
                 if link is not None:
-                    typer.echo(f"Dashboard, by a link that works once and for 15 minutes: {link}")
-                typer.echo(f"Listening on {address}; the API is described at {address}/docs. Ctrl-C ends it.")
+                    click.echo(f"Dashboard, by a link that works once and for 15 minutes: {link}")
+                click.echo(f"Listening on {address}; the API is described at {address}/docs. Ctrl-C ends it.")
             sys.stdout.flush()
             dismiss_stand_in()
             notify_system("READY=1")
@@ -226,7 +201,7 @@ def _hide_password(database: str) -> str:
     return f"{scheme}://{who.partition(':')[0]}{at}{where}"
 
 
-def _show_config(ctx: typer.Context, as_json: bool) -> None:
+def _show_config(ctx: click.Context, as_json: bool) -> None:
     """Print the settings and their sources. A password in the URL of the database is not shown."""
     rows: list[list[Any]] = []
     for name in _SETTINGS:

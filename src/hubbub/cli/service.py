@@ -9,23 +9,24 @@ import re
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-import typer
+import click
 
+from hubbub.cli.options import env_option
 from hubbub.client.transport import NoRedirect
 from hubbub.errors import ParameterError, ServiceError
 
 _SURVEY_URL: Final = re.compile(r"(https?://[^/?#]+(?:/[^?#]*)?)/v1/surveys/([0-9a-f]{64})/?")
 _SECONDS: Final = 120
 
-Server = Annotated[str, typer.Option(envvar="HUBBUB_SERVER", metavar="URL", help="The collector's address.")]
-Token = Annotated[
-    str | None, typer.Option(envvar="HUBBUB_TOKEN", help="The owner's token; better in the environment than here.")
-]
-SurveyURL = Annotated[
-    str, typer.Option("--survey", metavar="URL", help="The survey's address, as `survey new` printed it.")
-]
+DEFAULT_SERVER: Final = "http://127.0.0.1:8000"
+
+server_option = env_option("--server", default=DEFAULT_SERVER, metavar="URL", help="The collector's address.")
+token_option = env_option("--token", help="The owner's token; better in the environment than here.")
+survey_url_option = click.option(
+    "--survey", "url", required=True, metavar="URL", help="The survey's address, as `survey new` printed it."
+)
 
 
 class SurveyAddress(NamedTuple):

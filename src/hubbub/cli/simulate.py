@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from hubbub.analysis.wording import percent
-from hubbub.cli.common import command, number, parse_count, parse_options, plural, print_json, print_table, progress
+from hubbub.cli.common import number, parse_count, plural, print_json, print_table, progress
+from hubbub.cli.options import Number, WholeNumber, delta_option, epsilon_option, json_option, options_option
 from hubbub.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -17,25 +18,36 @@ if TYPE_CHECKING:
 _OF_THE_FOUND = "of the found value"
 
 
-@command
+@click.command
+@click.option("--mechanism", "-m", required=True, help="A name of `hubbub mechanisms`, or exponential.")
+@click.option("--people", "-n", required=True, help="How many: 1e6, 5m, 2_000_000.")
+@options_option
+@click.option("--bits", type=WholeNumber(min=1, max=512), default=16, help="The universe has 2^BITS values.")
+@click.option("--zipf", type=Number(min=0), help="Crowd: rank r is held in proportion to 1/r^ZIPF.")
+@click.option("--heavy", type=Number(min=0, max=1), help="Crowd: one value is held by this share of people.")
+@click.option("--tail", help="With --heavy: how many values the rest holds equally (1000), or `distinct`.")
+@click.option("--uniform", is_flag=True, help="Crowd: all values equally often.")
+@click.option("--values", help="With --zipf or --uniform: how many values are held.")
+@epsilon_option
+@delta_option
+@click.option("--runs", type=WholeNumber(min=1, max=1_000_000), default=1, help="Independent repetitions.")
+@click.option("--seed", type=WholeNumber(min=0), help="Repeat a simulation exactly.")
+@json_option
 def simulate(
-    mechanism: Annotated[str, typer.Option("--mechanism", "-m", help="A name of `hubbub mechanisms`, or exponential.")],
-    people: Annotated[str, typer.Option("--people", "-n", help="How many: 1e6, 5m, 2_000_000.")],
-    option: Annotated[list[str] | None, typer.Option("--option", "-o", metavar="KEY=VALUE", help="Repeatable.")] = None,
-    bits: Annotated[int, typer.Option(help="The universe has 2^BITS values.", min=1, max=512)] = 16,
-    zipf: Annotated[float | None, typer.Option(help="Crowd: rank r is held in proportion to 1/r^ZIPF.")] = None,
-    heavy: Annotated[float | None, typer.Option(help="Crowd: one value is held by this share of people.")] = None,
-    tail: Annotated[
-        str | None,
-        typer.Option(help="With --heavy: how many values the rest holds equally (1000), or `distinct`."),
-    ] = None,
-    uniform: Annotated[bool, typer.Option("--uniform", help="Crowd: all values equally often.")] = False,
-    values: Annotated[str | None, typer.Option(help="With --zipf or --uniform: how many values are held.")] = None,
-    epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Privacy loss of each person.")] = "1",
-    delta: Annotated[str | None, typer.Option(help="Default: 0 if the mechanism is pure, else its default.")] = None,
-    runs: Annotated[int, typer.Option(help="Independent repetitions.", min=1, max=1_000_000)] = 1,
-    seed: Annotated[int | None, typer.Option(help="Repeat a simulation exactly.", min=0)] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
+    mechanism: str,
+    people: str,
+    options: dict[str, str],
+    bits: int,
+    zipf: float | None,
+    heavy: float | None,
+    tail: str | None,
+    uniform: bool,
+    values: str | None,
+    epsilon: str,
+    delta: str | None,
+    runs: int,
+    seed: int | None,
+    as_json: bool,
 ) -> None:
     """Simulate a mechanism on a crowd and compare with the truth, and with a theorem if it has one.
 
@@ -55,9 +67,7 @@ def simulate(
     crowd_size = parse_count("people", people)
     name, crowd = _crowd(crowd_size, bits, zipf, heavy, tail, uniform, values)
     used_seed = secrets.randbits(32) if seed is None else seed
-    experiment = Experiment(
-        mechanism, crowd_size, crowd, bits, epsilon, delta, parse_options(option or []), runs, used_seed
-    )
+    experiment = Experiment(mechanism, crowd_size, crowd, bits, epsilon, delta, options, runs, used_seed)
     with progress("Simulating", runs, "runs") as advance:
         result = run(experiment, lambda: advance(1))
     if as_json:

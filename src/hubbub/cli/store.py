@@ -5,26 +5,27 @@ from __future__ import annotations
 import re
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from hubbub.cli.common import DEFAULT_DATABASE, AsJSON, Database, command, number, plural, print_json, print_table
-from hubbub.cli.parameters import Commands
+from hubbub.cli.common import number, plural, print_json, print_table, tell
+from hubbub.cli.options import OrderedGroup, database_option, json_option
 from hubbub.errors import ParameterError, StoreError
 
 if TYPE_CHECKING:
     from hubbub.store.store import Store
 
-store = Commands(
-    "store",
-    "Check, copy or restore a collector's database, replace the owner's token, or end sessions, on its machine.",
-)
+
+@click.group(cls=OrderedGroup)
+def store() -> None:
+    """Check, copy or restore a collector's database, replace the owner's token, or end sessions, on its machine."""
 
 
 @store.command()
-@command
-def check(db: Database = DEFAULT_DATABASE, as_json: AsJSON = False) -> None:
+@database_option
+@json_option
+def check(db: str, as_json: bool) -> None:
     """Look for damage: wrong checksums or ids, and reports that were not counted once. A collector may run meanwhile.
 
     \b
@@ -55,12 +56,10 @@ def check(db: Database = DEFAULT_DATABASE, as_json: AsJSON = False) -> None:
 
 
 @store.command()
-@command
-def backup(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A new file; it can be served directly.")],
-    db: Database = DEFAULT_DATABASE,
-    as_json: AsJSON = False,
-) -> None:
+@click.argument("file", metavar="FILE", help="A new file; it can be served directly.")
+@database_option
+@json_option
+def backup(file: str, db: str, as_json: bool) -> None:
     """Copy a store, also one in PostgreSQL, to a new SQLite file. A collector may run meanwhile.
 
     \b
@@ -70,22 +69,15 @@ def backup(
 
     with _existing(db) as opened:
         size = back_up(opened, Path(file))
-    if as_json:
-        print_json({"file": file, "bytes": size})
-    else:
-        typer.echo(f"{file}: {plural(size, 'byte')}")
+    tell(as_json, {"file": file, "bytes": size}, f"{file}: {plural(size, 'byte')}")
 
 
 @store.command()
-@command
-def restore(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A file that `hubbub store backup` made.")],
-    db: Database = DEFAULT_DATABASE,
-    survey: Annotated[
-        str | None, typer.Option(metavar="ID", help="Restore only this survey's sums and ids, in an existing store.")
-    ] = None,
-    as_json: AsJSON = False,
-) -> None:
+@click.argument("file", metavar="FILE", help="A file that `hubbub store backup` made.")
+@database_option
+@click.option("--survey", metavar="ID", help="Restore only this survey's sums and ids, in an existing store.")
+@json_option
+def restore(file: str, db: str, survey: str | None, as_json: bool) -> None:
     """Restore a lost store from a copy, or one damaged survey of an existing store.
 
     \b
@@ -105,10 +97,7 @@ def restore(
         with _existing(db) as opened:
             reports = restore_survey(opened, Path(file), survey_id)
         said, sentence = {"reports": reports}, f"restored with {plural(reports, 'report')}"
-    if as_json:
-        print_json({"file": file, **said})
-    else:
-        typer.echo(f"{file}: {sentence}")
+    tell(as_json, {"file": file, **said}, f"{file}: {sentence}")
 
 
 def _survey_id(text: str) -> bytes:
@@ -120,8 +109,9 @@ def _survey_id(text: str) -> bytes:
 
 
 @store.command()
-@command
-def token(db: Database = DEFAULT_DATABASE, as_json: AsJSON = False) -> None:
+@database_option
+@json_option
+def token(db: str, as_json: bool) -> None:
     """Make a new token for the owner and show it once. The old one is invalid from then on, and all sessions end.
 
     \b
@@ -131,21 +121,14 @@ def token(db: Database = DEFAULT_DATABASE, as_json: AsJSON = False) -> None:
 
     with _existing(db) as opened:
         made = replace_token(opened.engine)
-    if as_json:
-        print_json({"token": made})
-    else:
-        typer.echo(f"Owner's token, shown this once: {made}")
+    tell(as_json, {"token": made}, f"Owner's token, shown this once: {made}")
 
 
 @store.command()
-@command
-def sessions(
-    db: Database = DEFAULT_DATABASE,
-    end: Annotated[
-        bool, typer.Option("--end", help="End them all; links that were not used do not work any more.")
-    ] = False,
-    as_json: AsJSON = False,
-) -> None:
+@database_option
+@click.option("--end", is_flag=True, help="End them all; links that were not used do not work any more.")
+@json_option
+def sessions(db: str, end: bool, as_json: bool) -> None:
     """Show how many browsers are logged in to the dashboard, or end all of their sessions at once.
 
     \b
@@ -156,10 +139,11 @@ def sessions(
 
     with _existing(db) as opened:
         number_open = end_sessions(opened.engine) if end else count_sessions(opened.engine)
-    if as_json:
-        print_json({"sessions": number_open, "ended": end})
-    else:
-        typer.echo(f"{plural(number_open, 'session')} {'ended' if end else 'open'}")
+    tell(
+        as_json,
+        {"sessions": number_open, "ended": end},
+        f"{plural(number_open, 'session')} {'ended' if end else 'open'}",
+    )
 
 
 def _existing(db: str) -> Store:

@@ -6,31 +6,26 @@ import os
 import sys
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-import typer
+import click
 
 from hubbub.analysis.documents import fits
 from hubbub.analysis.wording import visible
-from hubbub.cli.common import (
-    DOMAINS,
-    AsJSON,
-    command,
-    number,
-    parse_count,
-    parse_options,
-    plural,
-    print_json,
-    print_table,
-)
+from hubbub.cli.common import complain, number, parse_count, plural, print_json, print_table, tell
 from hubbub.cli.domains import parse_domain
-from hubbub.cli.parameters import Commands
-from hubbub.cli.service import Server, SurveyURL, Token, ask, ask_json, need_token, parse_survey_url
+from hubbub.cli.options import DOMAINS, OrderedGroup, delta_option, epsilon_option, json_option, options_option
+from hubbub.cli.service import (
+    ask,
+    ask_json,
+    need_token,
+    parse_survey_url,
+    server_option,
+    survey_url_option,
+    token_option,
+)
 from hubbub.client import DEFAULT_CAP, DEFAULT_MAX_EPSILON
 from hubbub.errors import ParameterError, ServiceError, shown
-
-DEFAULT_SERVER = "http://127.0.0.1:8000"
-
 
 _STATUS: Final = {
     **dict.fromkeys(("survey_id", "name", "state", "mechanism", "epsilon", "delta"), str),
@@ -40,41 +35,38 @@ _STATUS: Final = {
 }
 _MERGED: Final = {"reports": int, "merged": bool}
 
-survey = Commands(
-    "survey", "Create, list, show, close and delete the surveys of a collector, over HTTP with the owner's token."
-)
+
+@click.group(cls=OrderedGroup)
+def survey() -> None:
+    """Create, list, show, close and delete the surveys of a collector, over HTTP with the owner's token."""
 
 
 @survey.command()
-@command
+@click.argument("name", help="A name for people to read.")
+@click.option("--domain", required=True, help=DOMAINS)
+@epsilon_option
+@delta_option
+@click.option("--mechanism", "-m", help="A name of `hubbub mechanisms`; default: subset for short lists, else tree.")
+@options_option
+@click.option("--people", "-n", default="100k", help="Reports to expect; any number may come.")
+@click.option("--opens", metavar="TIME", help="RFC 3339, such as 2030-01-31T00:00:00Z.")
+@click.option("--closes", metavar="TIME", help="RFC 3339; default: when you close it.")
+@click.option(
+    "--origin", multiple=True, metavar="URL", help="Pages of this origin may report; repeatable; default: all."
+)
+@click.option("--out", metavar="FILE", help="Write the survey to a file instead; no collector is asked.")
+@server_option
+@token_option
+@json_option
 def new(
-    name: Annotated[str, typer.Argument(help="A name for people to read.")],
-    domain: Annotated[str, typer.Option(help=DOMAINS)],
-    epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Privacy loss of each person.")] = "1",
-    delta: Annotated[str | None, typer.Option(help="Default: 0 if the mechanism is pure, else its default.")] = None,
-    mechanism: Annotated[
-        str | None,
-        typer.Option(
-            "--mechanism", "-m", help="A name of `hubbub mechanisms`; default: subset for short lists, else tree."
-        ),
-    ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("--option", "-o", metavar="KEY=VALUE", help="An option of the mechanism; repeatable."),
-    ] = None,
-    people: Annotated[str, typer.Option("--people", "-n", help="Reports to expect; any number may come.")] = "100k",
-    opens: Annotated[str | None, typer.Option(metavar="TIME", help="RFC 3339, such as 2030-01-31T00:00:00Z.")] = None,
-    closes: Annotated[str | None, typer.Option(metavar="TIME", help="RFC 3339; default: when you close it.")] = None,
-    origin: Annotated[
-        list[str] | None,
-        typer.Option(metavar="URL", help="Pages of this origin may report; repeatable; default: all."),
-    ] = None,
-    out: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the survey to a file instead; no collector is asked.")
-    ] = None,
-    server: Server = DEFAULT_SERVER,
-    token: Token = None,
-    as_json: AsJSON = False,
+    domain: str,
+    people: str,
+    origin: tuple[str, ...],
+    out: str | None,
+    server: str,
+    token: str | None,
+    as_json: bool,
+    **facts: Any,
 ) -> None:
     """Create a survey and print its address, which devices need to answer it.
 
@@ -83,49 +75,24 @@ def new(
     hubbub survey new referrers --domain hostnames --out survey.json
     hubbub survey new countries --domain categories:countries.txt --origin https://www.example.org
     """  # noqa: D301
+    values, facts["expected_reports"] = parse_domain(domain), parse_count("people", people)
     if out is not None:
         if origin:
             raise ParameterError("--origin must come without --out, since a collector keeps the origins, got both")
-        made = _write_survey(
-            out,
-            name=name,
-            domain=parse_domain(domain),
-            epsilon=epsilon,
-            delta=delta,
-            mechanism=mechanism,
-            options=parse_options(option or []),
-            expected_reports=parse_count("people", people),
-            opens=opens,
-            closes=closes,
-        )
-        if as_json:
-            print_json(made)
-        else:
-            typer.echo(out)
+        tell(as_json, _write_survey(out, domain=values, **facts), out)
         return
-    request: dict[str, Any] = {
-        "name": name,
-        "domain": parse_domain(domain).to_json(),
-        "epsilon": epsilon,
-        "options": parse_options(option or []),
-        "expected_reports": parse_count("people", people),
-    }
-    optional = {"delta": delta, "mechanism": mechanism, "opens": opens, "closes": closes, "origins": origin}
-    request.update({key: value for key, value in optional.items() if value})
+    request = {"domain": values.to_json(), **facts, "origins": origin or None}
+    request = {name: fact for name, fact in request.items() if fact is not None}
     status = _checked(server, ask_json(server, "/v1/surveys", need_token(token), "POST", request))
     if Decimal(status["epsilon"]) > Decimal(DEFAULT_MAX_EPSILON):
-        typer.echo(
-            f"hubbub: the survey states ε = {status['epsilon']}, but clients answer up to ε = {DEFAULT_MAX_EPSILON} "
-            "unless their max_epsilon is raised",
-            err=True,
+        complain(
+            f"the survey states ε = {status['epsilon']}, but clients answer up to ε = {DEFAULT_MAX_EPSILON} "
+            "unless their max_epsilon is raised"
         )
     listed = _all_surveys(server, token)
     for sentence in what_people_tell(listed, Decimal(status["epsilon"]), datetime.now(UTC)):
-        typer.echo(f"hubbub: {sentence}", err=True)
-    if as_json:
-        print_json(_with_url(server, status))
-    else:
-        typer.echo(_with_url(server, status)["url"])
+        complain(sentence)
+    tell(as_json, _with_url(server, status), _with_url(server, status)["url"])
 
 
 def what_people_tell(surveys: list[dict[str, Any]], epsilon: Decimal, now: datetime) -> list[str]:
@@ -160,8 +127,10 @@ def what_people_tell(surveys: list[dict[str, Any]], epsilon: Decimal, now: datet
 
 
 @survey.command(name="list")
-@command
-def list_surveys(server: Server = DEFAULT_SERVER, token: Token = None, as_json: AsJSON = False) -> None:
+@server_option
+@token_option
+@json_option
+def list_surveys(server: str, token: str | None, as_json: bool) -> None:
     """List the surveys of a collector, the oldest first.
 
     \b
@@ -177,8 +146,10 @@ def list_surveys(server: Server = DEFAULT_SERVER, token: Token = None, as_json: 
 
 
 @survey.command()
-@command
-def show(url: SurveyURL, token: Token = None, as_json: AsJSON = False) -> None:
+@survey_url_option
+@token_option
+@json_option
+def show(url: str, token: str | None, as_json: bool) -> None:
     """Show one survey, with the number of its reports.
 
     \b
@@ -191,8 +162,10 @@ def show(url: SurveyURL, token: Token = None, as_json: AsJSON = False) -> None:
 
 
 @survey.command()
-@command
-def close(url: SurveyURL, token: Token = None, as_json: AsJSON = False) -> None:
+@survey_url_option
+@token_option
+@json_option
+def close(url: str, token: str | None, as_json: bool) -> None:
     """Close a survey: it takes no more reports, and its report ids are deleted. Its answer stays available.
 
     \b
@@ -204,13 +177,11 @@ def close(url: SurveyURL, token: Token = None, as_json: AsJSON = False) -> None:
 
 
 @survey.command()
-@command
-def delete(
-    url: SurveyURL,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
-    token: Token = None,
-    as_json: AsJSON = False,
-) -> None:
+@survey_url_option
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@token_option
+@json_option
+def delete(url: str, yes: bool, token: str | None, as_json: bool) -> None:
     """Delete a survey with its sums and everything that belongs to it. Only a backup can bring it back.
 
     \b
@@ -223,24 +194,16 @@ def delete(
         many = plural(status["reports"], "report")
         _confirm(f"Delete {status['name']!r} with its {many}?", "--yes")
     ask(address.server, f"/v1/surveys/{address.survey_id}", owner, "DELETE")
-    if as_json:
-        print_json({"survey_id": address.survey_id, "state": "deleted"})
-    else:
-        typer.echo(f"Deleted {address.survey_id}")
+    tell(as_json, {"survey_id": address.survey_id, "state": "deleted"}, f"Deleted {address.survey_id}")
 
 
 @survey.command()
-@command
-def merge(
-    files: Annotated[list[str], typer.Argument(metavar="TALLIES…", help="Files of tallies of the survey.")],
-    url: SurveyURL,
-    key: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="A name for this merge, for one file only; default: the file's SHA-256."),
-    ] = None,
-    token: Token = None,
-    as_json: AsJSON = False,
-) -> None:
+@click.argument("files", nargs=-1, required=True, metavar="TALLIES…", help="Files of tallies of the survey.")
+@survey_url_option
+@click.option("--key", metavar="TEXT", help="A name for this merge, for one file only; default: the file's SHA-256.")
+@token_option
+@json_option
+def merge(files: tuple[str, ...], url: str, key: str | None, token: str | None, as_json: bool) -> None:
     """Add tallies that were counted elsewhere to the survey's tally on a collector, each once.
 
     A file that was merged before is not merged again, so you can repeat the command if no reply came. The reports in
@@ -267,17 +230,17 @@ def merge(
         merged.append({"file": name, "key": named, "reports": reply["reports"], "merged": reply["merged"]})
         if not as_json:
             was = "added" if reply["merged"] else "had been added before"
-            typer.echo(f"{name}: {plural(reply['reports'], 'report')} {was}.")
+            click.echo(f"{name}: {plural(reply['reports'], 'report')} {was}.")
     if as_json:
         print_json({"survey_id": address.survey_id, "tallies": merged})
 
 
 def _confirm(question: str, option: str) -> None:
     """Ask on stderr, and raise an error unless the reply on stdin is y; `option` is named as the way to skip this."""
-    typer.echo(f"{visible(question)} [y/N]: ", nl=False, err=True)
+    click.echo(f"{visible(question)} [y/N]: ", nl=False, err=True)
     answer = "" if sys.stdin is None else sys.stdin.readline()
     if not answer or not sys.stdin.isatty():  # nobody pressed return, so the line must be ended
-        typer.echo(err=True)
+        click.echo(err=True)
     if answer.strip().lower() not in ("y", "yes"):
         got = shown(answer.strip()) if answer else "none"
         raise ParameterError(f"the answer must be y, or given in advance by {option}, got {got}")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from hubbub.cli.service import ask, parse_survey_url
 from hubbub.errors import InputError, ServiceError
@@ -12,9 +12,13 @@ from hubbub.errors import InputError, ServiceError
 if TYPE_CHECKING:
     from hubbub.model.survey import Survey
 
-SurveySource = Annotated[
-    str, typer.Option("--survey", metavar="FILE|URL", help="The survey: a file of `survey new --out`, or its address.")
-]
+survey_source_option = click.option(
+    "--survey",
+    "source",
+    required=True,
+    metavar="FILE|URL",
+    help="The survey: a file of `survey new --out`, or its address.",
+)
 
 
 def read_survey(source: str, build: bool = True) -> Survey:

@@ -4,50 +4,51 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import typer
+import click
 
-from hubbub.cli.common import AsJSON, command, plural, print_json, progress
-from hubbub.cli.survey_source import SurveySource, read_survey
+from hubbub.cli.common import plural, print_json, progress
+from hubbub.cli.options import WholeNumber, json_option
+from hubbub.cli.survey_source import read_survey, survey_source_option
 from hubbub.errors import ParameterError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hubbub.files.tallied import Tallied
     from hubbub.model.survey import Survey
 
 _MOST_NAMED: Final = 20  # the most skipped parts that are named in text; --json names all
 
 
-@command
+@click.command
+@click.argument("files", nargs=-1, required=True, metavar="FILES…", help="Parquet files of reports, or directories.")
+@survey_source_option
+@click.option("--out", "-o", required=True, metavar="FILE", help="The file to write the tally to.")
+@click.option("--assume-unique", is_flag=True, help="Do not compare ids: no report is in the files twice.")
+@click.option(
+    "--skip-bad", is_flag=True, help="Skip damaged row groups and files, and name them, instead of refusing them."
+)
+@click.option(
+    "--jobs",
+    "-j",
+    type=WholeNumber(min=1),
+    help="Processes, which pay from 5·10⁷ reports on; on Spark, tasks.  [default: 1; all cores]",
+)
+@click.option("--work", metavar="FOLDER", help="For intermediate results; default: FILE.work next to the output.")
+@click.option("--spark", metavar="MASTER", help="Count on Spark: local[4], spark://HOST:7077, yarn, sc://HOST…")
+@json_option
 def tally(
-    files: Annotated[list[str], typer.Argument(metavar="FILES…", help="Parquet files of reports, or directories.")],
-    source: SurveySource,
-    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The file to write the tally to.")],
-    assume_unique: Annotated[
-        bool, typer.Option("--assume-unique", help="Do not compare ids: no report is in the files twice.")
-    ] = False,
-    skip_bad: Annotated[
-        bool,
-        typer.Option("--skip-bad", help="Skip damaged row groups and files, and name them, instead of refusing them."),
-    ] = False,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs",
-            "-j",
-            min=1,
-            help="Processes, which pay from 5·10⁷ reports on; on Spark, tasks.  [default: 1; all cores]",
-        ),
-    ] = None,
-    work: Annotated[
-        str | None,
-        typer.Option(metavar="FOLDER", help="For intermediate results; default: FILE.work next to the output."),
-    ] = None,
-    spark: Annotated[
-        str | None, typer.Option(metavar="MASTER", help="Count on Spark: local[4], spark://HOST:7077, yarn, sc://HOST…")
-    ] = None,
-    as_json: AsJSON = False,
+    files: tuple[str, ...],
+    source: str,
+    out: str,
+    assume_unique: bool,
+    skip_bad: bool,
+    jobs: int | None,
+    work: str | None,
+    spark: str | None,
+    as_json: bool,
 ) -> None:
     """Check the reports in files and add them up, each id once. Memory does not grow with the reports.
 
@@ -80,7 +81,7 @@ def tally(
 
 
 def _count_on_spark(
-    master: str, survey: Survey, files: list[str], tasks: int | None, assume_unique: bool, skip_bad: bool
+    master: str, survey: Survey, files: Sequence[str], tasks: int | None, assume_unique: bool, skip_bad: bool
 ) -> Tallied:
     """Count in the tasks of Spark, which must all find the files under their full paths."""
     from hubbub.spark import open_session, tally_files
@@ -103,7 +104,7 @@ def show_tallied(tallied: Tallied, out: str, seconds: float, as_json: bool) -> N
     if as_json:
         print_json(document)
         return
-    typer.echo(f"{plural(tallied.tally.count, 'report')} of {plural(counts.rows, 'row')} in {out}. {seconds:.1f} s.")
+    click.echo(f"{plural(tallied.tally.count, 'report')} of {plural(counts.rows, 'row')} in {out}. {seconds:.1f} s.")
     said = [
         (
             counts.invalid,
@@ -130,8 +131,8 @@ def show_tallied(tallied: Tallied, out: str, seconds: float, as_json: bool) -> N
     ]
     for count, sentence in said:
         if count:
-            typer.echo(sentence)
+            click.echo(sentence)
     for each in counts.skipped[:_MOST_NAMED]:
-        typer.echo(f"  {each.reason}")
+        click.echo(f"  {each.reason}")
     if (more := len(counts.skipped) - _MOST_NAMED) > 0:
-        typer.echo(f"  and {more:,} more; --json names all.")
+        click.echo(f"  and {more:,} more; --json names all.")

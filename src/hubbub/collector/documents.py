@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from hubbub.analysis.heading import Heading
-from hubbub.analysis.results import Answer
+from hubbub.analysis.answer import Answer
+from hubbub.analysis.question import MAX_SLOTS
+from hubbub.analysis.reply import Heading, to_reply
 from hubbub.mechanisms.registry import DEFAULT_EXPECTED_REPORTS
 from hubbub.model.estimates import Hitter
-from hubbub.model.question import MAX_SLOTS
 from hubbub.store.overview import ListedSurvey
 from hubbub.store.store import StoredSurvey
 
@@ -134,5 +134,4 @@ def status_document(listed: ListedSurvey, now: datetime) -> SurveyStatus:
 
 def answer_document(stored: StoredSurvey, answer: Answer) -> AnswerDocument:
     """Return an answer as a JSON document."""
-    heading = Heading.of(stored.survey)
-    return AnswerDocument(survey_id=stored.survey_id.hex(), heading=heading, **answer.to_document())
+    return AnswerDocument(**to_reply(stored.survey, answer))

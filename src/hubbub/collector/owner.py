@@ -11,7 +11,8 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from starlette.types import Message
 
-from hubbub.analysis.answers import answer_question, encode_candidates
+from hubbub.analysis.asking import answer_question
+from hubbub.analysis.question import MAX_SLOTS, Question
 from hubbub.collector import documents
 from hubbub.collector.bodies import MAX_BATCH_BYTES, MAX_DOCUMENT_BYTES, read_body
 from hubbub.collector.documents import AnswerDocument, Candidates, NewSurvey, SurveyList, SurveyStatus
@@ -20,7 +21,6 @@ from hubbub.collector.state import Collector, parse_id
 from hubbub.errors import ParameterError, shown
 from hubbub.mechanisms.registry import create_survey, mechanism_for
 from hubbub.model.domain import domain_from_json
-from hubbub.model.question import MAX_SLOTS, Question
 from hubbub.model.survey import Survey
 from hubbub.store.life_cycle import close_survey, delete_survey
 from hubbub.store.overview import list_surveys
@@ -208,9 +208,9 @@ async def _answer(owner: Collector, survey_id: str, question: Question) -> Answe
 
     def work() -> AnswerDocument:
         """Fold, search and convert the answer; takes about a second of a core."""
-        named = encode_candidates(stored.survey.domain, question)
+        asked = question.about(stored.survey.domain)
         sums = owner.store.tally(stored.survey_id)
-        found = answer_question(stored.survey, stored.mechanism, sums, question, named)
+        found = answer_question(stored.mechanism, sums, asked)
         return documents.answer_document(stored, found)
 
     return await owner.compute(work)

@@ -10,7 +10,6 @@ from hubbub.collector.app import create_app as create_collector_app
 from hubbub.collector.state import Collector
 from hubbub.dashboard import forms, home, login, pages, static_files
 from hubbub.dashboard.kept_answers import Answers
-from hubbub.dashboard.predicted_shares import PredictedShares
 
 
 def create_app(collector: Collector) -> FastAPI:
@@ -18,6 +17,6 @@ def create_app(collector: Collector) -> FastAPI:
     app = create_collector_app(collector)
     app.state.answers = Answers(collector)
     app.state.forecasting = asyncio.Semaphore(2)  # two, so that one need not wait for an abandoned slow one
-    app.state.predicted = PredictedShares()
+    app.state.limits = home.Limits()
     app.router.routes.extend([*login.ROUTES, *home.ROUTES, *pages.ROUTES, *forms.ROUTES, *static_files.ROUTES])
     return app

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -11,18 +12,38 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from hubbub.analysis.plan_words import one_in
+from hubbub.analysis.outlook import smallest_share
+from hubbub.analysis.wording import one_in
 from hubbub.collector.state import Collector
 from hubbub.dashboard import words
 from hubbub.dashboard.access import for_owner
-from hubbub.dashboard.predicted_shares import PredictedShares
 from hubbub.dashboard.rendering import HEADERS, render
+from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.store.daily import all_by_day
 from hubbub.store.overview import ListedSurvey, count_surveys, list_surveys
 
 DAYS_SHOWN: Final = 30
 CARDS: Final = 60
 """Surveys on one page."""
+_MOST_KEPT: Final = 1_000
+
+
+class Limits:
+    """The smallest share that is found with a survey's reports, as the planner predicts it; each is computed once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[bytes, int], float | None] = {}
+
+    def share(self, mechanism: SurveyMechanism, people: int) -> float | None:
+        """Return the smallest share found with this many reports; None if none can be. Takes up to 0.1 s."""
+        rounded = _round(people)
+        key = (mechanism.survey_id, rounded)
+        if key not in self._known:
+            if len(self._known) >= _MOST_KEPT:
+                self._known.clear()
+            least = smallest_share(mechanism, rounded) if rounded else math.inf
+            self._known[key] = least if math.isfinite(least) else None
+        return self._known[key]
 
 
 async def show_home(request: Request) -> Response:
@@ -50,17 +71,23 @@ async def show_limit(request: Request) -> Response:
     A script asks for it when a card comes into view: it loads the survey's mechanism, and takes up to 0.2 s of CPU.
     """
     collector: Collector = request.app.state.collector
-    predicted: PredictedShares = request.app.state.predicted
+    limits: Limits = request.app.state.limits
     stored = await collector.find(request.path_params["survey_id"])
 
     def predict() -> dict[str, str | None]:
         """Ask the planner, in a thread."""
         [listed] = list_surveys(collector.store.engine, stored.survey_id)
-        now = predicted.find(stored.mechanism, listed.reports)
-        then = predicted.find(stored.mechanism, max(listed.reports, listed.expected_reports))
+        now = limits.share(stored.mechanism, listed.reports)
+        then = limits.share(stored.mechanism, max(listed.reports, listed.expected_reports))
         return {"now": None if now is None else one_in(now), "then": None if then is None else one_in(then)}
 
     return JSONResponse(await asyncio.to_thread(predict), headers=HEADERS)
+
+
+def _round(people: int) -> int:
+    """Return the number rounded down to two digits: limits are no more exact than that, and are cached."""
+    unit: int = 10 ** max(0, len(str(people)) - 2)
+    return people // unit * unit
 
 
 def _card(listed: ListedSurvey, by_day: dict[int, int], today: int) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from hubbub.analysis.answers import answer_question, encode_candidates
+from hubbub.analysis.asking import answer_question
+from hubbub.analysis.question import Question
 from hubbub.collector.state import Collector
 from hubbub.dashboard.meaning import Explained, explain
-from hubbub.model.question import Question
 from hubbub.store.daily import reports_by_day, tally_version
 from hubbub.store.store import StoredSurvey
 
@@ -90,7 +90,7 @@ class Answers:
     async def among(self, stored: StoredSurvey, candidates: list[str]) -> Explained:
         """Return the answer in which all of these candidates have a row. It is not cached."""
         closed = stored.state(datetime.now(UTC)) == "closed"
-        question = Question(TOP, 0.05, candidates, True)
+        question = Question(TOP, candidates=candidates, all_candidates=True)
         return await self._collector.compute(lambda: self._answer(stored, question, closed))
 
     async def _search(self, stored: StoredSurvey, version: int, closed: bool) -> Kept:
@@ -104,8 +104,6 @@ class Answers:
 
     def _answer(self, stored: StoredSurvey, question: Question, closed: bool) -> Explained:
         """Fold, search, and explain the answer."""
-        candidates = None if question.candidates is None else [str(value) for value in question.candidates]
-        named = encode_candidates(stored.survey.domain, question)
-        tally = self._collector.store.tally(stored.survey_id)
-        answer = answer_question(stored.survey, stored.mechanism, tally, question, named)
-        return Explained(answer, explain(stored, answer, closed, 0 if named is None else len(named), candidates or ()))
+        asked = question.about(stored.survey.domain)
+        answer = answer_question(stored.mechanism, self._collector.store.tally(stored.survey_id), asked)
+        return Explained(answer, explain(stored, answer, closed, asked))

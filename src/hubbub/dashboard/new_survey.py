@@ -9,10 +9,9 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from hubbub.analysis.outlook import smallest_share
-from hubbub.analysis.plan_words import one_in
 from hubbub.analysis.planning import plan
 from hubbub.analysis.shuffle import ASSUMPTION, WHY_IDS
-from hubbub.analysis.wording import number
+from hubbub.analysis.wording import number, one_in
 from hubbub.dashboard import words
 from hubbub.errors import ParameterError
 from hubbub.mechanisms.subset import MAX_VALUES

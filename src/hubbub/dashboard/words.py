@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import Final
 
 from hubbub.analysis import wording
-from hubbub.analysis.person import at_most_percent, beliefs
-from hubbub.analysis.wording import plural
+from hubbub.analysis.person import beliefs
+from hubbub.analysis.wording import at_most_percent, plural
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.coded_domain import LANGUAGE_NAMES, CodedText
 from hubbub.model.domain import Categories, Domain

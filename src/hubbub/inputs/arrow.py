@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.inputs.plain import present
+from hubbub.model.plain import present
 from hubbub.numeric.packed import PackedNumbers, PackedTexts
 
 

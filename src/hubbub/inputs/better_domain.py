@@ -9,10 +9,10 @@ from typing import Final
 
 import numpy as np
 
-from hubbub.inputs.plain import Value
 from hubbub.model.coded_domain import CodedText, Hostnames, Text, Words
 from hubbub.model.domain import Bytes, Integers, IPv4
 from hubbub.model.domain_base import Domain, as_text
+from hubbub.model.plain import Value
 from hubbub.numeric.bulk_items import Marked
 
 TRIED: Final[dict[str, Callable[[], Domain]]] = {

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hubbub.errors import InputError
-from hubbub.inputs.plain import Value, plain, present
+from hubbub.model.plain import Value, plain, present
 from hubbub.numeric.packed import PackedNumbers
 
 

@@ -13,7 +13,7 @@ from typing import Final
 from hubbub.errors import InputError, ParameterError
 from hubbub.inputs.decoding import not_utf_8
 from hubbub.inputs.files import Key, PeopleFile, are_names, unlisted
-from hubbub.inputs.plain import Value
+from hubbub.model.plain import Value
 
 DELIMITERS: Final = ",;\t|"
 _SAMPLE_LINES: Final = 1_000

@@ -10,11 +10,11 @@ import numpy as np
 
 from hubbub.inputs.better_domain import Sample, better_domain
 from hubbub.inputs.columns import read_column
-from hubbub.inputs.plain import Value, present, whole_number
 from hubbub.model.domain import Integers
 from hubbub.model.domain_base import OTHER, Domain, normalize_text
 from hubbub.model.estimates import Intake
 from hubbub.model.mechanism import Items
+from hubbub.model.plain import Value, whole_number
 from hubbub.numeric.bulk_items import Marked, encode_marked
 
 _MANY_OTHER = 0.05  # if more of the people than this have a value outside the domain, a better domain is sought
@@ -143,15 +143,6 @@ def encode_column(domain: Domain, column: Iterable[object]) -> tuple[Items, Inta
     values, missing = read_column(column)
     encoder = Encoder(domain, missing)
     return encoder.encode(values), encoder.intake
-
-
-def tidy_candidates(domain: Domain, candidates: Iterable[object]) -> list[Value]:
-    """Candidates by the rules for people's values: missing ones are dropped, and 13.0 is the whole number 13."""
-    named = present(list(candidates))
-    if not isinstance(domain, Integers):
-        return named
-    numbers = (whole_number(value) if isinstance(value, str) else None for value in named)
-    return [value if number is None else number for value, number in zip(named, numbers, strict=True)]
 
 
 def _spelled(value: Value) -> Value:

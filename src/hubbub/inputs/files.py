@@ -14,7 +14,7 @@ from typing import BinaryIO, ClassVar, cast
 
 from hubbub.errors import InputError
 from hubbub.inputs.decoding import HEAD, MARK, read_blocks, refuse_wide
-from hubbub.inputs.plain import Value
+from hubbub.model.plain import Value
 
 Key = int | str | None
 """How a format identifies one of its columns."""

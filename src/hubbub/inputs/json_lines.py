@@ -9,7 +9,7 @@ from typing import Any
 
 from hubbub.errors import InputError
 from hubbub.inputs.files import Key, PeopleFile, are_names, unlisted
-from hubbub.inputs.plain import Value, plain
+from hubbub.model.plain import Value, plain
 
 _NAMES_FROM = 1_000  # rows from which names of fields are collected
 

@@ -9,7 +9,7 @@ from typing import Any
 from hubbub.errors import InputError
 from hubbub.inputs.arrow import arrow_values, count_missing
 from hubbub.inputs.files import Key, PeopleFile
-from hubbub.inputs.plain import Value, plain
+from hubbub.model.plain import Value, plain
 
 _ROWS = 8_192  # rows read at once
 

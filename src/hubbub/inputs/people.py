@@ -16,78 +16,27 @@ No message contains a value: errors are raised ``from None`` if the original cou
 from __future__ import annotations
 
 import os
-import random
 import sys
 import tempfile
 from array import array
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
-from typing import BinaryIO, Final, NamedTuple
+from typing import BinaryIO, Final
 
 from hubbub.errors import InputError, ParameterError
 from hubbub.extras import require
+from hubbub.inputs.crowd import Crowd
 from hubbub.inputs.csv_file import CsvFile, parse_delimiter
 from hubbub.inputs.files import Key, Lines, PeopleFile, input_errors
 from hubbub.inputs.json_lines import JsonLines
+from hubbub.inputs.owners import Owners, choose_rows, number_owners
 from hubbub.inputs.parquet import ParquetFile
 from hubbub.inputs.paths import local_path
-from hubbub.inputs.plain import Value
-from hubbub.inputs.slots import Owners, is_nobody, number_owners
+from hubbub.model.plain import Value
 
 FORMATS: Final = ("lines", "csv", "jsonl", "parquet")
-
-
-@dataclass(frozen=True, eq=False)
-class People:
-    """The values of at least one person, which can be read any number of times.
-
-    It is a context manager, which removes temporary files at its end.
-
-    Attributes
-    ----------
-    count : int
-        The number of people who hold a value.
-    missing : int
-        The number of rows without a value.
-    owners : Owners or None
-        If everybody may have several values: the owner of each. Then `count` includes people without any value.
-    over : int
-        The number of people with several different values, of which one was chosen; 0 if there are `owners`.
-    """
-
-    count: int
-    missing: int
-    _file: PeopleFile = field(repr=False)
-    _column: Key = field(repr=False)
-    _rows: array[int] | None = field(repr=False)  # the chosen rows, in order; None for every row that holds a value
-    _resources: ExitStack = field(repr=False)
-    owners: Owners | None = field(default=None, repr=False)
-    over: int = field(default=0, repr=False)
-
-    def chunks(self, size: int = 65_536) -> Iterator[list[Value]]:
-        """Yield the values in order, in lists of at most ``size``. Every call yields the same.
-
-        One value for each person; with `owners`, all values of each.
-        """
-        given = 0
-        wanted = self.count if self.owners is None else len(self.owners.of_row)
-        with closing(self._file.values(self._column)) as rows:
-            chosen = rows if self._rows is None else _pick(rows, self._rows)
-            # A file that grows while it is read must not give more people than were counted.
-            values = islice((value for value in chosen if value is not None), wanted)
-            while chunk := list(islice(values, size)):
-                given += len(chunk)
-                yield chunk
-        if given < wanted:
-            raise self._file.changed()
-
-    def __enter__(self) -> People:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._resources.close()
 
 
 def open_people(
@@ -100,7 +49,7 @@ def open_people(
     stdin: BinaryIO | None = None,
     seed: int | None = None,
     all_values: bool = False,
-) -> People:
+) -> Crowd:
     """Open a file of people's values and count the people.
 
     Parameters
@@ -149,51 +98,23 @@ def open_people(
         if count == 0 or (owners is not None and not len(owners.of_row)):
             empty = f" and {missing} without a value" if missing else ""
             raise InputError(f"the file must hold at least one person, got 0{empty} in {path!r}")
-        return People(count, missing, file, value_column, rows, resources.pop_all(), owners, over)
+        wanted_rows = count if owners is None else len(owners.of_row)
+        read = partial(_read, file, value_column, rows, wanted_rows)
+        return Crowd(count, missing, read, owners, over, resources.pop_all())
 
 
-class Chosen(NamedTuple):
-    """One row of each person.
-
-    Attributes
-    ----------
-    rows : array
-        The index of the chosen row of each person, in order of rows.
-    missing : int
-        How many rows have no value or no person.
-    over : int
-        How many people have several different values.
-    """
-
-    rows: array[int]
-    missing: int
-    over: int
-
-
-def choose_rows(rows: Iterable[tuple[object, object]], seed: int | None) -> Chosen:
-    """Choose one row of each person, drawn uniformly among their rows with a value."""
-    rng = random.SystemRandom() if seed is None else random.Random(seed)
-    slots: dict[object, int] = {}
-    seen, chosen = array("q"), array("q")
-    first, several = array("q"), bytearray()  # a hash of each person's first value, and whether she has another
-    missing = 0
-    for row, (person, value) in enumerate(rows):
-        if value is None or is_nobody(person):
-            missing += 1
-            continue
-        slot = slots.setdefault(person, len(seen))
-        if slot == len(seen):
-            seen.append(1)
-            chosen.append(row)
-            first.append(hash(value))
-            several.append(0)
-        else:
-            # Reservoir of one: the k-th row replaces the choice with probability 1/k.
-            seen[slot] += 1
-            several[slot] |= hash(value) != first[slot]
-            if rng.randrange(seen[slot]) == 0:
-                chosen[slot] = row
-    return Chosen(array("q", sorted(chosen)), missing, sum(several))
+def _read(file: PeopleFile, column: Key, rows: array[int] | None, wanted: int, size: int) -> Iterator[list[Value]]:
+    """Yield the values of the chosen rows, or of every row that holds one, in order, in lists of at most `size`."""
+    given = 0
+    with closing(file.values(column)) as every:
+        chosen = every if rows is None else _pick(every, rows)
+        # A file that grows while it is read must not give more people than were counted.
+        values = islice((value for value in chosen if value is not None), wanted)
+        while chunk := list(islice(values, size)):
+            given += len(chunk)
+            yield chunk
+    if given < wanted:
+        raise file.changed()
 
 
 def _pick(values: Iterator[Value | None], rows: Iterable[int]) -> Iterator[Value | None]:

@@ -77,22 +77,6 @@ def bernoulli(random_words: NDArray[np.uint64], threshold: int) -> NDArray[np.bo
     return random_words < np.uint64(threshold)
 
 
-def uniform_bits(random_words: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
-    """Uniform over 2^bits: the top bits of each word."""
-    return random_words >> np.uint64(64 - bits) if bits else np.zeros_like(random_words)
-
-
-def randomized_response(
-    symbols: NDArray[np.uint64],
-    keep_random_words: NDArray[np.uint64],
-    other_random_words: NDArray[np.uint64],
-    threshold: int,
-    bits: int,
-) -> NDArray[np.uint64]:
-    """Each symbol of `bits` bits if its first random word is below the threshold, else a uniform symbol."""
-    return np.where(bernoulli(keep_random_words, threshold), symbols, uniform_bits(other_random_words, bits))
-
-
 @dataclass(frozen=True)
 class DiscreteLaplace:
     """Noise k with chance proportional to e^(−rate·|k|), from the binary digits of two geometric variables.

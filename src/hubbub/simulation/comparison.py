@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -118,15 +119,14 @@ def _measure(mechanism: SurveyMechanism, crowd: Histogram, k: int, seed: int) ->
     least = int(crowd.counts[k - 1])
     held = np.array([truth.get(item.tobytes(), 0) for item in found.items], np.int64)
     limit = found.detection_limit
-    recall, precision, f1 = _scores(held, least, k)
-    return Compared(
+    return _compared(
+        found.counts,
+        held,
+        least,
+        k,
         mechanism=mechanism.survey.mechanism,
         epsilon=float(mechanism.survey.epsilon),
         delta=float(mechanism.survey.delta),
-        recall=recall,
-        precision=precision,
-        f1=f1,
-        count_error=float(np.abs(found.counts - held).mean()) if len(held) else None,
         detection_limit=limit if math.isfinite(limit) and limit <= crowd.people else None,
         report_bytes=mechanism.report_bytes,
         tally_bytes=mechanism.tally_bytes,
@@ -149,15 +149,14 @@ def _peer_rows(
 
 def _peer_row(answer: dict[str, Any], epsilon: float, truth: dict[int, int], k: int) -> Compared:
     held = np.array([truth.get(value, 0) for value in answer["found"]], np.int64)
-    recall, precision, f1 = _scores(held, sorted(truth.values(), reverse=True)[k - 1], k)
-    return Compared(
+    return _compared(
+        np.array(answer["counts"]),
+        held,
+        sorted(truth.values(), reverse=True)[k - 1],
+        k,
         mechanism=f"{PEER} {answer['method']}",
         epsilon=epsilon,
         delta=0.0,
-        recall=recall,
-        precision=precision,
-        f1=f1,
-        count_error=float(np.abs(np.array(answer["counts"]) - held).mean()) if len(held) else None,
         detection_limit=None,
         report_bytes=answer["report_bytes"],
         tally_bytes=answer["tally_bytes"],
@@ -167,10 +166,16 @@ def _peer_row(answer: dict[str, Any], epsilon: float, truth: dict[int, int], k: 
     )
 
 
-def _scores(held: NDArray[np.int64], least: int, k: int) -> tuple[float, float, float]:
-    """Recall, precision and F1 of found values with true counts `held`; the k-th most common value has `least`."""
+def _compared(counts: NDArray[Any], held: NDArray[np.int64], least: int, k: int, **facts: Any) -> Compared:
+    """The figures of found values with these counts and true counts; the k-th most common value has `least`."""
     hits = int(np.count_nonzero(held >= least))
-    return min(hits, k) / k, hits / len(held) if len(held) else 1.0, 2 * hits / (len(held) + k)
+    return Compared(
+        recall=min(hits, k) / k,
+        precision=hits / len(held) if len(held) else 1.0,
+        f1=2 * hits / (len(held) + k),
+        count_error=float(np.abs(counts - held).mean()) if len(held) else None,
+        **facts,
+    )
 
 
 def _everybody(crowd: Histogram) -> Iterator[Items]:
@@ -183,17 +188,8 @@ def _everybody(crowd: Histogram) -> Iterator[Items]:
 
 def _averaged(measured: Sequence[Compared]) -> Compared:
     """The mean over runs; a field that is None in some runs is averaged over the others."""
-    fields = {name: _mean(getattr(each, name) for each in measured) for name in _AVERAGED}
-    first = measured[0]
-    return Compared(
-        first.mechanism,
-        first.epsilon,
-        first.delta,
-        report_bytes=first.report_bytes,
-        tally_bytes=first.tally_bytes,
-        f1_of_runs=tuple(each.f1 for each in measured),
-        **fields,  # type: ignore[arg-type]  # which of them may be None is known
-    )
+    means: dict[str, Any] = {name: _mean(getattr(each, name) for each in measured) for name in _AVERAGED}
+    return replace(measured[0], f1_of_runs=tuple(each.f1 for each in measured), **means)
 
 
 _AVERAGED = (

@@ -16,8 +16,8 @@ from hubbub.files.report_columns import SURVEY_KEY
 from hubbub.files.report_file import records_of, report_batch, report_schema
 from hubbub.inputs.arrow import arrow_values
 from hubbub.inputs.encoding import Encoder
-from hubbub.inputs.plain import present
 from hubbub.mechanisms.registry import mechanism_for
+from hubbub.model.plain import present
 from hubbub.model.survey import Survey
 from hubbub.numeric.randomness import KeyedRandomWords
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import spark_partition_id
 
-from hubbub.analysis.answers import find_hitters
-from hubbub.analysis.results import Answer
+from hubbub.analysis.answer import Answer
+from hubbub.analysis.asking import find_hitters
 from hubbub.files.job import BLOCK_BYTES
 from hubbub.files.listing import check_unchanged, list_files, stamps_of
 from hubbub.files.tallied import Tallied

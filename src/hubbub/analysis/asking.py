@@ -10,29 +10,25 @@ All chances are computed from the law that the mechanism states for its counts.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hubbub.analysis.answer import Answer
 from hubbub.analysis.intervals import simultaneous_width
-from hubbub.analysis.results import Answer
-from hubbub.analysis.rows import hitters_of
-from hubbub.analysis.slots import check_slots, in_people, limit_in_people
+from hubbub.analysis.question import Asked, Knobs, Question
+from hubbub.analysis.rows import hitters_of, in_people, limit_in_people
 from hubbub.analysis.whole_list import answer_list
-from hubbub.errors import ParameterError
 from hubbub.mechanisms.registry import mechanism_for
 from hubbub.mechanisms.selection import FOUND_95
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
-from hubbub.model.domain import Domain
 from hubbub.model.estimates import Estimates, Hitter, Query
 from hubbub.model.mechanism import Items
-from hubbub.model.question import Question
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
-from hubbub.numeric.bulk_items import encode_marked
 from hubbub.numeric.count_law import CountLaw
 
 _ALL = 10_000  # a search is asked for so many, so that an answer can say how many values it does not show
@@ -42,14 +38,10 @@ _LEAST_SURE = 0.05  # a found value with a larger doubt is not shown, unless the
 def find_hitters(
     survey: Survey,
     tally: Tally,
+    question: Question | None = None,
     *,
-    top: int = 20,
-    level: float = 0.05,
-    candidates: Iterable[object] | None = None,
-    all_candidates: bool = False,
-    hitters_only: bool = False,
-    values_per_person: int = 1,
     decoder: SurveyMechanism | None = None,
+    **knobs: Unpack[Knobs],
 ) -> Answer:
     """Answer from the tally of a survey: which values many people hold, with error bars.
 
@@ -59,29 +51,26 @@ def find_hitters(
         The survey that the reports answered.
     tally : Tally
         The sums of its reports.
-    top, level, candidates, all_candidates, hitters_only, values_per_person
-        As in `Question`. Candidates that are not in the survey's domain are left out; at least one must be in it.
+    question : Question, optional
+        The question. Candidates that are not in the survey's domain are left out; at least one must be in it.
     decoder : SurveyMechanism, optional
         The survey's mechanism, if the caller has built it already.
+    **knobs
+        Instead of a question, its attributes by name: top, level, candidates, all_candidates, hitters_only and
+        values_per_person, as in `Question`.
     """
-    question = Question(top, level, candidates, all_candidates, hitters_only, values_per_person)
-    named = encode_candidates(survey.domain, question)
-    return answer_question(survey, decoder or mechanism_for(survey), tally, question, named)
+    asked = Question.of(question, knobs).about(survey.domain)
+    return answer_question(decoder or mechanism_for(survey), tally, asked)
 
 
-def answer_question(
-    survey: Survey, decoder: SurveyMechanism, tally: Tally, question: Question, named: Items | None
-) -> Answer:
-    """The answer to a question whose candidates are the items `named`, from `encode_candidates`."""
+def answer_question(decoder: SurveyMechanism, tally: Tally, asked: Asked) -> Answer:
+    """The answer to a question that was checked against the domain of the mechanism's survey."""
+    survey, question, named = decoder.survey, asked.question, asked.named
     slots = question.values_per_person
-    if slots > 1:
-        check_slots(survey.domain, slots)
-    foreign = 0 if question.candidates is None else int(encode_marked(survey.domain, question.candidates).other.sum())
     if tally.count == 0:
-        limit, long = None if named is None else math.inf, None if decoder.stated_bits[1] is None else math.inf
-        return Answer(0, math.inf, (), limit, long, values_per_person=slots, foreign_candidates=foreign)
+        return _answer_nobody(decoder, asked)
     if named is None and survey.domain.is_list and not question.hitters_only:
-        return answer_list(survey, decoder, tally, question)
+        return answer_list(decoder, tally, question)
     plain = decoder.count_law(tally.count)
     law = plain if slots == 1 else plain.with_slots(slots)
     rows_of, query = _Rows(survey, law, decoder.influence[0]), question.query
@@ -111,7 +100,26 @@ def answer_question(
         partial(_limit_for, survey, decoder, tally, query, reported.detection_limit, slots),
         values_per_person=slots,
         not_shown=len(rows) - len(shown),
-        foreign_candidates=foreign,
+        foreign_candidates=asked.foreign,
+    )
+
+
+def _answer_nobody(decoder: SurveyMechanism, asked: Asked) -> Answer:
+    """The answer before anybody has reported: nothing can be seen, and every candidate that is to have a row has 0."""
+    question = asked.question
+    rows: tuple[Hitter, ...] = ()
+    if asked.named is not None and question.all_candidates:
+        values = decoder.survey.domain.decode(asked.named)
+        nobody = Hitter("", 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, listed=True, stands_out=False)
+        rows = tuple(replace(nobody, value=value) for value in values if value is not None)
+    return Answer(
+        0,
+        math.inf,
+        rows,
+        None if asked.named is None else math.inf,
+        None if decoder.stated_bits[1] is None else math.inf,
+        values_per_person=question.values_per_person,
+        foreign_candidates=asked.foreign,
     )
 
 
@@ -141,18 +149,6 @@ def _limit_for(
     limit = float(decoder.limits_for(tally, item, query, usual)[0])
     limit = limit if slots == 1 else limit_in_people(decoder.count_law(tally.count), slots, limit)
     return math.inf if limit > tally.count else limit
-
-
-def encode_candidates(domain: Domain, question: Question) -> Items | None:
-    """The items of the candidates in the domain, without duplicates, in order; None if no candidates are named."""
-    if question.candidates is None:
-        return None
-    marked = encode_marked(domain, question.candidates)
-    encoded = marked.items[~marked.other]
-    if not len(encoded):
-        raise ParameterError("candidates must name at least one value of the domain, got none")
-    _, first = np.unique(encoded, axis=0, return_index=True)
-    return encoded[np.sort(first)]
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     import pyarrow
     from matplotlib.axes import Axes
 
+    from hubbub.analysis.sentences import Sentence
+    from hubbub.model.domain import Domain
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer:
@@ -91,9 +94,23 @@ class Answer:
 
     def _repr_html_(self) -> str:
         """The HTML that a notebook shows: a table with a bar for each interval."""
-        from hubbub.analysis.html_table import as_html
+        from hubbub.analysis.tables import as_html
 
         return as_html(self)
+
+    def sentences(self, example: str = "", domain: Domain | None = None) -> list[Sentence]:
+        """What there is to say about the answer, as (kind, text) pairs: see `hubbub.analysis.sentences.Sentence`.
+
+        Parameters
+        ----------
+        example : str
+            A long value of the domain, to name among the limits.
+        domain : Domain, optional
+            Says more about values that were cut or are not in it.
+        """
+        from hubbub.analysis.sentences import sentences
+
+        return sentences(self, example, domain)
 
     def to_document(self) -> dict[str, Any]:
         """The answer as plain data for JSON; docs/commands.md names its fields."""
@@ -107,9 +124,9 @@ class Answer:
 
         Raises KeyError, TypeError or AttributeError if the document is something else.
         """
-        from hubbub.analysis.documents import read_document
+        from hubbub.analysis.documents import from_document
 
-        return cls(**read_document(document))
+        return from_document(cls, document)
 
     def to_json(self) -> str:
         """The answer as the text of one JSON object, that of `to_document`."""
@@ -127,19 +144,19 @@ class Answer:
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a pandas DataFrame, with a column for each attribute of `Hitter`."""
-        from hubbub.analysis.frames import to_pandas
+        from hubbub.analysis.tables import to_pandas
 
         return to_pandas(self)
 
     def to_polars(self) -> polars.DataFrame:
         """The rows as a polars DataFrame, with a column for each attribute of `Hitter`."""
-        from hubbub.analysis.frames import to_polars
+        from hubbub.analysis.tables import to_polars
 
         return to_polars(self)
 
     def to_arrow(self) -> pyarrow.Table:
         """The rows as an Arrow table, with a column for each attribute of `Hitter`."""
-        from hubbub.analysis.frames import to_arrow
+        from hubbub.analysis.tables import to_arrow
 
         return to_arrow(self)
 

@@ -1,4 +1,4 @@
-"""Chooses which of several values a person reports.
+"""Who holds which value, and which of several values a person reports.
 
 Everybody has the same number of slots. Each distinct value of a person is in one slot, the other slots are empty, and
 one slot is drawn uniformly. If she has more values than slots, a random choice of them is in the slots.
@@ -6,9 +6,11 @@ one slot is drawn uniformly. If she has more values than slots, a random choice 
 
 from __future__ import annotations
 
+import random
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +41,7 @@ class Owners:
     rows: array[int]
 
 
-def is_nobody(person: object) -> bool:
+def _is_nobody(person: object) -> bool:
     """Whether the person of a row is missing."""
     return person is None or person == ""
 
@@ -53,7 +55,7 @@ def number_owners(rows: Iterable[tuple[object, object]]) -> Owners:
     of_row, kept = array("q"), array("q")
     missing = 0
     for row, (person, value) in enumerate(rows):
-        if is_nobody(person):
+        if _is_nobody(person):
             missing += 1
             continue
         number = numbers.setdefault(person, len(numbers))
@@ -63,6 +65,50 @@ def number_owners(rows: Iterable[tuple[object, object]]) -> Owners:
             of_row.append(number)
             kept.append(row)
     return Owners(np.frombuffer(of_row, np.int64) if of_row else np.empty(0, np.int64), len(numbers), missing, kept)
+
+
+class Chosen(NamedTuple):
+    """One row of each person.
+
+    Attributes
+    ----------
+    rows : array
+        The index of the chosen row of each person, in order of rows.
+    missing : int
+        How many rows have no value or no person.
+    over : int
+        How many people have several different values.
+    """
+
+    rows: array[int]
+    missing: int
+    over: int
+
+
+def choose_rows(rows: Iterable[tuple[object, object]], seed: int | None) -> Chosen:
+    """Choose one row of each person, drawn uniformly among their rows with a value."""
+    rng = random.SystemRandom() if seed is None else random.Random(seed)
+    slots: dict[object, int] = {}
+    seen, chosen = array("q"), array("q")
+    first, several = array("q"), bytearray()  # a hash of each person's first value, and whether she has another
+    missing = 0
+    for row, (person, value) in enumerate(rows):
+        if value is None or _is_nobody(person):
+            missing += 1
+            continue
+        slot = slots.setdefault(person, len(seen))
+        if slot == len(seen):
+            seen.append(1)
+            chosen.append(row)
+            first.append(hash(value))
+            several.append(0)
+        else:
+            # Reservoir of one: the k-th row replaces the choice with probability 1/k.
+            seen[slot] += 1
+            several[slot] |= hash(value) != first[slot]
+            if rng.randrange(seen[slot]) == 0:
+                chosen[slot] = row
+    return Chosen(array("q", sorted(chosen)), missing, sum(several))
 
 
 def first_of_each(items: Items, owners: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -1,0 +1,54 @@
+"""What a collector sends: an answer with its survey and its heading, which says who was asked what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from hubbub.analysis.answer import Answer
+from hubbub.analysis.documents import read
+from hubbub.model.survey import Survey
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """What people need to know of a survey to read its answer, in words.
+
+    Attributes
+    ----------
+    domain : str
+        The values that could be held.
+    mechanism : str
+        The mechanism with its options.
+    privacy : str
+        The guarantee that was stated to every person.
+    long_example : str
+        A value of the domain that counts as long; empty if all values are alike.
+    """
+
+    domain: str
+    mechanism: str
+    privacy: str
+    long_example: str
+
+    @classmethod
+    def of(cls, survey: Survey) -> Heading:
+        """Return the heading of a survey's answers."""
+        options = [f"{name}={value}" for name, value in sorted(survey.options.items())]
+        domain = survey.domain
+        return cls(
+            domain.described, " ".join([survey.mechanism, *options]), str(survey.stated), domain.long_example or ""
+        )
+
+
+def to_reply(survey: Survey, answer: Answer) -> dict[str, Any]:
+    """What a collector sends: the document of an answer with its survey and heading."""
+    return {"survey_id": survey.survey_id.hex(), "heading": asdict(Heading.of(survey)), **answer.to_document()}
+
+
+def from_reply(document: Mapping[str, Any]) -> tuple[str, Heading, Answer]:
+    """The id of the survey, the heading and the answer in what a collector sent; raises as `from_document` does."""
+    if not isinstance(survey_id := document["survey_id"], str):
+        raise TypeError("survey_id")
+    return survey_id, read(Heading, document["heading"]), Answer.from_document(document)

@@ -1,0 +1,237 @@
+"""What is said of an answer: sentences, each of a kind. Whoever shows an answer chooses kinds, and words nothing.
+
+How numbers are written is in `wording`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from hubbub.analysis.wording import number, percent, plural, short, visible
+from hubbub.model.domain_base import OTHER
+
+if TYPE_CHECKING:
+    from hubbub.analysis.answer import Answer
+    from hubbub.analysis.question import Asked
+    from hubbub.model.domain import Domain
+    from hubbub.model.estimates import Hitter, Intake
+
+LEFT_OUT: Final = ("shown", "over")
+"""Kinds about what the rows leave out."""
+
+COUNTS: Final = ("slots", "foreign", *LEFT_OUT, "post", "uneven")
+"""Kinds that a reader of the rows must know."""
+
+BELOW: Final = ("limits", "list", *COUNTS, "intake")
+"""The kinds below every table."""
+
+_COMPARED: Final = 3  # values at the top of a list that get a sentence about which others they are ahead of
+
+
+class Sentence(NamedTuple):
+    """A sentence or two about an answer.
+
+    Attributes
+    ----------
+    kind : str
+        What it is about: "found" how many values stand out, "limits" what could have been found, "list" the values of a
+        whole list, "slots" several values of a person, "foreign" candidates outside the domain, "shown" values beyond
+        `top`, "over" people with more values than slots, "post" post-processing, "uneven" rows that parts of the
+        reports disagree about, "intake" values that were not counted as given, "forged" crafted reports.
+    text : str
+        The words.
+    """
+
+    kind: str
+    text: str
+
+
+def sentences(answer: Answer, example: str = "", domain: Domain | None = None) -> list[Sentence]:
+    """All that can be said of an answer, in the order of reading; only what there is to say.
+
+    Parameters
+    ----------
+    answer : Answer
+        The answer.
+    example : str
+        A long value of the domain, to name among the limits.
+    domain : Domain, optional
+        Says more about values that were cut or are not in it.
+    """
+    said = [("found", _about_found(answer))]
+    if answer.whole_list:
+        said += [("list", text) for text in _about_list(answer)]
+    else:
+        said.append(("limits", _about_limits(answer, example)))
+    slots, intake = answer.values_per_person, answer.intake
+    if slots > 1:
+        text = f"Everybody reported one of {slots} slots; a count is of the people who have the value in any slot."
+        said.append(("slots", text))
+    if answer.foreign_candidates:
+        said.append(("foreign", f"{plural(answer.foreign_candidates, 'candidate')} not in the domain: left out."))
+    if answer.not_shown:
+        standing = len(_standing(answer))
+        text = f"{standing:,} of {standing + answer.not_shown:,} values that stand out are shown."
+        said.append(("shown", text))
+    if intake is not None and intake.over:
+        said.append(("over", _about_over(intake.over, slots, answer.reports)))
+    if answer.post_processing != "none":
+        said.append(("post", f"Counts are after {answer.post_processing}: plausible, and no longer unbiased."))
+    if uneven := [short(hitter.value) for hitter in answer.hitters if hitter.uneven]:
+        text = f"Parts of the reports disagree about {', '.join(uneven)}: a shared sum, or forged reports."
+        said.append(("uneven", text))
+    if intake is not None:
+        told = [about_intake(intake)] if domain is None else _about_each(intake, domain, answer)
+        said += [("intake", text) for text in told]
+    said.append(("forged", _about_forgers(answer)))
+    return [Sentence(kind, text) for kind, text in said if text]
+
+
+def told(answer: Answer, kinds: Collection[str] = BELOW, example: str = "", domain: Domain | None = None) -> list[str]:
+    """The texts of the sentences of some kinds."""
+    return [each.text for each in sentences(answer, example, domain) if each.kind in kinds]
+
+
+def about_first(shown: int, rows: int, elsewhere: str = "") -> str:
+    """That only the first rows are shown, and what has all of them; empty if all are shown."""
+    return f"The first {shown:,} of {plural(rows, 'row')}{elsewhere}." if shown < rows else ""
+
+
+def about_intake(intake: Intake) -> str:
+    """How many given values were missing, cut or replaced, in a sentence; empty if none was."""
+    kinds = (
+        (intake.missing, "missing or without a person"),
+        (intake.cut, "too long, and cut"),
+        (intake.other, "not in the domain, and counted as something else"),
+    )
+    said = [f"{number(many)} {'was' if many == 1 else 'were'} {what}" for many, what in kinds if many]
+    return f"Of the values given, {'; '.join(said)}." if said else ""
+
+
+def about_level(level: float) -> str:
+    """How sure the whole answer is, and about whom."""
+    return (
+        f"The chance that anything in this answer is wrong, a value or an interval, is at most {100 * level:g} %. It "
+        "is about the visitors who answered: what others would have answered, it cannot know."
+    )
+
+
+def about_lines(answer: Answer, asked: Asked) -> str:
+    """How many named values are repeated, outside the domain, or not above the noise; empty if none is."""
+    unseen = sum(hitter.listed and not hitter.stands_out for hitter in answer.hitters)
+    parts = [f"{asked.repeated:,} repeated another line"] if asked.repeated else []
+    parts += [f"{asked.foreign:,} cannot be an answer to this survey"] if asked.foreign else []
+    parts += [f"{unseen:,} cannot be told from the noise"] if unseen else []
+    if not parts:
+        return ""
+    most = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
+    lines = asked.repeated + asked.foreign + asked.candidates
+    return f"Of the {plural(lines, 'line')} that you wrote, {most}."
+
+
+def _standing(answer: Answer) -> list[Hitter]:
+    """The rows that stand out."""
+    return [hitter for hitter in answer.hitters if hitter.stands_out]
+
+
+def _about_found(answer: Answer) -> str:
+    """How many values stand out; empty if none does, or if the answer is a whole list."""
+    many = len(_standing(answer)) + answer.not_shown
+    if answer.whole_list or not _standing(answer):
+        return ""
+    found = "One value stands out" if many == 1 else f"{many:,} values stand out"
+    return f"{found} from the noise that protects each visitor."
+
+
+def _about_limits(answer: Answer, example: str) -> str:
+    """What could have been found; for texts also about long ones, with an example if given."""
+    nothing = "" if _standing(answer) else "Nothing stands out. "
+    usual, named, long = (
+        limit if limit is not None and math.isfinite(limit) else None
+        for limit in (answer.detection_limit, answer.candidate_limit, answer.long_limit)
+    )
+    if usual is None:
+        said = f"{nothing}Too few people: nothing could have been found by a search."
+        if not nothing:  # a value was found all the same, or named
+            said = "Too few people: a search finds only a value that nearly everybody holds."
+        if named is not None:
+            return f"{said} Named values are found from about {number(named)} people on."
+        if answer.candidate_limit is not None:
+            return f"{said} Nor could a value that was named be seen. More people or a larger epsilon would help."
+        return f"{said} More people, a larger epsilon or candidates named in advance would help."
+    said = f"{nothing}Values held by fewer than about {number(usual)} people may go unseen"
+    if named is not None:
+        said += f", named ones by fewer than about {number(named)}"
+    if answer.long_limit is None:
+        return f"{said}."
+    among = "cannot be found: too few people" if long is None else f"by fewer than about {number(long)}"
+    such = f", such as {example}, " if example else " "
+    return f"{said}; long ones{such}{among}."
+
+
+def _about_list(answer: Answer) -> list[str]:
+    """How many values of a whole list stand out, and which are ahead of which."""
+    rows = answer.hitters
+    held = f"{len(_standing(answer))} of {plural(len(rows), 'value')} surely held by somebody"
+    said = f"{held}; all intervals hold together, for those who answered."
+    ahead = [_about_rank(rows, place) for place in range(min(_COMPARED, len(rows))) if rows[place].ahead_of]
+    return [said, *(ahead or ["No value is surely ahead of another."])]
+
+
+def _about_rank(rows: Sequence[Hitter], place: int) -> str:
+    """Which values the value at this place of a list is surely ahead of."""
+    value, behind, below = short(rows[place].value), rows[place].ahead_of or 0, len(rows) - 1 - place
+    if behind < below:
+        return f"{value} is surely ahead of {behind} of the {len(rows) - 1} others."
+    return f"{value} is surely ahead of {short(rows[-1].value) if below == 1 else 'all below it'}."
+
+
+def _about_over(over: int, slots: int, people: int) -> str:
+    """How many people have more values than slots, and what counts and intervals then are about."""
+    have = f"{over:,} of {plural(people, 'person has', 'people have')}"
+    said, values = f"{have} several values, of which one, drawn at random, was reported.", "these drawn values"
+    if slots > 1:
+        said = f"{have} more than {slots} values, of which {slots}, drawn at random, got a slot."
+        values = "values in slots"
+    return (
+        f"{said} Counts, shares and intervals are of {values}: up to {over:,} more people than an interval says may "
+        "have a value."
+    )
+
+
+def _about_each(intake: Intake, domain: Domain, answer: Answer) -> Iterator[str]:
+    """Yield a sentence each about values that were missing, cut or not in the domain."""
+    several = answer.values_per_person > 1  # then values are counted: one person may have many of these
+
+    def holders(count: int) -> str:
+        """The beginning of a sentence about some people, or about values, if people have several."""
+        if several:
+            return f"{plural(count, 'value')} {'is' if count == 1 else 'are'}"
+        share = percent(count / answer.reports)
+        return f"{plural(count, 'person', 'people')} ({share}) {'holds' if count == 1 else 'hold'}"
+
+    if intake.missing:
+        then = "they fill no slot" if several else "skipped, and not among the reports"
+        yield f"{plural(intake.missing, 'row has', 'rows have')} no value: {then}."
+    if intake.cut:
+        yield (
+            f"{holders(intake.cut)} a text of more than {domain.cut_after} bytes: "
+            "it was cut there, and texts with the same beginning count as one."
+        )
+    if intake.other:
+        became = f'"{OTHER}"' if domain.decode(domain.outside) == [OTHER] else "one of them, by a public rule"
+        yield f"{holders(intake.other)} a value that is not {domain.member}: it became {became}."
+        if intake.better_domain and intake.better_share is not None:
+            share = "all" if intake.better_share == 1 else f"about {int(100 * intake.better_share)} %"
+            yield f"--domain {intake.better_domain} would hold {share} of the values."
+
+
+def _about_forgers(answer: Answer) -> str:
+    """How few crafted reports could have made one of the values stand out; empty if none does."""
+    if not (standing := _standing(answer)):
+        return ""
+    last = min(reversed(standing), key=lambda hitter: hitter.fake_reports)
+    crafted, value = plural(last.fake_reports, "crafted report"), visible(str(last.value)) or "(empty)"
+    return f"Reports are anonymous, so they can be forged: {crafted} could have put {value} where it is."
