@@ -14,12 +14,12 @@ import numpy as np
 from hubbub.jit import inlined, inner, is_compiled, kernel
 from hubbub.mechanisms.tree.kernels_paths import read_bits, xor_bits
 from hubbub.numeric.hashing import BLOCK, absorb, absorb_block, fill_block, finish_block_low, start
+from hubbub.numeric.largest import DIGITS, keep_largest, largest
 
 _SMALL_ROOT = 8  # a root with at most this many paths keeps all of them
 _GAP = 40.0  # nats; a path that is less likely than the best of its root by more than this is pruned
 _NEGLIGIBLE = 20.0  # nats; what is less likely by this much does not change a sum
 _SAMPLE = 1 << 14  # children looked at to see where a beam ends
-_DIGIT_BITS = 11  # three digits hold the 32 bits of a score
 
 
 class Rows(NamedTuple):
@@ -156,68 +156,6 @@ def _score_children(estimates, caps, firsts, i, step, chunk, own, out, at):  # t
 
 
 @inlined
-def _key(raw):  # type: ignore[no-untyped-def]
-    """A whole number in the order of the floating-point numbers with these bits."""
-    key = np.int64(raw)
-    return key + (1 << 31) if key < 1 << 31 else (1 << 32) - 1 - key
-
-
-@inlined
-def _digit(counts, wanted):  # type: ignore[no-untyped-def]
-    """The digit of the `wanted`-th largest number, given how many have each digit; and which of those it is."""
-    digit = np.int64(counts.shape[0] - 1)
-    while counts[digit] < wanted:
-        wanted -= counts[digit]
-        digit -= 1
-    return digit, wanted
-
-
-@inner
-def _find_cut(scores, count, wanted, counts, near):  # type: ignore[no-untyped-def]
-    """The key of the `wanted`-th largest of the first `count` scores, and how many with that very key belong to them.
-
-    Found digit by digit. Only the first digit looks at every score.
-    """
-    raw = scores.view(np.uint32)
-    counts[:] = 0
-    for j in range(count):
-        counts[_key(raw[j]) >> 2 * _DIGIT_BITS] += 1
-    least, equal = _digit(counts, wanted)
-    few = 0
-    for j in range(count):
-        key = _key(raw[j])
-        near[few] = key
-        few += key >> 2 * _DIGIT_BITS == least
-    for digit in range(1, -1, -1):
-        counts[:] = 0
-        for j in range(few):
-            if near[j] >> ((digit + 1) * _DIGIT_BITS) == least:
-                counts[(near[j] >> (digit * _DIGIT_BITS)) & (counts.shape[0] - 1)] += 1
-        last, equal = _digit(counts, equal)
-        least = (least << _DIGIT_BITS) | last
-    return least, equal
-
-
-@inner
-def _keep(scores, count, wanted, places, counts, near):  # type: ignore[no-untyped-def]
-    """Write the places of the `wanted` largest scores, in order; of equal ones the first. Returns how many."""
-    if wanted >= count:
-        for j in range(count):
-            places[j] = j
-        return count
-    least, equal = _find_cut(scores, count, wanted, counts, near)
-    raw = scores.view(np.uint32)
-    filled = 0
-    for j in range(count):
-        key = _key(raw[j])
-        if key >= least and (key > least or equal > 0):
-            equal -= key == least
-            places[filled] = j
-            filled += 1
-    return filled
-
-
-@inlined
 def _least_likely(odds, step, best):  # type: ignore[no-untyped-def]
     """The score below which a path is far less likely than the best one of its root, which has the score `best`.
 
@@ -250,7 +188,7 @@ def _thin_roots(rows, odds, step, paths, chunk, quota, places, scores, filled, r
                 places[kept], scores[kept] = places[j], scores[j]
                 kept += 1
         if kept - begin > quota:
-            few = _keep(scores[begin:kept].copy(), kept - begin, quota, chosen, counts, near)
+            few = keep_largest(scores[begin:kept].copy(), kept - begin, quota, chosen, counts, near)
             for j in range(few):
                 places[begin + j], scores[begin + j] = places[begin + chosen[j]], scores[begin + chosen[j]]
             kept = begin + few
@@ -284,13 +222,7 @@ def _guess_cut(rows, odds, step, paths, scores, count, chunk, said, wanted, chil
     share = wanted // stride
     if share >= some:
         return np.float32(-np.inf)
-    least_key, _ = _find_cut(children, some, max(share, 1), counts, near)
-    cut = np.float32(np.inf)
-    raw = children.view(np.uint32)
-    for j in range(some):
-        if _key(raw[j]) >= least_key:
-            cut = min(cut, children[j])
-    return cut
+    return largest(children, some, max(share, 1), counts, near)
 
 
 @inner
@@ -348,7 +280,7 @@ def descend(rows, estimates, caps, odds, widths, quota, begin, paths, scores):  
         wide = min(widths[step], wide << rows.chunks[step])
     children, places = np.empty(most, np.float32), np.empty(most, np.int64)
     own, chosen, near = np.empty(most, np.float32), np.empty(most, np.int64), np.empty(most, np.int64)
-    counts = np.empty(1 << _DIGIT_BITS, np.int64)
+    counts = np.empty(DIGITS, np.int64)
     room = Room(np.empty(4 * BLOCK, np.uint32), np.empty(BLOCK, np.uint32))
     let_go = -np.inf
     for step in range(begin, rows.steps):
@@ -361,7 +293,7 @@ def descend(rows, estimates, caps, odds, widths, quota, begin, paths, scores):  
         if odds.pull > 0.0 or before == 0:
             for i in range(count):
                 _score_children(estimates, caps, firsts, i, step, chunk, scores[i], children, i << chunk)
-            filled = _keep(children, total, wanted, places, counts, near)
+            filled = keep_largest(children, total, wanted, places, counts, near)
             for j in range(filled):
                 own[j] = children[places[j]]
         else:
@@ -385,7 +317,7 @@ def descend(rows, estimates, caps, odds, widths, quota, begin, paths, scores):  
             lost = _log_weight(odds, step, before + chunk, children, total, places, filled)
             let_go = np.logaddexp(let_go, lost)
         if filled > wanted:
-            filled = _keep(own[:filled].copy(), filled, wanted, chosen, counts, near)
+            filled = keep_largest(own[:filled].copy(), filled, wanted, chosen, counts, near)
             for j in range(filled):
                 places[j], own[j] = places[chosen[j]], own[chosen[j]]
         grown = np.empty((filled, limbs), np.uint64)
