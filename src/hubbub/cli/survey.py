@@ -315,6 +315,8 @@ def _show(server: str, status: dict[str, Any], as_json: bool) -> None:
 
 def _closes(state: str, closes: str | None) -> str:
     """When a survey closes, or that its owner has closed it."""
+    if state == "earlier version":
+        return "an earlier version of hubbub made it"
     if state != "closed":
         return closes or "when you close it"
     if closes is None or datetime.fromisoformat(closes) > datetime.now(UTC):

@@ -59,7 +59,7 @@ class SurveyStatus(BaseModel):
 
     survey_id: str
     name: str
-    state: str = Field(description="not yet open, open, closed or damaged.")
+    state: str = Field(description="not yet open, open, closed, damaged or earlier version.")
     damage: str | None
     mechanism: str
     epsilon: str

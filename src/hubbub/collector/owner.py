@@ -25,10 +25,10 @@ from hubbub.model.survey import Survey
 from hubbub.store.life_cycle import close_survey, delete_survey
 from hubbub.store.overview import list_surveys
 from hubbub.store.schema import unknown_survey
+from hubbub.store.upkeep import tally_file
 from hubbub.wire.report_batch import HEADER_BYTES
-from hubbub.wire.tally_file import encode_tally
 
-UNKNOWN: Final = refusals({404: "There is no such survey."})
+UNKNOWN: Final = refusals({404: "There is no such survey.", 410: "An earlier version made the survey."})
 
 
 class OwnerRoute(APIRoute):
@@ -198,7 +198,7 @@ async def hitters_among(survey_id: str, owner: Owner, asked: Candidates) -> Answ
 async def tally(survey_id: str, owner: Owner) -> Response:
     """Return the sums, as bytes with a checksum; see the page about the wire format."""
     stored = await owner.find(survey_id)
-    data = await owner.compute(lambda: encode_tally(owner.store.tally(stored.survey_id)))
+    data = await owner.compute(lambda: tally_file(owner.store, stored.survey_id))
     return Response(data, media_type="application/octet-stream")
 
 

@@ -147,7 +147,7 @@ def _not_open(stored: StoredSurvey, now: datetime) -> Problem:
     """Return the problem that a survey takes no reports now."""
     if stored.damage:
         return Problem("damaged", "the survey is damaged and takes no reports now; send them again later")
-    if stored.state(now) == "closed" or stored.opens is None:
+    if stored.state(now) != "not yet open" or stored.opens is None:
         return Problem("closed", "the survey is closed and takes no more reports")
     wait = str(int((stored.opens - now).total_seconds()) + 1)
     return Problem("not-yet-open", f"the survey opens in {wait} s; send the reports then", {"Retry-After": wait})

@@ -101,7 +101,7 @@ def _card(listed: ListedSurvey, by_day: dict[int, int], today: int) -> dict[str,
         "epsilon": listed.epsilon,
         "reports": listed.reports,
         "expected": listed.expected_reports,
-        "more_expected": listed.expected_reports > listed.reports and state != "closed",
+        "more_expected": listed.expected_reports > listed.reports and state not in ("closed", "earlier version"),
         "days": [by_day.get(day, 0) for day in range(today - DAYS_SHOWN + 1, today + 1)],
         "today": by_day.get(today, 0),
     }

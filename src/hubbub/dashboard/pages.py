@@ -34,6 +34,8 @@ async def show_survey(request: Request) -> Response:
     stored = await find_survey(request)
     answers: Answers = request.app.state.answers
     facts = await asyncio.to_thread(survey_facts, request, stored)
+    if stored.earlier:
+        return render(request, "earlier.html", {"owner": True, "survey": facts})
     search = asyncio.ensure_future(answers.get(stored))
     done, _ = await asyncio.wait([search], timeout=_PATIENCE)
     search.add_done_callback(lambda ended: ended.exception())  # the script's own request will report an error

@@ -26,7 +26,7 @@ def visible(value: object) -> str:
 
 def time_left(opens: datetime | None, closes: datetime | None, state: str, now: datetime | None = None) -> str:
     """Return in words how long a survey still takes reports."""
-    if state == "closed":
+    if state in ("closed", "earlier version"):
         return "over"
     now = now or datetime.now(UTC)
     if state == "not yet open" and opens is not None:

@@ -1,7 +1,8 @@
 """How a survey ends: it is closed or deleted at once, and its report ids are purged afterwards, little by little.
 
 The states in the database are open → closing → closed, and deleting from any of them. `purge` takes a survey from
-closing to closed, and removes one that is in deleting. Several collectors may do so at the same time.
+closing to closed, and removes one that is in deleting. Several collectors may do so at the same time. A survey of an
+earlier version of hubbub is in the state earlier until it is deleted.
 
 A survey whose time is over takes no reports, but stays in the state open, since clocks can be wrong. Only after a week
 of grace does `end_by_the_clock` close it for good; then its report ids are deleted.

@@ -80,10 +80,32 @@ def _tallies_that_were_merged(connection: Connection) -> None:
     )
 
 
+def _surveys_of_the_first_tree(connection: Connection) -> None:
+    """Step to version 5: surveys of the mechanism tree as it was before it had steps get the state `earlier`."""
+    for key, survey_id, document in connection.execute(
+        text("SELECT key, survey_id, document FROM hubbub_surveys WHERE state <> 'deleting'")
+    ).all():
+        try:
+            facts = json.loads(bytes(document))
+            is_earlier = facts["mechanism"] == "tree" and "steps" not in facts["parameters"]
+        except (ValueError, KeyError, TypeError):  # it was damaged before, and stays damaged
+            continue
+        if is_earlier:
+            mine = {"key": key}
+            connection.execute(text("UPDATE hubbub_surveys SET state = 'earlier' WHERE key = :key"), mine)
+            count = text("SELECT COALESCE(SUM(report_count), 0) FROM hubbub_pending WHERE survey = :key")
+            log.warning(
+                "survey %s was made by an earlier version and is closed; %d of its reports are not in its tally",
+                bytes(survey_id).hex()[:8],
+                connection.scalar(count, mine),
+            )
+
+
 STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _lists_without_documents,
     _tables_of_the_dashboard,
     _tallies_that_were_merged,
+    _surveys_of_the_first_tree,
 )
 """The steps from version 1 on, in order."""
 

@@ -95,6 +95,7 @@ def list_surveys(
                 origins=tuple(json.loads(row.origins)),
                 closed=row.state != "open",
                 damage=row.damage or ("" if facts else "its document could not be read"),
+                earlier=row.state == "earlier",
             )
         )
     return found

@@ -58,7 +58,7 @@ surveys = Table(
     metadata,
     Column("key", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),  # small, never used again
     Column("survey_id", LargeBinary, nullable=False, unique=True),  # SHA-256 of the document
-    Column("state", Text, nullable=False),  # open, closing (its ids are still there), closed or deleting
+    Column("state", Text, nullable=False),  # open, closing (its ids are still there), closed, earlier or deleting
     Column("created", BigInteger),  # seconds since 1970
     Column("closes", BigInteger),  # seconds since 1970, as in the document; NULL if the owner closes it
     Column("over_since", BigInteger),  # when a collector first saw that its time is over; NULL while it is not

@@ -19,7 +19,7 @@ import numpy as np
 from sqlalchemy import insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
-from hubbub.errors import HubbubError, ParameterError, StoreDamaged, StoreUnavailable, UnknownSurvey
+from hubbub.errors import HubbubError, ParameterError, StoreDamaged, StoreUnavailable, SurveyClosed, UnknownSurvey
 from hubbub.mechanisms.registry import mechanism_for
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.survey import Survey
@@ -54,7 +54,7 @@ R = TypeVar("R")
 Build: TypeAlias = Callable[[Survey], SurveyMechanism]
 """Makes the mechanism of a survey. It is `mechanism_for`, except in tests of the store."""
 
-State: TypeAlias = Literal["not yet open", "open", "closed", "damaged"]
+State: TypeAlias = Literal["not yet open", "open", "closed", "damaged", "earlier version"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,17 +70,22 @@ class Period:
         the clock alone, and is open again if the clock turns out to be wrong.
     damage : str
         What is wrong with its tally; empty if nothing is known to be.
+    earlier : bool
+        Whether an earlier version of hubbub made it, and this one cannot read its reports. It is closed for good.
     """
 
     opens: datetime | None
     closes: datetime | None
     closed: bool
     damage: str
+    earlier: bool
 
     def state(self, now: datetime) -> State:
         """Return whether the survey takes reports at this time. Compares two times at most."""
         if self.damage:
             return "damaged"
+        if self.earlier:
+            return "earlier version"
         if self.closed or (self.closes is not None and self.closes <= now):
             return "closed"
         return "open" if self.opens is None or self.opens <= now else "not yet open"
@@ -100,8 +105,8 @@ class StoredSurvey(Period):
         The public facts.
     document : bytes
         Its canonical JSON.
-    mechanism : SurveyMechanism
-        Its mechanism, built and checked.
+    built : SurveyMechanism or None
+        Its mechanism, built and checked; None if an earlier version made it.
     origins : tuple of str
         Web origins whose pages may report; "*" is any.
     """
@@ -110,8 +115,15 @@ class StoredSurvey(Period):
     survey_id: bytes
     survey: Survey
     document: bytes
-    mechanism: SurveyMechanism
+    built: SurveyMechanism | None
     origins: tuple[str, ...]
+
+    @property
+    def mechanism(self) -> SurveyMechanism:
+        """Its mechanism. Raises SurveyClosed if an earlier version made it."""
+        if self.built is None:
+            raise SurveyClosed("the survey is of an earlier version of hubbub: use that version to read its tally")
+        return self.built
 
 
 class Store:
@@ -225,11 +237,11 @@ class Store:
                 return self.survey(survey_id)  # deleted and made again
             raise unknown_survey(survey_id)
         if known is not None:
-            survey, mechanism, document = known.survey, known.mechanism, known.document
+            survey, built, document = known.survey, known.built, known.document
         else:
             document = bytes(row.document)
             try:
-                survey, mechanism = self.load(survey_id, document)
+                survey, built = self.load(survey_id, document, row.state)
             except HubbubError as error:
                 self._mark_damaged(row.key, survey_id, row.damage or "", str(error))
                 raise StoreDamaged(str(error)) from None
@@ -238,12 +250,13 @@ class Store:
             survey_id=survey_id,
             survey=survey,
             document=document,
-            mechanism=mechanism,
+            built=built,
             origins=tuple(json.loads(row.origins)),
             opens=survey.opens,
             closes=survey.closes,
             closed=row.state != "open",
             damage=row.damage or "",
+            earlier=row.state == "earlier",
         )
         with self._remembering:
             if forgotten == self._forgotten:  # otherwise somebody may have changed it since it was read
@@ -252,12 +265,12 @@ class Store:
                 self._remembered[survey_id.hex()] = (time.monotonic() + _REMEMBERED_SECONDS, stored)
         return stored
 
-    def load(self, survey_id: bytes, document: bytes) -> tuple[Survey, SurveyMechanism]:
-        """Return the survey that a stored document describes, and its mechanism; check both against the id."""
+    def load(self, survey_id: bytes, document: bytes, state: str) -> tuple[Survey, SurveyMechanism | None]:
+        """Return the survey of a stored document, checked against its id, and its mechanism, if this version has it."""
         if hashlib.sha256(bytes(document)).digest() != survey_id:
             raise StoreDamaged(f"the stored survey {survey_id.hex()[:8]} is damaged: its document has another id")
         survey = Survey.from_json(bytes(document))
-        return survey, self.build(survey)
+        return survey, None if state == "earlier" else self.build(survey)
 
     def forget_state(self, survey_id: bytes) -> None:
         """Forget the cached survey, so that it is read from the database next time."""
@@ -301,10 +314,10 @@ class Store:
         int
             The number of surveys that had pending reports.
         """
-        with_pending = (surveys.c.key.in_(select(pending.c.survey)), surveys.c.damage.is_(None))
+        foldable = (surveys.c.damage.is_(None), surveys.c.state != "earlier")
+        with_pending = select(surveys.c.survey_id).where(surveys.c.key.in_(select(pending.c.survey)), *foldable)
         with reading(self.engine) as connection:
-            found = connection.scalars(select(surveys.c.survey_id).where(*with_pending))
-            waiting = [bytes(survey_id) for survey_id in found]
+            waiting = [bytes(survey_id) for survey_id in connection.scalars(with_pending)]
         try:
             for_each(self.tally, waiting)
         finally:

@@ -1,4 +1,4 @@
-"""Checking a store for damage, and copying it while it is in use."""
+"""Checking a store for damage, and copying it or one of its tallies while it is in use."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from hubbub.store.schema import (
     report_ids,
     surveys,
     tallies,
+    unknown_survey,
     writing,
 )
 from hubbub.store.store import Store
-from hubbub.wire.tally_file import parse_tally
+from hubbub.wire.tally_file import encode_tally, parse_tally
 
 ROWS_AT_ONCE = 5_000
 
@@ -75,15 +76,21 @@ def _check_survey(
 ) -> tuple[int, int, int]:
     """Return how many reports of a survey are in its tally, how many are pending, and how many ids there are."""
     survey_id = bytes(row.survey_id)
-    _, mechanism = store.load(survey_id, row.document)
+    _, mechanism = store.load(survey_id, row.document, row.state)
     stored = connection.execute(select(tallies).where(tallies.c.survey == row.key)).one_or_none()
     if stored is None:
         raise StoreError("its tally is missing")
-    tally = parse_tally(bytes(stored.tally), survey_id, mechanism.cells_shape)
+    tally = parse_tally(bytes(stored.tally), survey_id, None if mechanism is None else mechanism.cells_shape)
     if stored.report_count != tally.count:
         raise StoreError(f"lists show {stored.report_count} reports, but its tally has {tally.count}")
-    length = select(func.coalesce(func.sum(func.length(pending.c.reports)), 0)).where(pending.c.survey == row.key)
-    waiting, left_over = divmod(int(connection.scalar(length) or 0), mechanism.report_dtype.itemsize)
+    # How long a report of an earlier version is, is not known here.
+    each, size = (
+        (pending.c.report_count, 1)
+        if mechanism is None
+        else (func.length(pending.c.reports), mechanism.report_dtype.itemsize)
+    )
+    length = select(func.coalesce(func.sum(each), 0)).where(pending.c.survey == row.key)
+    waiting, left_over = divmod(int(connection.scalar(length) or 0), size)
     if left_over:
         raise StoreError(f"its pending reports are cut short: {left_over} bytes are left over")
     count_ids = select(func.count()).select_from(report_ids).where(report_ids.c.survey == row.key)
@@ -93,6 +100,18 @@ def _check_survey(
     if row.state == "open" and ids != sent + waiting:
         raise StoreError(f"it has {ids} report ids, but {sent} counted and {waiting} pending reports")
     return tally.count, waiting, ids
+
+
+def tally_file(store: Store, survey_id: bytes) -> bytes:
+    """Return a survey's tally as a file has it; that of an earlier version as it is stored, without pending reports."""
+    stored = store.survey(survey_id)
+    if not stored.earlier:
+        return encode_tally(store.tally(survey_id))
+    with reading(store.engine) as connection:
+        data = connection.scalar(select(tallies.c.tally).where(tallies.c.survey == stored.key))
+    if data is None:  # deleted a moment ago
+        raise unknown_survey(survey_id)
+    return bytes(data)
 
 
 def backup(store: Store, target: Path) -> int:

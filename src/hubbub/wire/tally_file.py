@@ -53,8 +53,8 @@ def cell_bytes(cells: Cells) -> int:
     return next(w for w in _WIDTHS if -(1 << (8 * w - 1)) <= low and high < 1 << (8 * w - 1))
 
 
-def parse_tally(data: bytes, survey_id: bytes, cells_shape: tuple[int, ...]) -> Tally:
-    """The tally of a survey, checked to the last bit.
+def parse_tally(data: bytes, survey_id: bytes, cells_shape: tuple[int, ...] | None) -> Tally:
+    """The tally of a survey, checked to the last bit. Without a shape there may be any number of cells, in one row.
 
     Raises
     ------
@@ -73,12 +73,12 @@ def parse_tally(data: bytes, survey_id: bytes, cells_shape: tuple[int, ...]) -> 
         raise WireError(f"a tally must have cells of 1, 2, 4 or 8 bytes, got {width}")
     if data[2:34] != survey_id:
         raise SurveyMismatch(f"a tally must be of survey {survey_id.hex()[:8]}, got {data[2:34].hex()[:8]}")
-    expected = int(np.prod(cells_shape)) * width
-    if len(body) - _HEADER_BYTES != expected:
-        raise LeftOverBytes(
-            f"a tally of this survey must have {expected} bytes of cells, got {len(body) - _HEADER_BYTES}"
-        )
-    cells = np.frombuffer(body, f"<i{width}", offset=_HEADER_BYTES).astype(np.int64).reshape(cells_shape)
+    got = len(body) - _HEADER_BYTES
+    shape = (got // width,) if cells_shape is None else cells_shape
+    expected = int(np.prod(shape)) * width
+    if got != expected:
+        raise LeftOverBytes(f"a tally of this survey must have {expected} bytes of cells, got {got}")
+    cells = np.frombuffer(body, f"<i{width}", offset=_HEADER_BYTES).astype(np.int64).reshape(shape)
     return Tally(survey_id, int.from_bytes(body[34:_HEADER_BYTES], "little"), cells)
 
 
@@ -112,9 +112,7 @@ def parse_named_tally(data: bytes, name: str, survey: Survey | None = None) -> T
     try:
         if survey is not None:
             return parse_tally(data, survey.survey_id, mechanism_for(survey).cells_shape)
-        width = data[1] if len(data) > 1 and data[1] in _WIDTHS else 1
-        cells = max(0, len(data) - _HEADER_BYTES - _CHECKSUM_BYTES) // width
-        return parse_tally(data, data[2:34], (cells,))
+        return parse_tally(data, data[2:34], None)
     except SurveyMismatch as error:
         raise SurveyMismatch(f"{name!r}: {error}") from None
     except WireError as error:

@@ -25,7 +25,7 @@ const seen = new IntersectionObserver((changes) => {
 /** @param {ParentNode} cards */
 function show(cards) {
   for (const place of cards.querySelectorAll(".spark")) sparkline(/** @type {HTMLElement} */ (place));
-  for (const card of cards.querySelectorAll("[data-survey]")) seen.observe(card);
+  for (const card of cards.querySelectorAll("[data-survey]:has([data-limit])")) seen.observe(card);
 }
 
 /** What there is to be seen of some cards. @param {ParentNode} cards */

@@ -88,6 +88,8 @@ class Tree(SurveyMechanism):
     def __init__(self, survey: Survey) -> None:
         super().__init__(survey)
         parameters, domain = survey.parameters, survey.domain
+        if "depths" in parameters:
+            raise ParameterError("a survey must be of this version, got an earlier one: use that to read its tally")
         check_fields(parameters, FIELDS)
         self.shape = read_shape(parameters, domain.bits)
         self.rows, width = self.shape.rows, self.shape.bucket_bits
