@@ -9,13 +9,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hubbub.mechanisms.tree.draws import RowDraws
 
 import hubbub
 from hubbub import Categories, Hostnames, Integers, ParameterError, Query, create_survey, mechanism_for, plan
 from hubbub.analysis.outlook import Outlook, chance_to_see, what_is_needed
 from hubbub.analysis.person import about_one_person, beliefs, years
 from hubbub.analysis.shuffle import ASSUMPTION, seen_from_outside
+from hubbub.mechanisms.tree.limits import RowDraws
 from hubbub.numeric.shuffling import shuffled_delta
 from hubbub.testing import assert_binomial
 
