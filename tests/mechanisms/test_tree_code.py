@@ -69,8 +69,8 @@ def check(code: PathCode, numbers: list[int]) -> None:
     """Classes and paths are the twins', padded with zeros; every path leads back to its item, which is in order."""
     width, steps = code.domain.bits, steps_of(code.shape)
     items, seen = packed(numbers, width), []
-    for number, places, paths in code.classes(items):
-        bits = code.shape.classes[number].bits
+    for number, chosen, paths in code.classes(items):
+        bits, places = code.shape.classes[number].bits, np.arange(len(items))[chosen]
         assert paths.shape == (len(places), -(-bits // 64))
         for place, path in zip(places.tolist(), paths, strict=True):
             digits = format(numbers[place], f"0{width}b")
@@ -125,7 +125,7 @@ def test_buckets_equal_the_twin(domain) -> None:
     found = code.buckets(items)
     seen = 0
     for number, places, paths in code.classes(items):
-        for place, path in zip(places.tolist(), paths, strict=True):
+        for place, path in zip(np.arange(len(items))[places].tolist(), paths, strict=True):
             digits, seen = as_digits(path)[: shape.classes[number].bits], seen + 1
             for row in range(shape.rows):
                 key = key_of(Purpose.TREE_BUCKET)

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from scipy.special import ndtri_exp
 from scipy.stats import binom
 
 from hubbub import Histogram, Hostnames, Integers, Query, Words, create_survey, mechanism_for
@@ -20,6 +21,7 @@ from hubbub.mechanisms.tree.gates import (
     Place,
     StandsOut,
     Window,
+    beam_rarities,
     collision_chance,
     first_hashed,
     most_of_a_row,
@@ -101,26 +103,46 @@ def test_no_single_row_is_the_same_in_search_and_limits(name: str, bits: int, va
 
 
 @EACH
-def test_a_beam_has_room_for_what_reaches_its_windows(name: str, bits: int) -> None:
-    """Down to each step, absent paths that show as much fill half of the beam at most; with a match less, more."""
+def test_a_beam_demands_what_its_last_path_has(name: str, bits: int) -> None:
+    """Down to each step, as rare as the last path of a beam of absent values; nothing where all paths have room."""
     tree = tree_of(name)
     place, gate = place_in(tree, bits), tree.in_beam
     windows, kind = list(gate.needs(place)), place.kind
-    assert len(windows) == len(kind.steps)
-    for step, window in enumerate(windows):
-        assert window.rows == slice(0, kind.rows(step, tree.rows).stop)
-        room = math.log(gate.widths(kind)[step] / 2) - kind.depths[step] * math.log(2)
+    ends = [kind.rows(step, tree.rows).stop for step in range(len(kind.steps))]
+    assert [window.rows for window in windows] == [slice(0, end) for end in ends]
+    so_far = tuple(np.cumsum(tree.shape.shares)[[end - 1 for end in ends]].tolist())
+    rarities = beam_rarities(kind.steps, so_far, int(gate.widths(kind)[0]))
+    assert min(rarities) < -5
+    for window, rarity in zip(windows, rarities, strict=True):
         at, below = log_chance_of(place, window)
-        if room < -math.log(2):
-            assert at <= room + 1e-6
-            assert below > room - 1e-6
-        else:  # every path has room
-            assert at == pytest.approx(math.log(0.5), abs=0.1)
+        assert at <= min(rarity, -math.log(2)) + 1e-6
+        assert below > min(rarity, -math.log(2)) - 1e-6
+
+
+@pytest.mark.parametrize("width", [300, 2000])
+def test_the_last_path_of_a_beam_is_that_of_a_real_one(width: int) -> None:
+    """Beams of normal noise, step by step: the last score is the one foreseen, to a few hundredths of an error."""
+    steps, shares, rng = (8, 4, 0, 5, 3), np.array([0.2, 0.15, 0.1, 0.3, 0.25]), np.random.default_rng(2)
+    so_far = np.cumsum(shares)
+    foreseen = [-ndtri_exp(rarity) for rarity in beam_rarities(steps, tuple(so_far.tolist()), width)]
+    drawn = []
+    for _ in range(20):
+        scores, last = np.zeros(1), []
+        for step, share, total in zip(steps, shares, so_far, strict=True):
+            scores = np.repeat(scores, 1 << step)
+            scores = scores + math.sqrt(share) * rng.standard_normal(len(scores))
+            full = len(scores) > width
+            scores = np.sort(scores)[-width:]
+            last.append(scores[0] / math.sqrt(total) if full else -math.inf)
+        drawn.append(last)
+    last = np.median(drawn, axis=0)
+    assert np.isneginf(last).tolist() == np.isneginf(foreseen).tolist()
+    assert np.allclose(last[np.isfinite(last)], np.array(foreseen)[np.isfinite(last)], atol=0.06)
 
 
 @EACH
 def test_a_list_has_room_for_what_reaches_its_windows(name: str, bits: int) -> None:
-    """The same for the paths that part from a value's at any step above."""
+    """Of the paths that part from a value's at any step above, no more show as much than have room."""
     tree = tree_of(name)
     place, gate = place_in(tree, bits), InList()
     widths, kind = gate.widths(place.kind), place.kind
@@ -132,7 +154,7 @@ def test_a_list_has_room_for_what_reaches_its_windows(name: str, bits: int) -> N
             assert (rows in windows) == (1 << parted > widths[step])
             if rows in windows:
                 at, below = log_chance_of(place, windows[rows])
-                room = min(math.log(widths[step] / 2) - parted * math.log(2), -math.log(2))
+                room = min(math.log(widths[step]) - parted * math.log(2), -math.log(2))
                 assert at <= room + 1e-6
                 assert below > room - 1e-6
     assert windows
@@ -153,14 +175,16 @@ def test_neighbours_are_as_unlikely_as_they_are_many(name: str, bits: int) -> No
         assert below > min(wanted, -math.log(2)) - 1e-6
 
 
-def test_wider_is_milder_and_narrower_stricter() -> None:
-    """Texts that are much longer than usual have a narrower beam; an unusual class of numbers does not exist."""
+def test_beams_are_as_wide_as_tuned() -> None:
+    """Texts have narrower beams than numbers, in a small tree still narrower, and for long texts, too."""
     tree = tree_of("hosts")
-    widths = [int(InBeam(56).widths(each)[0]) for each in tree.shape.classes]
-    assert widths[0] == 1 << TUNING.text_beam_bits
-    assert widths == sorted(widths, reverse=True)
-    assert widths[-1] < widths[0]
-    assert set(InBeam(None).widths(tree.shape.classes[-1])) == {1 << TUNING.wide_beam_bits}
+    for size, root in enumerate(TUNING.root_bits):
+        widths = [int(InBeam(56, root).widths(each)[0]) for each in tree.shape.classes]
+        assert widths[0] == 1 << TUNING.text_beam_bits[size]
+        assert widths == sorted(widths, reverse=True)
+        assert widths[-1] < widths[0]
+    assert set(InBeam(None, 16).widths(tree.shape.classes[0])) == {1 << TUNING.beam_bits}
+    assert set(InBeam(None, 16).widths(tree.shape.classes[-1])) == {1 << TUNING.wide_beam_bits}
 
 
 def test_the_level_is_not_spent_twice() -> None:
