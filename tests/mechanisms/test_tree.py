@@ -253,6 +253,23 @@ def test_untrusted_parameters_are_refused(field: str, value: object) -> None:
         load_survey(json.dumps(document, sort_keys=True, separators=(",", ":")))
 
 
+@pytest.mark.parametrize(
+    ("bucket_bits", "steps"), [(1, "1" * 24), (7, "7755"), (10, "a000077"), (16, "g8")], ids=["1", "7", "10", "16"]
+)
+@pytest.mark.parametrize("best_guess", [False, True])
+def test_trees_made_by_hand_are_searched(bucket_bits: int, steps: str, best_guess: bool) -> None:
+    """Fewer buckets than any plan has, steps of one bit and of none: what everybody holds is the first row."""
+    document = json.loads(create_survey("t", Integers(24), EPSILON, public_seed=public_seed(1)).to_json())
+    ends = [(1 << 24) * (row + 1) // len(steps) for row in range(len(steps))]
+    document["parameters"] |= {"bucket_bits": bucket_bits, "steps": [steps], "ends": ends}
+    tree = mechanism_for(load_survey(json.dumps(document, sort_keys=True, separators=(",", ":"))))
+    tally = rehearse(tree, tree.survey_id, [np.full((3000, 1), 5, np.uint64)], SeededRandomWords(1))
+    found = tree.discover(tally, Query(top=3, best_guess=best_guess))
+    assert found.items[0].tolist() == [5]
+    assert abs(found.counts[0] - 3000) < 6 * found.stderrs[0]
+    assert (len(found.items) > 1) == best_guess
+
+
 def test_a_larger_threshold_is_refused() -> None:
     """One unit more than epsilon allows."""
     document = json.loads(create_survey("t", Integers(64), 1).to_json())

@@ -23,9 +23,11 @@ from hubbub.mechanisms.tree.gates import (
     Window,
     beam_rarities,
     collision_chance,
+    crowded_caps,
     first_hashed,
     most_of_a_row,
 )
+from hubbub.mechanisms.tree.row_counts import RowCounts
 from hubbub.mechanisms.tree.tuning import TUNING
 from hubbub.testing import public_seed
 
@@ -238,3 +240,22 @@ def test_doubts_are_the_odds_of_all_neighbours_by_brute_force(seed: int) -> None
     expected = np.exp(np.delete(weights, own) - weights[own]).sum()
     assert found.items.tolist() == item.tolist()
     assert found.doubts[0] == pytest.approx(expected, rel=1e-6, abs=0)
+
+
+@pytest.mark.parametrize(("heavy", "most"), [(0, 32), (20, 32), (600, 512), (4_096, 4_096)])
+def test_a_row_with_many_large_buckets_says_less(heavy: int, most: int) -> None:
+    """What a capped beam takes from a row is ln(buckets/k) nats, if k of its buckets say so much, and 32 at least."""
+    buckets, rng, people = 1 << 16, np.random.default_rng(3), np.full(4, 9_000.0)
+    spread = math.sqrt(0.7 * 9_000)
+    said = (spread * rng.standard_normal((4, buckets))).astype(np.float32)
+    said[2, rng.permutation(buckets)[:heavy]] = 8 * spread
+    expected = np.full(4, spread * math.sqrt(2 * math.log(buckets / 32)))
+    expected[2] = spread * math.sqrt(2 * math.log(buckets / most))
+    np.testing.assert_allclose(crowded_caps(RowCounts(said, people, 0.7)), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("bucket_bits", [1, 5, 7, 8])
+def test_a_row_of_few_buckets_says_all(bucket_bits: int) -> None:
+    """With fewer than 2^8 buckets 32 of them are no crowd."""
+    caps = crowded_caps(RowCounts(np.zeros((3, 1 << bucket_bits), np.float32), np.full(3, 10.0), 0.7))
+    assert np.isinf(caps).tolist() == [bucket_bits < 8] * 3
