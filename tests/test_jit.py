@@ -19,12 +19,12 @@ ONE_OF_EACH = """
 from numba.core.dispatcher import Dispatcher
 from hubbub import Hostnames, Integers, find
 from hubbub.codes import kernels as code_kernels
-from hubbub.mechanisms.tree import kernels, kernels_beam, kernels_paths, kernels_reports
+from hubbub.mechanisms.tree import kernels, kernels_paths, kernels_reports
 from hubbub.numeric import bulk_items, hadamard, hashing
 
 find([n % 9 for n in range(300)], domain=Integers(64), epsilon=2, seed=1)
 find([f"host{n % 9}.example.org" for n in range(3000)], domain=Hostnames(), epsilon=6, seed=1, candidates=["a.org"])
-for module in (bulk_items, code_kernels, hadamard, hashing, kernels, kernels_beam, kernels_paths, kernels_reports):
+for module in (bulk_items, code_kernels, hadamard, hashing, kernels, kernels_paths, kernels_reports):
     for name, function in vars(module).items():
         if isinstance(function, Dispatcher) and function.stats.cache_path:
             print(len(function.signatures), module.__name__, name)

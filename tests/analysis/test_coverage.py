@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -122,8 +123,8 @@ def test_the_threshold_of_a_list_is_binomial() -> None:
         (law.threshold(log_level), True),
         (gaussian_law(2000).threshold(log_level, float(law.variance(np.zeros(1))[0])), False),
     ):
-        matches = math.ceil(threshold / law.step + 2000 / built.symbols)
-        assert (1000 * binomial_tail(matches, 2000, 1 / built.symbols) <= LISTED) == holds
+        matches = math.ceil(threshold / law.step + 2000 / built.law.symbols)
+        assert (1000 * binomial_tail(matches, 2000, 1 / built.law.symbols) <= LISTED) == holds
 
 
 @pytest.mark.slow
@@ -167,15 +168,16 @@ def test_counts_beside_known_values_are_right_whatever_is_shared() -> None:
 
 
 def siblings(built, domain):
-    """Two words that share their first rows: the same fingerprint, and the same letters but the last."""
-    roots: dict[int, np.ndarray] = {}
-    for letter in range(26 * 26):
-        item = domain.encode(["station" + chr(97 + letter // 26) + chr(97 + letter % 26)])
-        root = int(built.codec.to_paths(item)[0, 0]) >> (64 - built.plan.depths[2])
-        if root in roots:
-            return roots[root], item
-        roots[root] = item
-    raise AssertionError("no two words share a root")
+    """Two words of one class that share their first two rows."""
+    letters = [chr(97 + number) for number in range(26)]
+    items = domain.encode(["sta" + "".join(some) for some in product(letters, repeat=3)])
+    for number, places, paths in built.code.classes(items):
+        depth = np.uint64(64 - built.shape.classes[number].depths[1])
+        order = np.argsort(paths[:, 0], kind="stable")
+        alike = np.flatnonzero(np.diff(paths[order, 0] >> depth) == 0)
+        if len(alike):
+            return items[places[order[alike[0]]]][np.newaxis], items[places[order[alike[0] + 1]]][np.newaxis]
+    raise AssertionError("no two words share their first rows")
 
 
 def test_what_is_found_beyond_the_rows_shown_is_taken_away_too() -> None:

@@ -113,11 +113,11 @@ def test_no_report_lifts_a_fitted_count_by_more() -> None:
     row_counts = tree.row_counts(rehearse(tree, tree.survey_id, [items], SeededRandomWords(1)))
     rng = np.random.default_rng(1)
     for forced in (False, True):
-        buckets = tree.buckets(tree.codec.to_paths(domain.encode(names)))
+        buckets = tree.code.buckets(domain.encode(names))
         if forced:  # as if their paths met in many rows
             buckets[1, ::2] = buckets[0, ::2]
             buckets[2, 1::3] = buckets[0, 1::3]
-        fit = refit(tree, row_counts, buckets)
+        fit = refit(tree.law, row_counts, buckets)
         most, least = tree.influence
         bound = influences(fit, most, least)
         assert (bound >= most * (1 - 1e-9)).all()

@@ -9,17 +9,18 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hubbub.mechanisms.tree.draws import RowDraws
 
 import hubbub
 from hubbub import Categories, Hostnames, Integers, ParameterError, Query, create_survey, mechanism_for, plan
 from hubbub.analysis.outlook import Outlook, chance_to_see, what_is_needed
 from hubbub.analysis.person import about_one_person, beliefs, years
 from hubbub.analysis.shuffle import ASSUMPTION, seen_from_outside
+from hubbub.mechanisms.tree.limits import RowDraws
 from hubbub.numeric.shuffling import shuffled_delta
 from hubbub.testing import assert_binomial
 
 POLL = Categories(["yes", "no", "unsure"], other=False)
+DRAWN = 0.01  # chances of a tree are drawn, so they are known to about half a point
 
 
 @pytest.mark.parametrize(
@@ -119,7 +120,7 @@ def test_what_would_do_instead_is_said() -> None:
     nobody = plan(Integers(64), people=100, epsilon=1)
     assert nobody.words[1] == nobody.instead
     people = int(nobody.instead.partition("about ")[2].partition(" people")[0].replace(",", ""))
-    assert plan(Integers(64), people=people, epsilon=1, share=0.5).chance >= 0.95
+    assert plan(Integers(64), people=people, epsilon=1, share=0.5).chance >= 0.95 - DRAWN
     weak = plan(Integers(64), people=1_000, share=0.01)
     assert weak.epsilon is None
     people = int(weak.instead.partition("about ")[2].partition(" people")[0].replace(",", ""))
@@ -272,7 +273,7 @@ def test_an_empty_answer_says_what_it_would_have_taken() -> None:
     assert said.startswith("To see a value that 50 % hold takes about ")
     people = int(said.partition("about ")[2].partition(" people")[0].replace(",", ""))
     outlook = Outlook(Integers(64))
-    assert outlook.chance(people, 1.0, 0.5) >= 0.95 > outlook.chance(people // 2, 1.0, 0.5)
+    assert outlook.chance(people, 1.0, 0.5) >= 0.95 - DRAWN > outlook.chance(people // 2, 1.0, 0.5)
     assert what_is_needed(survey, 0) == ""
 
 

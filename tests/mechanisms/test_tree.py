@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from itertools import pairwise
+from itertools import product
 
 import numpy as np
 import pytest
-from hubbub.mechanisms.tree.fingerprint import path_bits
-from hubbub.mechanisms.tree.plan import plan_text_tree, plan_tree
 
 from hubbub import (
     Histogram,
@@ -24,6 +22,8 @@ from hubbub import (
     load_survey,
     mechanism_for,
 )
+from hubbub.codes.shipped import load_code
+from hubbub.model.coded_domain import CodedText
 from hubbub.simulation import population
 from hubbub.simulation.rehearsal import rehearse
 from hubbub.testing import public_seed
@@ -144,7 +144,7 @@ def test_any_epsilon(epsilon: float) -> None:
 
 @pytest.mark.slow
 def test_hosts_are_found_by_name() -> None:
-    """Sibling hosts under many endings, from the code's automaton and the fingerprints alone."""
+    """Sibling hosts under many endings, which are told apart by their code lengths and a bijection alone."""
     domain = Hostnames()
     brands = ("google", "wikipedia", "nytimes", "amazon", "spiegel")
     hosts = [f"{brand}.{end}" for brand in brands for end in ("com", "org", "co.uk", "de")]
@@ -165,6 +165,39 @@ def test_words_are_found_by_name() -> None:
     crowd = Histogram(domain.encode(words), np.full(4, PEOPLE // 4))
     _, _, found = discover(domain, crowd, **SMALL)
     assert set(domain.decode(found.items)) == set(words)
+
+
+@pytest.mark.slow
+def test_a_text_whose_code_ends_in_zeros_is_found() -> None:
+    """Its class is that of its code without them, shorter than its code; its prior is that of the whole code."""
+    domain = Words()
+    words = ["".join(some) for some in product("abcdefghijklmnopqrstuvwxyz", repeat=3)]
+    items = domain.encode(words)
+    zeros = np.array(
+        [(number & -number).bit_length() - 1 for number in (int.from_bytes(x.tobytes(), "little") for x in items)]
+    )
+    lengths = np.array([domain.code_length(word) for word in words])
+    most = int(np.argmax(lengths - (domain.bits - zeros)))
+    assert lengths[most] - (domain.bits - zeros[most]) >= 6
+    tree, _, found = discover(domain, Histogram(items[[most]], np.array([20_000])), **SMALL)
+    ((number, _, _),) = tree.code.classes(items[[most]])
+    assert tree.shape.classes[number].bits < lengths[most]
+    assert domain.decode(found.items) == [words[most]]
+    assert found.log_priors == pytest.approx([-math.log(2) * lengths[most]])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [16, 17, 18, 19, 20, 21, 40])
+def test_items_of_few_bits_hold_short_words(width: int) -> None:
+    """With one class, and with several: short words are found, and longer ones are "(other)"."""
+    domain = CodedText(load_code("words"), "words-1", width)
+    crowd = Histogram(domain.encode(["a", "of", "unforgettable"]), np.array([10_000, 8_000, 12_000]))
+    tree, tally, found = discover(domain, crowd, **SMALL)
+    assert domain.decode(found.items) == ["(other)", "a", "of"]
+    assert np.all(np.abs(found.counts - [12_000, 10_000, 8_000]) < 6 * found.stderrs)
+    beside = tree.estimate_beside(tally, domain.encode(["a", "if"]), found.items)
+    assert np.all(np.abs(beside.counts - [10_000, 0]) < 6 * beside.stderrs)
+    assert found.detection_limit < 8_000
 
 
 @pytest.mark.slow
@@ -190,28 +223,9 @@ def test_candidates_beside_what_was_found() -> None:
 
 
 def test_masks_minimise_the_variance() -> None:
-    """S = 1, 2, 3, 6 at ε = 0.5, 1, 2, 4."""
+    """They are 1, 2, 3 and 6 at ε = 0.5, 1, 2 and 4."""
     surveys = [create_survey("masks", Integers(64), epsilon) for epsilon in (0.5, 1, 2, 4)]
     assert [survey.parameters["masks"] for survey in surveys] == [1, 2, 3, 6]
-
-
-@pytest.mark.parametrize("plan", [plan_tree(b, s) for b in (2, 20, 21, 64, 127, 128, 512) for s in (True, False)])
-def test_plans_are_whole(plan) -> None:
-    """Rows descend to the last bit, chunks join them without a gap, coins rise to 2^24 with nobody left out."""
-    assert plan.ends[-1] == 2**24
-    assert all(a < b for a, b in zip((0, *plan.ends), plan.ends, strict=False))
-    row_counts = sorted(set(zip(plan.depths, plan.chunks, strict=True)))
-    assert all(below[0] - below[1] == above[0] for above, below in pairwise(row_counts))
-
-
-@pytest.mark.slow
-def test_text_plans_are_whole() -> None:
-    """The same for the trees of text codes."""
-    for width in (16, 32, 96, 128, 192, 512):
-        for fingerprint in (1, 8, 9, 16, 20):
-            plan = plan_text_tree(fingerprint, width, min(48, width), True)
-            assert plan.depths[-1] == path_bits(fingerprint, width)
-            test_plans_are_whole(plan)
 
 
 @pytest.mark.parametrize(
@@ -219,14 +233,14 @@ def test_text_plans_are_whole() -> None:
     [
         ("bucket_bits", 21),
         ("bucket_bits", 0),
-        ("depths", [20, 64]),
-        ("depths", "x"),
-        ("chunks", [True]),
+        ("bucket_bits", 15),
+        ("steps", ["k"]),
+        ("steps", "x"),
         ("ends", [5]),
+        ("ends", [1 << 24]),
         ("masks", 9),
         ("masks", 0),
-        ("beam_bits", 21),
-        ("fingerprint_bits", 3),
+        ("beam_bits", 17),
         ("keep_threshold", "0"),
         ("more", 1),
     ],
@@ -237,6 +251,23 @@ def test_untrusted_parameters_are_refused(field: str, value: object) -> None:
     document["parameters"][field] = value
     with pytest.raises(ParameterError):
         load_survey(json.dumps(document, sort_keys=True, separators=(",", ":")))
+
+
+@pytest.mark.parametrize(
+    ("bucket_bits", "steps"), [(1, "1" * 24), (7, "7755"), (10, "a000077"), (16, "g8")], ids=["1", "7", "10", "16"]
+)
+@pytest.mark.parametrize("best_guess", [False, True])
+def test_trees_made_by_hand_are_searched(bucket_bits: int, steps: str, best_guess: bool) -> None:
+    """Fewer buckets than any plan has, steps of one bit and of none: what everybody holds is the first row."""
+    document = json.loads(create_survey("t", Integers(24), EPSILON, public_seed=public_seed(1)).to_json())
+    ends = [(1 << 24) * (row + 1) // len(steps) for row in range(len(steps))]
+    document["parameters"] |= {"bucket_bits": bucket_bits, "steps": [steps], "ends": ends}
+    tree = mechanism_for(load_survey(json.dumps(document, sort_keys=True, separators=(",", ":"))))
+    tally = rehearse(tree, tree.survey_id, [np.full((3000, 1), 5, np.uint64)], SeededRandomWords(1))
+    found = tree.discover(tally, Query(top=3, best_guess=best_guess))
+    assert found.items[0].tolist() == [5]
+    assert abs(found.counts[0] - 3000) < 6 * found.stderrs[0]
+    assert (len(found.items) > 1) == best_guess
 
 
 def test_a_larger_threshold_is_refused() -> None:

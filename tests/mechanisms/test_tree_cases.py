@@ -54,7 +54,7 @@ def test_a_thousand_people_are_enough_for_a_giant(name: str, holders: int, seed:
 
 
 def test_a_hundred_people_are_enough_for_most_of_them() -> None:
-    """Where few speak of a row, thousands of paths have one rank, and must not push out the one that leads."""
+    """Where few speak of a row, thousands of paths have one score, and must not push out the one that leads."""
     hits = 0
     for seed in range(1, 13):
         tree = make(4, 100, seed)
@@ -73,24 +73,25 @@ def test_siblings_are_counted_apart(seed: int) -> None:
     assert all(hitter.low <= 2000 <= hitter.high for hitter in answer.hitters)
 
 
-def sharing(tree: Tree, bits: int) -> list[str]:
-    """Two hosts that begin alike and whose paths have so many first bits in common."""
+def sharing_a_root(tree: Tree) -> list[str]:
+    """Two hosts of one class whose paths have the same root."""
     names = [f"siblings{number}.com" for number in range(2000)]
-    first = tree.codec.to_paths(DOMAIN.encode(names))[:, 0] >> np.uint64(64 - bits)
-    seen: dict[int, str] = {}
-    for name, place in zip(names, first.tolist(), strict=True):
-        if place in seen:
-            return [seen[place], name]
-        seen[place] = name
-    raise AssertionError("no two names share so many bits")
+    for number, places, paths in tree.code.classes(DOMAIN.encode(names)):
+        seen: dict[int, int] = {}
+        roots = paths[:, 0] >> np.uint64(64 - tree.shape.classes[number].steps[0])
+        for place, root in zip(places.tolist(), roots.tolist(), strict=True):
+            if root in seen:
+                return [names[seen[root]], names[place]]
+            seen[root] = place
+    raise AssertionError("no two names share a root")
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_siblings_that_share_a_root_are_both_found(seed: int) -> None:
-    """Their fingerprints begin with the same eight bits, so that they share buckets, and one list, for a long way."""
+    """They share a bucket in the first row and one list. The smaller is found once the larger is subtracted."""
     tree = make(4, 40_000, seed)
-    names = sharing(tree, tree.plan.depths[0])
-    buckets = tree.buckets(tree.codec.to_paths(DOMAIN.encode(names)))
+    names = sharing_a_root(tree)
+    buckets = tree.code.buckets(DOMAIN.encode(names))
     assert buckets[0, 0] == buckets[1, 0]
     held = {names[0]: 5000, names[1]: 2500}
     found = found_in(tree, tally_of(tree, held, 40_000, seed))
@@ -101,7 +102,7 @@ def test_siblings_that_share_a_root_are_both_found(seed: int) -> None:
 
 def forged_reports(tree: Tree, value: str, row: int, count: int, seed: int):
     """Reports without noise for a value, all of one row: ids are drawn until their coins choose it."""
-    ends, share = np.array(tree.plan.ends), np.diff(tree.plan.ends, prepend=0)[row] / 2**24
+    ends, share = np.array(tree.shape.ends), np.diff(tree.shape.ends, prepend=0)[row] / 2**24
     random_words = SeededRandomWords(seed).draw(int(2 * count / share) + 1000, 4)
     coins = hash_uint64(derive_key(tree.survey.public_seed, Purpose.TREE_COINS), random_words[:, :2]) >> np.uint64(40)
     random_words = random_words[np.searchsorted(ends, coins.astype(np.int64), side="right") == row][:count]
@@ -132,7 +133,7 @@ def test_reports_forged_in_one_row_hide_nobody(
     count, stderr = found["google.com"]
     assert abs(count - holders) < 6 * stderr
     if epsilon == 1:  # so many that the row is not believed
-        fit = refit(tree, tree.row_counts(tally), tree.buckets(tree.codec.to_paths(DOMAIN.encode(["google.com"]))))
+        fit = refit(tree.law, tree.row_counts(tally), tree.code.buckets(DOMAIN.encode(["google.com"])))
         assert not fit.trusted[0, row]
         assert fit.uneven[0]
         assert abs(count - holders) < abs(
@@ -154,7 +155,7 @@ def test_the_influence_of_one_report_is_exact(bits: int, epsilon: float) -> None
     random_words = SeededRandomWords(9).draw(4, 4)
     random_words[:, 2] = 0
     most, least = tree.influence
-    symbols = tree.symbols
+    symbols = tree.law.symbols
     lie = 1 / (np.exp(epsilon) + symbols - 1)
     true, collision = np.exp(epsilon) * lie, (8 / symbols - 1) / 7 if bits == 3 else 1 / symbols
     absent = lie + collision * (true - lie)
@@ -189,7 +190,6 @@ def test_forged_reports_move_a_reported_count_by_no_more_than_they_can(one_row: 
     """As many times the influence of one, times people over the people in the rows that are used."""
     people, name = 20_000, "google.com"
     tree, honest, before = honest_crowd(name, 4000, people)
-    path = tree.codec.to_paths(DOMAIN.encode([name]))
     if one_row:
         reports = forged_reports(tree, name, 3, forged, 7)
     else:
@@ -198,7 +198,7 @@ def test_forged_reports_move_a_reported_count_by_no_more_than_they_can(one_row: 
         reports = tree.randomize(np.repeat(DOMAIN.encode([name]), forged, axis=0), random_words)
     tally = added(tree, honest, reports)
     row_counts = tree.row_counts(tally)
-    fit = refit(tree, row_counts, tree.buckets(path))
+    fit = refit(tree.law, row_counts, tree.code.buckets(DOMAIN.encode([name])))
     scale = row_counts.people.sum() / row_counts.people[fit.trusted[0]].sum()
     assert fit.inflation[0] == pytest.approx(scale, rel=1e-6)
     assert 1 <= scale <= 1.5 * (1 + 1e-9)

@@ -17,15 +17,12 @@ from hubbub.model.estimates import Query
 @pytest.mark.parametrize("domain", [Integers(32), Hostnames()], ids=["numbers", "hosts"])
 @pytest.mark.parametrize(("people", "epsilon"), [(300, 6), (5_000, 2), (20_000, 1), (10**6, 1)])
 def test_a_value_at_the_limit_is_found(domain: Domain, people: int, epsilon: float) -> None:
-    """Less its margin of 8 %, the limit has a chance of about 95 %; less a quarter, it has not.
-
-    The chance of `found_chance` asks for a little more than the limit does, since it must hold for low chances too.
-    """
+    """Less its margin of 2 %, the limit has a chance of about 95 %; less a quarter, it has not."""
     tree = mechanism_for(create_survey("limits", domain, epsilon, mechanism="tree", expected_reports=people))
     length = tree.stated_bits[0]
     limit = found_from(tree, people, length, Query())
     assert limit < people
-    assert 0.89 < found_chance(tree, people, limit / 1.08, length, Query()) < 0.97
+    assert 0.89 < found_chance(tree, people, limit / 1.02, length, Query()) < 0.97
     assert found_chance(tree, people, limit / 1.25, length, Query()) < 0.9
 
 
@@ -33,11 +30,11 @@ def test_a_value_at_the_limit_is_found(domain: Domain, people: int, epsilon: flo
 def test_the_limit_of_one_row_is_that_of_two_binomials(people: int, epsilon: float) -> None:
     """With one row a value is found if its matches pass the threshold, and their law is known exactly."""
     tree = mechanism_for(create_survey("limits", Integers(16), epsilon, mechanism="tree", expected_reports=people))
-    limit = found_from(tree, people, 16, Query()) / 1.08
-    needed = tree.count_threshold(people, math.log(Query().level / 4) - 16 * math.log(2))
-    matches = math.ceil(needed / tree.per_match + people * tree.absent - 1e-9)
+    limit = found_from(tree, people, 16, Query()) / 1.02
+    needed = tree.law.threshold_of(people, math.log(Query().level / 4) - 16 * math.log(2))
+    matches = math.ceil(needed / tree.law.per_match + people * tree.law.absent - 1e-9)
     chances = [
-        binom.pmf(held, count, tree.true) @ binom.sf(matches - 1 - held, people - count, tree.absent)
+        binom.pmf(held, count, tree.law.true) @ binom.sf(matches - 1 - held, people - count, tree.law.absent)
         for count in (math.floor(0.985 * limit), math.ceil(1.015 * limit))
         for held in [np.arange(count + 1)]
     ]

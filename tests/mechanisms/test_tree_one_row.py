@@ -10,7 +10,7 @@ from scipy.stats import chi2
 from tests.reference import naive
 
 from hubbub import Categories, Integers, create_survey, find, mechanism_for
-from hubbub.mechanisms.tree import plan
+from hubbub.mechanisms.tree import law
 from hubbub.model.mechanism import run_protocol
 from hubbub.numeric.count_law import mean_variance
 from hubbub.numeric.randomness import SeededRandomWords
@@ -28,7 +28,7 @@ def symbols_of(bits: int, masks: int, first: int) -> np.ndarray:
 
 def test_polynomials_are_the_least_irreducible_ones() -> None:
     """By division by everything smaller."""
-    for bits, low in enumerate(plan.POLYNOMIALS, start=1):
+    for bits, low in enumerate(law.POLYNOMIALS, start=1):
         least = next(number for number in range(2**bits + 1, 2 ** (bits + 1), 2) if naive.is_irreducible(number))
         assert least == 1 << bits | low
 
@@ -43,7 +43,7 @@ def test_every_pair_of_values_collides_equally_often(bits: int) -> None:
             assert set(np.bincount(symbols, minlength=1 << masks)) == {1 << (bits - masks)}
             collisions += symbols == 0
         assert set(collisions[1:].tolist()) == {(1 << (bits - masks)) - 1}
-        assert plan.collision_chance(bits, masks) == collisions[1] / ((1 << bits) - 1)
+        assert law.one_row_collision(bits, masks) == collisions[1] / ((1 << bits) - 1)
 
 
 def test_independent_random_masks_would_be_noticed() -> None:
@@ -55,12 +55,12 @@ def test_independent_random_masks_would_be_noticed() -> None:
 
 def test_masks_are_chosen_for_the_size_of_the_list() -> None:
     """A list of two values has one mask at any epsilon, and one of eight has three where more would pay elsewhere."""
-    assert [plan.list_masks(2, epsilon) for epsilon in (0.1, 1, 6)] == [1, 1, 1]
-    assert [plan.list_masks(8, epsilon) for epsilon in (0.5, 1, 2, 6)] == [1, 2, 3, 3]
-    assert [plan.list_masks(1 << 20, epsilon) for epsilon in (0.5, 1, 2, 4)] == [1, 2, 3, 6]
+    assert [law.list_masks(2, epsilon) for epsilon in (0.1, 1, 6)] == [1, 1, 1]
+    assert [law.list_masks(8, epsilon) for epsilon in (0.5, 1, 2, 6)] == [1, 2, 3, 3]
+    assert [law.list_masks(1 << 20, epsilon) for epsilon in (0.5, 1, 2, 4)] == [1, 2, 3, 6]
     # With as many symbols as values it is randomised response over the values.
     true, lie = math.exp(2) / (math.exp(2) + 3), 1 / (math.exp(2) + 3)
-    assert plan.list_noise(4, 2) == pytest.approx((true * (1 - true) + 3 * lie * (1 - lie)) / 4 / (true - lie) ** 2)
+    assert law.list_noise(4, 2) == pytest.approx((true * (1 - true) + 3 * lie * (1 - lie)) / 4 / (true - lie) ** 2)
 
 
 @pytest.mark.parametrize(("size", "epsilon", "times"), [(2, 1, 4.7), (2, 4, 34.5), (8, 2, 1.9), (64, 1, 1.04)])
@@ -69,7 +69,7 @@ def test_random_masks_would_cost_what_the_decision_says(size: int, epsilon: floa
     symbols = 1 << create_survey("random masks", Integers(64), epsilon).parameters["masks"]
     true = math.exp(epsilon) / (math.exp(epsilon) + symbols - 1)
     random = mean_variance(size, true, 1 / symbols, true - 1 / symbols)
-    assert random / plan.list_noise(size, epsilon) == pytest.approx(times, rel=0.01)
+    assert random / law.list_noise(size, epsilon) == pytest.approx(times, rel=0.01)
 
 
 def errors_of(domain, epsilon: float, counts: list[int], runs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

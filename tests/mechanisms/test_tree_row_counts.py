@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
@@ -11,19 +13,11 @@ from hubbub.mechanisms.tree.row_counts import RowCounts
 from hubbub.testing import public_seed
 
 
-class Shared:
-    """As much of a tree as `refit` asks for: values whose buckets are given, one row of numbers for each."""
+class Law(NamedTuple):
+    """As much of the law of reports as a fit asks for."""
 
-    own_noise, symbols = 0.5, 4
-    coded = False  # numbers
-
-    def __init__(self, buckets: np.ndarray) -> None:
-        self.known = buckets.astype(np.int64)
-        self.rows = buckets.shape[1]
-
-    def buckets(self, paths: np.ndarray) -> np.ndarray:
-        """The buckets of the values with these numbers."""
-        return self.known[paths[:, 0].astype(np.int64)]
+    own_noise: float = 0.5
+    symbols: int = 4
 
 
 def dense_fit(
@@ -44,8 +38,8 @@ def dense_fit(
     return shares * people.sum(), np.diag(inverse) * people.sum()
 
 
-def random_case(seed: int) -> tuple[Shared, RowCounts, np.ndarray]:
-    """A few values that share many buckets, the row_counts that they and noise make, and their true shares."""
+def random_case(seed: int) -> tuple[np.ndarray, RowCounts, np.ndarray]:
+    """The buckets of a few values that share many, the row counts that they and noise make, and their true shares."""
     rng = np.random.default_rng(seed)
     values, rows = int(rng.integers(1, 8)), int(rng.integers(5, 20))
     buckets = rng.integers(0, 8, (values, rows))
@@ -55,19 +49,17 @@ def random_case(seed: int) -> tuple[Shared, RowCounts, np.ndarray]:
     estimates = rng.normal(0, np.sqrt(0.4 * people)[:, np.newaxis], (rows, 8))
     for value in range(values):
         estimates[np.arange(rows), buckets[value]] += shares[value] * people
-    return Shared(buckets), RowCounts(estimates.astype(np.float32), people, 0.4), shares
+    return buckets, RowCounts(estimates.astype(np.float32), people, 0.4), shares
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_counts_are_least_squares(seed: int) -> None:
     """Values that share buckets are counted as a dense solver counts them, and so is what sharing costs."""
-    tree, row_counts, shares = random_case(seed)
-    paths = np.arange(len(shares), dtype=np.uint64)[:, np.newaxis]
-    fit = refit(tree, row_counts, tree.buckets(paths))
-    buckets = tree.known.astype(np.int64)
+    buckets, row_counts, shares = random_case(seed)
+    fit = refit(Law(), row_counts, buckets)
     assert fit.trusted.all()
     assert not fit.uneven.any()
-    counts, inflation = dense_fit(row_counts.people, buckets, row_counts.parts(tree.known), fit.trusted)
+    counts, inflation = dense_fit(row_counts.people, buckets, row_counts.parts(buckets), fit.trusted)
     assert np.allclose(fit.counts, counts, rtol=1e-6, atol=1e-3)
     assert np.allclose(fit.inflation, inflation, rtol=1e-6)
     stderrs = np.sqrt(0.4 * row_counts.people.sum() * fit.inflation)
@@ -76,55 +68,26 @@ def test_counts_are_least_squares(seed: int) -> None:
 
 def test_a_value_that_shares_nothing_has_the_sum_of_its_rows() -> None:
     """One value alone: the plain sum, and no inflation."""
-    tree, row_counts, shares = random_case(11)
+    buckets, row_counts, shares = random_case(11)
     assert len(shares) == 1
-    fit = refit(tree, row_counts, tree.buckets(np.zeros((1, 1), np.uint64)))
-    assert fit.counts[0] == pytest.approx(row_counts.sums(tree.known[:1])[0], rel=1e-6)
+    fit = refit(Law(), row_counts, buckets)
+    assert fit.counts[0] == pytest.approx(row_counts.sums(buckets)[0], rel=1e-6)
     assert fit.inflation[0] == pytest.approx(1.0, rel=1e-6)
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_first_rows_that_an_unknown_text_shares_are_left_out(seed: int) -> None:
-    """Two texts part after some rows: alone, one is counted by the rows below; together, both by all of theirs."""
-    rng = np.random.default_rng(seed)
-    rows, parted = 12, int(rng.integers(3, 9))
-    buckets = rng.integers(0, 8, (2, rows))
-    buckets[1] = np.where(np.arange(rows) < parted, buckets[0], (buckets[0] + 1 + np.arange(rows) % 3) % 8)
-    people = rng.integers(2000, 9000, rows).astype(np.float64)
-    estimates = rng.normal(0, np.sqrt(0.4 * people)[:, np.newaxis], (rows, 8))
-    for each in buckets:
-        estimates[np.arange(rows), each] += 0.12 * people
-    row_counts = RowCounts(estimates.astype(np.float32), people, 0.4)
-    tree = Shared(buckets)
-    assert refit(tree, row_counts, tree.buckets(np.zeros((1, 1), np.uint64))).trusted.any(axis=1).all()
-    tree.coded = True
-    alone = refit(tree, row_counts, tree.buckets(np.zeros((1, 1), np.uint64)))
-    assert alone.trusted[0].tolist() == [row >= parted for row in range(rows)]
-    held = 0.12 * people.sum()
-    assert alone.with_shared[0] > 1.05 * held  # what the rows say with the other text in them
-    below = people[parted:].sum() / people.sum()
-    assert alone.inflation[0] == pytest.approx(1 / below, rel=1e-6)
-    assert abs(alone.counts[0] - held) < 5 * np.sqrt(0.4 * people.sum() * alone.inflation[0])
-    both = refit(tree, row_counts, tree.buckets(np.arange(2, dtype=np.uint64)[:, np.newaxis]))
-    assert both.trusted.all()
-    assert (np.abs(both.counts - held) < 5 * np.sqrt(0.4 * people.sum() * both.inflation)).all()
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_a_forged_row_is_left_out_and_counts_are_those_of_the_rest(seed: int) -> None:
     """Whoever shares the bucket does not trust it and is marked; counts are right, and least squares of the rest."""
-    tree, row_counts, shares = random_case(100 + seed)
+    buckets, row_counts, shares = random_case(100 + seed)
     row = seed % 4
-    bucket = int(tree.known[0, row])
+    bucket = int(buckets[0, row])
     row_counts.estimates[row, bucket] += 0.4 * row_counts.people[row]
-    fit = refit(tree, row_counts, tree.buckets(np.arange(len(shares), dtype=np.uint64)[:, np.newaxis]))
-    hit = tree.known[:, row] == bucket
+    fit = refit(Law(), row_counts, buckets)
+    hit = buckets[:, row] == bucket
     assert not fit.trusted[hit, row].any()
     assert fit.uneven[hit].all()
     if len(shares) == 1 or fit.trusted[:, row].tolist() == (~hit).tolist() == fit.trusted.all(axis=1).tolist():
-        counts, inflation = dense_fit(
-            row_counts.people, tree.known.astype(np.int64), row_counts.parts(tree.known), fit.trusted
-        )
+        counts, inflation = dense_fit(row_counts.people, buckets, row_counts.parts(buckets), fit.trusted)
         assert np.allclose(fit.counts, counts, rtol=1e-6, atol=1e-3)
         assert np.allclose(fit.inflation, inflation, rtol=1e-6)
     stderrs = np.sqrt(0.4 * row_counts.people.sum() * fit.inflation)
@@ -137,8 +100,8 @@ def test_a_row_that_only_one_of_two_trusts_still_holds_both(seed: int) -> None:
 
     The variance is that of the solution as a linear map of what the buckets say.
     """
-    tree, row_counts, shares = random_case(seed)
-    rng, buckets = np.random.default_rng(seed), tree.known.astype(np.int64)
+    buckets, row_counts, shares = random_case(seed)
+    rng = np.random.default_rng(seed)
     trusted = rng.random(buckets.shape) < 0.75
     trusted[:, -4:] = True
     rows = np.arange(len(row_counts.people))
@@ -161,11 +124,11 @@ def test_a_row_that_only_one_of_two_trusts_still_holds_both(seed: int) -> None:
 
 def test_what_is_left_has_no_trace_of_the_values() -> None:
     """Buckets that nobody shares keep what they say; those of the values keep noise."""
-    tree, row_counts, shares = random_case(7)
-    fit = refit(tree, row_counts, tree.buckets(np.arange(len(shares), dtype=np.uint64)[:, np.newaxis]))
+    buckets, row_counts, _ = random_case(7)
+    fit = refit(Law(), row_counts, buckets)
     rows = np.arange(len(row_counts.people))
     touched = np.zeros(row_counts.estimates.shape, bool)
-    for value in tree.known.astype(np.int64):
+    for value in buckets:
         touched[rows, value] = True
     assert np.array_equal(fit.left.estimates[~touched], row_counts.estimates[~touched])
     spread = np.sqrt(0.4 * row_counts.people)[:, np.newaxis] * np.ones(row_counts.estimates.shape)
@@ -174,20 +137,20 @@ def test_what_is_left_has_no_trace_of_the_values() -> None:
 
 def test_nothing_is_left_of_nobody() -> None:
     """Without values there is nothing to count, and the row_counts stay."""
-    tree, row_counts, _ = random_case(1)
-    fit = refit(tree, row_counts, tree.buckets(np.empty((0, 1), np.uint64)))
+    buckets, row_counts, _ = random_case(1)
+    fit = refit(Law(), row_counts, buckets[:0])
     assert len(fit.counts) == len(fit.inflation) == len(fit.uneven) == 0
     assert np.array_equal(fit.left.estimates, row_counts.estimates)
 
 
 def parts_of(tree, share: float, people: int, rng: np.random.Generator) -> tuple[RowCounts, np.ndarray]:
     """Rows with a multinomial crowd, and what each says of a value that a share holds: matches are binomial."""
-    ends = np.array(tree.plan.ends) / 2**24
+    ends = np.array(tree.shape.ends) / 2**24
     sizes = rng.multinomial(people, np.diff(ends, prepend=0.0))
     held = rng.binomial(sizes, share)
-    matches = rng.binomial(held, tree.true) + rng.binomial(sizes - held, tree.absent)
-    row_counts = RowCounts(np.zeros((tree.rows, 1), np.float32), sizes.astype(np.float64), tree.noise)
-    return row_counts, (matches - sizes * tree.absent) * tree.per_match
+    matches = rng.binomial(held, tree.law.true) + rng.binomial(sizes - held, tree.law.absent)
+    row_counts = RowCounts(np.zeros((tree.rows, 1), np.float32), sizes.astype(np.float64), tree.law.noise)
+    return row_counts, (matches - sizes * tree.law.absent) * tree.law.per_match
 
 
 def make(domain, epsilon: float):
@@ -202,7 +165,7 @@ def test_honest_rows_are_all_trusted(domain, epsilon: float, people: int, share:
     tree, rng = make(domain, epsilon), np.random.default_rng(11)
     for _ in range(200):
         row_counts, parts = parts_of(tree, share, people, rng)
-        trusted, even = trusted_rows(tree, row_counts, parts)
+        trusted, even = trusted_rows(tree.law, row_counts, parts)
         assert trusted.all()
         assert even
 
@@ -213,8 +176,8 @@ def test_a_row_that_says_too_much_is_dropped(domain) -> None:
     tree, rng = make(domain, 4), np.random.default_rng(12)
     for row in range(tree.rows):
         row_counts, parts = parts_of(tree, 0.2, 20_000, rng)
-        parts[row] += max(0.5 * row_counts.people[row], 100.0) * tree.per_match
-        trusted, even = trusted_rows(tree, row_counts, parts)
+        parts[row] += max(0.5 * row_counts.people[row], 100.0) * tree.law.per_match
+        trusted, even = trusted_rows(tree.law, row_counts, parts)
         if row_counts.people[row] < row_counts.people.sum() / 3:
             assert not trusted[row]
             assert even
@@ -226,7 +189,7 @@ def test_rows_that_are_too_low_stay() -> None:
     tree = make(Hostnames(), 4)
     row_counts, parts = parts_of(tree, 0.2, 20_000, np.random.default_rng(13))
     parts[tree.rows // 2 :] = 0.0
-    trusted, even = trusted_rows(tree, row_counts, parts)
+    trusted, even = trusted_rows(tree.law, row_counts, parts)
     assert trusted[tree.rows // 2 :].all()
     assert not even
 
@@ -236,12 +199,10 @@ def test_small_rows_are_pooled() -> None:
     people = np.array([500.0, 100, 200, 200, 600, 600, 700, 100, 200, 200, 90])
     row_counts = RowCounts(np.zeros((len(people), 2), np.float32), people, 0.4)
     for symbols, pools in ((125, [0, 1, 1, 1, 2, 3, 4, 5, 5, 5, 5]), (100_000, [0] * len(people))):
-        tree = Shared(np.zeros((1, len(people))))
-        tree.symbols = symbols
         for row in range(len(people)):  # a row that is too high is left out, with the rest of its pool
             parts = 0.1 * people
             parts[row] += 400
-            trusted, even = trusted_rows(tree, row_counts, parts)
+            trusted, even = trusted_rows(Law(symbols=symbols), row_counts, parts)
             alone = np.array(pools) != pools[row]
             assert even
             assert trusted.tolist() == (alone if alone.any() else ~alone).tolist()

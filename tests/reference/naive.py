@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import combinations
 
@@ -277,6 +277,38 @@ def tree_bucket(key: bytes, path: str, row: int, steps_of_class: str, bucket_bit
     chunk = path[before : before + int(steps_of_class[step], 36)]
     hashed = digit_hash(key, len(path) << 8 | row, path[:before].ljust(len(path), "0"))
     return int(hashed[-bucket_bits:], 2) ^ int(chunk or "0", 2)
+
+
+def tree_list(
+    steps: Sequence[int], said: Callable[[int, str], list[float]], width: int, root: str
+) -> tuple[dict[str, float], list[tuple[int, float]]]:
+    """The paths under a root that stay in a list, with their scores, and the depth and score of each that left.
+
+    `said` gives what each row of a step says of a path. Of equal scores the first paths stay.
+    """
+    kept, left = {root: sum(said(0, root))}, []
+    for step in range(1, len(steps)):
+        children = {
+            path + (format(child, f"0{steps[step]}b") if steps[step] else ""): score
+            for path, score in kept.items()
+            for child in range(1 << steps[step])
+        }
+        scores = {path: score + sum(said(step, path)) for path, score in children.items()}
+        best = set(sorted(scores, key=lambda path: -scores[path])[:width])
+        left += [(len(path), score) for path, score in scores.items() if path not in best]
+        kept = {path: score for path, score in scores.items() if path in best}
+    return kept, left
+
+
+def thinned(children: Sequence[tuple[int, float]], quota: int, least: Callable[[float], float]) -> list[int]:
+    """The places of (root, score) that stay: the best `quota` of a root, if not below what its best one demands."""
+    stay = []
+    for root in dict.fromkeys(root for root, _ in children):
+        own = [place for place, (its, _) in enumerate(children) if its == root]
+        needed = least(max(children[place][1] for place in own))
+        own = [place for place in own if children[place][1] >= needed]
+        stay += sorted(own, key=lambda place: -children[place][1])[:quota]
+    return sorted(stay)
 
 
 def tree_symbol(bucket: int, masks: Sequence[int], keep: int, other: int, threshold: int) -> int:

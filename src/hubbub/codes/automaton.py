@@ -1,4 +1,4 @@
-"""A text code as a binary automaton: it walks many codes at once, a bit or a chunk of bits at a time.
+"""A text code as a binary automaton: it walks many codes at once, bit by bit.
 
 * Each class has a binary tree of its code words; the root of class 0 is node 0.
 * ESC leads to a shared node: after 0, eight raw bits and the tree of the class after ESC; after 1, six bits of a
@@ -8,9 +8,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,21 +21,6 @@ DEAD = -1
 _UNSET = -2
 
 
-class Jumps(NamedTuple):
-    """Where chunks of bits lead: both arrays have shape (nodes, 2^bits of a chunk).
-
-    Attributes
-    ----------
-    after : int32 array
-        The node after the chunk, negative if there is none.
-    used : float32 array
-        How many bits of the chunk are bits of the code, not padding.
-    """
-
-    after: NDArray[np.int32]
-    used: NDArray[np.float32]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class CodeAutomaton:
     """Where each bit leads; a walk starts at node 0 and takes the bits of a code from its first.
@@ -45,8 +29,6 @@ class CodeAutomaton:
     ----------
     next : int32 array, shape (nodes, 2)
         The node after a bit; −1 is a dead end, which only a 1 in the padding leads to.
-    accepting : bool array, shape (nodes,)
-        Whether the string has ended; true for the node `done` alone.
     done : int
         The node of every string that has ended.
 
@@ -55,38 +37,7 @@ class CodeAutomaton:
     """
 
     next: NDArray[np.int32]
-    accepting: NDArray[np.bool_]
     done: int
-    _jumps: dict[tuple[bool, ...], Jumps] = field(default_factory=dict, init=False, repr=False)
-
-    def walk(self, bits: int, length: int) -> int:
-        """The node after `length` bits, most significant first, or −1."""
-        node = 0
-        for place in range(length - 1, -1, -1):
-            node = int(self.next[node, bits >> place & 1])
-            if node == DEAD:
-                break
-        return node
-
-    def jumps(self, is_code: tuple[bool, ...]) -> Jumps:
-        """Where every chunk of len(is_code) bits leads from every node; cached for each `is_code`.
-
-        `is_code` says for each bit of the chunk whether it belongs to the code. The other bits are skipped.
-        """
-        if is_code not in self._jumps:
-            # Both children of a node as one number, looked up at once; the last ones, at −1, are those of DEAD.
-            pairs = np.append(self.next, [[DEAD, DEAD]], axis=0).astype(np.int32).view(np.int64)[:, 0]
-            after = np.arange(len(self.next), dtype=np.int32)[:, np.newaxis]
-            used = np.zeros(after.shape, np.float32)
-            for of_code in is_code:  # each bit doubles the number of chunks
-                if of_code:
-                    used = used + ((after >= 0) & (after != self.done))  # padding does not count
-                    after = pairs[after].view(np.int32)
-                else:
-                    after = np.repeat(after, 2, axis=1)
-                used = np.repeat(used, 2, axis=1)
-            self._jumps[is_code] = Jumps(after, used)
-        return self._jumps[is_code]
 
     def lengths(self, items: NDArray[np.uint64], width: int) -> NDArray[np.float64]:
         """The number of code bits in each item of `width` bits; all bits if the code does not end."""
@@ -130,7 +81,7 @@ def open_shares(automaton: CodeAutomaton, width: int) -> NDArray[np.float64]:
     return np.array(shares)
 
 
-@lru_cache(maxsize=4)  # about ten megabytes each, once the jumps are cached
+@lru_cache(maxsize=4)
 def build_automaton(code: TextCode) -> CodeAutomaton:
     """The automaton of a code: about classes × symbols nodes, and 585 for raw bytes. Equal codes share one."""
     edges: list[list[int]] = []
@@ -176,7 +127,5 @@ def build_automaton(code: TextCode) -> CodeAutomaton:
             edges[node][word & 1] = target
 
     table = np.array(edges, np.int32)
-    accepting = np.zeros(len(edges), np.bool_)
-    accepting[done] = True
-    table.flags.writeable = accepting.flags.writeable = False
-    return CodeAutomaton(table, accepting, done)
+    table.flags.writeable = False
+    return CodeAutomaton(table, done)

@@ -22,10 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.mechanisms.tree.law import MatchLaw
+from hubbub.mechanisms.tree.row_counts import RowCounts
 from hubbub.mechanisms.tree.shape import BitClass, Shape, beam_width, list_width
 from hubbub.numeric.tails import normal_tail_log
 
 _LN2 = math.log(2)
+_CROWDED = 32  # buckets of a row that may say as much as its cap, or more
 _GRID_STEP, _GRID_TO = 0.01, 30.0  # standard errors
 
 
@@ -235,3 +237,20 @@ def most_of_a_row(
     caps = (most + np.outer(costs, people)) / np.maximum(pulls, 1e-30)[:, np.newaxis]
     caps[:, : first_hashed(shape)] = np.inf
     return np.asarray(caps)
+
+
+def crowded_caps(row_counts: RowCounts) -> NDArray[np.float64]:
+    """The most that each row may say in a beam, in people; all that it says if it has fewer than 2^8 buckets.
+
+    No row may say more than k of its buckets do, if that is more than ln(buckets/k) nats for k ≥ 32. A path that comes
+    to one of these buckets does so by chance more often than because somebody holds its value.
+    """
+    rows, buckets = row_counts.estimates.shape
+    crowds = [_CROWDED << double for double in range((buckets // (8 * _CROWDED)).bit_length())]
+    most = [math.sqrt(2 * math.log(buckets / crowd)) for crowd in crowds]  # standard errors with so many nats
+    caps = np.full(rows, np.inf)
+    for row, spread in enumerate(np.sqrt(row_counts.noise * row_counts.people) if crowds else ()):
+        said = row_counts.estimates[row]
+        full = [k for k, crowd in enumerate(crowds) if np.count_nonzero(said >= most[k] * spread) >= crowd]
+        caps[row] = spread * most[max(full, default=0)]
+    return caps

@@ -20,8 +20,16 @@ _TYPICAL_LENGTHS = {"hostnames-1": 56, "words-1": 44, "text-1": 64}  # code bits
 _STATED_LENGTHS = {"hostnames-1": (48, 76), "words-1": (30, 48), "text-1": (48, 112)}
 # Bits that a language's own table of words saves, of a common word and of a long one (docs/text-codes.md).
 _LANGUAGE_SAVES = {
-    "de": (3, 10), "en": (3, 4), "es": (3, 7), "fr": (4, 10), "it": (3, 10),
-    "nl": (4, 7), "pl": (4, 11), "pt": (2, 11), "sv": (3, 8), "tr": (4, 14),
+    "de": (3, 10),
+    "en": (3, 4),
+    "es": (3, 7),
+    "fr": (4, 10),
+    "it": (3, 10),
+    "nl": (4, 7),
+    "pl": (4, 11),
+    "pt": (2, 11),
+    "sv": (3, 8),
+    "tr": (4, 14),
 }
 
 
@@ -34,10 +42,8 @@ def stated_lengths(domain: Domain) -> tuple[int, int | None]:
     """Code bits of a usual and of a long value, for which limits are stated: median, and longest tenth."""
     if not isinstance(domain, CodedText):
         return domain.bits, None
-    (usual, long), (less, much_less) = (
-        _STATED_LENGTHS[domain.normalization],
-        _LANGUAGE_SAVES.get(domain.language or "", (0, 0)),
-    )
+    usual, long = _STATED_LENGTHS[domain.normalization]
+    less, much_less = _LANGUAGE_SAVES.get(domain.language or "", (0, 0))
     return min(usual - less, domain.bits), min(long - much_less, domain.bits)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hubbub.mechanisms.tree.descend import Descent, Front
 from hubbub.mechanisms.tree.fit import Fit, refit, trusted_rows
-from hubbub.mechanisms.tree.gates import LevelBudget, NoSingleRow, StandsOut, most_of_a_row
+from hubbub.mechanisms.tree.gates import LevelBudget, NoSingleRow, StandsOut, crowded_caps, most_of_a_row
 from hubbub.mechanisms.tree.row_counts import RowCounts
 from hubbub.mechanisms.tree.tuning import TUNING
 from hubbub.model.estimates import Query
@@ -25,8 +25,6 @@ from hubbub.numeric.threads import in_threads
 
 if TYPE_CHECKING:
     from hubbub.mechanisms.tree import Tree
-
-_CROWDED = 32  # buckets of a row that may say as much as its cap, or more
 
 
 class Found(NamedTuple):
@@ -106,9 +104,7 @@ class _Paths(NamedTuple):
 class _Pass:
     """One search of all classes.
 
-    From the second pass on it is `capped`, once the giants are gone: no row may say more than k of its buckets do, if
-    that is more than ln(buckets/k) nats for k ≥ 32. A path that comes to one of these buckets does so by chance more
-    often than because somebody holds its value.
+    From the second pass on it is `capped` (`crowded_caps`), once the giants are gone.
     """
 
     tree: Tree
@@ -124,18 +120,6 @@ class _Pass:
     def _descent(self) -> Descent:
         return Descent(self.tree.code, self.tree.law, self.row_counts, self.tree.in_beam)
 
-    def _caps(self) -> NDArray[np.float64]:
-        """The most that each row may say in a beam."""
-        tree, row_counts = self.tree, self.row_counts
-        caps = np.full(tree.shape.rows, np.inf)
-        crowds = 2 ** np.arange(int(math.log2(_CROWDED)), tree.shape.bucket_bits - 2)
-        most = np.sqrt(2 * np.log((1 << tree.shape.bucket_bits) / crowds))  # standard errors with so many nats
-        for row, spread in enumerate(np.sqrt(row_counts.noise * row_counts.people) if self.capped else ()):
-            said = row_counts.estimates[row]
-            full = [np.count_nonzero(said >= most[k] * spread) >= crowds[k] for k in range(len(crowds))]
-            caps[row] = spread * most[max(np.flatnonzero(full), default=0)]
-        return caps
-
     def _values(self, fronts: list[Front]) -> _Paths:
         """The paths of some fronts that are values."""
         code = self.tree.code
@@ -150,7 +134,8 @@ class _Pass:
 
     def _beams(self, near: bool = True) -> list[Front]:
         """The ends of the beams of all classes; if `near`, only what comes near acceptance. At most 64 of a root."""
-        descent, caps, gate = self._descent, self._caps(), StandsOut(LevelBudget(self.query.level))
+        descent, gate = self._descent, StandsOut(LevelBudget(self.query.level))
+        caps = crowded_caps(self.row_counts) if self.capped else np.full(self.tree.rows, np.inf)
         classes = self.tree.shape.classes
 
         def beam(number: int) -> Front:

@@ -13,7 +13,7 @@ Everything is derived once, by rule, and written into the survey as integers:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import accumulate, pairwise
@@ -231,8 +231,3 @@ def _plan_class(
     found = depths(high)
     found = found[: found.index(bits) + 1]  # rows below repeat the last step
     return tuple(below - above for above, below in pairwise((0, *found))), low
-
-
-def shape_of_steps(bucket_bits: int, ends: Sequence[int], steps: Sequence[Sequence[int]]) -> Shape:
-    """A shape by hand, for tests."""
-    return Shape(bucket_bits, tuple(ends), tuple(BitClass(tuple(each)) for each in steps))
