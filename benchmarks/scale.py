@@ -51,7 +51,7 @@ def made_up(survey: Survey, count: int) -> Iterator[np.ndarray]:
     for start in range(0, count, AT_ONCE):
         reports = np.zeros(min(AT_ONCE, count - start), mechanism.report_dtype)
         reports["id"] = rng.integers(0, 2**64, (len(reports), 2), np.uint64)
-        reports["symbol"] = rng.integers(0, mechanism.symbols, len(reports), np.uint8)
+        reports["symbol"] = rng.integers(0, mechanism.law.symbols, len(reports), np.uint8)
         yield reports
 
 

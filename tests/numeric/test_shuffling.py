@@ -177,7 +177,8 @@ def told_apart(mechanism: SurveyMechanism, items: np.ndarray, draws: int) -> np.
         words[:, 3] = np.uint64(((2 * way + 1) << 63) // ways)
         said[item, way] = mechanism.randomize(np.repeat(items[item : item + 1], draws, axis=0), words)[field]
     only_first = (said[0][:, np.newaxis] != said[1][np.newaxis]).all(axis=1).sum(axis=0)
-    return np.asarray(mechanism.threshold / 2.0**64 * only_first / ways)
+    threshold = int(mechanism.survey.parameters["keep_threshold"])
+    return np.asarray(threshold / 2.0**64 * only_first / ways)
 
 
 @pytest.mark.parametrize(
