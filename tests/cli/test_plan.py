@@ -125,7 +125,7 @@ def test_a_plan_says_its_language(hubbub_cli: Cli) -> None:
 
 def test_long_ones_that_cannot_be_seen_are_said(hubbub_cli: Cli) -> None:
     """With too few people for a long text the plan says so: null alone could mean that no text is long."""
-    few = json.loads(hubbub_cli("plan", "-n", "500", "-e", "1", "--domain", "words:de", "--json").stdout)
+    few = json.loads(hubbub_cli("plan", "-n", "200", "-e", "1", "--domain", "words:de", "--json").stdout)
     assert (few["long_share"], few["out_of_reach"]) == (None, ["long_share"])
     assert "A long one, such as krankenschwester, would not be seen, even if all held it." in few["words"]
     poll = json.loads(hubbub_cli("plan", "-n", "500", "-e", "1", *POLL, "--json").stdout)
