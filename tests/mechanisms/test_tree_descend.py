@@ -176,6 +176,25 @@ def test_a_beam_gives_each_root_its_part(width: int, quota: int, scale: int) -> 
     assert ruled_out == (scale > 1)
 
 
+def test_a_root_with_few_paths_keeps_all() -> None:
+    """Eight at most, however unlikely beside the best: they take little room."""
+    kind = BitClass((6, 3))
+    code = PathCode(Integers(9), Shape(10, (1 << 23, 1 << 24), (kind,)), SEED)
+    how = kernels.Odds(LAW.absent, LAW.true, LAW.per_match, np.array([500.0, 1000.0]), 0.0, 0.0, 0.0)
+    paths, _, _ = kernels.descend(
+        code.kernel_rows[0],
+        said_by(1, 40)[:2],
+        np.full(2, np.inf, np.float32),
+        how,
+        np.array([64, 512]),
+        64,
+        0,
+        np.zeros((1, 1), np.uint64),
+        np.zeros(1, np.float32),
+    )
+    assert (paths[:, 0] >> np.uint64(55)).tolist() == list(range(512))
+
+
 @settings(max_examples=25)
 @given(
     st.lists(
