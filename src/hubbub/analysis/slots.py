@@ -43,7 +43,6 @@ def in_people(plain: CountLaw, law: CountLaw, found: Estimates) -> Estimates:
         threshold=slots * found.threshold,
         detection_limit=limit_in_people(plain, slots, found.detection_limit),
         long_limit=None if found.long_limit is None else limit_in_people(plain, slots, found.long_limit),
-        influences=None if found.influences is None else slots * found.influences,
     )
 
 

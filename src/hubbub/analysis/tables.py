@@ -54,6 +54,10 @@ def about_counts(answer: Answer) -> list[str]:
         said.append(about_post_processing(answer.post_processing))
     if uneven := [short(hitter.value) for hitter in answer.hitters if hitter.uneven]:
         said.append(f"Parts of the reports disagree about {', '.join(uneven)}: a shared sum, or forged reports.")
+    for hitter in answer.hitters:
+        if hitter.rival is not None:
+            either = f"{short(hitter.value)} or {short(hitter.rival)}"
+            said.append(f"{either}: one of the two, since the few reports that tell them apart disagree.")
     return said
 
 
