@@ -194,9 +194,9 @@ class _Rows:
         # The least collisions give the largest width: with more, fewer values come near their larger threshold.
         width = simultaneous_width(law, len(scored), -math.inf if everyone else threshold, extra, query.level / 2)
         sharing = None if scored.sharing_tails is None else scored.sharing_tails[chosen]
-        most = None if scored.influences is None else scored.influences[chosen]
+        fakes = None if scored.fakes is None else scored.fakes[chosen]
         picked = Estimates(
-            scored.items[chosen], scored.counts[chosen], scored.stderrs[chosen], sharing_tails=sharing, influences=most
+            scored.items[chosen], scored.counts[chosen], scored.stderrs[chosen], sharing_tails=sharing, fakes=fakes
         )
         choices = np.full(len(picked), math.log(len(scored)))
         listed = np.ones(len(picked), np.bool_)

@@ -36,7 +36,7 @@ def hitters_of(
     """Estimates as hitters.
 
     `log_choices` is, for each value, the logarithm of how many values it had to stand out among. `influence` is the
-    most that one report adds to a count, used if the estimates have no `influences`. `stands_out` marks rows; by
+    most that one report adds to a count, used if the estimates have no `fakes`. `stands_out` marks rows; by
     default all stand out. If people have several slots there is no row for the item that empty slots report.
     """
     counts, stderrs = estimates.counts, estimates.stderrs
@@ -45,8 +45,13 @@ def hitters_of(
     doubts = np.exp(np.minimum(0.0, log_choices + law.log_tail(counts, extra, estimates.sharing_tails)))
     if estimates.doubts is not None:
         doubts = np.minimum(1.0, doubts + estimates.doubts)
-    influences = np.full(len(counts), influence * law.slots) if estimates.influences is None else estimates.influences
-    fakes = np.ceil(np.maximum(counts, 0.0) / influences - 1e-9)
+    lifted = np.ceil(np.maximum(counts, 0.0) / (influence * law.slots) - 1e-9)
+    fakes = lifted if estimates.fakes is None else estimates.fakes
+    rivals: list[int | str | None] = [None] * len(counts)
+    if estimates.rivals is not None:
+        has_rival = (estimates.rivals != estimates.items).any(axis=1)
+        for index in np.flatnonzero(has_rival).tolist():
+            rivals[index] = survey.domain.decode(estimates.rivals[[index]])[0]
     empty = survey.domain.outside if law.slots > 1 else None
     return [
         Hitter(
@@ -61,6 +66,7 @@ def hitters_of(
             uneven=estimates.uneven is not None and bool(estimates.uneven[index]),
             stands_out=stands_out is None or bool(stands_out[index]),
             fake_reports=int(fakes[index]),
+            rival=rivals[index],
         )
         for index, value in enumerate(survey.domain.decode(estimates.items))
         if (empty is None or not np.array_equal(estimates.items[index], empty))
@@ -83,7 +89,6 @@ def in_people(plain: CountLaw, law: CountLaw, found: Estimates) -> Estimates:
         threshold=slots * found.threshold,
         detection_limit=limit_in_people(plain, slots, found.detection_limit),
         long_limit=None if found.long_limit is None else limit_in_people(plain, slots, found.long_limit),
-        influences=None if found.influences is None else slots * found.influences,
     )
 
 

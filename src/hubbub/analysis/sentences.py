@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LEFT_OUT: Final = ("shown", "over")
 """Kinds about what the rows leave out."""
 
-COUNTS: Final = ("slots", "foreign", *LEFT_OUT, "post", "uneven")
+COUNTS: Final = ("slots", "foreign", *LEFT_OUT, "post", "uneven", "rival")
 """Kinds that a reader of the rows must know."""
 
 BELOW: Final = ("limits", "list", *COUNTS, "intake")
@@ -82,6 +82,10 @@ def sentences(answer: Answer, example: str = "", domain: Domain | None = None) -
     if uneven := [short(hitter.value) for hitter in answer.hitters if hitter.uneven]:
         text = f"Parts of the reports disagree about {', '.join(uneven)}: a shared sum, or forged reports."
         said.append(("uneven", text))
+    for hitter in answer.hitters:
+        if hitter.rival is not None:
+            either = f"{short(hitter.value)} or {short(hitter.rival)}"
+            said.append(("rival", f"{either}: one of the two, since the few reports that tell them apart disagree."))
     if intake is not None:
         told = [about_intake(intake)] if domain is None else _about_each(intake, domain, answer)
         said += [("intake", text) for text in told]

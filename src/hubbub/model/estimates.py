@@ -87,9 +87,12 @@ class Estimates:
         The same as `detection_limit` for a long value, if long values are harder to find.
     uneven : NDArray[np.bool_], optional
         Items on which parts of the reports disagree: another value shares their sums, or reports are forged.
-    influences : NDArray[np.float64], optional
-        The most that one report, honest or not, adds to each of these counts, in people. Without it the mechanism's
-        `influence` holds for all.
+    rivals : NDArray[np.uint64], optional
+        For each item a neighbour that it may be instead, since the few reports that tell the two apart disagree; or
+        the item itself.
+    fakes : NDArray[np.float64], optional
+        For each item, how few forged reports could have put it there, hidden it, or put another in its place. Without
+        it, this follows from the mechanism's `influence`.
     """
 
     items: NDArray[np.uint64]
@@ -102,7 +105,8 @@ class Estimates:
     sharing_tails: NDArray[np.float64] | None = None
     long_limit: float | None = None
     uneven: NDArray[np.bool_] | None = None
-    influences: NDArray[np.float64] | None = None
+    rivals: NDArray[np.uint64] | None = None
+    fakes: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.items)
@@ -142,8 +146,12 @@ class Hitter:
         In the answer to a whole list, how many other values are held by fewer people, at the level of the answer; None
         elsewhere.
     fake_reports : int
-        How few crafted reports could have given the value its count, if nobody held it and there were no noise: the
-        count, divided by the most that one report adds to it, rounded up. 0 for a count that is not above 0.
+        Fewer forged reports than this make no difference. For a value of a list: they cannot have given it its count,
+        if nobody held it and there were no noise. For a value that was searched for: they could neither have put it
+        there, nor hide it, nor put another value in its place. 0 for a count that is not above 0.
+    rival : int, str or None
+        Another value that this one may be instead: the few reports that tell the two apart disagree, as they do if
+        some are forged. Then the confidence is that somebody holds one of the two.
     """
 
     value: int | str
@@ -158,6 +166,7 @@ class Hitter:
     stands_out: bool = True
     ahead_of: int | None = None
     fake_reports: int = 0
+    rival: int | str | None = None
 
 
 @dataclass(frozen=True, slots=True)

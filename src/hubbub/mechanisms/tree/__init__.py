@@ -43,7 +43,7 @@ from hubbub.mechanisms.survey_mechanism import Sample, SurveyMechanism, check_li
 from hubbub.mechanisms.tree import kernels, kernels_reports
 from hubbub.mechanisms.tree.beside import beside, sharing_tails
 from hubbub.mechanisms.tree.code import PathCode
-from hubbub.mechanisms.tree.fit import influences
+from hubbub.mechanisms.tree.forged import fewest_forged
 from hubbub.mechanisms.tree.gates import InBeam, LevelBudget, StandsOut
 from hubbub.mechanisms.tree.law import MAX_MASKS, POLYNOMIALS, MatchLaw
 from hubbub.mechanisms.tree.limits import found_chance, found_from, named_chance
@@ -243,7 +243,7 @@ class Tree(SurveyMechanism):
         scored = beside(self.law, self.row_counts(tally), buckets, self.code.buckets(found), known)
         stderrs = np.sqrt(self._stderrs(scored.left, scored.counts) ** 2 + scored.added)
         tails = sharing_tails(self.shape, self.law, scored.left, buckets)
-        return Estimates(items, scored.counts, stderrs, sharing_tails=tails, influences=scored.influences)
+        return Estimates(items, scored.counts, stderrs, sharing_tails=tails, fakes=scored.fakes)
 
     def discover(self, tally: Tally, query: Query) -> Estimates:
         """Search the tree; a universe that fits into one row is scored value by value."""
@@ -254,9 +254,10 @@ class Tree(SurveyMechanism):
         people = round(float(row_counts.people.sum()))
         if self.rows == 1:
             return self._score_all(row_counts, query)
-        items, fit, doubts = search(self, row_counts, query)
+        items, fit, doubts, rivals = search(self, row_counts, query)
         order = np.argsort(-fit.counts, kind="stable")[: query.top]
-        items, counts = items[order], fit.counts[order]
+        fakes = fewest_forged(self, fit, items, query)[order]
+        items, counts, rivals = items[order], fit.counts[order], rivals[order]
         typical, long = self.stated_bits
         gate, log_priors = StandsOut(LevelBudget(query.level)), self.code.log_priors(items)
         least = gate.least(self.law, people, np.append(log_priors, -math.log(2) * typical))
@@ -269,8 +270,9 @@ class Tree(SurveyMechanism):
             log_priors=log_priors,
             doubts=doubts[order],
             long_limit=None if long is None else found_from(self, people, long, query),
-            uneven=fit.uneven[order],
-            influences=influences(fit, *self.influence)[order],
+            uneven=fit.uneven[order] | (items != rivals).any(axis=1),
+            rivals=rivals,
+            fakes=fakes,
         )
 
     def count_law(self, people: int) -> CountLaw:

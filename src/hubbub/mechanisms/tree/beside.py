@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.mechanisms.tree.fit import influences, overlap, refit
+from hubbub.mechanisms.tree.fit import overlap, refit
 from hubbub.mechanisms.tree.gates import first_hashed
 from hubbub.mechanisms.tree.law import MatchLaw
 from hubbub.mechanisms.tree.row_counts import RowCounts
@@ -30,14 +30,14 @@ class Beside(NamedTuple):
         The variance that sharing buckets adds to each.
     left : RowCounts
         The row counts after the known values are subtracted.
-    influences : float array
-        The most that one report adds to each count, in people, as long as the set of trusted rows stays the same.
+    fakes : float array
+        How few forged reports could give each value its count if nobody held it.
     """
 
     counts: NDArray[np.float64]
     added: NDArray[np.float64]
     left: RowCounts
-    influences: NDArray[np.float64]
+    fakes: NDArray[np.float64]
 
 
 def beside(
@@ -63,8 +63,7 @@ def beside(
     left = RowCounts(estimates.astype(np.float32), row_counts.people, row_counts.noise)
     counts, added = left.sums(mine), np.zeros(len(mine))
     most, least = law.influence
-    of_known, largest = influences(fit, most, least), np.full(len(mine), most)
-    fall = influences(fit, -least, -most)  # the most that one report takes from each known value
+    largest = np.full(len(mine), most)
     touched = np.flatnonzero(np.any([np.isin(mine[:, r], theirs[:, r]) for r in range(mine.shape[1])], axis=0))
     holders = np.maximum(fitted, 0.0)
     for start in range(0, len(touched), _AT_ONCE):
@@ -82,8 +81,8 @@ def beside(
         known_less = row_counts.noise * people * (1 / apart - 1) + np.maximum(who, 0.0) / apart**2
         added[some] = np.where(told, known_less, people**2)
         # A report that lowers a known value raises the values that share its buckets.
-        largest[some] = np.where(is_known, of_known[own], (most + shared @ fall) / apart)
-    return Beside(counts, added, left, largest)
+        largest[some] = (most - least * shared.sum(axis=1)) / apart
+    return Beside(counts, added, left, np.ceil(np.maximum(counts, 0.0) / largest - 1e-9))
 
 
 def sharing_tails(shape: Shape, law: MatchLaw, left: RowCounts, buckets: NDArray[np.int64]) -> NDArray[np.float64]:

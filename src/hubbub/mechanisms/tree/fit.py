@@ -54,6 +54,13 @@ class Fit:
     trusted: NDArray[np.bool_]
     uneven: NDArray[np.bool_]
 
+    @property
+    def own(self) -> NDArray[np.float64]:
+        """What each row says of each value, without the other values that share its bucket; shape (values, rows)."""
+        people = self.row_counts.people
+        others = _expected(self.shares, people, self.buckets) - np.outer(self.shares, people)
+        return self.row_counts.parts(self.buckets) - others
+
     @cached_property
     def left(self) -> RowCounts:
         """The row counts after the fitted values are subtracted. Copies all estimates.
@@ -119,29 +126,6 @@ def solve_shares(
     inverse = np.linalg.inv(normal + 1e-9 * total * np.eye(len(buckets)))
     shares = inverse @ (seen * trusted).sum(axis=1)
     return shares, np.maximum(((inverse @ both) * inverse).sum(axis=1) * total, 1.0)
-
-
-def influences(fit: Fit, most: float, least: float) -> NDArray[np.float64]:
-    """The most that one report adds to each count of a fit, in people, if the set of trusted rows stays the same.
-
-    A count is a weighted sum of bucket estimates. A report is about one row: it adds `most` to the buckets that match
-    its symbol and `least` to the others, and its sender can draw ids until the match suits her. So the bound is the
-    largest, over all rows, of Σ max(weight·most, weight·least); it is attained if such an id is found. For a value that
-    shares no bucket it is `most` times the `inflation`. Costs values²·rows.
-    """
-    people, buckets, trusted = fit.row_counts.people, fit.buckets, fit.trusted
-    if not len(buckets):
-        return np.empty(0)
-    total = max(float(people.sum()), 1e-9)
-    normal = overlap(buckets, buckets, people * trusted)
-    inverse = np.linalg.inv(normal + 1e-9 * total * np.eye(len(buckets)))
-    largest = np.zeros(len(buckets))
-    for row in range(buckets.shape[1]):
-        order = np.argsort(buckets[:, row], kind="stable")
-        starts = np.flatnonzero(np.diff(buckets[order, row], prepend=-1))
-        weights = np.add.reduceat(total * (inverse * trusted[:, row])[:, order], starts, axis=1)
-        largest = np.maximum(largest, np.maximum(weights * most, weights * least).sum(axis=1))
-    return largest
 
 
 def _expected(

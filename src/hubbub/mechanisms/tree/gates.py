@@ -226,15 +226,18 @@ def collision_chance(shape: Shape, values: int) -> float:
 
 
 def most_of_a_row(
-    shape: Shape, pulls: NDArray[np.float64], costs: NDArray[np.float64], people: NDArray[np.float64], values: int
+    shape: Shape, law: MatchLaw, shares: NDArray[np.float64], people: NDArray[np.float64], values: int
 ) -> NDArray[np.float64]:
-    """The largest estimate, in people, that counts in each row for each value: shape (values, rows).
+    """The largest estimate, in people, that counts in each row for values of these shares: shape (values, rows).
 
     With a small chance a bucket also holds another value of similar size, which would explain a high estimate equally
-    well. So the evidence from one row is clipped at the logarithm of that chance.
+    well. So the evidence from one row is clipped at the logarithm of that chance, or at what the value itself explains
+    if that is more. Of a large value, a clip far below would make a neighbour look its equal that says half as much.
     """
     most = -math.log(collision_chance(shape, values))
+    pulls, costs = law.odds(shares)
     caps = (most + np.outer(costs, people)) / np.maximum(pulls, 1e-30)[:, np.newaxis]
+    caps = np.maximum(caps, np.outer(shares, people))
     caps[:, : first_hashed(shape)] = np.inf
     return np.asarray(caps)
 

@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 
 from hubbub.mechanisms.tree.descend import Descent, Front
 from hubbub.mechanisms.tree.fit import Fit, refit, trusted_rows
-from hubbub.mechanisms.tree.gates import LevelBudget, NoSingleRow, StandsOut, crowded_caps, most_of_a_row
+from hubbub.mechanisms.tree.gates import (
+    LevelBudget,
+    Neighbours,
+    NoSingleRow,
+    Place,
+    StandsOut,
+    crowded_caps,
+    most_of_a_row,
+)
 from hubbub.mechanisms.tree.row_counts import RowCounts
 from hubbub.mechanisms.tree.tuning import TUNING
 from hubbub.model.estimates import Query
@@ -28,11 +36,22 @@ if TYPE_CHECKING:
 
 
 class Found(NamedTuple):
-    """Values that stand out, their fit, and for each the odds that a neighbour is the real value."""
+    """Values that stand out, their fit, for each the odds that a neighbour is the real value, and its rival.
+
+    A rival is a neighbour for which so many of the reports speak that tell the two apart that only forged reports
+    explain it: either may be the real one. A value without a rival has itself in its place.
+    """
 
     items: Items
     fit: Fit
     doubts: NDArray[np.float64]
+    rivals: Items
+
+    def without(self, tree: Tree, row_counts: RowCounts, place: int) -> Found:
+        """The same without one value."""
+        rest = np.arange(len(self.items)) != place
+        fit = refit(tree.law, row_counts, self.fit.buckets[rest])
+        return Found(self.items[rest], fit, self.doubts[rest], self.rivals[rest])
 
 
 def search(tree: Tree, row_counts: RowCounts, query: Query) -> Found:
@@ -45,16 +64,16 @@ def search(tree: Tree, row_counts: RowCounts, query: Query) -> Found:
     items = tree.survey.domain.outside[np.newaxis][: int(tree.coded)]
     counts = row_counts.sums(tree.code.buckets(items))
     items = items[counts >= gate.least(tree.law, people, tree.code.log_priors(items))]
-    found = Found(items, refit(tree.law, row_counts, tree.code.buckets(items)), np.zeros(len(items)))
+    found = Found(items, refit(tree.law, row_counts, tree.code.buckets(items)), np.zeros(len(items)), items)
     doubt = LevelBudget(query.level).neighbours
     for number in range(TUNING.passes):
         a_pass = _Pass(tree, found.fit.left, query, capped=number > 0)
-        fresh, theirs = a_pass.accepted(doubt)
+        fresh, theirs, rivals = a_pass.accepted(doubt)
         doubt -= float(theirs.sum())
         known = {item.tobytes() for item in found.items}
         new = np.array([item.tobytes() not in known for item in fresh], bool)
         few = 8 * np.count_nonzero(new) <= len(found.items)
-        found = _with(tree, row_counts, found, fresh[new], theirs[new])
+        found = _with(tree, row_counts, found, fresh[new], theirs[new], rivals[new])
         # A value that rested on collisions with another may now be too small: remove such values. One at a time, the
         # worst first, since of two that share most rows each may look too small beside the other.
         while len(found.items):
@@ -62,22 +81,23 @@ def search(tree: Tree, row_counts: RowCounts, query: Query) -> Found:
             worst = int(np.argmin(lead))
             if lead[worst] >= 0:
                 break
-            items, doubts = np.delete(found.items, worst, axis=0), np.delete(found.doubts, worst)
-            found = Found(items, refit(tree.law, row_counts, np.delete(found.fit.buckets, worst, axis=0)), doubts)
-        if few:  # too few new values for another pass to find more
+            found = found.without(tree, row_counts, worst)
+        if few and a_pass.capped:  # too few new values for another pass to find more
             break
     if query.best_guess and len(found.items) < query.top:
         a_pass = _Pass(tree, found.fit.left, query, capped=True)
         guesses = a_pass.guesses(query.top - len(found.items), {item.tobytes() for item in found.items})
-        found = _with(tree, row_counts, found, guesses, np.ones(len(guesses)))
+        found = _with(tree, row_counts, found, guesses, np.ones(len(guesses)), guesses)
     return found
 
 
-def _with(tree: Tree, row_counts: RowCounts, found: Found, items: Items, doubts: NDArray[np.float64]) -> Found:
+def _with(
+    tree: Tree, row_counts: RowCounts, found: Found, items: Items, doubts: NDArray[np.float64], rivals: Items
+) -> Found:
     """What was found, and more values."""
     items = np.concatenate([found.items, items])
     fit = refit(tree.law, row_counts, tree.code.buckets(items)) if len(items) else found.fit
-    return Found(items, fit, np.concatenate([found.doubts, doubts]))
+    return Found(items, fit, np.concatenate([found.doubts, doubts]), np.concatenate([found.rivals, rivals]))
 
 
 class _Paths(NamedTuple):
@@ -160,8 +180,9 @@ class _Pass:
 
     def _lists(self, fronts: list[Front], near: _Paths) -> list[Front]:
         """The list of the root of each path."""
-        pulls, costs = self.tree.law.odds(near.counts / max(self._people, 1))
-        caps = most_of_a_row(self.tree.shape, pulls, costs, self.row_counts.people, len(near.items))
+        shares = near.counts / max(self._people, 1)
+        pulls, costs = self.tree.law.odds(shares)
+        caps = most_of_a_row(self.tree.shape, self.tree.law, shares, self.row_counts.people, len(near.items))
         descent = self._descent
 
         def one(number: int) -> Front:
@@ -186,44 +207,68 @@ class _Pass:
         first = np.array(_firsts(roots), np.int64)
         return values.take(order[first][: TUNING.roots])
 
-    def accepted(self, doubt: float) -> tuple[Items, NDArray[np.float64]]:
-        """The values that pass all gates, and the posterior odds of their neighbours, together at most `doubt`."""
+    def accepted(self, doubt: float) -> tuple[Items, NDArray[np.float64], Items]:
+        """The values that pass all gates, the posterior odds of their neighbours, and their rivals.
+
+        The odds are together at most `doubt`. They are of all neighbours but the rival.
+        """
         tree, row_counts = self.tree, self.row_counts
         budget = LevelBudget(self.query.level)
-        gate = StandsOut(budget)
         fronts = self._beams()
         values = self._values(fronts)
         near = self._near(fronts, values, -TUNING.near * tree.law.spread(self._people))
         lists = self._lists(fronts, near)
-        nothing = values.items[:0], np.empty(0)
+        nothing = values.items[:0], np.empty(0), values.items[:0]
         if not lists:
             return nothing
         values = self._values(lists)
-        lead = values.counts - gate.least(tree.law, self._people, values.log_priors)
+        lead = values.counts - StandsOut(budget).least(tree.law, self._people, values.log_priors)
         no_single_row = NoSingleRow(budget, len(lists))
-        best, doubts = [], []
+        best, doubts, rivals = [], [], []
         for number, front in enumerate(lists):
             own = np.flatnonzero(values.front == number)
             if not len(own):
                 continue
-            first = own[np.argmax(lead[own])]
-            if lead[first] < 0:
-                continue
+            shares = near.counts[[number]] / max(self._people, 1)
+            pulls, costs = tree.law.odds(shares)
+            caps = most_of_a_row(tree.shape, tree.law, shares, row_counts.people, len(lists))
+            said = np.minimum(values.parts[own], caps[0])
+            weights = pulls[0] * said.sum(axis=1) + values.log_priors[own]
+            at = int(np.argmax(weights))
+            first = own[at]
             parts, prior = values.parts[first], float(values.log_priors[first])
+            if lead[first] < 0 or not self._carried(parts, prior):
+                continue
             if not no_single_row.passes(tree.shape, tree.law, row_counts.people, parts, prior):
                 continue
-            if not self._carried(parts, prior):
-                continue
-            pulls, costs = tree.law.odds(values.counts[[first]] / max(self._people, 1))
-            caps = most_of_a_row(tree.shape, pulls, costs, row_counts.people, len(lists))
-            weights = pulls[0] * np.minimum(values.parts[own], caps[0]).sum(axis=1) + values.log_priors[own]
-            rivals = np.append(weights[own != first], front.let_go + costs[0] * self._people)
-            odds = np.logaddexp.reduce(rivals) - weights[own == first][0]
+            rival = self._rival(front.number, said, at)
+            others = np.append(np.delete(weights, [at, rival]), front.let_go + costs[0] * self._people)
             best.append(first)
-            doubts.append(math.exp(min(max(odds, -700.0), 700.0)))
+            rivals.append(own[rival])
+            doubts.append(math.exp(min(max(float(np.logaddexp.reduce(others) - weights[at]), -700.0), 700.0)))
         order = np.argsort(doubts, kind="stable")
         sure = order[np.cumsum(np.array(doubts)[order]) <= doubt] if len(order) else order
-        return values.items[np.array(best, np.int64)[sure]] if len(sure) else nothing[0], np.array(doubts)[sure]
+        if not len(sure):
+            return nothing
+        return values.items[np.array(best)[sure]], np.array(doubts)[sure], values.items[np.array(rivals)[sure]]
+
+    def _rival(self, number: int, said: NDArray[np.float64], at: int) -> int:
+        """The place of the strongest rival of the value at a place, or of the value itself, given what the rows say.
+
+        In the rows below the step where they part, a rival stands out among all that part there, and has a quarter of
+        what the value has at least. Of neighbours that nobody holds, noise alone makes hardly any a rival.
+        """
+        tree, people = self.tree, self.row_counts.people
+        kind = tree.shape.classes[number]
+        place = Place(tree.shape, tree.law, kind, kind.bits, float(tree.code.log_masses[number]), people)
+        least = np.array([window.least for window in Neighbours(LevelBudget(self.query.level)).needs(place)])
+        shared = np.cumprod(said == said[at], axis=1).astype(bool)  # the rows above the one where they part
+        below = np.where(shared, 0.0, said).sum(axis=1)
+        value = np.where(shared, 0.0, said[at]).sum(axis=1)
+        needed = np.maximum(least[np.minimum(np.maximum(shared.sum(axis=1), 1), len(least)) - 1], value / 4)
+        below[at] = -math.inf
+        strongest = int(np.argmax(below - needed))
+        return strongest if below[strongest] >= needed[strongest] else at
 
     def _carried(self, parts: NDArray[np.float64], log_prior: float) -> bool:
         """Whether the rows that agree with one another suffice; and if rows still disagree, whether they do everywhere.
