@@ -22,6 +22,7 @@ _KINDS = {
     **dict.fromkeys(("count", "share", "stderr", "low", "high", "confidence"), "float64"),
     **dict.fromkeys(("listed", "uneven", "stands_out"), "bool"),
     **dict.fromkeys(("ahead_of", "fake_reports"), "int64"),
+    "rival": "string",
 }
 
 
@@ -31,8 +32,9 @@ def to_pandas(answer: Answer) -> pandas.DataFrame:
     import pandas
 
     columns, value = _columns(answer)
-    kinds = {"value": value if value != "string" else object, **_KINDS, "ahead_of": "Int64"}
-    return pandas.DataFrame({name: pandas.Series(columns[name], dtype=kinds[name]) for name in COLUMNS})
+    kinds = {"value": value, **_KINDS, "ahead_of": "Int64"}
+    dtypes: dict[str, Any] = {name: object if kind == "string" else kind for name, kind in kinds.items()}
+    return pandas.DataFrame({name: pandas.Series(columns[name], dtype=dtypes[name]) for name in COLUMNS})
 
 
 def to_polars(answer: Answer) -> polars.DataFrame:

@@ -192,11 +192,11 @@ def as_csv(answer: Answer) -> str:
     writer.writerow(COLUMNS)
     for hitter in answer.hitters:
         row = asdict(hitter)
-        writer.writerow([harmless(row["value"]), *(row[name] for name in COLUMNS[1:])])
+        writer.writerow([harmless(row[name]) for name in COLUMNS])
     return text.getvalue()
 
 
-def harmless(value: int | str) -> int | str:
+def harmless(value: object) -> object:
     """The value, prefixed with ' if a spreadsheet would take it for a formula.
 
     Characters that nobody sees are ignored when looking for a formula, since programs may drop them; so is the form of
