@@ -43,6 +43,7 @@ hitters = st.builds(
     stands_out=st.booleans(),
     ahead_of=st.none() | st.integers(0, 4095),
     fake_reports=counts,
+    rival=st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=60),
 )
 intakes = st.builds(
     Intake,

@@ -10,7 +10,6 @@ import pytest
 from hubbub import (
     Categories,
     Domain,
-    Hostnames,
     Integers,
     SeededRandomWords,
     Tally,
@@ -19,7 +18,6 @@ from hubbub import (
     mechanism_for,
 )
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
-from hubbub.mechanisms.tree.fit import influences, refit
 from hubbub.simulation.rehearsal import rehearse
 from hubbub.testing import public_seed
 
@@ -92,52 +90,16 @@ def test_so_many_crafted_reports_put_a_value_where_it_is(name: str, domain: Doma
     assert 0 < row.fake_reports < row.count  # one crafted report is worth more than one person
     nobody = rehearse(mechanism, survey.survey_id, [alone], SeededRandomWords(2))
     before = float(mechanism.estimate(nobody, target).counts[0])
-    forged = with_reports(mechanism, nobody, crafted(mechanism, target[0], row.fake_reports, 3))
+    # Where a neighbour can take its place, fewer make a difference; to give it its count takes as many as elsewhere.
+    has_neighbours = name == "tree" and domain.bits > 20
+    enough = math.ceil(row.count / mechanism.influence[0]) if has_neighbours else row.fake_reports
+    forged = with_reports(mechanism, nobody, crafted(mechanism, target[0], enough, 3))
     rows = {str(hitter.value): hitter for hitter in find_hitters(survey, forged, decoder=mechanism).hitters}
     # The count is there but for what noise had made of nobody; of fitted counts, within their error.
     slack = 0.02 * row.count + (0 if name in ("subset", "jl") else 2 * row.stderr)
     assert rows[str(TARGET)].count - max(before, -row.stderr * 3) >= row.count - slack
-    assert row.fake_reports == math.ceil(row.count / mechanism.influence[0] - 1e-9)
-
-
-def test_no_report_lifts_a_fitted_count_by_more() -> None:
-    """Values that share buckets, and rows that are left out: whatever a report says, no count rises by more.
-
-    The bound is attained where a report can have the symbols of all the right buckets at once.
-    """
-    people = 4_000
-    domain = Hostnames()
-    tree = make("tree", domain, people, 2)
-    names = ["news.example", "news.example.org", "newt.example", "mail.example", "video.example"]
-    items = np.repeat(domain.encode(names), people // len(names), axis=0)
-    row_counts = tree.row_counts(rehearse(tree, tree.survey_id, [items], SeededRandomWords(1)))
-    rng = np.random.default_rng(1)
-    for forced in (False, True):
-        buckets = tree.code.buckets(domain.encode(names))
-        if forced:  # as if their paths met in many rows
-            buckets[1, ::2] = buckets[0, ::2]
-            buckets[2, 1::3] = buckets[0, 1::3]
-        fit = refit(tree.law, row_counts, buckets)
-        most, least = tree.influence
-        bound = influences(fit, most, least)
-        assert (bound >= most * (1 - 1e-9)).all()
-        if not forced and fit.trusted.all():
-            assert bound == pytest.approx(most * fit.inflation, rel=0.2)
-        largest = np.full(len(names), -np.inf)
-        total, normal = row_counts.people.sum(), np.zeros((len(names), len(names)))
-        for i in range(len(names)):
-            for j in range(len(names)):
-                shared = (buckets[i] == buckets[j]) & fit.trusted[i]
-                normal[i, j] = row_counts.people[shared].sum()
-        inverse = np.linalg.inv(normal + 1e-9 * total * np.eye(len(names)))
-        for row in range(buckets.shape[1]):
-            for _ in range(200):
-                matched = {bucket: rng.random() < 0.5 for bucket in buckets[:, row]}
-                added = np.array([most if matched[bucket] else least for bucket in buckets[:, row]])
-                moved = total * inverse @ (added * fit.trusted[:, row])
-                largest = np.maximum(largest, moved)
-                assert (moved <= bound * (1 + 1e-6)).all()
-        assert largest == pytest.approx(bound, rel=1e-6)
+    most = math.ceil(row.count / mechanism.influence[0] - 1e-9)
+    assert row.fake_reports <= most if has_neighbours else row.fake_reports == most
 
 
 def test_a_count_that_is_not_above_zero_needs_no_fakes() -> None:

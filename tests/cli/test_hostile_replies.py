@@ -27,6 +27,7 @@ ROW = {
     "stands_out": True,
     "ahead_of": None,
     "fake_reports": 3,
+    "rival": None,
 }
 ANSWER = {
     "survey_id": SURVEY_ID,

@@ -210,14 +210,15 @@ def test_odds_are_the_likelihood_ratio_of_the_matches(epsilon: float, share: flo
 @pytest.mark.parametrize(("name", "first"), [("numbers", 1), ("hosts", 0)])
 @pytest.mark.parametrize("values", [1, 20, 1 << 20])
 def test_a_row_speaks_as_much_as_a_collision_is_rare(name: str, first: int, values: int) -> None:
-    """At its cap a row has the nats that speak against a collision. Roots of one class cannot collide: no cap."""
+    """At its cap a row has the nats that speak against a collision, or says what the value explains. Roots of one class cannot collide: no cap."""
     tree = tree_of(name)
     people = PEOPLE * tree.shape.shares
-    pulls, costs = tree.law.odds(np.linspace(0.01, 0.5, 20))
-    caps = most_of_a_row(tree.shape, pulls, costs, people, values)
-    said = pulls[:, np.newaxis] * caps - np.outer(costs, people)
+    shares = np.linspace(0.01, 0.5, 20)
+    pulls, costs = tree.law.odds(shares)
+    caps = most_of_a_row(tree.shape, tree.law, shares, people, values)
     chance = min(max(2 * values, 16) / (1 << tree.shape.bucket_bits), 0.5)
-    assert np.allclose(said[:, first:], -math.log(chance))
+    rare = (np.outer(costs, people) - math.log(chance)) / pulls[:, np.newaxis]
+    assert np.allclose(caps[:, first:], np.maximum(rare, np.outer(shares, people))[:, first:])
     assert np.isinf(caps[:, :first]).all()
     assert first_hashed(tree.shape) == first
 
@@ -234,8 +235,9 @@ def test_doubts_are_the_odds_of_all_neighbours_by_brute_force(seed: int) -> None
     below = (paths[0, 0] >> np.uint64(48) << np.uint64(48)) + (np.arange(256, dtype=np.uint64) << np.uint64(40))
     said = row_counts.parts(tree.code.path_buckets(0, below[:, np.newaxis]))
     own = int(np.flatnonzero(below == paths[0, 0])[0])
-    pulls, costs = tree.law.odds(said[[own]].sum(axis=1) / people)
-    caps = most_of_a_row(tree.shape, pulls, costs, row_counts.people, 1)
+    shares = said[[own]].sum(axis=1) / people
+    pulls, _ = tree.law.odds(shares)
+    caps = most_of_a_row(tree.shape, tree.law, shares, row_counts.people, 1)
     weights = pulls[0] * np.minimum(said, caps[0]).sum(axis=1)
     expected = np.exp(np.delete(weights, own) - weights[own]).sum()
     assert found.items.tolist() == item.tolist()

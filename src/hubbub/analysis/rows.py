@@ -47,11 +47,11 @@ def hitters_of(
         doubts = np.minimum(1.0, doubts + estimates.doubts)
     lifted = np.ceil(np.maximum(counts, 0.0) / (influence * law.slots) - 1e-9)
     fakes = lifted if estimates.fakes is None else estimates.fakes
-    rivals: list[int | str | None] = [None] * len(counts)
+    rivals: list[str | None] = [None] * len(counts)
     if estimates.rivals is not None:
         has_rival = (estimates.rivals != estimates.items).any(axis=1)
         for index in np.flatnonzero(has_rival).tolist():
-            rivals[index] = survey.domain.decode(estimates.rivals[[index]])[0]
+            rivals[index] = str(survey.domain.decode(estimates.rivals[[index]])[0])
     empty = survey.domain.outside if law.slots > 1 else None
     return [
         Hitter(

@@ -38,6 +38,7 @@ _KINDS: Final = {
     **dict.fromkeys(("count", "share", "stderr", "low", "high", "confidence"), "float64"),
     **dict.fromkeys(("listed", "uneven", "stands_out"), "bool"),
     **dict.fromkeys(("ahead_of", "fake_reports"), "int64"),
+    "rival": "string",
 }
 
 
@@ -116,11 +117,11 @@ def as_csv(answer: Answer) -> str:
     writer.writerow(COLUMNS)
     for hitter in answer.hitters:
         row = asdict(hitter)
-        writer.writerow([harmless(row["value"]), *(row[name] for name in COLUMNS[1:])])
+        writer.writerow([harmless(row[name]) for name in COLUMNS])
     return text.getvalue()
 
 
-def harmless(value: int | str) -> int | str:
+def harmless(value: object) -> object:
     """The value, prefixed with ' if a spreadsheet would take it for a formula.
 
     Characters that nobody sees are ignored when looking for a formula, since programs may drop them; so is the form of
@@ -154,8 +155,9 @@ def to_pandas(answer: Answer) -> pandas.DataFrame:
     import pandas
 
     columns, value = _columns(answer)
-    kinds = {"value": value if value != "string" else object, **_KINDS, "ahead_of": "Int64"}
-    return pandas.DataFrame({name: pandas.Series(columns[name], dtype=kinds[name]) for name in COLUMNS})
+    kinds = {"value": value, **_KINDS, "ahead_of": "Int64"}
+    dtypes: dict[str, Any] = {name: object if kind == "string" else kind for name, kind in kinds.items()}
+    return pandas.DataFrame({name: pandas.Series(columns[name], dtype=dtypes[name]) for name in COLUMNS})
 
 
 def to_polars(answer: Answer) -> polars.DataFrame:

@@ -149,9 +149,9 @@ class Hitter:
         Fewer forged reports than this make no difference. For a value of a list: they cannot have given it its count,
         if nobody held it and there were no noise. For a value that was searched for: they could neither have put it
         there, nor hide it, nor put another value in its place. 0 for a count that is not above 0.
-    rival : int, str or None
-        Another value that this one may be instead: the few reports that tell the two apart disagree, as they do if
-        some are forged. Then the confidence is that somebody holds one of the two.
+    rival : str or None
+        Another value, as text, that this one may be instead: the few reports that tell the two apart disagree, as they
+        do if some are forged. Then the confidence is that somebody holds one of the two.
     """
 
     value: int | str
@@ -166,7 +166,7 @@ class Hitter:
     stands_out: bool = True
     ahead_of: int | None = None
     fake_reports: int = 0
-    rival: int | str | None = None
+    rival: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
