@@ -166,9 +166,8 @@ def test_a_beam_gives_each_root_its_part(width: int, quota: int, scale: int) -> 
     def least(best: float) -> float:
         pull = LAW.odds(np.array([best / 1000.0]))[0][0]
         # The last step has half of the reports, and can make up for its share of the best.
-        return (
-            float(np.float32(best - 40.0 / pull - min(max(best / 1000.0, 0.0), 1.0) * 500.0)) if pull > 0 else -math.inf
-        )
+        behind = 40.0 / pull + min(max(best / 1000.0, 0.0), 1.0) * 500.0 if pull > 0 else math.inf
+        return float(np.float32(best - behind))
 
     stay = naive.thinned(children, quota, least)
     got = (paths[:, 0] >> np.uint64(52)).astype(int).tolist()

@@ -210,7 +210,10 @@ def test_odds_are_the_likelihood_ratio_of_the_matches(epsilon: float, share: flo
 @pytest.mark.parametrize(("name", "first"), [("numbers", 1), ("hosts", 0)])
 @pytest.mark.parametrize("values", [1, 20, 1 << 20])
 def test_a_row_speaks_as_much_as_a_collision_is_rare(name: str, first: int, values: int) -> None:
-    """At its cap a row has the nats that speak against a collision, or says what the value explains. Roots of one class cannot collide: no cap."""
+    """At its cap a row has the nats that speak against a collision, or says what the value explains.
+
+    Roots of one class cannot collide: they have no cap.
+    """
     tree = tree_of(name)
     people = PEOPLE * tree.shape.shares
     shares = np.linspace(0.01, 0.5, 20)

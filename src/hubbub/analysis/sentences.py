@@ -39,7 +39,8 @@ class Sentence(NamedTuple):
         What it is about: "found" how many values stand out, "limits" what could have been found, "list" the values of a
         whole list, "slots" several values of a person, "foreign" candidates outside the domain, "shown" values beyond
         `top`, "over" people with more values than slots, "post" post-processing, "uneven" rows that parts of the
-        reports disagree about, "rival" a value that a row may be instead, "intake" values that were not counted as given, "forged" crafted reports.
+        reports disagree about, "rival" a value that a row may be instead, "intake" values that were not counted as
+        given, "forged" crafted reports.
     text : str
         The words.
     """
