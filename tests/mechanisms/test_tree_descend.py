@@ -294,6 +294,6 @@ def test_any_number_of_cores_finds_the_same(domain, monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(threads, "cores", lambda cores=cores: cores)
         found.append(tree.sample(crowd, np.random.default_rng(1)).discover(Query()))
     assert len(found[0].items) == 4
-    for name in ("items", "counts", "stderrs", "log_priors", "doubts", "influences"):
+    for name in ("items", "counts", "stderrs", "log_priors", "doubts", "fakes"):
         assert np.array_equal(getattr(found[0], name), getattr(found[1], name))
     assert found[0].threshold == found[1].threshold
