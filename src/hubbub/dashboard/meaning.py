@@ -113,7 +113,8 @@ def explain(
         last = min(reversed(standing), key=lambda hitter: hitter.fake_reports)
         said.append(
             "Reports are anonymous, so they can be forged: "
-            f"{plural(last.fake_reports, 'crafted report')} could have put {words.visible(last.value)} where it is, or another value in its place."
+            f"{plural(last.fake_reports, 'crafted report')} could have put {words.visible(last.value)} where it is, "
+            "or put another value in its place."
         )
     said.append(_about_sums(stored, answer.reports, closed))
     return tuple(sentence for sentence in said if sentence)
