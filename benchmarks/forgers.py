@@ -4,8 +4,8 @@
 
 In every crowd of 100,000 people, 30 % hold one value. Attacks drawn at random, alone and in pairs, send one report less
 than the answer prints; the value must stay. For the attacks on the rows that tell neighbours apart, which are the
-cheapest, bisection finds the fewest reports that take the value away. Beams are narrow, which is faster and makes it
-easier to push a value out of them.
+cheapest, bisection finds the fewest reports that take the value away. Beams are narrow, which is faster, and leaves a
+value less room than a survey does. `Crowd.flooded` is another attack, which the printed number does not cover.
 
 A forger knows the survey, and so the row and the masks of every id that he draws. He does not see the tally. Each
 attack names rows, a value to lift, and a value to lower: a report of these rows then has the first one's symbol, and an
@@ -118,6 +118,18 @@ class Crowd:
             self.tree.limits[count, bits, level] = limit
         return self.tree.discover(Tally(self.honest.survey_id, count, cells), Query())
 
+    def flooded(self, row: int, count: int) -> Estimates:
+        """What is found after one report of a row, which does not match the value, was counted so many times.
+
+        Ids count once. So a forger needs as many ids with the same row and masks: about 2^32 draws for each at ε = 1,
+        and far more at a larger ε. Here they are taken as found.
+        """
+        report = self._of_row(Attack("flood", (row,), None, self.value), row, 1)
+        cells = np.zeros(self.tree.cells_shape, np.int64)
+        self.tree.accumulate(cells, report)
+        tally = Tally(self.honest.survey_id, self.honest.count + count, self.honest.cells + count * cells)
+        return self.tree.discover(tally, Query())
+
     def place(self, found: Estimates, item: np.ndarray | None = None) -> int | None:
         """Where a value stands among those found, or None."""
         same = np.flatnonzero((found.items == (self.value if item is None else item)).all(axis=1))
@@ -211,7 +223,7 @@ def crowd(domain_name: str, epsilon: float, seed: int, people: int = 100_000, ho
     tree = mechanism_for(survey)
     if not isinstance(tree, Tree):
         raise TypeError("forgers attack trees")
-    tree.in_beam = NarrowBeam(tree.in_beam.typical)
+    tree.in_beam = NarrowBeam(tree.in_beam.typical, tree.in_beam.root)
     items = domain.encode(names)
     everybody = np.concatenate([np.repeat(items[:1], holders, axis=0), items[1:]])
     return Crowd(tree, items[0], rehearse(tree, survey.survey_id, [everybody], SeededRandomWords(seed + 1000)))

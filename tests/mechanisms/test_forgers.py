@@ -9,6 +9,7 @@ import pytest
 from benchmarks.forgers import EPSILONS, KINDS, Attack, Crowd, crowd
 
 from hubbub import find_hitters
+from hubbub.mechanisms.tree.gates import InBeam
 from hubbub.model.estimates import Estimates
 from hubbub.model.tally import Tally
 
@@ -112,3 +113,12 @@ def test_the_answer_names_both() -> None:
     row = answer.hitters[0]
     assert row.rival is not None
     assert f"{row.value} or {row.rival}: one of the two" in str(answer)
+
+
+def test_a_flood_of_one_symbol_is_not_covered() -> None:
+    """Ids with the same masks, all in the first row, can push a value out of the beam with fewer than printed."""
+    people = crowd("ids", 1.0, 11)
+    people.tree.in_beam = InBeam(people.tree.in_beam.typical, people.tree.in_beam.root)
+    count = printed(people, people.answer())
+    assert people.place(people.flooded(0, count // 2)) is not None
+    assert not people.is_mentioned(people.flooded(0, count - 1))

@@ -2,7 +2,8 @@
 
 A forger sends what he likes, and draws ids until their row and masks suit him. A report adds `influence` to the count
 of a value at most. If it matches a neighbour and not the value, it moves the two against each other by `per_match`.
-That is the most that one report can do; and only the rows below the step where the two part tell them apart.
+Only the rows below the step where the two part tell them apart. Reports that crowd a value out of the beam, by lifting
+a large part of all paths at once, are not covered (docs/threats.md).
 """
 
 from __future__ import annotations

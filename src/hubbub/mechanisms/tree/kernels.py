@@ -159,13 +159,12 @@ def _score_children(estimates, caps, firsts, i, step, chunk, own, out, at):  # t
 def _least_likely(odds, step, best):  # type: ignore[no-untyped-def]
     """The score below which a path is far less likely than the best one of its root, which has the score `best`.
 
-    Odds are for a value as large as the best: each person of a score then adds `pull` nats. It may also be as far
-    behind as the last step can make up for, since reports forged in one row can put a neighbour ahead.
+    It may also be as far behind as the last step can make up for: forged reports of one row can put a neighbour ahead.
     """
     share = min(max(best / max(odds.people[step], 1e-9), 0.0), 1.0)
     held = odds.absent + share * (odds.true - odds.absent)
     pull = np.log(held / odds.absent * (1 - odds.absent) / (1 - held)) / odds.per_match
-    last = odds.people[-1] - odds.people[-2] if odds.people.shape[0] > 1 else 0.0
+    last = odds.people[-1] - odds.people[max(odds.people.shape[0] - 2, 0)]
     return np.float32(best - _GAP / pull - share * last) if pull > 0 else np.float32(-np.inf)
 
 

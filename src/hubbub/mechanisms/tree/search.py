@@ -256,7 +256,7 @@ class _Pass:
         """The place of the strongest rival of the value at a place, or of the value itself, given what the rows say.
 
         In the rows below the step where they part, a rival stands out among all that part there, at a thousandth of the
-        level, and has half of what the value has at least. Noise alone hardly ever makes a rival of a neighbour.
+        level, and has a quarter of what the value has at least. Noise alone hardly ever makes a rival of a neighbour.
         """
         tree, people = self.tree, self.row_counts.people
         kind = tree.shape.classes[number]
@@ -265,7 +265,7 @@ class _Pass:
         shared = np.cumprod(said == said[at], axis=1).astype(bool)  # the rows above the one where they part
         below = np.where(shared, 0.0, said).sum(axis=1)
         value = np.where(shared, 0.0, said[at]).sum(axis=1)
-        needed = np.maximum(least[np.minimum(np.maximum(shared.sum(axis=1), 1), len(least)) - 1], value / 2)
+        needed = np.maximum(least[np.minimum(np.maximum(shared.sum(axis=1), 1), len(least)) - 1], value / 4)
         below[at] = -math.inf
         strongest = int(np.argmax(below - needed))
         return strongest if below[strongest] >= needed[strongest] else at
