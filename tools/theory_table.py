@@ -11,8 +11,10 @@ import argparse
 import math
 from pathlib import Path
 
+from hubbub.errors import ParameterError
 from hubbub.paper import theory_of_tree as theory
 from hubbub.paper.path_bound import PathBound
+from hubbub.paper.proved_search import clean_search
 
 BETA = 0.05
 BITS, EPSILONS, PEOPLE = (32, 64, 256), (0.5, 1.0, 2.0, 4.0), (10**5, 10**6, 10**7)
@@ -23,11 +25,11 @@ HEADER = (
 
 
 def shape(bits: int, epsilon: float, people: int) -> PathBound | None:
-    """The shape of a cell, with steps of 4 bits (8 from 128 bits on); None if roots would be as long as values."""
-    sought = people / (1.5 * theory.Channel.best(epsilon).stderr(people))
-    if math.ceil(math.log2(sought**2 / (0.4 * BETA))) > bits - 2:
+    """The shape of a cell; None if roots would be as long as values."""
+    try:
+        return clean_search(people, epsilon, bits, BETA)
+    except ParameterError:
         return None
-    return PathBound(people, epsilon, bits, BETA, step=4 if bits < 128 else 8)
 
 
 def row(bound: PathBound, threshold: int) -> str:

@@ -62,6 +62,48 @@ def test_refusals_are_one_sentence(hubbub_cli: Cli, options: tuple[str, ...], sa
     assert run.stderr.count("\n") == 1
 
 
+def test_what_is_proved_is_said_of_the_search_without_buckets(hubbub_cli: Cli) -> None:
+    """Three sentences after the plan's own, which say of what it is proved; the same and the numbers in JSON."""
+    options = ("plan", "-n", "100k", "-e", "1", "--domain", "integers:32", "--proved")
+    made = json.loads(hubbub_cli(*options, "--json").stdout)
+    proved = made["proved"]
+    assert (proved["people"], proved["bits"], proved["beta"]) == (100_000, 32, 0.05)
+    assert proved["converse"] < proved["exhaustive"] < proved["alpha"] == 5_883  # as the table of the page
+    run = hubbub_cli(*options)
+    assert (run.returncode, run.stderr) == (0, "")
+    shown = run.stdout.splitlines()
+    first = shown.index(proved["words"][0])
+    assert shown[first : first + 3] == proved["words"]
+    assert shown[first - 1] == made["words"][-1]
+    assert "without hashed buckets" in shown[first]
+    assert "at most 5,883 holders fewer" in shown[first]
+    assert "measured, not proved" in shown[first + 2]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("-n", "500", "-e", "1", *POLL), "the mechanism must be tree for its theorems to apply, got 'subset'"),
+        (
+            ("-n", "2k", "-e", "1", "--domain", "integers:64"),
+            "people must be more for a bound to exist, got people=2000",
+        ),
+        (
+            ("-n", "100k", "-e", "1", "--domain", "integers:64", "--values-per-person", "2"),
+            "everybody must have one value, got values_per_person=2",
+        ),
+        (("-n", "50", "--share", "0.01", *POLL), "people and ε must be known, got a plan for which none is enough"),
+    ],
+)
+def test_a_plan_without_a_proved_bound_says_why(hubbub_cli: Cli, options: tuple[str, ...], said: str) -> None:
+    """One sentence in the place of three, and no numbers in JSON; the plan itself is as usual."""
+    run = hubbub_cli("plan", *options, "--proved", "--json")
+    assert (run.returncode, run.stderr) == (0, "")
+    proved = json.loads(run.stdout)["proved"]
+    assert proved.pop("words") == [f"There is no proved bound for this plan: {said}."]
+    assert set(proved.values()) == {None}
+
+
 @pytest.mark.slow
 def test_an_empty_answer_says_what_was_needed(hubbub_cli: Cli, tmp_path: Path) -> None:
     """`find` says what it would have taken if nothing stands out, and only then."""

@@ -31,7 +31,7 @@ def test_cells_have_names_of_their_own(study, quick: bool) -> None:
 def test_figures_are_asked_for_by_name() -> None:
     """In the order of the report, all without a name; an unknown name is an error that lists them."""
     assert [study.name for study in find_studies(["bucket-success", "separation"])] == ["separation", "bucket-success"]
-    assert len(find_studies([])) == 5
+    assert len(find_studies([])) == 6
     with pytest.raises(ParameterError, match=r"one of separation, .* got 'figure-1'"):
         find_studies(["figure-1"])
 

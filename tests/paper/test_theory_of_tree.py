@@ -434,7 +434,7 @@ def test_light_values_count_in_deep_rows_too() -> None:
 
 def test_crowds_for_which_nothing_is_proved_are_refused() -> None:
     """No room for roots, roots too short for heavy values, a crowd of which not even half is found, too few draws."""
-    with pytest.raises(ParameterError, match="roots"):
+    with pytest.raises(ParameterError, match="than roots, which have 32, got 32 bits"):
         PathBound(10**7, 4.0, 32)
     with pytest.raises(ParameterError, match="roots"):
         PathBound(10**6, 1.0, 64, root_bits=7)
@@ -442,6 +442,8 @@ def test_crowds_for_which_nothing_is_proved_are_refused() -> None:
         PathBound(10**6, 1.0, 64).threshold(1500)
     with pytest.raises(ParameterError, match="people"):
         PathBound(200, 1.0, 64).threshold(2000)
+    with pytest.raises(ParameterError, match="people must be more for a bound to exist, got people=1"):
+        PathBound(1, 1.0, 64)
 
 
 # Theorem F.

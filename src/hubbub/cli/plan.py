@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from hubbub.cli.common import number, parse_count, plural, print_json, print_table
+from hubbub.cli.common import complain, number, parse_count, plural, print_json, print_table
 from hubbub.cli.options import DOMAINS, Number, WholeNumber, json_option, level_option, mechanism_option, options_option
 from hubbub.errors import ParameterError
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 )
 @level_option
 @click.option("--plot", metavar="FILE", help="Draw the chance to be seen against the share: .png, .svg, .pdf.")
+@click.option("--proved", is_flag=True, help="Say what is proved of the search, without its hashed buckets.")
 @json_option
 def plan(
     people: str | None,
@@ -52,6 +54,7 @@ def plan(
     chance: float,
     level: float,
     plot: str | None,
+    proved: bool,
     as_json: bool,
 ) -> None:
     """Plan a survey: any two of people, ε and the smallest share to be found give the third.
@@ -66,6 +69,7 @@ def plan(
     hubbub plan --epsilon 2 --share 1% --domain words
     hubbub plan --people 50k --epsilon 2 --domain hostnames --values-per-person 5
     hubbub plan --people 500 --share 0.2 --domain choices:yes,no,unsure
+    hubbub plan --people 1m --epsilon 1 --domain integers:64 --proved
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
     from hubbub.analysis.planning import plan as make_plan
     from hubbub.analysis.plots import check_plot_file
@@ -89,10 +93,11 @@ def plan(
     )
     if plot is not None:
         _draw(made, plot)
+    found = _proved(made) if proved else None
     if as_json:
-        print_json(made.to_json())
+        print_json(made.to_json() | ({} if found is None else {"proved": found}))
     else:
-        _show(made)
+        _show(made, [] if found is None else found["words"])
 
 
 def parse_share(text: str) -> float:
@@ -109,6 +114,28 @@ def parse_share(text: str) -> float:
     return share
 
 
+def _proved(made: Plan) -> dict[str, Any]:
+    """What is proved of the plan's search, or why nothing is, as JSON; its words say all of it."""
+    from dataclasses import asdict, fields
+
+    from hubbub.paper.proved_search import ProvedSearch, guarantee_of_search
+
+    try:
+        if made.people is None or made.epsilon is None:
+            raise ParameterError("people and ε must be known, got a plan for which none is enough")
+        if made.values_per_person > 1:
+            raise ParameterError(f"everybody must have one value, got values_per_person={made.values_per_person}")
+        if sys.stderr.isatty():
+            complain("computing what is proved, some seconds")
+        survey = made.outlook.mechanism_at(made.people, made.epsilon).survey
+        found = guarantee_of_search(survey, made.people, made.level)
+    except ParameterError as error:
+        return {each.name: None for each in fields(ProvedSearch)} | {
+            "words": [f"There is no proved bound for this plan: {error}."]
+        }
+    return asdict(found) | {"words": list(found.words)}
+
+
 def _draw(made: Plan, plot: str) -> None:
     from hubbub.analysis.plots import draw_chances
     from hubbub.analysis.wording import what_is_seen
@@ -119,11 +146,11 @@ def _draw(made: Plan, plot: str) -> None:
     draw_chances(plot, f"{made.people:,} people{named}", curves, made.wanted, made.epsilon)
 
 
-def _show(made: Plan) -> None:
-    """Words first, then tables."""
+def _show(made: Plan, proved: list[str]) -> None:
+    """Words first, also those on what is proved, then tables."""
     from hubbub.analysis.wording import at_most, at_most_percent, chance_percent, one_in, percent
 
-    for sentence in made.words:
+    for sentence in (*made.words, *proved):
         click.echo(sentence)
     if made.rows:
         click.echo()

@@ -4,7 +4,7 @@ Every claim that can be measured has a figure. A figure is a study of many cells
 independently of the others.
 
 - `study` defines cells, studies and their numbers, and which mechanisms are compared.
-- `separation`, `largest_error`, `smallest_crowd` and `bucket_success` are the studies.
+- `separation`, `largest_error`, `smallest_crowd`, `bucket_success` and `proved_search` are the studies.
 - `theorems` and `lower_bound` have the numbers to compare with, in addition to the bounds that mechanisms state.
 - `run` runs the cells; `figures`, `sections` and `report` show the results.
 """

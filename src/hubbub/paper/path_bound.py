@@ -101,9 +101,13 @@ class PathBound:
     def __post_init__(self) -> None:
         if not self.root_bits:
             heavy = self.people / (_SPREAD * self.channel.stderr(self.people))
+            if heavy < 2:
+                raise ParameterError(f"people must be more for a bound to exist, got people={self.people}")
             object.__setattr__(self, "root_bits", math.ceil(math.log2(heavy**2 / (0.4 * self.beta))))
         if not 1 <= self.root_bits <= self.bits - 2:
-            raise ParameterError(f"roots must have at least two bits less than the universe, got {self.root_bits}")
+            raise ParameterError(
+                f"values must have two bits more than roots, which have {self.root_bits}, got {self.bits} bits"
+            )
         if self.heavy < 2:  # else a value would have to be held by more than half of the crowd
             raise ParameterError(f"roots must have more bits for this beta, got root_bits={self.root_bits}")
 

@@ -34,11 +34,11 @@ class Report:
         )
         return (
             "Hsu, Khanna and Roth, Distributed Private Heavy Hitters (ICALP 2012, arXiv 1202.4910), run as an "
-            "experiment. Every number below was measured in this run, with the mechanisms that hubbub ships, on "
-            "simulated crowds. The tally of a crowd is drawn from its law, so that a billion people cost no more than "
-            "a thousand. People whose value nobody else holds are pooled as fair coins, which is exact for each row of "
-            "a sketch and approximate for all together. The row counts of tree are drawn bucket by bucket, which is "
-            "exact for each bucket and for pairs.",
+            "experiment. Numbers were measured in this run, unless the text says that they are computed, with the "
+            "mechanisms that hubbub ships, on simulated crowds. The tally of a crowd is drawn from its law, so that a "
+            "billion people cost no more than a thousand. People whose value nobody else holds are pooled as fair "
+            "coins, which is exact for each row of a sketch and approximate for all together. The row counts of tree "
+            "are drawn bucket by bucket, which is exact for each bucket and for pairs.",
             f"{size} ε = 1, and δ = 10⁻⁶ for Laplace noise. Three calibrations are compared: the paper's "
             "noise, the least noise that the exact composition of privacy losses allows (tight), and one randomised "
             "bit per person (one bit, δ = 0).",

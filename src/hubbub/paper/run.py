@@ -18,6 +18,7 @@ from hubbub.errors import ParameterError
 from hubbub.files.processes import interrupts_held
 from hubbub.paper.bucket_success import BUCKET_SUCCESS
 from hubbub.paper.largest_error import ERROR_AGAINST_PEOPLE, ERROR_AGAINST_UNIVERSE
+from hubbub.paper.proved_search import PROVED_SEARCH
 from hubbub.paper.separation import SEPARATION
 from hubbub.paper.smallest_crowd import SMALLEST_CROWD
 from hubbub.paper.study import Cell, Measured, Study, cell_generator
@@ -25,7 +26,14 @@ from hubbub.paper.study import Cell, Measured, Study, cell_generator
 AnyStudy: TypeAlias = Study[Any, Any]
 AnyMeasured: TypeAlias = Measured[Any, Any]
 
-_ALL: tuple[AnyStudy, ...] = (SEPARATION, ERROR_AGAINST_PEOPLE, ERROR_AGAINST_UNIVERSE, SMALLEST_CROWD, BUCKET_SUCCESS)
+_ALL: tuple[AnyStudy, ...] = (
+    SEPARATION,
+    ERROR_AGAINST_PEOPLE,
+    ERROR_AGAINST_UNIVERSE,
+    SMALLEST_CROWD,
+    BUCKET_SUCCESS,
+    PROVED_SEARCH,
+)
 
 STUDIES: Final = {study.name: study for study in _ALL}
 """All figures, in the order of the report."""

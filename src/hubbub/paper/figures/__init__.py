@@ -13,7 +13,7 @@ from typing import Any, Final
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from hubbub.paper.figures.crowds import bucket_success, smallest_crowd
+from hubbub.paper.figures.crowds import bucket_success, proved_search, smallest_crowd
 from hubbub.paper.figures.errors import error_against_people, error_against_universe
 from hubbub.paper.figures.separation import separation
 from hubbub.paper.study import Measured
@@ -40,6 +40,7 @@ _FIGURES: Final[dict[str, Callable[[Measured[Any, Any]], Figure]]] = {
     "error-against-universe": error_against_universe,
     "smallest-crowd": smallest_crowd,
     "bucket-success": bucket_success,
+    "proved-search": proved_search,
 }
 
 

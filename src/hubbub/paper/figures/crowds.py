@@ -1,4 +1,4 @@
-"""Figures 2 and 3: the smallest crowd that shows a heavy hitter, and where the Bucket mechanism finds it."""
+"""Figures 2, 3 and 6: the smallest crowd that shows a heavy hitter, where Bucket finds it, and what is proved."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from hubbub.paper import bucket_success as bucket
+from hubbub.paper import proved_search as proved
 from hubbub.paper import smallest_crowd as smallest
 from hubbub.paper.figures.drawing import (
     BLACK,
+    BLUE,
     CALIBRATION,
     GREY,
     ORANGE,
@@ -21,7 +23,7 @@ from hubbub.paper.figures.drawing import (
     share_points,
     style_of,
 )
-from hubbub.paper.study import Measured, select
+from hubbub.paper.study import TREE, Measured, select
 
 
 def smallest_crowd(measured: Measured[smallest.Setting, smallest.Crowd]) -> Figure:
@@ -97,3 +99,24 @@ def bucket_success(measured: Measured[bucket.Setting, bucket.Successes]) -> Figu
 def _points(rows: Sequence[bucket.Successes]) -> tuple[list[int], list[int], list[int]]:
     """People, successes and runs of each row."""
     return [row.people for row in rows], [row.successes for row in rows], [row.runs for row in rows]
+
+
+def proved_search(measured: Measured[proved.Setting, proved.Limits]) -> Figure:
+    """What is proved of the search without buckets, and what tree states, over √n."""
+    setting, rows = measured.setting, measured.rows
+    figure = Figure(figsize=(10, 4.6), layout="constrained")
+    axes = figure.subplots()
+    people = column(rows, "people")
+    for name, label, style in (
+        ("alpha", "proved of the search\nwithout hashed buckets", {"color": BLUE, "marker": "o"}),
+        ("stated", f"{TREE.label}:\nits prediction, not proved", style_of(TREE.label)),
+        ("exhaustive", "scoring all values (normal law)", {"color": GREY, "linestyle": "--"}),
+        ("converse", "no mechanism of one round\ncan promise less", {"color": BLACK}),
+    ):
+        axes.plot(people, column(rows, name) / np.sqrt(people), linewidth=1.2, label=label, **style)
+    axes.set(xscale="log", ylim=(0, None), xlabel="people n", ylabel="people / √n")
+    legend_beside(axes)
+    figure.suptitle(
+        f"What is proved of the search: ε = {setting.epsilon:g}, 2^{setting.bits} values, β = {setting.beta:g}"
+    )
+    return figure
