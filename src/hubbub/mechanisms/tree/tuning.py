@@ -31,9 +31,15 @@ class Tuning:
         Standard errors by which a value should stand above the edge of a beam or list at every step.
     beam_bits, list_bits : int
         The logarithms of the paths kept at each step of a beam over numbers, and in the list of a promising root.
-    text_beam_bits : tuple of (int, int)
-        The same for texts: of classes up to so many bits beyond the typical length, and for each further doubling.
-    class_steps : tuple of (int, int)
+    wide_beam_bits, wide_list_bits : int
+        The same from 128 bits on.
+    text_beam_bits : tuple of two ints
+        The same for a class of texts, in a small tree and in a standard one.
+    text_far : int
+        For each so many bits beyond the typical length, the beam of a class of texts has half as many paths.
+    quota_bits : int
+        The logarithm of a beam's width over what one root may have of it.
+    class_steps : tuple of pairs of ints
         Classes of texts: up to so many bits, a class has this many lengths.
     shortest_class : int
         Bits of the first class.
