@@ -54,7 +54,7 @@ KINDS = [
     Kind(
         "few people, candidates out of reach", Hostnames(), 0.5, ["a.example"] * 9, Question(candidates=["a.example"])
     ),
-    Kind("long ones out of reach", Words("de"), 4, ["tee"] * 100),
+    Kind("long ones out of reach", Words("de"), 4, ["tee"] * 66),
     Kind("numbers", Integers(32), 4, [7] * 2_000 + [8] * 2_000 + list(range(1_000)), Question(top=1)),
     Kind(
         "candidates",

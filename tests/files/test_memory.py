@@ -43,7 +43,7 @@ def test_ten_million_reports_in_bounded_memory(tmp_path: Path) -> None:
         for _ in range(19):
             reports = np.zeros(ROWS // 19, MECHANISM.report_dtype)
             reports["id"] = rng.integers(0, 2**64, (len(reports), 2), np.uint64)
-            reports["symbol"] = rng.integers(0, MECHANISM.symbols, len(reports), np.uint8)
+            reports["symbol"] = rng.integers(0, MECHANISM.law.symbols, len(reports), np.uint8)
             first = reports if first is None else first
             writer.write(reports)
     unique = tally_files(SURVEY, folder, assume_unique=True).tally

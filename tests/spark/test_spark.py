@@ -341,7 +341,7 @@ def test_ten_million_reports_in_bounded_memory(spark, tmp_path: Path) -> None:
         for _ in range(20):
             reports = np.zeros(500_000, MECHANISM.report_dtype)
             reports["id"] = rng.integers(0, 2**64, (len(reports), 2), np.uint64)
-            reports["symbol"] = rng.integers(0, MECHANISM.symbols, len(reports), np.uint8)
+            reports["symbol"] = rng.integers(0, MECHANISM.law.symbols, len(reports), np.uint8)
             held = held or [reports]
             writer.write(reports)
     unique = tally_files(SURVEY, tmp_path, assume_unique=True).tally

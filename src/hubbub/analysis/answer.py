@@ -62,8 +62,8 @@ class Answer:
     >>> find(["tea"] * 900 + ["coffee"] * 100, epsilon=4, seed=1)
     1,000 reports
     value  people   share      between     sure  fakes
-    tea       919  91.91%  814 – 1,000  >99.99%    419
-    Values held by fewer than about 198 people may go unseen; long ones by fewer than about 911.
+    tea       926  92.58%  820 – 1,000  >99.99%    174
+    Values held by fewer than about 151 people may go unseen; long ones by fewer than about 280.
     """
 
     reports: int
