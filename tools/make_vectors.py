@@ -35,11 +35,13 @@ from hubbub import (
     create_survey,
     mechanism_for,
 )
+from hubbub.codes.shipped import load_code
 from hubbub.wire.report_batch import encode_batch
 
 FOLDER = Path(__file__).resolve().parents[1] / "tests" / "vectors"
 SEED = bytes(range(32))
 TOP = 2**64 - 1
+HOSTS_1 = CodedText(load_code("hostnames"), "hostnames-1", 136)
 NAMES = Categories.stated(["red", "green", "blue", "Ärger", "日本", "", " padded "], other=True)
 CLOSED = Categories(["yes", "no", "Ärger"], other=False)
 TEXTS = (
@@ -47,7 +49,8 @@ TEXTS = (
     *("naïve", "nai\u0308ve", "Straße", "ΣΊΣΥΦΟΣ", "日本語のテキスト", "\U0001f600", "\ud83d\ude00"),
     *("\ud800", "x\udc00y", "x" * 64, "x" * 65, "ä" * 40, "tab\tnew\nline", "\u3000 padded \ufeff", "nul\0", "\0"),
     *("(other)", "www.a", "www.www.a.b", "red", "RED", "a b", "%41.example", "e" + "\u0301" * 40, "\ufdfa", "ﬁ", "İ"),
-    *("q" * 30, "\x7f"),
+    *("q" * 30, "\x7f", "https://M.example.org/a", "m.me", "lm.m.l.example.org"),
+    *("amp.old.mobile.www.a.b", "old.b", "my.a.b"),
 )  # fmt: skip
 
 
@@ -176,6 +179,7 @@ def tree_vectors() -> Iterator[dict[str, Any]]:
     for size in (1, 8, 64):
         yield good(f"bytes {size}", ask(Bytes(size), "1"), list(TEXTS[:24]))
     yield good("hostnames", ask(Hostnames(), "1.5"), list(TEXTS))
+    yield good("hostnames-1", ask(HOSTS_1, "1.5"), list(TEXTS))
     yield good("words", ask(Words(), "1"), list(TEXTS[:20]))
     yield good("coded text", ask(Text(), "3"), list(TEXTS[:20]))
     for width in (16, 512):
@@ -232,7 +236,7 @@ def domain_vectors() -> Iterator[dict[str, Any]]:
         Bytes(3),
         Bytes(64),
     ]
-    coded = [Hostnames(), Hostnames(16), Words(), Words("de"), Text(512)]
+    coded = [Hostnames(), Hostnames(16), HOSTS_1, Words(), Words("de"), Text(512)]
     for domain in (*domains, *coded):
         cases = [{"value": described(value), "item": item_of(domain, value)} for value in values_for(domain)]
         yield {"domain": domain.to_json(), "cases": cases}
@@ -294,7 +298,7 @@ _BAD_FIELDS: dict[tuple[str, str], tuple[Survey, tuple[Any, ...]]] = {
         ),
     ),
     ("coded text", "domain.width"): (CODED, (..., 15, 513, "96", True)),
-    ("coded text", "domain.normalization"): (CODED, (..., "words-2", 1, None)),
+    ("coded text", "domain.normalization"): (CODED, (..., "words-2", "hostnames-3", "hostnames-", 1, None)),
     ("coded text", "domain.code.class"): (CODED, (..., "", "z00000", 7)),
     ("coded text", "domain.code.lengths"): (CODED, (..., [], "1", ["223343"], ["22333"], ["023333"], ["223333"] * 37)),
     ("coded text", "domain.code.bytes"): (CODED, (..., "aa", [], "\u0100")),

@@ -4,7 +4,7 @@
 
 DATA is that of tools/fit_codes.py. A model of order k over bytes (Witten–Bell interpolation) is trained on the hosts
 that the code was fitted to, and mixed half and half with 2^−(length of the code): such a mixture is a prior too, never
-more than one bit worse than the code. docs/decisions/0006-prior.md has what it printed.
+more than one bit worse than the code. docs/decisions.md has what it printed.
 """
 
 from __future__ import annotations

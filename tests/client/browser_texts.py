@@ -44,7 +44,7 @@ def texts(count: int, seed: int) -> Iterator[str]:
 
     def host() -> str:
         labels = [draw.choice(WORLD) if draw.random() < 0.2 else some(LETTERS, 12) for _ in range(draw.randint(1, 5))]
-        front = draw.choice(("", "", "www.", "WWW.", "www.www.", "."))
+        front = draw.choice(("", "", "www.", "WWW.", "www.www.", ".", "m.", "lm.l.", "old.www.", "amp.Mobile.", "mm."))
         text = front + ".".join(labels) + draw.choice(("", "", ".com", ".co.uk", ".", "..", ".DE", ".org"))
         return text.upper() if draw.random() < 0.1 else text
 

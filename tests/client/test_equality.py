@@ -49,7 +49,9 @@ small = st.one_of(
     ),
     st.integers(1, 3).map(Bytes),
 )
-codes = st.sampled_from([("text", "text-1"), ("words", "words-1"), ("hostnames", "hostnames-1")])
+codes = st.sampled_from(
+    [("text", "text-1"), ("words", "words-1"), ("hostnames", "hostnames-1"), ("hostnames", "hostnames-2")]
+)
 domains = st.one_of(
     small,
     st.integers(1, 512).map(Integers),

@@ -22,6 +22,7 @@ from hubbub.model.coded_domain import (
     Hostnames,
     Words,
     hostnames_v1,
+    hostnames_v2,
     text_v1,
     words_v1,
 )
@@ -164,9 +165,33 @@ def test_a_code_of_ones_is_other() -> None:
     ],
 )
 def test_hosts(value: str, host: str | None) -> None:
-    """The rules of hosts, one by one."""
-    assert hostnames_v1(value) == host
+    """The rules of hosts, one by one; both versions agree where there is no alias but "www."."""
+    assert hostnames_v1(value) == hostnames_v2(value) == host
     assert Hostnames(512).decode(Hostnames(512).encode([value])) == [host or OTHER]
+
+
+@pytest.mark.parametrize(
+    ("value", "first", "second"),
+    [
+        ("https://M.Example.org/a", "m.example.org", "example.org"),
+        ("www.m.example.org", "m.example.org", "example.org"),
+        ("lm.facebook.com", "lm.facebook.com", "facebook.com"),
+        ("old.amp.mobile.l.a.b", "old.amp.mobile.l.a.b", "a.b"),
+        ("m.m.me", "m.m.me", "m.me"),
+        ("m.me", "m.me", "m.me"),
+        ("m.com:80", "m.com", "m.com"),
+        ("old.", "old", "old"),
+        ("my.example.org", "my.example.org", "my.example.org"),
+        ("mm.example.org", "mm.example.org", "mm.example.org"),
+        ("beta.m.example.org", "beta.m.example.org", "beta.m.example.org"),
+        ("[::1]", "[::1]", "[::1]"),
+    ],
+)
+def test_aliases_of_a_host(value: str, first: str, second: str) -> None:
+    """The second version folds the aliases of a site as long as a dot remains; the first one only "www."."""
+    assert (hostnames_v1(value), hostnames_v2(value)) == (first, second)
+    older = CodedText(load_code("hostnames"), "hostnames-1", 512)
+    assert [domain.decode(domain.encode([value])) for domain in (older, Hostnames(512))] == [[first], [second]]
 
 
 def test_text_rules() -> None:
@@ -225,7 +250,10 @@ def test_ipv4() -> None:
         (lambda: Words("xx"), "language must be one of de, en, es, fr, it, nl, pl, pt, sv, tr, got language='xx'"),
         (lambda: Words(96), "language must be one of de, en, es, fr, it, nl, pl, pt, sv, tr, got language=96"),
         (lambda: CodedText({}, "text-1", 64), "code must be a TextCode, got dict"),
-        (lambda: CodedText(load_code("text"), "text-2", 64), "one of text-1, hostnames-1, words-1, got norm"),
+        (
+            lambda: CodedText(load_code("text"), "text-2", 64),
+            "one of text-1, hostnames-1, hostnames-2, words-1, got norm",
+        ),
         (lambda: CodedText(load_code("text"), 1, 64), "normalization=1"),
         (lambda: domain_from_json({**Words().to_json(), "code": {}}), "a code has the fields"),
         (lambda: domain_from_json({**Words().to_json(), "more": 1}), "unknown more"),
@@ -242,7 +270,7 @@ def test_bad_domains(make, said: str) -> None:
 
 def test_repr_shows_no_table() -> None:
     """A repr is short whatever the code is."""
-    assert repr(Hostnames()) == f"Hostnames(hostnames-1, {WIDTHS['hostnames-1']} bits)"
+    assert repr(Hostnames()) == f"Hostnames(hostnames-2, {WIDTHS['hostnames-2']} bits)"
     assert repr(Words()) == "Words(words-1, 160 bits)"
     assert repr(Words("de")) == "Words(words-1, code words-de, 160 bits)"
     assert repr(domain_from_json(Words("en").to_json())) == "CodedText(words-1, code words-en, 160 bits)"

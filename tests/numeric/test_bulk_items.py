@@ -34,7 +34,8 @@ EACH_DOMAIN = pytest.mark.parametrize(
 )
 URLS = st.from_regex(
     r"[ \t]?([a-zA-Z0-9+.:-]{0,6}:)?/{0,3}([a-z:]{0,5}@){0,2}"
-    r"(\[[0-9A-F:.]{0,9}\]?|(www\.|WWW\.){0,3}[a-zA-Z.(){}%-]{0,12})(:[0-9]{0,5})?[.]{0,2}([/?#\\].{0,9})?[ \n\x1f]?",
+    r"(\[[0-9A-F:.]{0,9}\]?|(www\.|WWW\.|m\.|Lm?\.|mobile\.|aMp\.|old\.){0,3}[a-zA-Z.(){}%-]{0,12})"
+    r"(:[0-9]{0,5})?[.]{0,2}([/?#\\].{0,9})?[ \n\x1f]?",
     fullmatch=True,
 )
 NUMBERS = st.one_of(st.integers(0, 2**65), st.integers(2**512 - 3, 2**512 + 3)).map(str)
@@ -52,6 +53,7 @@ ascii_text = st.text(st.characters(max_codepoint=127), max_size=70)
 @example(values=["", OTHER, " (OTHER) ", "x" * 64, "x" * 65, "x" * 63 + " y", "1" * 155, "1" * 156, "-1", "+1", "1_0"])
 @example(values=["a1//b.org", "a1:b//c.org", "1a://b.org", "://b.org", "a://", "a:/b"])
 @example(values=["www.www.", "www.www.a", "WwW.a.b", "www", "[::1", "[]", "[::1]x", f"[{'1' * 62}]", f"[{'1' * 63}]"])
+@example(values=["m.me", "M.a.b", "lm.l.a.b", "old.amp.mobile.www.a.b", "mob.a.b", "m..b", ".a.b", "wwww.a.b"])
 @example(values=["é" * 40, "Straße.de", b"bytes.org", None, 7, 7.0, Hostile(), "a\x00"])
 def test_items_equal_those_of_the_domain(domain, values) -> None:
     """Any values of any type, with every rule, code and width."""

@@ -9,5 +9,8 @@ export const checkWhole = (number, low, high) => {
   return number;
 };
 
-/** Throw unless a value is a text that matches a pattern. @param {string} text @param {RegExp} [pattern] */
-export const checkText = (text, pattern = /^/) => check(text === text + "" && pattern.test(text));
+/** A text; throws unless it is one and matches a pattern. @param {string} text @param {RegExp} [pattern] */
+export const checkText = (text, pattern = /^/) => {
+  check(text === text + "" && pattern.test(text));
+  return text;
+};

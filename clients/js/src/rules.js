@@ -1,26 +1,35 @@
-import { check } from "./check.js";
-import { cut, utf8 } from "./text.js";
+import { checkText } from "./check.js";
+import { cut } from "./text.js";
 
 /** @param {string} text */
-const text1 = (text) => cut(text.toLowerCase().normalize(), 64);
+const lower = (text) => cut(text.toLowerCase().normalize(), 64);
 
-/** @param {string} text */
-const hostnames1 = (text) => {
-  const [authority] = text.trim().replace(/^([a-z][a-z\d+.-]*:)?\/\//i, "").split(/[/\\?#]/); // prettier-ignore
-  const host = authority.replace(/.*@/s, "").replace(/[A-Z]/g, (letter) => letter.toLowerCase()).normalize(); // prettier-ignore
-  const address = /^\[[\da-f:.]+]/.exec(host);
-  const name = address ? address[0] : host.replace(/\.*(:.*)?$/s, "").replace(/^(www\.)+(?=.*\.)/, "");
-  check((address || /^[^\0-\x20\x7f"%<>[\]^`{|}\s]+$/.test(name)) && utf8(name).length < 65);
-  return name;
-};
+/** The names of the rules of coded text (docs/text-codes.md). */
+export const RULES = ["text-1", "words-1", "hostnames-1", "hostnames-2"];
 
 /**
- * The rules of coded text by name (docs/text-codes.md). A rule throws if it refuses a text.
+ * The normal form of a text. Throws if the rules refuse it; a host of more than 64 bytes is left to the caller.
  *
- * @type {Record<string, (text: string) => string>}
+ * @param {number} rules their place in RULES
+ * @param {string} text
  */
-export const rules = {
-  "text-1": text1,
-  "words-1": (text) => text1(text.trim()).trim(),
-  "hostnames-1": hostnames1,
-};
+export const normal = (rules, text) =>
+  rules < 1
+    ? lower(text)
+    : rules < 2
+      ? lower(text.trim()).trim()
+      : checkText(
+          (
+            rules + // for the last step
+            text
+              .trim()
+              .replace(/^([a-z][a-z\d+.-]*:)?\/\//i, "")
+              .replace(/[/\\?#].*/s, "")
+              .replace(/.*@/s, "")
+              .replace(/[A-Z]/g, (letter) => letter.toLowerCase())
+              .normalize()
+              .replace(/^(\[[\da-f:.]+]).*|\.*(:.*)?$/s, "$1")
+          ) // an address in brackets stays, or dots and a port go
+            .replace(/^(2(www\.)*|3((www|m|lm?|mobile|amp|old)\.)*)(?=.*\.)|^./, ""),
+          /^(\[[\da-f:.]+]|[^\0-\x20\x7f"%<>[\]^`{|}\s]+)$/,
+        );

@@ -30,7 +30,7 @@ const DOMAIN = [
   `"kind":"categories","names":${TEXTS},"normalization":1,"other":(?:true|false)`,
   `"kind":"bytes","max_bytes":${NUMBER},"normalization":1`,
   `"code":\\{"bytes":${TEXT},"class":${TEXT},"ends":${TEXTS},"lengths":${TEXTS},"tokens":${TEXTS}\\},` +
-    `"kind":"coded_text","normalization":"(?:text|words|hostnames)-1","width":${NUMBER}`,
+    `"kind":"coded_text","normalization":"(?:text-1|words-1|hostnames-[12])","width":${NUMBER}`,
 ].join("|");
 
 const MECHANISM = [

@@ -2,10 +2,8 @@ import { check, checkText } from "./check.js";
 import { hashWith } from "./hash.js";
 
 /** 32 bytes from 64 hexadecimal digits; throws for anything else. @param {string} digits */
-export const fromHex = (digits) => {
-  checkText(digits, /^[\da-f]{64}$/);
-  return new Uint8Array(/** @type {string[]} */ (digits.match(/../g)).map((byte) => parseInt(byte, 16)));
-};
+export const fromHex = (digits) =>
+  new Uint8Array(/** @type {string[]} */ (checkText(digits, /^[\da-f]{64}$/).match(/../g)).map((byte) => parseInt(byte, 16)));
 
 /** Bytes as words of 32 bits. @param {Uint8Array<ArrayBuffer>} bytes */
 const words = (bytes) => [...new Uint32Array(bytes.buffer)];

@@ -1,6 +1,6 @@
 import { bits, byteBits } from "./bits.js";
 import { check, checkText, checkWhole } from "./check.js";
-import { rules } from "./rules.js";
+import { RULES, normal } from "./rules.js";
 import { textOf, utf8 } from "./text.js";
 
 /**
@@ -14,26 +14,25 @@ export const coded_text = ({ code, normalization, width }) => {
   /** @type {Table} */
   const { bytes, tokens, ends, class: after, lengths } = code;
   checkWhole(width, 16, 512);
-  checkText(normalization, /^(text|words|hostnames)-1$/);
+  const rules = checkWhole(RULES.indexOf(normalization), 0, 3);
   checkText(bytes);
   check([tokens, ends].every(Array.isArray) && JSON.stringify(code).length <= 8192);
   const symbols = ["", "", ...bytes, ...tokens, ...ends].map((text, symbol) => {
-    checkText(text, /^[\0-\xff]*$/);
     checkWhole(parseInt(after[symbol], 36), 0, lengths.length - 1);
-    return byteBits([...text].map((byte) => byte.charCodeAt(0)));
+    return byteBits([...checkText(text, /^[\0-\xff]*$/)].map((byte) => byte.charCodeAt(0)));
   });
   const firstEnd = symbols.length - ends.length;
   const rows = lengths.map((row) => {
-    checkText(row, RegExp(`^[1-9a-f]{${symbols.length}}$`));
-    return [...row].map((digit) => parseInt(digit, 16));
+    return [...checkText(row, RegExp(`^[1-9a-f]{${symbols.length}}$`))].map((digit) => parseInt(digit, 16));
   });
 
   return {
     size: 2 ** width,
     fallback: "1".repeat(width),
     lookUp(value) {
-      const text = rules[normalization](textOf(value));
+      const text = normal(rules, textOf(value));
       let input = byteBits(utf8(text));
+      check(input.length <= 512); // the rules cut a text after 64 bytes, but not a host
       let [row] = rows;
       let code = "";
       let done = false;

@@ -24,11 +24,10 @@ export const treeWith =
     /** @param {number} last @param {string} digits */
     const grow = (last, digits) => {
       let seen = 0;
-      checkText(digits, /^[\da-k]*$/);
       checkWhole(digits.length, 1, ends.length);
       /** @type {any} */
       const least = () => !seen; // the first step has a bit, so that true counts as 1
-      classes.push([...digits].map((digit) => (seen += checkWhole(parseInt(digit, 36), least(), bucket_bits))).reverse());
+      classes.push([...checkText(digits, /^[\da-k]*$/)].map((digit) => (seen += checkWhole(parseInt(digit, 36), least(), bucket_bits))).reverse());
       return checkWhole(seen, last + 1, length);
     };
     check(length === steps.reduce(grow, 0)); // so that every item has a class

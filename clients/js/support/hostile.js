@@ -209,7 +209,7 @@ const ODD = [
   "1e0", "1e3", "1e-400", "-1000000", "-1", "+1", "01", "1.", ".5", "1.0", "NaN", "Infinity", "-Infinity", "1_0", "٣", "\n1", "4", "1", "0",
   "18446744073709551615", "18446744073709551616", "-9223372036854775808", "1".repeat(400), `0.${"0".repeat(400)}1`, null, true, false, [],
   {}, [[]], ["1"], [1], [-1], [1.5], [null], ["a", "b"], ["a", "a"], { length: 5 }, { length: -1 }, { 0: "a", length: 1 }, "__proto__",
-  "constructor", "toString", "hasOwnProperty", "categories", "coded_text", "integers", "subset", "tree", "jl", "text-1", "hostnames-1", "z",
+  "constructor", "toString", "hasOwnProperty", "categories", "coded_text", "integers", "subset", "tree", "jl", "text-1", "hostnames-1", "hostnames-2", "z",
   "2030-01-01T00:00:00Z", "1970-01-01T00:00:00Z",
 ];
 

@@ -13,8 +13,8 @@ test("20,000 hostile surveys learn no more from the script than they state", asy
   assert.ok(total > 7 && total <= 8 + SLACK, `one browser told ${total}`);
 });
 
-test("5,000 hostile surveys learn no more from the module than they state", async () => {
-  const { answered, faults, total } = await attack(MODULE, hostile(OF_MODULE, 5_000, 2));
+test("6,000 hostile surveys learn no more from the module than they state", async () => {
+  const { answered, faults, total } = await attack(MODULE, hostile(OF_MODULE, 6_000, 2));
   assert.deepEqual(faults, []);
   assert.ok(answered > 100, `${answered} answered`);
   assert.ok(total > 7 && total <= 8 + SLACK, `one browser told ${total}`);

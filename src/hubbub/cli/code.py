@@ -16,7 +16,7 @@ from hubbub.cli.options import OrderedGroup, json_option
 from hubbub.codes.shipped import CODE_NAMES
 from hubbub.errors import InputError
 from hubbub.inputs.files import read_lines
-from hubbub.model.coded_domain import NORMALIZATIONS, WIDTHS
+from hubbub.model.coded_domain import NEWEST, NORMALIZATIONS, WIDTHS
 from hubbub.outputs import check_outputs, write_whole
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def measure(name: str, file: str, kind: str | None, as_json: bool) -> None:
     rules = kind or (name.partition("-")[0] if name in CODE_NAMES else "text")
     strings, skipped = read_strings(file, rules)
     bits = measure_code(read_code(name), strings)
-    width = WIDTHS[f"{rules}-1"]
+    width = WIDTHS[NEWEST[rules]]
     document = {
         "code": name,
         "kind": rules,
@@ -121,7 +121,7 @@ def read_strings(path: str, kind: str) -> tuple[dict[bytes, float], int]:
         for line_number, line in enumerate(read_lines(path), 1):
             value, tab, weight = line.rstrip("\r").rpartition("\t")
             value, weight = (value, weight) if tab else (weight, "1")
-            normal = NORMALIZATIONS[f"{kind}-1"](value)
+            normal = NORMALIZATIONS[NEWEST[kind]](value)
             if normal:
                 strings[normal.encode("utf-8")] += _weight(weight, line_number)
             else:

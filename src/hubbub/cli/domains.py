@@ -7,7 +7,7 @@ from hubbub.codes.table import MAX_FILE_BYTES
 from hubbub.codes.text_code import TextCode
 from hubbub.errors import InputError, ParameterError
 from hubbub.inputs.files import read_lines
-from hubbub.model.coded_domain import WIDTHS, CodedText
+from hubbub.model.coded_domain import NEWEST, WIDTHS, CodedText
 from hubbub.model.domain import MAX_BITS, Bytes, Categories, Domain, Integers, IPv4
 
 _DOMAINS = (
@@ -24,7 +24,7 @@ def parse_domain(text: str) -> Domain:
     categories:FILE has one name per line, and "(other)"; choices:yes,no is a closed list of these names.
 
     >>> parse_domain("integers:64"), parse_domain("hostnames")
-    (Integers(bits=64), CodedText(hostnames-1, 136 bits))
+    (Integers(bits=64), CodedText(hostnames-2, 136 bits))
     """
     kind, colon, rest = text.partition(":")
     if kind == "categories" and rest:
@@ -47,7 +47,7 @@ def parse_domain(text: str) -> Domain:
             raise ParameterError(f"domain {kind}:NUMBER must have a number from 1 to {most}, got domain={text!r}")
         return Integers(int(rest)) if kind == "integers" else Bytes(int(rest))
     if kind in ("hostnames", "words", "text", "code") and bool(rest) == bool(colon) and text != "code":
-        rules = f"{'text' if kind == 'code' else kind}-1"
+        rules = NEWEST["text" if kind == "code" else kind]
         return CodedText(_words_code(rest) if kind == "words" else read_code(rest or kind), rules, WIDTHS[rules])
     raise ParameterError(f"domain must be {_DOMAINS}, got domain={text!r}")
 

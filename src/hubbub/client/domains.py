@@ -101,8 +101,8 @@ def _text_1(text: str) -> str:
     return _cut(unicodedata.normalize("NFC", text.lower()), 64).decode()
 
 
-def _hostname_1(text: str) -> str:
-    """Return the host name in a text or a URL, by the rules hostnames-1. Raises ValueError if there is none."""
+def _hostname(text: str, aliases: tuple[str, ...]) -> str:
+    """Return the host name in a text or a URL, without aliases at the front. Raises ValueError if there is none."""
     text = re.sub(r"\A(?:[A-Za-z][A-Za-z0-9+.-]*:)?//", "", text.strip(_SPACES))
     text = re.split(r"[/\\?#]", text, maxsplit=1)[0].rpartition("@")[2]
     host = unicodedata.normalize("NFC", text.translate(_LOWER))
@@ -110,8 +110,8 @@ def _hostname_1(text: str) -> str:
         host = address.group()
     else:
         host = host.partition(":")[0].rstrip(".")
-        while host.startswith("www.") and "." in host[4:]:
-            host = host[4:]
+        while host.startswith(aliases) and "." in host.partition(".")[2]:
+            host = host.partition(".")[2]
     if not host or (not address and _BAD_IN_HOST.search(host)) or len(host.encode()) > 64:
         raise ValueError
     return host
@@ -120,7 +120,8 @@ def _hostname_1(text: str) -> str:
 _RULES: Final[dict[str, Callable[[str], str]]] = {
     "text-1": _text_1,
     "words-1": lambda text: _text_1(text.strip(_SPACES)).strip(_SPACES),
-    "hostnames-1": _hostname_1,
+    "hostnames-1": lambda text: _hostname(text, ("www.",)),
+    "hostnames-2": lambda text: _hostname(text, ("www.", "m.", "l.", "lm.", "mobile.", "amp.", "old.")),
 }
 
 

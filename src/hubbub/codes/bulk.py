@@ -12,7 +12,12 @@ from hubbub.codes import kernels
 from hubbub.codes.table import ESC
 from hubbub.codes.text_code import TextCode
 
-RULES: Final = {"text-1": kernels.TEXT, "words-1": kernels.WORDS, "hostnames-1": kernels.HOSTNAMES}
+RULES: Final = {
+    "text-1": kernels.TEXT,
+    "words-1": kernels.WORDS,
+    "hostnames-1": kernels.HOSTNAMES,
+    "hostnames-2": kernels.HOSTNAMES_2,
+}
 """Rules of normalisation that the kernels know."""
 
 

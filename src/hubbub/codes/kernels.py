@@ -1,8 +1,8 @@
 """Loops over the bytes of many ASCII strings: rules of normalisation, and a text code.
 
-Each has a slow twin that defines the right result: text_v1, words_v1 and hostnames_v1 of `model.coded_domain`, and
-TextCode.encode. Strings are concatenated in `data`; `ends` has the end of each. Texts in normal form are rows of 64
-bytes, with their sizes; the size −1 marks a text that the rules refuse.
+Each has a slow twin that defines the right result: text_v1, words_v1, hostnames_v1 and hostnames_v2 of
+`model.coded_domain`, and TextCode.encode. Strings are concatenated in `data`; `ends` has the end of each. Texts in
+normal form are rows of 64 bytes, with their sizes; the size −1 marks a text that the rules refuse.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from hubbub.codes.table import END, ESC, MAX_BYTES
 from hubbub.jit import inlined, inner, kernel
 
-TEXT, WORDS, HOSTNAMES = 0, 1, 2
+TEXT, WORDS, HOSTNAMES, HOSTNAMES_2 = 0, 1, 2, 3
 
 
 def byte_set(characters: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -29,7 +29,8 @@ _LETTER = byte_set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _OF_A_SCHEME = _LETTER | byte_set("0123456789+.-")
 _AFTER_A_HOST = byte_set("/\\?#")
 _OF_AN_ADDRESS = byte_set("0123456789abcdef:.")
-_COLON, _SLASH, _AT, _OPEN, _CLOSE, _DOT, _W = b":/@[].w"
+_COLON, _SLASH, _AT, _OPEN, _CLOSE, _DOT = b":/@[]."
+_ALIASES = np.frombuffer(b"www.m.l.lm.mobile.amp.old.", np.uint8)  # the first is that of HOSTNAMES
 _NOT_OF_A_HOST = byte_set("".join(map(chr, range(0x21))) + '\x7f"%<>[]^`{|}')
 
 
@@ -50,8 +51,33 @@ def strip(data, first, end, spaces):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _host(data, first, end):  # type: ignore[no-untyped-def]
-    """The start and end of the host in a URL; the end is before the start if there is no host."""
+def _alias(data, first, end, aliases):  # type: ignore[no-untyped-def]
+    """The bytes of the label and its dot at the front, in any case; 0 if it is no alias or no dot follows it."""
+    at = first
+    while at < end and data[at] != _DOT:
+        at += 1
+    dots = 0
+    for place in range(at + 1, end):
+        dots += data[place] == _DOT
+    size = at + 1 - first if dots else 0
+    begin = 0
+    for place in range(aliases.shape[0]):
+        if aliases[place] == _DOT:
+            same = size == place + 1 - begin
+            for k in range(size if same else 0):
+                same &= _lower(data[first + k]) == aliases[begin + k]
+            if same:
+                return size
+            begin = place + 1
+    return 0
+
+
+@inner
+def _host(data, first, end, aliases):  # type: ignore[no-untyped-def]
+    """The start and end of the host in a URL; the end is before the start if there is no host.
+
+    `aliases` are labels, each with a dot, that are removed at the front as long as a dot remains.
+    """
     first, end = strip(data, first, end, _SPACE)
     at = first
     if at < end and _LETTER[data[at]]:
@@ -80,31 +106,19 @@ def _host(data, first, end):  # type: ignore[no-untyped-def]
             break
     while first < end and data[end - 1] == _DOT:
         end -= 1
-    while end - first > 4 and _is_www(data, first):
-        dots = 0
-        for at in range(first + 4, end):
-            dots += data[at] == _DOT
-        if not dots:
-            break
-        first += 4
+    size = _alias(data, first, end, aliases)
+    while size:
+        first += size
+        size = _alias(data, first, end, aliases)
     bad = first == end or end - first > MAX_BYTES
     for at in range(first, end):
         bad |= _NOT_OF_A_HOST[data[at]]
     return first, first - 1 if bad else end
 
 
-@inlined
-def _is_www(data, first):  # type: ignore[no-untyped-def]
-    """Whether four bytes are "www." in any case."""
-    for k in range(3):
-        if _lower(data[first + k]) != _W:
-            return False
-    return bool(data[first + 3] == _DOT)
-
-
 @kernel
 def normalize(rule, data, ends, reserved, texts, sizes):  # type: ignore[no-untyped-def]
-    """Write the normal form of ASCII strings, by the rule TEXT, WORDS or HOSTNAMES, into `texts` and `sizes`.
+    """Write the normal form of ASCII strings by TEXT, WORDS, HOSTNAMES or HOSTNAMES_2 into `texts` and `sizes`.
 
     `reserved` are the bytes of a text that is refused.
     """
@@ -112,8 +126,8 @@ def normalize(rule, data, ends, reserved, texts, sizes):  # type: ignore[no-unty
     for i in range(ends.shape[0]):
         start, end = first, ends[i]
         first = end
-        if rule == HOSTNAMES:
-            start, end = _host(data, start, end)
+        if rule >= HOSTNAMES:
+            start, end = _host(data, start, end, _ALIASES[:4] if rule == HOSTNAMES else _ALIASES)
         if rule == WORDS:
             start, end = strip(data, start, end, _SPACE)
             _, end = strip(data, start, min(end, start + MAX_BYTES), _SPACE)

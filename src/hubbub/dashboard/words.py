@@ -49,10 +49,10 @@ def question(domain: Domain) -> str:
     if isinstance(domain, CodedText):
         language = "" if domain.language is None else f" in {LANGUAGE_NAMES[domain.language]}"
         return {
-            "hostnames-1": "which site its visitor came from",
-            "words-1": f"for a word{language}",
-            "text-1": "for a short text",
-        }.get(domain.normalization, "for a text")
+            "hostnames": "which site its visitor came from",
+            "words": f"for a word{language}",
+            "text": "for a short text",
+        }[domain.normalization[:-2]]
     if isinstance(domain, Categories):
         return f"for one of {len(domain.names):,} answers"
     return "for a value"
@@ -60,7 +60,7 @@ def question(domain: Domain) -> str:
 
 def asks_for_site(domain: Domain) -> bool:
     """Return whether people are asked which site they came from, which the script knows by itself."""
-    return isinstance(domain, CodedText) and domain.normalization == "hostnames-1"
+    return isinstance(domain, CodedText) and domain.is_hosts
 
 
 def even_guess(epsilon: float) -> str:

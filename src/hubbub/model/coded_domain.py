@@ -44,7 +44,7 @@ def words_v1(value: str) -> str:
     return text_v1(normalize_text(value).strip(_SPACES)).strip(_SPACES)
 
 
-def hostnames_v1(value: str) -> str | None:
+def hostnames_v1(value: str, aliases: tuple[str, ...] = ("www.",)) -> str | None:
     """The host of a URL, or a bare host; None if there is no host or if it has more than 64 bytes.
 
     Scheme, user, port, path and trailing dots are removed, and so is "www." at the front as long as a dot remains. Only
@@ -57,20 +57,37 @@ def hostnames_v1(value: str) -> str | None:
     if address := _IPV6.match(host):
         return address.group() if len(address.group()) <= MAX_BYTES else None
     host = host.partition(":")[0].rstrip(".")
-    while host.startswith("www.") and "." in host[4:]:
-        host = host[4:]
+    while host.startswith(aliases) and "." in (rest := host.partition(".")[2]):
+        host = rest
     bad = not host or _NOT_OF_A_HOST.search(host) or len(host.encode("utf-8")) > MAX_BYTES
     return None if bad else host
+
+
+ALIASES: Final = ("www.", "m.", "l.", "lm.", "mobile.", "amp.", "old.")
+"""What hostnames-2 removes at the front: first labels under which a site shows the same pages."""
+
+
+def hostnames_v2(value: str) -> str | None:
+    """The host as in `hostnames_v1`, without any of `ALIASES` at the front as long as a dot remains.
+
+    >>> hostnames_v2("https://m.example.org/a"), hostnames_v2("m.me")
+    ('example.org', 'm.me')
+    """
+    return hostnames_v1(value, ALIASES)
 
 
 NORMALIZATIONS: Final[dict[str, Callable[[str], str | None]]] = {
     "text-1": text_v1,
     "hostnames-1": hostnames_v1,
+    "hostnames-2": hostnames_v2,
     "words-1": words_v1,
 }
 """Rules by their name in the JSON. A rule never changes: a new version gets a new number."""
 
-WIDTHS: Final = {"text-1": 352, "hostnames-1": 136, "words-1": 160}
+NEWEST: Final = {"text": "text-1", "hostnames": "hostnames-2", "words": "words-1"}
+"""The rules of new surveys, by the kind of values."""
+
+WIDTHS: Final = {"text-1": 352, "hostnames-1": 136, "hostnames-2": 136, "words-1": 160}
 """The usual width for each rule: nearly all real values fit, see docs/text-codes.md."""
 
 
@@ -84,6 +101,7 @@ class _Kind(NamedTuple):
 _KINDS: Final = {
     "text-1": _Kind("text, in lower case", "a text"),
     "hostnames-1": _Kind("host names", "a host name"),
+    "hostnames-2": _Kind("host names", "a host name"),
     "words-1": _Kind("words", "a word"),
 }
 LANGUAGE_NAMES: Final = {
@@ -129,7 +147,7 @@ class CodedText(Domain):
     code : TextCode
         The public prior.
     normalization : str
-        A name in `NORMALIZATIONS`: text-1, hostnames-1 or words-1.
+        A name in `NORMALIZATIONS`: text-1, hostnames-1, hostnames-2 or words-1.
     width : int
         Bits of an item, from 16 to 512.
 
@@ -154,12 +172,13 @@ class CodedText(Domain):
             )
         check_bits("width", self.width, 16, MAX_BITS)
         # An item that is not a padded code encodes no value. A host that is too long is "(other)", and is not cut.
-        most = None if self.normalization == "hostnames-1" else MAX_BYTES
+        most = None if self.is_hosts else MAX_BYTES
         self._measure(1 << self.width, (1 << self.width) - 1, cut_after=most)
 
     def __repr__(self) -> str:
         shipped = self._shipped
-        code = "own code, " if shipped is None else f"code {shipped}, " if f"{shipped}-1" != self.normalization else ""
+        usual = self.normalization[:-2] == shipped
+        code = "own code, " if shipped is None else "" if usual else f"code {shipped}, "
         return f"{type(self).__name__}({self.normalization}, {code}{self.width} bits)"
 
     def __eq__(self, other: object) -> bool:
@@ -172,6 +191,11 @@ class CodedText(Domain):
     @property
     def _key(self) -> tuple[TextCode, str, int]:
         return (self.code, self.normalization, self.width)
+
+    @property
+    def is_hosts(self) -> bool:
+        """Whether the values are host names."""
+        return self.normalization.startswith("hostnames-")
 
     @property
     def described(self) -> str:
@@ -200,9 +224,16 @@ class CodedText(Domain):
         return name if name in LANGUAGES else None
 
     @property
+    def names_list(self) -> str | None:
+        """The list for host names, for words of a language, or for words of several."""
+        if self.normalization.startswith("hostnames"):
+            return "sites"
+        return f"words:{self.language}" if self.language else "words" if self._shipped == "words" else None
+
+    @property
     def _shipped(self) -> str | None:
         """The name of the shipped code that this is; None for a code of one's own."""
-        usual = self.normalization.removesuffix("-1")
+        usual = self.normalization[:-2]
         return next((name for name in (usual, *CODE_NAMES) if self.code == load_code(name)), None)
 
     def to_json(self) -> dict[str, Any]:
@@ -264,16 +295,16 @@ class Text(CodedText):
 
 
 class Hostnames(CodedText):
-    """Hosts of the web in the shipped code: popular ones in about 38 bits.
+    """Hosts of the web in the shipped code: popular ones in about 38 bits. The aliases of a site are one value.
 
-    >>> Hostnames().decode(Hostnames().encode(["https://www.Example.org:8080/a?b#c", "no host"]))
-    ['example.org', '(other)']
+    >>> Hostnames().decode(Hostnames().encode(["https://www.Example.org:8080/a?b#c", "m.example.org", "no host"]))
+    ['example.org', 'example.org', '(other)']
     """
 
     __slots__ = ()
 
-    def __init__(self, width: int = WIDTHS["hostnames-1"]) -> None:
-        super().__init__(load_code("hostnames"), "hostnames-1", width)
+    def __init__(self, width: int = WIDTHS["hostnames-2"]) -> None:
+        super().__init__(load_code("hostnames"), "hostnames-2", width)
 
 
 class Words(CodedText):

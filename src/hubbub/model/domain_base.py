@@ -84,6 +84,11 @@ class Domain(ABC):
         """A value about as long as those that `Answer.long_limit` is for; None if all values have the same length."""
         return None
 
+    @property
+    def names_list(self) -> str | None:
+        """The public list of names for such values, as `hubbub.names` calls it; None if there is none."""
+        return None
+
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
         """Plain data from which `domain_from_json` makes an equal domain."""

@@ -16,8 +16,8 @@ from hubbub.numeric.sampling import response_threshold
 
 MAX_EPSILON = 6
 FIELDS = {"bucket_bits", "ends", "keep_threshold", "masks", "steps"}
-_TYPICAL_LENGTHS = {"hostnames-1": 56, "words-1": 44, "text-1": 64}  # code bits that trees are planned for
-_STATED_LENGTHS = {"hostnames-1": (48, 76), "words-1": (30, 48), "text-1": (48, 112)}
+_TYPICAL_LENGTHS = {"hostnames": 56, "words": 44, "text": 64}  # code bits that trees are planned for
+_STATED_LENGTHS = {"hostnames": (48, 76), "words": (30, 48), "text": (48, 112)}
 # Bits that a language's own table of words saves, of a common word and of a long one (docs/text-codes.md).
 _LANGUAGE_SAVES = {
     "de": (3, 10),
@@ -35,14 +35,14 @@ _LANGUAGE_SAVES = {
 
 def typical_length(domain: Domain) -> int | None:
     """Code bits that a tree over texts is planned for; None for a domain without a code."""
-    return min(_TYPICAL_LENGTHS[domain.normalization], domain.width) if isinstance(domain, CodedText) else None
+    return min(_TYPICAL_LENGTHS[domain.normalization[:-2]], domain.width) if isinstance(domain, CodedText) else None
 
 
 def stated_lengths(domain: Domain) -> tuple[int, int | None]:
     """Code bits of a usual and of a long value, for which limits are stated: median, and longest tenth."""
     if not isinstance(domain, CodedText):
         return domain.bits, None
-    usual, long = _STATED_LENGTHS[domain.normalization]
+    usual, long = _STATED_LENGTHS[domain.normalization[:-2]]
     less, much_less = _LANGUAGE_SAVES.get(domain.language or "", (0, 0))
     return min(usual - less, domain.bits), min(long - much_less, domain.bits)
 
