@@ -38,6 +38,7 @@ from hubbub.model.mechanism import run_protocol as run_protocol
 from hubbub.model.privacy import PrivacyGuarantee as PrivacyGuarantee
 from hubbub.model.survey import Survey as Survey
 from hubbub.model.tally import Tally as Tally
+from hubbub.name_lists import names as names
 from hubbub.numeric.randomness import BulkRandomWords as BulkRandomWords
 from hubbub.numeric.randomness import OSRandomWords as OSRandomWords
 from hubbub.numeric.randomness import ReplayedRandomWords as ReplayedRandomWords

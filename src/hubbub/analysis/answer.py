@@ -53,6 +53,8 @@ class Answer:
         Values that stand out and have no row, since there were more than `top`.
     foreign_candidates : int
         Candidates that are not in the domain, and were left out.
+    known_names : int
+        How many names of a public list were checked by name; 0 if none was.
     post_processing : str
         What was done to the counts after they were estimated: "none", "clip" or "simplex".
 
@@ -77,6 +79,7 @@ class Answer:
     values_per_person: int = 1
     not_shown: int = 0
     foreign_candidates: int = 0
+    known_names: int = 0
     post_processing: str = "none"
 
     def limit_for(self, value: object) -> float:

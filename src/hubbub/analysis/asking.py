@@ -1,8 +1,8 @@
 """The answer to a question: hitters with error bars, and the smallest count that could have been seen.
 
 Candidates are values named in advance, in public. They are far fewer than the values of the universe, so a smaller
-count is enough to find one: the search and the candidates each get half of the level, and the candidates divide their
-half by their number.
+count is enough to find one: the search and the candidates each get a part of the level, and the candidates divide
+theirs by their number.
 
 All chances are computed from the law that the mechanism states for its counts.
 """
@@ -79,10 +79,10 @@ def answer_question(decoder: SurveyMechanism, tally: Tally, asked: Asked) -> Ans
         found = reported if slots == 1 else in_people(plain, law, reported)
         rows, limit = rows_of.searched(query, found), None
     else:
-        query = query.split(2)
-        reported, beside = _search_and_score(decoder, plain, tally, question, named)
+        query, of_names = asked.queries(question.top)
+        reported, beside = _search_and_score(decoder, plain, tally, asked, named)
         found, scored = (each if slots == 1 else in_people(plain, law, each) for each in (reported, beside))
-        rows, limit = rows_of.listed(query, scored, found, question.all_candidates)
+        rows, limit = rows_of.listed(of_names, scored, found, question.all_candidates)
         rows = sorted(rows_of.searched(query, found, named) + rows, key=lambda hitter: -hitter.count)
     # A limit that is larger than the number of reports is out of reach.
     usual = math.inf if found.detection_limit > tally.count else found.detection_limit
@@ -101,6 +101,7 @@ def answer_question(decoder: SurveyMechanism, tally: Tally, asked: Asked) -> Ans
         values_per_person=slots,
         not_shown=len(rows) - len(shown),
         foreign_candidates=asked.foreign,
+        known_names=asked.candidates if asked.public else 0,
     )
 
 
@@ -120,20 +121,22 @@ def _answer_nobody(decoder: SurveyMechanism, asked: Asked) -> Answer:
         None if decoder.stated_bits[1] is None else math.inf,
         values_per_person=question.values_per_person,
         foreign_candidates=asked.foreign,
+        known_names=asked.candidates if asked.public else 0,
     )
 
 
 def _search_and_score(
-    decoder: SurveyMechanism, law: CountLaw, tally: Tally, question: Question, named: Items
+    decoder: SurveyMechanism, law: CountLaw, tally: Tally, asked: Asked, named: Items
 ) -> tuple[Estimates, Estimates]:
-    """The values that the search finds with half of the level, and the counts of the candidates next to them."""
-    half, most = question.query.split(2), decoder.most_subtracted
-    found = decoder.discover(tally, replace(question.query, top=max(question.top, _ALL)).split(2))
+    """The values that the search finds with its part of the level, and the counts of the candidates next to them."""
+    question, most = asked.question, decoder.most_subtracted
+    search, of_names = asked.queries(max(question.top, _ALL))
+    found = decoder.discover(tally, search)
     # Subtract as many values as the mechanism can, not only those that are shown.
     known = found.items[: max(question.top, most)]
     scored = decoder.estimate_beside(tally, named, known)
     # Subtract the candidates that stand out, too: they hide and fake one another in the same way.
-    more = scored.items[stand_out(law, scored, half) & ~_contained(scored.items, found.items)][:most]
+    more = scored.items[stand_out(law, scored, of_names) & ~_contained(scored.items, found.items)][:most]
     if len(more):
         scored = decoder.estimate_beside(tally, named, np.concatenate([known, more]))
     return found, scored

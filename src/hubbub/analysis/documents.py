@@ -21,6 +21,7 @@ _FACTS: Final = {
     "values_per_person": int,
     "not_shown": int,
     "foreign_candidates": int,
+    "known_names": int,
     "post_processing": str,
 }
 _INTAKE: Final = tuple(field.name for field in fields(Intake))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, TypedDict
 
 import numpy as np
@@ -14,6 +14,7 @@ from hubbub.model.estimates import Query
 from hubbub.model.mechanism import Items
 from hubbub.model.numbers import own_number
 from hubbub.model.plain import plain, whole_number
+from hubbub.name_lists import names
 
 MAX_SLOTS: Final = 1_000
 """The most values of one person. The error grows with their number, so nobody needs more."""
@@ -28,6 +29,7 @@ class Knobs(TypedDict, total=False):
     all_candidates: bool
     hitters_only: bool
     values_per_person: int
+    names: str | Iterable[object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,9 @@ class Question:
     values_per_person : int
         The number of slots of each person, from 1 to 1,000; each person reported one slot. With several slots, the
         answer counts the people who have a value in any of their slots.
+    names : str or iterable
+        "auto" checks the names of the domain's public list (`hubbub.names`), too, if it has one and there are no
+        candidates; "none" does not. A list of names is the same as candidates.
     query : Query
         The part of the question that a decoder takes.
     """
@@ -64,6 +69,7 @@ class Question:
     all_candidates: bool = False
     hitters_only: bool = False
     values_per_person: int = 1
+    names: str | Iterable[object] = "auto"
     query: Query = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -78,6 +84,13 @@ class Question:
         for name in ("all_candidates", "hitters_only"):
             if not isinstance(value := getattr(self, name), bool):
                 raise ParameterError(f"{name} must be True or False, got {name}={shown(value)}")
+        if not isinstance(self.names, str):
+            if self.candidates is not None:
+                raise ParameterError("names must be auto or none if there are candidates, got a list")
+            object.__setattr__(self, "candidates", self.names)
+            object.__setattr__(self, "names", "none")
+        elif self.names not in ("auto", "none"):
+            raise ParameterError(f"names must be auto, none or a list of values, got names={shown(self.names)}")
         if self.candidates is None:
             if self.all_candidates:
                 raise ParameterError("all_candidates must come with candidates, got none")
@@ -116,9 +129,15 @@ class Question:
             raise ParameterError(
                 f'values_per_person must be 1 for a list without "(other)", got values_per_person={slots}'
             )
-        if self.candidates is None:
+        public = domain.names_list if self.names == "auto" else None
+        if self.candidates is None and public is None:
             return Asked(self, None)
         from hubbub.numeric.bulk_items import encode_marked  # it loads a compiler, which takes a while
+
+        if self.candidates is None and public is not None:
+            known = encode_marked(domain, names(public))
+            return Asked(self, known.items[~known.other], public=True)
+        assert self.candidates is not None  # noqa: S101 - for the type checker
 
         named = [value if isinstance(value, str) else plain(value) for value in self.candidates]
         named = [value for value in named if value is not None]
@@ -149,17 +168,29 @@ class Asked:
         How many candidates are not in the domain; they are left out.
     repeated : int
         How many candidates repeat another one.
+    public : bool
+        The names are those of a public list instead of candidates.
     """
 
     question: Question
     named: Items | None
     foreign: int = 0
     repeated: int = 0
+    public: bool = False
 
     @property
     def candidates(self) -> int:
         """How many different values of the domain are named."""
         return 0 if self.named is None else len(self.named)
+
+    def queries(self, top: int) -> tuple[Query, Query]:
+        """The query of the search and that of the names: together they have the level of the question.
+
+        Candidates have half of it. The names of a public list have two thirds, since most sites that a survey can see
+        are among them.
+        """
+        query = replace(self.question.query, top=top)
+        return (query.split(3), query.split(1.5)) if self.public else (query.split(2), query.split(2))
 
 
 def _is_broken(text: str) -> bool:

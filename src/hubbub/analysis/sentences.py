@@ -24,7 +24,7 @@ LEFT_OUT: Final = ("shown", "over")
 COUNTS: Final = ("slots", "foreign", *LEFT_OUT, "post", "uneven", "rival")
 """Kinds that a reader of the rows must know."""
 
-BELOW: Final = ("limits", "list", *COUNTS, "intake")
+BELOW: Final = ("limits", "list", "names", *COUNTS, "intake")
 """The kinds below every table."""
 
 _COMPARED: Final = 3  # values at the top of a list that get a sentence about which others they are ahead of
@@ -37,10 +37,10 @@ class Sentence(NamedTuple):
     ----------
     kind : str
         What it is about: "found" how many values stand out, "limits" what could have been found, "list" the values of a
-        whole list, "slots" several values of a person, "foreign" candidates outside the domain, "shown" values beyond
-        `top`, "over" people with more values than slots, "post" post-processing, "uneven" rows that parts of the
-        reports disagree about, "rival" a value that a row may be instead, "intake" values that were not counted as
-        given, "forged" crafted reports.
+        whole list, "names" a public list of names, "slots" several values of a person, "foreign" candidates outside the
+        domain, "shown" values beyond `top`, "over" people with more values than slots, "post" post-processing, "uneven"
+        rows that parts of the reports disagree about, "rival" a value that a row may be instead, "intake" values that
+        were not counted as given, "forged" crafted reports.
     text : str
         The words.
     """
@@ -67,6 +67,8 @@ def sentences(answer: Answer, example: str = "", domain: Domain | None = None) -
     else:
         said.append(("limits", _about_limits(answer, example)))
     slots, intake = answer.values_per_person, answer.intake
+    if answer.known_names:
+        said.append(("names", f"Named ones are the {answer.known_names:,} of a public list that everybody knows."))
     if slots > 1:
         text = f"Everybody reported one of {slots} slots; a count is of the people who have the value in any slot."
         said.append(("slots", text))

@@ -86,7 +86,7 @@ def ask_hitters(url: str, question: Question, token: str) -> tuple[Heading, Answ
         spelled = {name: str(value).lower() for name, value in knobs.items() if "candidates" not in name}
         document = ask_json(address.server, f"{path}?{urlencode(spelled)}", token)
     else:
-        del knobs["hitters_only"]
+        del knobs["hitters_only"], knobs["names"]
         document = ask_json(address.server, path, token, "POST", knobs)
     try:
         survey_id, heading, answer = from_reply(document)

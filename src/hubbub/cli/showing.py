@@ -14,7 +14,7 @@ import click
 from hubbub.analysis.wording import cells, number, plural
 from hubbub.cli.common import print_json, print_table
 from hubbub.cli.options import WholeNumber, all_of, json_option, level_option
-from hubbub.errors import ParameterError
+from hubbub.errors import ParameterError, system_reason
 from hubbub.outputs import check_outputs
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ class Wanted:
     ----------
     candidates : str or None
         The file that names candidates.
+    names : str
+        auto, none, or a file of names.
     all_candidates, hitters_only, top, level, values_per_person
         As in `Question`.
     post : str
@@ -63,6 +65,7 @@ class Wanted:
     """
 
     candidates: str | None
+    names: str
     all_candidates: bool
     hitters_only: bool
     top: int
@@ -84,15 +87,18 @@ class Wanted:
             from hubbub.analysis.plots import check_plot_file
 
             check_plot_file(self.plot)
-        check_outputs([self.plot, self.csv], [*inputs, self.candidates])
+        check_outputs([self.plot, self.csv], [*inputs, self.candidates, self.names])
 
     def question(self) -> Question:
         """The question; reads the file of candidates."""
         from hubbub.analysis.question import Question
-        from hubbub.cli.domains import read_candidates
+        from hubbub.cli.domains import read_candidates, read_names
 
         named = read_candidates(self.candidates, self.all_candidates)
-        return Question(self.top, self.level, named, self.all_candidates, self.hitters_only, self.values_per_person)
+        names = self.names if self.names in ("auto", "none") else read_names(self.names)
+        return Question(
+            self.top, self.level, named, self.all_candidates, self.hitters_only, self.values_per_person, names
+        )
 
     def deliver(self, view: AnswerView, question: Question) -> None:
         """Write the files that were asked for, and print the answer."""
@@ -104,8 +110,7 @@ class Wanted:
             try:  # in place, since it may be a pipe; values of a domain have no lone surrogates
                 Path(self.csv).write_text(as_csv(view.answer), encoding="utf-8", newline="")
             except OSError as error:
-                reason = (error.strerror or type(error).__name__).lower()
-                raise ParameterError(f"cannot write {self.csv!r}: {reason}") from None
+                raise ParameterError(f"cannot write {self.csv!r}: {system_reason(error)}") from None
         if self.plot is not None:
             from hubbub.analysis.plots import save_plot
 
@@ -119,6 +124,12 @@ class Wanted:
 _ANSWER_OPTIONS = all_of(
     click.option(
         "--candidates", metavar="FILE", help="Values named in advance, one per line: a smaller count is enough."
+    ),
+    click.option(
+        "--names",
+        default="auto",
+        metavar="LIST",
+        help="Names to check by name: auto (those that everybody knows, for hosts and words), none, or a file.",
     ),
     click.option("--all-candidates", is_flag=True, help="A row for every candidate, whether it stands out or not."),
     click.option(

@@ -92,6 +92,7 @@ class AnswerDocument(BaseModel):
     values_per_person: int
     not_shown: int = Field(description="Values that stand out and have no row, since there were more than `top`.")
     foreign_candidates: int = Field(description="Candidates that are not in the domain, and were left out.")
+    known_names: int = Field(description="Names of a public list that were checked by name.")
     post_processing: str
     sentences: list[str] = Field(description="What stands below the table for people.")
     hitters: list[Hitter]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.routing import APIRoute
@@ -83,6 +83,7 @@ Owner = Annotated[Collector, Depends(collector_of)]
 Top = Annotated[int, Query(ge=1, le=documents.MAX_TOP, description="At most this many values.")]
 Level = Annotated[float, Query(description="The chance, at most, that anything in the answer is wrong.")]
 Slots = Annotated[int, Query(ge=1, le=MAX_SLOTS, description="The number of slots of each person; one was reported.")]
+Names = Annotated[Literal["auto", "none"], Query(description="Whether names that everybody knows are checked by name.")]
 
 router = APIRouter(
     prefix="/v1",
@@ -167,13 +168,14 @@ async def hitters(
     level: Level = 0.05,
     hitters_only: bool = False,
     values_per_person: Slots = 1,
+    names: Names = "auto",
 ) -> AnswerDocument:
     """Return the values that stand out, with error bars, from all reports that were durable when this was asked.
 
     If the domain is a list, return all of its values, unless `hitters_only` is true. If each person reported one of
     several slots, `values_per_person` is their number, and counts are of people who have the value in any slot.
     """
-    question = Question(top, level, hitters_only=hitters_only, values_per_person=values_per_person)
+    question = Question(top, level, hitters_only=hitters_only, values_per_person=values_per_person, names=names)
     return await _answer(owner, survey_id, question)
 
 

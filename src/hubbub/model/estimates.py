@@ -52,7 +52,7 @@ class Query:
         if self.level < MIN_LEVEL:
             raise ParameterError(f"level must be at least {MIN_LEVEL:g}, got level={shown(self.level)}")
 
-    def split(self, parts: int) -> Query:
+    def split(self, parts: float) -> Query:
         """The same query with level/parts, which may be below `MIN_LEVEL`."""
         part = replace(self)
         object.__setattr__(part, "level", self.level / parts)

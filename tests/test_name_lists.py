@@ -1,0 +1,49 @@
+"""The public lists of names."""
+
+from pathlib import Path
+
+import pytest
+
+import hubbub
+from hubbub.errors import ParameterError
+from hubbub.model.coded_domain import Hostnames, Words
+from hubbub.name_lists import LISTS, groups
+
+FILES = sorted((Path(hubbub.__file__).parent / "names").iterdir())
+
+
+@pytest.mark.parametrize("which", LISTS)
+def test_every_name_is_a_value_of_its_domain(which: str) -> None:
+    """A name is spelled as a survey counts it, or it could never be seen."""
+    domain = Hostnames() if which == "sites" else Words(which.partition(":")[2] or None)
+    named = list(hubbub.names(which))
+    assert 1_000 <= len(named) <= 5_000
+    assert len(set(named)) == len(named)
+    decoded = domain.decode(domain.encode(named))
+    assert [value for value in decoded if value != "(other)"] == [
+        name for name, value in zip(named, decoded, strict=True) if value != "(other)"
+    ]
+    assert decoded.count("(other)") <= 0.01 * len(named)  # a word may be too long for the code of ten languages
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_a_file_is_small_and_says_where_it_comes_from(file: Path) -> None:
+    """Each list stays under 100 kB, and its first line names source and licence."""
+    assert file.stat().st_size < 100_000
+    first = file.read_text("utf-8").splitlines()[0]
+    assert first.startswith("# ")
+    assert any(licence in first for licence in ("CC0", "CC-BY-SA"))
+
+
+def test_sites_know_the_scripts_direct_and_groups() -> None:
+    """The list has what the script reports for a visit without a referrer, and names that belong together."""
+    sites = groups("sites")
+    assert {"direct", "google.de", "github.com", "spiegel.de", "allegro.pl"} <= sites.keys()
+    assert sites["google.de"] == sites["google.com"] == "Google"
+    assert sites["chat.openai.com"] == sites["chatgpt.com"] == "ChatGPT"
+
+
+def test_an_unknown_list_is_refused() -> None:
+    """The message names the lists."""
+    with pytest.raises(ParameterError, match="must be one of sites, words"):
+        hubbub.names("names")
