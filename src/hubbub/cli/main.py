@@ -17,6 +17,7 @@ COMMANDS: Final = {
     "simulate": "Try a mechanism on a simulated crowd.",
     "compare": "Compare mechanisms and epsilons on the same people.",
     "mechanisms": "List the mechanisms, and when to use which.",
+    "audit": "Check the privacy of what makes reports, exactly.",
     "demo": "Simulate a crowd and find what it holds, over HTTP.",
     "paper": "Run the paper as an experiment, with figures.",
     "serve": "Run a collector with its dashboard.",

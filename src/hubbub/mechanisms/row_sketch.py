@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Collection
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.mechanisms.channels import Channel
+from hubbub.mechanisms.channels import Channel, OneBitChannel
 from hubbub.mechanisms.checks import check_cells, check_inputs, check_reports
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism, check_listed
 from hubbub.model.estimates import Query
@@ -62,6 +63,15 @@ class ChannelMechanism(SurveyMechanism):
         """One report per row: a pure function of items and random words."""
         items, random_words = check_inputs(items, random_words, self.survey.domain, self.random_words_per_report)
         return self.channel.randomize(self, items, random_words)
+
+    @property
+    def word_classes(self) -> tuple[Collection[int], ...]:
+        """The threshold of the one bit; none for Laplace noise."""
+        return ((self.channel.threshold,),) if isinstance(self.channel, OneBitChannel) else ()
+
+    def rows_of(self, ids: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """The row that a one-bit report of each id is about."""
+        return self.channel.rows_of(ids) if isinstance(self.channel, OneBitChannel) else super().rows_of(ids)
 
     def validate(self, reports: Reports) -> NDArray[np.bool_]:
         """Which reports an honest client could have sent."""

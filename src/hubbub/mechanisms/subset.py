@@ -1,4 +1,4 @@
-"""Subset selection with public coins: the best known local mechanism for a short list of values.
+"""Subset selection with public coins: the most accurate local counts of a short list of values.
 
 A report's id gives public coins, which arrange the d values in a circle at random. A window is k neighbouring places;
 there are d windows, and each value is in k of them. The device names a window: with some chance one of the k with its
@@ -6,8 +6,9 @@ value, otherwise any of the d. A report *matches* every value in the window that
 from its matches.
 
 Over random ids, the values in a window are a random set of k. So this is subset selection (Ye and Barg 2018; Wang et
-al. 2016), whose variance is the least known for a local mechanism. There, a device sends the whole subset. Here the id
-determines it, and a report has 17 bytes. With k = 1 it is randomised response over the values; with d = 2, Warner's.
+al. 2016), whose error is the least possible of unbiased counts (docs/mechanisms.md has the proof). There, a device
+sends the whole subset. Here the id determines it, and a report has 17 bytes. With k = 1 it is randomised response over
+the values; with d = 2, Warner's.
 
 ======== ===========================================================================
 symbol   meaning
@@ -23,6 +24,7 @@ absent   the chance that it matches another value:
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from decimal import Decimal
 from typing import Any
 
@@ -92,6 +94,12 @@ class Subset(SurveyMechanism):
         """The kinds of any two values: which of their places, drawn at random, a window covers."""
         covered = self.window / self.size
         return match_kinds(self.threshold / 2.0**64, covered, covered * (self.window - 1) / (self.size - 1))
+
+    @property
+    def word_classes(self) -> tuple[Collection[int], ...]:
+        """The threshold of the truth, and the words from which another window is named, honestly or not."""
+        parts = (self.window, self.size)
+        return (self.threshold,), {-(-(part << 64) // number) for number in parts for part in range(number)}
 
     def randomize(self, items: Items, random_words: RandomWords) -> Reports:
         """One window per item: a pure function of items and random words. Costs about 1.2 ns per value of the list."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -126,6 +126,15 @@ class SurveyMechanism(ABC):
         By default those of the worst mechanism with the same ε. Only for pure ε.
         """
         return pure_kinds(math.nextafter(float(self.guarantee.epsilon), math.inf))
+
+    @property
+    def word_classes(self) -> tuple[Collection[int], ...]:
+        """For each random word after the id, the words at which the response may change; empty where it is noise."""
+        return ()
+
+    def rows_of(self, ids: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """The row that a report of each id is about: a public coin. By default there is one row."""
+        return np.zeros(len(ids), np.int64)
 
     @abstractmethod
     def randomize(self, items: Items, random_words: RandomWords) -> Reports:
@@ -320,7 +329,7 @@ class SurveyMechanism(ABC):
         counted = zip(histogram.items, histogram.counts, strict=True)
         everyone = (np.repeat(item[np.newaxis], count, axis=0) for item, count in counted)
         reports = make_reports(self, everyone, SeededRandomWords(int(rng.integers(2**63))))
-        return add_up(self, self.survey_id, reports)
+        return add_up(self, reports)
 
 
 def count_all(estimate: Callable[[Items], Estimates], size: int) -> NDArray[np.float64]:

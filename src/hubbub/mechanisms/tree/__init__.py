@@ -22,6 +22,7 @@ kernels; only these need numba.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from functools import cached_property, partial
 
 import numpy as np
@@ -60,7 +61,7 @@ from hubbub.model.tally import Cells, Tally
 from hubbub.numeric.count_law import CountLaw
 from hubbub.numeric.distinct import copy_ids
 from hubbub.numeric.hadamard import transform
-from hubbub.numeric.hashing import Purpose, derive_key
+from hubbub.numeric.hashing import Purpose, derive_key, hash_uint64
 from hubbub.numeric.shuffling import Kind, match_kinds
 
 
@@ -132,6 +133,17 @@ class Tree(SurveyMechanism):
     def report_kinds(self) -> list[Kind]:
         """The kinds of two values that share no bucket; those that do differ in fewer reports."""
         return match_kinds(self.law.keep, 1 / self.law.symbols, self.law.collision / self.law.symbols)
+
+    @property
+    def word_classes(self) -> tuple[Collection[int], ...]:
+        """The threshold of the truth, and the words from which another symbol is told otherwise."""
+        step = 64 - self.law.masks
+        return (self.law.threshold,), range(0, 1 << 64, 1 << step)
+
+    def rows_of(self, ids: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """The row that a report of each id is about."""
+        coins = hash_uint64(derive_key(self.survey.public_seed, Purpose.TREE_COINS), ids)
+        return np.searchsorted(self.kernel_coins.ends, coins >> np.uint64(64 - ROW_BITS), side="right")
 
     def randomize(self, items: Items, random_words: RandomWords) -> Reports:
         """One symbol per item: a pure function of items and random words."""
@@ -303,8 +315,8 @@ class Tree(SurveyMechanism):
             return super().decode_seconds
         children = 0
         for each in self.shape.classes:
-            width = int(self.in_beam.widths(each)[0])
-            before = [1, *(min(width, 1 << depth) for depth in each.depths[:-1])]
+            widths = self.in_beam.widths(each).tolist()
+            before = [1, *(min(width, 1 << depth) for width, depth in zip(widths, each.depths[:-1], strict=False))]
             children += sum(some << step for some, step in zip(before, each.steps, strict=True))
         return 2e-8 * children
 
