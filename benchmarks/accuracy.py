@@ -141,7 +141,7 @@ def collect(cell: Cell, everybody: Items, rng: np.random.Generator, **options: s
     )
     mechanism = mechanism_for(survey)
     random_words = SeededRandomWords(int(rng.integers(2**63)))
-    return survey, mechanism, rehearse(mechanism, survey.survey_id, [everybody], random_words)
+    return survey, mechanism, rehearse(mechanism, [everybody], random_words)
 
 
 def measure(cell: Cell, seed: int, run: int) -> Row:

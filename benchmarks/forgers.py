@@ -226,7 +226,7 @@ def crowd(domain_name: str, epsilon: float, seed: int, people: int = 100_000, ho
     tree.in_beam = NarrowBeam(tree.in_beam.typical, tree.in_beam.root)
     items = domain.encode(names)
     everybody = np.concatenate([np.repeat(items[:1], holders, axis=0), items[1:]])
-    return Crowd(tree, items[0], rehearse(tree, survey.survey_id, [everybody], SeededRandomWords(seed + 1000)))
+    return Crowd(tree, items[0], rehearse(tree, [everybody], SeededRandomWords(seed + 1000)))
 
 
 class Trial(NamedTuple):

@@ -148,7 +148,7 @@ def run(cell: Cell, number: int, seed: int) -> Row:
         tally = built.sample_tally(crowd, rng)
     else:
         random_words = SeededRandomWords(int(rng.integers(2**62)))
-        tally = rehearse(built, survey.survey_id, [np.repeat(crowd.items, crowd.counts, axis=0)], random_words)
+        tally = rehearse(built, [np.repeat(crowd.items, crowd.counts, axis=0)], random_words)
     got = find_hitters(survey, tally, level=LEVEL, candidates=named, decoder=built)
     true: Truth = {v: int(c) for v, c in zip(domain.decode(crowd.items), crowd.counts, strict=True) if v is not None}
     return {

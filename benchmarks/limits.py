@@ -154,7 +154,7 @@ def measure(cell: Cell, run: int, seed: int) -> Row:
     everybody = rest[(int(rng.integers(len(rest))) + np.arange(alone)) % len(rest)]
     if planted:
         everybody = np.concatenate([np.repeat(domain.encode(list(planted)), counts, axis=0), everybody])
-    tally = rehearse(tree, survey.survey_id, [everybody], SeededRandomWords(int(rng.integers(2**63))))
+    tally = rehearse(tree, [everybody], SeededRandomWords(int(rng.integers(2**63))))
     answer = hubbub.find_hitters(survey, tally, top=1000, decoder=tree)
     found = {hitter.value: hitter for hitter in answer.hitters}
     crowd = set(domain.decode(rest)) if found.keys() - planted.keys() else set()

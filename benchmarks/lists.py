@@ -1,9 +1,9 @@
 """Measures the error of counts over a short list beside the optimum, `tree` and peers, and the time of a report.
 
-    python benchmarks/lists.py --json lists.json --write docs/lists.md
+    python benchmarks/lists.py --json lists.json --write docs/benchmarks.md
 
 One process, about a quarter of an hour. `--quick` takes about a minute. `--only times` or `--only tree` measures that
-part again and takes the rest from the JSON file. docs/lists.md explains what it prints.
+part again and takes the rest from the JSON file. docs/benchmarks.md explains what it prints.
 """
 
 from __future__ import annotations
@@ -41,12 +41,14 @@ from hubbub.mechanisms.subset import Subset
 from hubbub.model.mechanism import run_protocol
 
 try:
+    from benchmarks.short_page import write_section
     from benchmarks.timing import best
 
     from benchmarks import list_peers, lists_page
 except ModuleNotFoundError:  # run as a script, whose own folder is on the path
     import list_peers  # type: ignore[import-not-found,no-redef]
     import lists_page  # type: ignore[import-not-found,no-redef]
+    from short_page import write_section  # type: ignore[import-not-found,no-redef]
     from timing import best  # type: ignore[import-not-found,no-redef]
 
 Row = dict[str, Any]
@@ -139,12 +141,12 @@ def square_errors(cell: Cell, runs: int, seed: int) -> Iterator[float]:
     random_words = SeededRandomWords(int(rng.integers(2**63)))
     for run in range(runs):
         if cell.mechanism != "subset" or run % SURVEY_RUNS == 0:
-            survey, mechanism = survey_of(cell, rng)
+            _, mechanism = survey_of(cell, rng)
         if drawn:
             tally = mechanism.sample_tally(Histogram(items, counts), rng)
         else:
             draws = random_words.draw(cell.people, mechanism.random_words_per_report)
-            tally = run_protocol(mechanism, everybody, draws, survey.survey_id)
+            tally = run_protocol(mechanism, everybody, draws)
         yield float(np.square(mechanism.estimate(tally, items).counts - counts).mean())
 
 
@@ -310,7 +312,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a few cells with few runs, without peers")
     parser.add_argument("--only", choices=["times", "tree"], help="measure this part again; the rest is from --json")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers")
-    parser.add_argument("--write", type=Path, metavar="FILE.md", help="write the page instead of printing it")
+    parser.add_argument("--write", type=Path, metavar="FILE.md", help="write its section instead of printing it")
     parser.add_argument("--seed", type=int, default=SEED, help=f"all crowds and reports follow from it ({SEED})")
     given = parser.parse_args()
     if given.only and not given.json:
@@ -322,7 +324,7 @@ def main() -> None:
     for missed in lists_page.misses(results):
         print(missed, file=sys.stderr)
     if given.write:
-        given.write.write_text(text, "utf-8")
+        write_section(given.write, "Short lists", text, "lists")
     else:
         print(text)
 

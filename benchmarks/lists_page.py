@@ -213,7 +213,7 @@ def time_section(results: Row) -> list[str]:
 
 
 INTRODUCTION = """
-This page measures the error of a count when the values are a short list, and the time that a report takes. `make lists`
+This measures the error of a count when the values are a short list, and the time that a report takes. `make lists`
 repeats it in about a quarter of an hour, with a seed that no parameter was chosen with. `make lists-quick` takes about
 a minute and prints a part.
 
@@ -235,12 +235,13 @@ OPTIMUM = """
 These figures are computed by formula. Every person holds one of the values and none of the rest, so the error over all
 values is the same for every crowd, and so is the best size of subsets. `subset` chooses the size of its windows by the
 same rule. The best size is about the number of values divided by e^ε + 1. Where that is less than 1 the size is 1,
-which is randomised response.
+which is randomised response. No unbiased count has a smaller error over all values, with any mechanism of pure ε
+([proof](mechanisms.md#no-unbiased-count-has-a-smaller-error)).
 """
 
 
 def page(results: Row) -> str:
-    """docs/lists.md."""
+    """The section on short lists of docs/benchmarks.md."""
     missed = misses(results)
     runs = [row["runs"] for row in of(results, "subset").values()]
     return "\n".join(

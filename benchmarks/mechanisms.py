@@ -31,6 +31,11 @@ from hubbub.simulation import population
 from hubbub.simulation.rehearsal import randomness_of
 from hubbub.wire.report_batch import encode_batch, parse_batch
 
+try:
+    from benchmarks.short_page import write_section
+except ModuleNotFoundError:  # run as a script, whose own folder is on the path
+    from short_page import write_section  # type: ignore[import-not-found,no-redef]
+
 SEED, REPEATS, EPSILON = 1, 3, "1"
 EXPECTED_REPORTS = 100_000  # what surveys derive their rows for
 BATCH_PEOPLE, BATCH_WORDS = 1 << 16, 1 << 22  # people stream in batches of at most this
@@ -295,8 +300,8 @@ def page(results: Row) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in results["versions"].items())
     return f"""# Benchmarks
 
-This page measures what each mechanism costs a device, a collector and an analyst, how that cost grows, and how far its
-counts are off. [Accuracy](accuracy.md) compares what `tree` and other methods find on the same crowds.
+This measures what each mechanism costs a device, a collector and an analyst, how that cost grows, and how far its
+counts are off.
 
 Made by `{results["command"]}` from seed {results["seed"]} with
 {versions} on {results["cpu"]["cores"]} cores ({results["cpu"]["model"]}).
@@ -335,7 +340,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer and smaller cases, in under a minute")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers")
-    parser.add_argument("--write", type=Path, metavar="FILE.md", help="write the page instead of printing it")
+    parser.add_argument("--write", type=Path, metavar="FILE.md", help="write its section instead of printing it")
     parser.add_argument("--job", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.job:
@@ -348,7 +353,7 @@ def main() -> None:
     if given.json:
         given.json.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", "utf-8")
     if given.write:
-        given.write.write_text(page(results), "utf-8")
+        write_section(given.write, "Time, size and error", page(results), "mechanisms")
     else:
         print(page(results))
 

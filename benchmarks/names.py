@@ -89,7 +89,7 @@ def measure(cell: Names, seed: int, run: int) -> Row:
     everybody = np.concatenate([np.repeat(domain.encode(list(drawn)), counts, axis=0), alone])
     survey = create_survey(cell.kind, domain, cell.epsilon, None, "tree", {}, PEOPLE, public_seed=rng.bytes(32))
     mechanism = mechanism_for(survey)
-    tally = rehearse(mechanism, survey.survey_id, [everybody], SeededRandomWords(int(rng.integers(2**63))))
+    tally = rehearse(mechanism, [everybody], SeededRandomWords(int(rng.integers(2**63))))
     start = time.process_time()
     answer = hubbub.find_hitters(survey, tally, top=1000, level=LEVEL, decoder=mechanism)
     spent = time.process_time() - start
@@ -123,7 +123,7 @@ def measure_candidates(epsilon: float, seed: int, run: int, planted: int = 25) -
     survey = create_survey("list", Integers(64), epsilon, None, "tree", {}, PEOPLE, public_seed=rng.bytes(32))
     mechanism = mechanism_for(survey)
     everybody = np.concatenate([np.repeat(names[:planted], counts, axis=0), alone])
-    tally = rehearse(mechanism, survey.survey_id, [everybody], SeededRandomWords(int(rng.integers(2**63))))
+    tally = rehearse(mechanism, [everybody], SeededRandomWords(int(rng.integers(2**63))))
     start = time.process_time()
     answer = hubbub.find_hitters(
         survey, tally, top=1000, level=LEVEL, candidates=names[:, 0].tolist(), decoder=mechanism

@@ -182,7 +182,7 @@ def measure(crowd: Crowd, run: int, seed: int) -> Row:
         tally = mechanism.sample_tally(drawn.crowd, rng)
     else:
         people = np.repeat(drawn.crowd.items, drawn.crowd.counts, axis=0)
-        tally = rehearse(mechanism, survey.survey_id, [people], SeededRandomWords(int(rng.integers(2**63))))
+        tally = rehearse(mechanism, [people], SeededRandomWords(int(rng.integers(2**63))))
     answer = hubbub.find_hitters(survey, tally, top=2_000, candidates=drawn.named or None, decoder=mechanism)
     seen = {hitter.value for hitter in answer.hitters if hitter.stands_out}
     return {

@@ -1,6 +1,6 @@
 """What sparse recovery measures and costs, how well it recovers, how many people it takes, and what groups are worth.
 
-`python benchmarks/sparse_recovery.py --write docs/sparse-recovery.md` rewrites the page; `--quick` prints a small one.
+`python benchmarks/sparse_recovery.py --write docs/benchmarks.md` rewrites a section; `--quick` prints a small one.
 """
 
 from __future__ import annotations
@@ -27,11 +27,13 @@ from hubbub.simulation import population
 
 try:
     from benchmarks.mechanisms import cell, slopes, table
+    from benchmarks.short_page import write_section
 
     from benchmarks import crowds
 except ModuleNotFoundError:  # run as a script, whose own folder is on the path
     import crowds  # type: ignore[import-not-found,no-redef]
     from mechanisms import cell, slopes, table  # type: ignore[import-not-found,no-redef]
+    from short_page import write_section  # type: ignore[import-not-found,no-redef]
 
 SEED, TAIL = 41, 2_000
 DECODERS = ("faithful", "refit")
@@ -173,12 +175,12 @@ def page(command: str, quick: bool) -> str:
     return f"""# Sparse recovery
 
 [`glps`](mechanisms.md#glps-glps-hh) rests on sparse recovery: a matrix Φ (the operator) measures the counts v of all N
-values, and a decoder recovers the s largest ones (s is the sparsity) from few measurements with noise z. This page
+values, and a decoder recovers the s largest ones (s is the sparsity) from few measurements with noise z. This section
 shows how many measurements that takes, how good the recovery is, and how long it takes.
 
 Made by `{command}` from seeds {SEED} and {crowds.SEED} (people) with
 {versions}, hubbub {hubbub.__version__}.
-Times are CPU time of the process that made the page. The machine had other work, so compare them only with each other.
+Times are CPU time of the process that measured. The machine had other work, so compare them only with each other.
 
 ## Rows
 
@@ -243,12 +245,12 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer and smaller cases")
-    parser.add_argument("--write", type=Path, metavar="FILE.md", help="write the page instead of printing it")
+    parser.add_argument("--write", type=Path, metavar="FILE.md", help="write its section instead of printing it")
     given = parser.parse_args()
     written = f" --write {given.write.name if given.write.is_absolute() else given.write}" if given.write else ""
     text = page("python benchmarks/sparse_recovery.py" + " --quick" * given.quick + written, given.quick)
     if given.write:
-        given.write.write_text(text, "utf-8")
+        write_section(given.write, "Sparse recovery", text, "sparse-recovery")
     else:
         sys.stdout.write(text)
 
