@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help extras demo live paper check test lint vectors statistical bench bench-quick bench-sparse accuracy accuracy-quick
 .PHONY: coverage coverage-quick limits limits-quick planning lists lists-quick siblings bench-collector bench-scale soak
-.PHONY: fuzz browser walks docs clean
+.PHONY: fuzz browser docs clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -61,14 +61,14 @@ statistical: $(VENV)/.ready-dev  ## The statistical tests with a fresh seed, whi
 	@seed=$$($(BIN)/python -c 'import secrets; print(secrets.randbits(31))'); echo "seed $$seed"; \
 	  $(BIN)/python -m pytest tests/statistical --seed $$seed
 
-bench: $(VENV)/.ready-dev  ## Measure encode, tally and decode; rewrites docs/benchmarks.md
+bench: $(VENV)/.ready-dev  ## Measure encode, tally and decode; rewrites a section of docs/benchmarks.md
 	$(BIN)/python benchmarks/mechanisms.py --write docs/benchmarks.md
 
 bench-quick: $(VENV)/.ready-dev  ## The same in about a minute, printed only
 	$(BIN)/python benchmarks/mechanisms.py --quick
 
-bench-sparse: $(VENV)/.ready-dev  ## Measure sparse recovery; rewrites docs/sparse-recovery.md
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/sparse_recovery.py --write docs/sparse-recovery.md
+bench-sparse: $(VENV)/.ready-dev  ## Measure sparse recovery; rewrites a section of docs/benchmarks.md
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/sparse_recovery.py --write docs/benchmarks.md
 
 accuracy: $(VENV)/.ready-dev  ## Measure what tree finds, beside its peers; rewrites docs/accuracy.md
 	$(BIN)/python benchmarks/accuracy.py --write docs/accuracy.md
@@ -94,8 +94,8 @@ siblings: $(VENV)/.ready-dev  ## Are names that are alike told apart? Goes on wh
 limits-quick: $(VENV)/.ready-dev  ## The same for a few cells in minutes, printed only
 	$(BIN)/python benchmarks/limits.py --quick --values 20 --state limits-quick.jsonl
 
-lists: $(VENV)/.ready-dev  ## Measure counts over short lists, beside the optimum and peers; rewrites docs/lists.md
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/lists.py --json lists.json --write docs/lists.md
+lists: $(VENV)/.ready-dev  ## Measure counts over short lists, beside the optimum and peers; rewrites a section of docs/benchmarks.md
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/lists.py --json lists.json --write docs/benchmarks.md
 
 lists-quick: $(VENV)/.ready-dev  ## The same in about a minute, without peers, printed only
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/lists.py --quick
@@ -120,9 +120,6 @@ bench-scale: $(VENV)/.ready-dev  ## Measure files of 10^6 to 10^8 reports, also 
 browser: $(VENV)/.ready-dev  ## 2,000 visits of a real browser to a real collector, and 1,000 short ones; needs chromium
 	$(BIN)/python -m tests.browser.visits --visits 2000
 	$(BIN)/python -m tests.browser.visits --visits 1000 --stay 100
-
-walks: $(VENV)/.ready-dev  ## Trace the three walks through the library; rewrites a section of docs/data-flow.md
-	$(BIN)/python tools/walks.py
 
 docs: $(VENV)/.ready-dev  ## Build the documentation site into site/; it loads nothing from anywhere else
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -1,5 +1,5 @@
 # ruff: noqa: ARG005
-"""Every entry of docs/errata.md as a claim that is checked, and wrong versions of it that the check must notice."""
+"""Every entry of docs/paper.md as a claim that is checked, and wrong versions of it that the check must notice."""
 
 from __future__ import annotations
 
@@ -452,7 +452,7 @@ WITHOUT_CODE = {22}  # a remark about any argmax
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.__name__)
 def test_an_entry_holds(entry: Callable[[], None]) -> None:
-    """What docs/errata.md says is true of the paper, and of what runs."""
+    """What docs/paper.md says is true of the paper, and of what runs."""
     entry()
 
 
@@ -470,7 +470,7 @@ def test_a_wrong_version_is_noticed(mutant: Mutant, monkeypatch: pytest.MonkeyPa
 
 def test_every_entry_of_the_page_is_checked() -> None:
     """Errata, this file and its mutants have the same numbers."""
-    page = (Path(__file__).parents[2] / "docs/errata.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs/paper.md").read_text("utf-8")
     numbers = [int(number) for number in re.findall(r"^\| E(\d+) \|", page, re.MULTILINE)]
     here = {int(entry.__name__[1:]) for entry in ENTRIES}
     assert sorted(numbers) == list(range(1, 34))
