@@ -18,8 +18,8 @@ def main() -> None:
     items = survey.domain.encode(visitors)
     random_words = BulkRandomWords().draw(len(items), mechanism.random_words_per_report)
 
-    east = run_protocol(mechanism, items[::2], random_words[::2], survey.survey_id)
-    west = run_protocol(mechanism, items[1::2], random_words[1::2], survey.survey_id)
+    east = run_protocol(mechanism, items[::2], random_words[::2])
+    west = run_protocol(mechanism, items[1::2], random_words[1::2])
     answer = find_hitters(survey, east + west, top=3)
 
     print(f"{answer.reports:,} visitors sent {mechanism.report_dtype.itemsize} bytes each, {mechanism.guarantee}.")

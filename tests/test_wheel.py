@@ -35,6 +35,23 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
+def test_two_builds_are_the_same_bytes(wheel: Path, tmp_path: Path) -> None:
+    """Whoever builds this tree again gets the very wheel."""
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    assert (tmp_path / wheel.name).read_bytes() == wheel.read_bytes()
+
+
+def test_the_import_is_quiet_and_uses_no_network() -> None:
+    """`import hubbub` raises no warning, and opens no socket and looks up no name."""
+    code = (
+        "import sys; seen = []; sys.addaudithook(lambda name, _: name.startswith('socket.') and seen.append(name)); "
+        "import hubbub, hubbub.client; assert not seen, seen"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def requirements(wheel: Path) -> list[Requirement]:
     """What the wheel says it needs."""
     with zipfile.ZipFile(wheel) as archive:

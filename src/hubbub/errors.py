@@ -136,3 +136,8 @@ def shown(value: object) -> str:
     """
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+def system_reason(error: Exception) -> str:
+    """Why the system refused something, for the end of a sentence: "no such file or directory"."""
+    return (getattr(error, "strerror", None) or type(error).__name__).lower()

@@ -130,7 +130,7 @@ class Rehearsal:
         """
         owners = self.crowd.owners
         items = self._items(advance) if owners is None else self._items_of_slots(owners)
-        tally = rehearse(self.mechanism, self.mechanism.survey_id, items, self.random_words)
+        tally = rehearse(self.mechanism, items, self.random_words)
         return replace(answer_question(self.mechanism, tally, self.asked), intake=self.encoder.intake)
 
     def _items(self, advance: Callable[[int], None]) -> Iterator[Items]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from hubbub.errors import ParameterError
+from hubbub.errors import ParameterError, system_reason
 
 PathLike = str | os.PathLike[str]
 
@@ -39,8 +39,7 @@ def place_whole(path: PathLike, write: Callable[[str], object]) -> None:
                 os.unlink(temporary)
             raise
     except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        raise ParameterError(f"cannot write {str(target)!r}: {reason}") from None
+        raise ParameterError(f"cannot write {str(target)!r}: {system_reason(error)}") from None
 
 
 def identity(path: PathLike) -> object:

@@ -183,9 +183,7 @@ def listed_answer(mechanism: str, bits: int, crowd: Histogram, seed: int, epsilo
     if hasattr(built, "sample_tally"):
         tally = built.sample_tally(crowd, np.random.default_rng(seed))
     else:
-        tally = rehearse(
-            built, survey.survey_id, [np.repeat(crowd.items, crowd.counts, axis=0)], SeededRandomWords(seed)
-        )
+        tally = rehearse(built, [np.repeat(crowd.items, crowd.counts, axis=0)], SeededRandomWords(seed))
     return find_hitters(survey, tally, top=top, decoder=built, **listed)
 
 
@@ -343,9 +341,7 @@ def test_candidates_of_tiny_crowds(mechanism: str, people: int) -> None:
     survey = create_survey("x", Integers(8), 1, mechanism=mechanism, public_seed=public_seed(1))
     built = mechanism_for(survey)
     items = np.full((people, 1), 3, np.uint64)
-    got = find_hitters(
-        survey, rehearse(built, survey.survey_id, [items], SeededRandomWords(2)), decoder=built, candidates=[3, 4]
-    )
+    got = find_hitters(survey, rehearse(built, [items], SeededRandomWords(2)), decoder=built, candidates=[3, 4])
     assert all(hitter.value == 3 and hitter.low <= people for hitter in got.hitters)
     assert got.candidate_limit > people
 

@@ -137,7 +137,7 @@ def test_candidates_that_share_buckets_with_giants_do_not_stand_out() -> None:
         items = domain.encode(["".join(chr(97 + x) for x in rng.integers(0, 26, 6)) for _ in range(4000)])
         survey = create_survey("x", domain, 6, None, "tree", {"size": "small"}, 2000, public_seed=public_seed(seed))
         built = mechanism_for(survey)
-        tally = rehearse(built, survey.survey_id, [np.repeat(items[:2], 1000, axis=0)], SeededRandomWords(seed))
+        tally = rehearse(built, [np.repeat(items[:2], 1000, axis=0)], SeededRandomWords(seed))
         scored = built.estimate_beside(tally, items[2:], items[:0])
         for looked, each in ((True, scored), (False, replace(scored, sharing_tails=None))):
             wrong[looked] += bool(stand_out(built.count_law(2000), each, query).any())
@@ -155,7 +155,7 @@ def test_counts_beside_known_values_are_right_whatever_is_shared() -> None:
     both = np.concatenate(siblings(built, domain))
     held = np.repeat(both, [2000, 600], axis=0)
     for seed in range(40):
-        tally = rehearse(built, survey.survey_id, [held], SeededRandomWords(seed))
+        tally = rehearse(built, [held], SeededRandomWords(seed))
         for errors, got in (
             (beside, built.estimate_beside(tally, both[1:], both[:1])),
             (alone, built.estimate(tally, both[1:])),
@@ -200,7 +200,7 @@ def test_what_is_found_beyond_the_rows_shown_is_taken_away_too() -> None:
     survey = create_survey("x", Integers(8), 2, None, "tree", {}, 3000, public_seed=public_seed(1))
     built = mechanism_for(survey)
     items = np.repeat(np.array([[1], [2], [3]], np.uint64), 1000, axis=0)
-    tally = rehearse(built, survey.survey_id, [items], SeededRandomWords(1))
+    tally = rehearse(built, [items], SeededRandomWords(1))
     got = find_hitters(survey, tally, top=1, decoder=Watched(built), candidates=[3])
     assert len(got.hitters) == 1
     assert asked[0] > 100

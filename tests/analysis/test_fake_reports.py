@@ -84,11 +84,11 @@ def test_so_many_crafted_reports_put_a_value_where_it_is(name: str, domain: Doma
     target = domain.encode([TARGET])
     honest = np.concatenate([alone[: people - holders], np.repeat(target, holders, axis=0)])
     survey = mechanism.survey
-    tally = rehearse(mechanism, survey.survey_id, [honest], SeededRandomWords(1))
+    tally = rehearse(mechanism, [honest], SeededRandomWords(1))
     rows = {str(hitter.value): hitter for hitter in find_hitters(survey, tally, decoder=mechanism).hitters}
     row = rows[str(TARGET)]
     assert 0 < row.fake_reports < row.count  # one crafted report is worth more than one person
-    nobody = rehearse(mechanism, survey.survey_id, [alone], SeededRandomWords(2))
+    nobody = rehearse(mechanism, [alone], SeededRandomWords(2))
     before = float(mechanism.estimate(nobody, target).counts[0])
     # Where a neighbour can take its place, fewer make a difference; to give it its count takes as many as elsewhere.
     has_neighbours = name == "tree" and domain.bits > 20
@@ -106,7 +106,7 @@ def test_a_count_that_is_not_above_zero_needs_no_fakes() -> None:
     """A row that is shown because it was asked for by name says 0."""
     domain = Categories(["a", "b", "c", "d"])
     mechanism = make("subset", domain, 50, 0.1)
-    tally = rehearse(mechanism, mechanism.survey_id, [domain.encode(["a"] * 50)], SeededRandomWords(4))
+    tally = rehearse(mechanism, [domain.encode(["a"] * 50)], SeededRandomWords(4))
     rows = find_hitters(mechanism.survey, tally, decoder=mechanism).hitters
     assert any(row.count < 0 for row in rows)
     for row in rows:

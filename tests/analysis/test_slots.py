@@ -117,7 +117,7 @@ def test_counts_are_of_people_and_intervals_hold(domain: Domain, mechanism: str)
         built = mechanism_for(survey)
         drawn, over = draw_slots(items, owners, empty, slots, SeededRandomWords(run))
         assert over == 0
-        tally = rehearse(built, survey.survey_id, [drawn], SeededRandomWords(1000 + run))
+        tally = rehearse(built, [drawn], SeededRandomWords(1000 + run))
         asked = None if mechanism != "tree" else sorted(truth)
         answer = find_hitters(
             survey, tally, values_per_person=slots, decoder=built, candidates=asked, all_candidates=asked is not None
@@ -152,7 +152,7 @@ def test_limits_are_in_people() -> None:
         built = mechanism_for(survey)
         empty = find_hitters(
             survey,
-            rehearse(built, survey.survey_id, [domain.encode([None] * people)], SeededRandomWords(run)),
+            rehearse(built, [domain.encode([None] * people)], SeededRandomWords(run)),
             values_per_person=slots,
             decoder=built,
         )
@@ -163,7 +163,7 @@ def test_limits_are_in_people() -> None:
         drawn, _ = draw_slots(
             domain.encode([123] * limit), owners, domain.encode([None]), slots, SeededRandomWords(run)
         )
-        tally = rehearse(built, survey.survey_id, [drawn], SeededRandomWords(500 + run))
+        tally = rehearse(built, [drawn], SeededRandomWords(500 + run))
         answer = find_hitters(survey, tally, values_per_person=slots, decoder=built)
         found += any(hitter.value == 123 for hitter in answer.hitters)
     assert found >= 24  # of 30, at a stated chance of about 95 %
@@ -174,7 +174,7 @@ def test_a_closed_list_has_no_empty_slot() -> None:
     """Silence would be a vote for one of its names, so it is refused; so are numbers of slots that cannot be."""
     survey = create_survey("s", Categories(["yes", "no"], other=False), 1)
     mechanism = mechanism_for(survey)
-    tally = rehearse(mechanism, survey.survey_id, [survey.domain.encode(["yes"] * 9)], SeededRandomWords(1))
+    tally = rehearse(mechanism, [survey.domain.encode(["yes"] * 9)], SeededRandomWords(1))
     with pytest.raises(ParameterError, match=r"must be 1 for a list without \"\(other\)\", got values_per_person=2"):
         find_hitters(survey, tally, values_per_person=2)
     for slots in (0, 1001, True, "3"):

@@ -22,7 +22,7 @@ class OwnCell:
     report_dtype = np.dtype([("id", "<u8", (2,)), ("cell", "<u4")])
 
     def __init__(self, survey: Survey) -> None:
-        self.cells_shape = (survey.parameters["cells"],)
+        self.survey_id, self.cells_shape = survey.survey_id, (survey.parameters["cells"],)
 
     def validate(self, reports: Reports) -> np.ndarray:
         """The cell is there."""

@@ -22,7 +22,7 @@ def make_reports(count: int, seed: int = 1) -> np.ndarray:
 
 def sum_of(reports: np.ndarray) -> Tally:
     """The tally of reports whose ids differ, by the mechanism itself."""
-    return add_up(MECHANISM, SURVEY.survey_id, [reports])
+    return add_up(MECHANISM, [reports])
 
 
 def write(path: Path, *groups: np.ndarray) -> Path:

@@ -30,7 +30,7 @@ def test_as_many_as_asked_for(mechanism: str, options: dict[str, str], domain: D
     survey = create_survey("x", domain, 4, None, mechanism, options, len(crowd), public_seed=bytes(32))
     built = mechanism_for(survey)
     words = SeededRandomWords(1).draw(len(crowd), built.random_words_per_report)
-    tally = run_protocol(built, domain.encode(crowd), words, survey.survey_id)
+    tally = run_protocol(built, domain.encode(crowd), words)
     standing = built.discover(tally, Query())
     guessed = built.discover(tally, Query(top=20, best_guess=True))
     assert domain.decode(standing.items)[:3] == values[:3]

@@ -23,8 +23,9 @@ from hubbub import (
     mechanism_for,
 )
 from hubbub.codes.shipped import load_code
-from hubbub.mechanisms.tree.gates import InBeam
+from hubbub.mechanisms.tree.gates import InBeam, InList
 from hubbub.mechanisms.tree.shape import plan_shape
+from hubbub.mechanisms.tree.tuning import TUNING
 from hubbub.model.coded_domain import CodedText
 from hubbub.simulation import population
 from hubbub.simulation.rehearsal import rehearse
@@ -48,7 +49,7 @@ def discover(domain, crowd: Histogram, seed: int = 1, epsilon: float = EPSILON, 
         tree.in_beam = InBeam(1, tree.shape.bucket_bits)
     alone = population.random_items(crowd.singletons, domain.bits, np.random.default_rng(seed))
     items = np.concatenate([np.repeat(crowd.items, crowd.counts, axis=0), alone])
-    tally = rehearse(tree, survey.survey_id, [items], SeededRandomWords(seed))
+    tally = rehearse(tree, [items], SeededRandomWords(seed))
     return tree, tally, tree.discover(tally, Query(top=1000))
 
 
@@ -137,7 +138,7 @@ def test_another_crowd_than_expected(expected: int) -> None:
     survey = create_survey("t", Integers(64), EPSILON, expected_reports=expected, public_seed=public_seed(3))
     tree = mechanism_for(survey)
     items = np.repeat(numbers([1, 2, 3]), PEOPLE // 3, axis=0)
-    tally = rehearse(tree, survey.survey_id, [items], SeededRandomWords(3))
+    tally = rehearse(tree, [items], SeededRandomWords(3))
     assert sorted(tree.discover(tally, Query()).items[:, 0].tolist()) == [1, 2, 3]
 
 
@@ -212,8 +213,8 @@ def test_other_is_found_and_hides_nobody() -> None:
     """Values without a code are one giant in every row: it is reported as such, and words beside it are found."""
     domain = Words()
     long = domain.encode(["unpronounceable " * 9])
-    random_words = domain.encode(["privacy", "crowd"])
-    crowd = Histogram(np.concatenate([long, random_words]), np.array([PEOPLE - 2 * MANY, MANY, MANY]))
+    named = domain.encode(["privacy", "crowd"])
+    crowd = Histogram(np.concatenate([long, named]), np.array([PEOPLE - 2 * MANY, MANY, MANY]))
     _, _, found = discover(domain, crowd, **SMALL)
     counts = dict(zip(domain.decode(found.items), found.counts.tolist(), strict=True))
     assert set(counts) == {"(other)", "privacy", "crowd"}
@@ -270,11 +271,27 @@ def test_trees_made_by_hand_are_searched(bucket_bits: int, steps: str, best_gues
     ends = [(1 << 24) * (row + 1) // len(steps) for row in range(len(steps))]
     document["parameters"] |= {"bucket_bits": bucket_bits, "steps": [steps], "ends": ends}
     tree = mechanism_for(load_survey(json.dumps(document, sort_keys=True, separators=(",", ":"))))
-    tally = rehearse(tree, tree.survey_id, [np.full((3000, 1), 5, np.uint64)], SeededRandomWords(1))
+    tally = rehearse(tree, [np.full((3000, 1), 5, np.uint64)], SeededRandomWords(1))
     found = tree.discover(tally, Query(top=3, best_guess=best_guess))
     assert found.items[0].tolist() == [5]
     assert abs(found.counts[0] - 3000) < 6 * found.stderrs[0]
     assert (len(found.items) > 1) == best_guess
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("steps", ["gkk8", "1kkk3"])
+def test_long_steps_made_by_hand_are_searched_in_bounded_memory(steps: str) -> None:
+    """A beam or list of the usual width would have 2^37 and 2^30 children to score: fewer paths go on from there."""
+    document = json.loads(create_survey("t", Integers(64), EPSILON, public_seed=public_seed(1)).to_json())
+    ends = [(1 << 24) * (row + 1) // 6 for row in range(6)]
+    document["parameters"] |= {"bucket_bits": 20, "steps": [steps], "ends": ends}
+    tree = mechanism_for(load_survey(json.dumps(document, sort_keys=True, separators=(",", ":"))))
+    kind = tree.shape.classes[0]
+    for gate in (tree.in_beam, InList()):
+        children = [width << step for width, step in zip(gate.widths(kind), kind.steps[1:], strict=False)]
+        assert max(children) <= 1 << (TUNING.beam_bits + TUNING.longest_step)
+    tally = rehearse(tree, tree.survey_id, [np.full((3000, 1), 5, np.uint64)], SeededRandomWords(1))
+    assert tree.discover(tally, Query(top=3)).items[0].tolist() == [5]
 
 
 def test_a_larger_threshold_is_refused() -> None:

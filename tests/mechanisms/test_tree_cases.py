@@ -32,7 +32,7 @@ def tally_of(tree: Tree, held: Mapping[str, int], people: int, seed: int) -> Tal
     """Everybody's reports; who holds nothing of these holds a host that nobody else does."""
     alone = DOMAIN.encode([f"x{number}.example" for number in range(people - sum(held.values()))])
     items = np.concatenate([np.repeat(DOMAIN.encode(list(held)), list(held.values()), axis=0), alone])
-    return rehearse(tree, tree.survey_id, [items], SeededRandomWords(seed))
+    return rehearse(tree, [items], SeededRandomWords(seed))
 
 
 def found_in(tree: Tree, tally: Tally) -> dict[str, tuple[float, float]]:

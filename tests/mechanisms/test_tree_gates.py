@@ -113,7 +113,7 @@ def test_a_beam_demands_what_its_last_path_has(name: str, bits: int) -> None:
     ends = [kind.rows(step, tree.rows).stop for step in range(len(kind.steps))]
     assert [window.rows for window in windows] == [slice(0, end) for end in ends]
     so_far = tuple(np.cumsum(tree.shape.shares)[[end - 1 for end in ends]].tolist())
-    rarities = beam_rarities(kind.steps, so_far, int(gate.widths(kind)[0]))
+    rarities = beam_rarities(kind.steps, so_far, tuple(gate.widths(kind).tolist()))
     assert min(rarities) < -5
     for window, rarity in zip(windows, rarities, strict=True):
         at, below = log_chance_of(place, window)
@@ -126,7 +126,7 @@ def test_the_last_path_of_a_beam_is_that_of_a_real_one(width: int) -> None:
     """Beams of normal noise, step by step: the last score is the one foreseen, to a few hundredths of an error."""
     steps, shares, rng = (8, 4, 0, 5, 3), np.array([0.2, 0.15, 0.1, 0.3, 0.25]), np.random.default_rng(2)
     so_far = np.cumsum(shares)
-    foreseen = [-ndtri_exp(rarity) for rarity in beam_rarities(steps, tuple(so_far.tolist()), width)]
+    foreseen = [-ndtri_exp(rarity) for rarity in beam_rarities(steps, tuple(so_far.tolist()), (width,) * 5)]
     drawn = []
     for _ in range(20):
         scores, last = np.zeros(1), []
@@ -186,7 +186,7 @@ def test_beams_are_as_wide_as_tuned() -> None:
         assert widths == sorted(widths, reverse=True)
         assert widths[-1] < widths[0]
     assert set(InBeam(None, 16).widths(tree.shape.classes[0])) == {1 << TUNING.beam_bits}
-    assert set(InBeam(None, 16).widths(tree.shape.classes[-1])) == {1 << TUNING.wide_beam_bits}
+    assert set(InBeam(None, 16).widths(tree.shape.classes[-1])) == {1 << TUNING.beam_bits}
 
 
 def test_the_level_is_not_spent_twice() -> None:

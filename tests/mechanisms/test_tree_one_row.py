@@ -65,7 +65,7 @@ def test_masks_are_chosen_for_the_size_of_the_list() -> None:
 
 @pytest.mark.parametrize(("size", "epsilon", "times"), [(2, 1, 4.7), (2, 4, 34.5), (8, 2, 1.9), (64, 1, 1.04)])
 def test_random_masks_would_cost_what_the_decision_says(size: int, epsilon: float, times: float) -> None:
-    """docs/decisions/0008: the variance of a count with random masks over that with independent ones."""
+    """docs/decisions.md, 8: the variance of a count with random masks over that with independent ones."""
     symbols = 1 << create_survey("random masks", Integers(64), epsilon).parameters["masks"]
     true = math.exp(epsilon) / (math.exp(epsilon) + symbols - 1)
     random = mean_variance(size, true, 1 / symbols, true - 1 / symbols)
@@ -80,7 +80,7 @@ def errors_of(domain, epsilon: float, counts: list[int], runs: int) -> tuple[np.
     for run in range(runs):
         survey = create_survey("list", domain, epsilon, mechanism="tree", public_seed=public_seed(run))
         tree = mechanism_for(survey)
-        tally = run_protocol(tree, held, SeededRandomWords(run).draw(len(held), 4), survey.survey_id)
+        tally = run_protocol(tree, held, SeededRandomWords(run).draw(len(held), 4))
         found = tree.estimate(tally, items)
         errors.append((found.counts - counts[:2]) / found.stderrs)
         one, two = (type(found)(items[[k]], found.counts[[k]], found.stderrs[[k]]) for k in (0, 1))

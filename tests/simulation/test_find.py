@@ -104,7 +104,7 @@ def test_it_is_the_protocol_step_by_step() -> None:
     crowd = Crowd(len(values), 0, lambda _: iter([values[:500], values[500:]]))
     rehearsal = plan_rehearsal(crowd, Question(), domain, 2, seed=5)
     survey = rehearsal.mechanism.survey
-    tally = rehearse(rehearsal.mechanism, survey.survey_id, [domain.encode(values)], SeededRandomWords(5))
+    tally = rehearse(rehearsal.mechanism, [domain.encode(values)], SeededRandomWords(5))
     by_hand = replace(find_hitters(survey, tally, top=20, level=0.05), intake=Intake())
     assert find_hitters(survey, tally, Question(20, 0.05)) == find_hitters(survey, tally)
     assert rehearsal.run() == by_hand
@@ -127,7 +127,7 @@ def test_a_mechanism_is_built_when_it_is_needed(named: list[str] | None, monkeyp
     assert len(built) == 2
     rehearsal = plan_rehearsal(read_crowd(["a"] * 20, None, 5), Question(), Bytes(4), 2, seed=5)
     survey = rehearsal.mechanism.survey
-    find_hitters(survey, rehearse(rehearsal.mechanism, survey.survey_id, [], SeededRandomWords(5)), candidates=named)
+    find_hitters(survey, rehearse(rehearsal.mechanism, [], SeededRandomWords(5)), candidates=named)
     assert len(built) == 5
 
 

@@ -69,8 +69,8 @@ def test_rehearsal_does_not_depend_on_chunks(name: str, options: dict) -> None:
     survey = create_survey("x", Integers(6), 1, None, name, options, 1000)
     mechanism = mechanism_for(survey)
     items = np.arange(60, dtype=np.uint64)[:, np.newaxis] % np.uint64(7)
-    whole = rehearse(mechanism, survey.survey_id, [items], SeededRandomWords(1))
-    pieces = rehearse(mechanism, survey.survey_id, [items[:1], items[1:1], items[1:]], SeededRandomWords(1))
+    whole = rehearse(mechanism, [items], SeededRandomWords(1))
+    pieces = rehearse(mechanism, [items[:1], items[1:1], items[1:]], SeededRandomWords(1))
     assert whole == pieces
     assert whole.count == 60
 

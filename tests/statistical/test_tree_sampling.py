@@ -42,7 +42,7 @@ def by_person(histogram: Histogram, rng: np.random.Generator) -> Sample:
     built = tree()
     people = np.repeat(histogram.items, histogram.counts, axis=0)
     reports = make_reports(built, [people], SeededRandomWords(int(rng.integers(2**63))))
-    tally = add_up(built, built.survey_id, reports)
+    tally = add_up(built, reports)
     return Sample(lambda query: built.discover(tally, query), lambda items: built.estimate(tally, items), list, "")
 
 

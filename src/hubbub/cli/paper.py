@@ -17,7 +17,7 @@ import click
 
 from hubbub.cli.common import print_json, print_table, progress
 from hubbub.cli.options import WholeNumber, json_option
-from hubbub.errors import ParameterError
+from hubbub.errors import ParameterError, system_reason
 
 if TYPE_CHECKING:
     from hubbub.paper.run import AnyMeasured, Run
@@ -108,8 +108,7 @@ def _folder(out: Path) -> Iterator[Path]:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        raise ParameterError(f"cannot create the directory {str(out)!r}: {reason}") from None
+        raise ParameterError(f"cannot create the directory {str(out)!r}: {system_reason(error)}") from None
     _check_ours(out)
     try:
         with tempfile.TemporaryDirectory(prefix=".partial-", dir=out) as partial:

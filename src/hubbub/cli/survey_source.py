@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hubbub.cli.service import ask, parse_survey_url
-from hubbub.errors import InputError, ServiceError
+from hubbub.errors import InputError, ServiceError, system_reason
 
 if TYPE_CHECKING:
     from hubbub.model.survey import Survey
@@ -48,5 +48,4 @@ def read_bytes(name: str, what: str) -> bytes:
         with open(name, "rb") as file:
             return file.read()
     except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        raise InputError(f"cannot read the {what} {name!r}: {reason}") from None
+        raise InputError(f"cannot read the {what} {name!r}: {system_reason(error)}") from None

@@ -27,6 +27,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from hubbub.collector.rates import NOTICE_TIMES, is_above
+from hubbub.collector.workers import METRICS_DIRECTORY
 from hubbub.errors import HubbubError
 from hubbub.store.daily import uploads_by_survey
 from hubbub.store.overview import list_surveys
@@ -36,9 +37,6 @@ from hubbub.store.store import Store
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 FACTS_SECONDS: Final = 1.0
 """For how long, at least, the gauges of the store are not read again."""
-
-DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
-"""The variable with the directory that workers share. prometheus_client reads it when it is imported."""
 
 _FACTS_REST: Final = 20.0  # pause after the gauges of the store were read, in times its duration
 
@@ -105,7 +103,7 @@ class Metrics:
         Gauges of the database and its disk are a second old or more, and left out if these do not respond.
         """
         registry = self._registry
-        if DIRECTORY in os.environ:  # several workers
+        if METRICS_DIRECTORY in os.environ:  # several workers
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         folded = registry.get_sample_value("hubbub_last_fold_timestamp_seconds") or 0.0

@@ -14,7 +14,6 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
-from threading import Thread
 from typing import Any, Final, NoReturn, TypeAlias, cast
 
 import uvicorn
@@ -203,7 +202,7 @@ def serving(
     """Run a collector in a thread of this process, on a free port; yield its address."""
     listener = bind(host, port)
     server = _Server(_config(build(collector), most, head_seconds, read_seconds))
-    thread = Thread(target=server.run, args=([listener],), name="hubbub-server", daemon=True)
+    thread = threading.Thread(target=server.run, args=([listener],), name="hubbub-server", daemon=True)
     thread.start()
     try:
         while not server.started:

@@ -21,11 +21,13 @@ from typing import Final
 from hubbub.collector.signals import handling_signals
 from hubbub.errors import ParameterError, ServiceError
 
-_NOT_INHERITED: Final = ("HUBBUB_DB", "PROMETHEUS_MULTIPROC_DIR")  # the first may have a password
 _START_SECONDS: Final = 60.0
 _STOP_SECONDS: Final = 30.0
 _PAUSE_SECONDS: Final = 1.0  # before a worker that ended is started again
 METRICS_DIRECTORY: Final = "PROMETHEUS_MULTIPROC_DIR"
+"""The variable with the directory that workers share. prometheus_client reads it when it is imported."""
+
+_NOT_INHERITED: Final = ("HUBBUB_DB", METRICS_DIRECTORY)  # the first may have a password
 STAND_IN: Final = "HUBBUB_STAND_IN"
 """The variable that tells a process that restarts about its stand-in."""
 

@@ -56,17 +56,6 @@ class _Chunk:
         return (None if self.cells is not None else cells.astype(f"i{cell_bytes(cells)}")), added, counts
 
 
-@dataclass(frozen=True)
-class _SpillAll:
-    """Spills units; a worker process runs this."""
-
-    spill: SpillReports
-
-    def __call__(self, units: list[int]) -> None:
-        for unit in units:
-            self.spill(unit)
-
-
 class TallyJob:
     """Adds up files of reports into a tally. Creating it reads the footers of all files.
 
@@ -199,7 +188,7 @@ class TallyJob:
         jobs = min(self._jobs, most)
         cells = begun.tally.cells if jobs <= 1 else None
         chunk = _Chunk(count, self._reading.mechanism.cells_shape, cells)
-        return Processes([chunk] if spill is None else [chunk, _SpillAll(spill)], jobs)
+        return Processes([chunk] if spill is None else [chunk, spill], jobs)
 
     def _count(
         self, folder: WorkFolder, processes: Processes, state: State, rows: list[int], advance: Advance

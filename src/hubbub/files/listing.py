@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Final, NoReturn
 
-from hubbub.errors import InputError
+from hubbub.errors import InputError, system_reason
 from hubbub.inputs.paths import local_path
 from hubbub.outputs import identity
 
@@ -65,8 +65,7 @@ def _reports_below(folder: str) -> Iterator[str]:
 
 def _refuse(error: OSError) -> NoReturn:
     """Refuse a directory that cannot be listed: its reports would be missed."""
-    reason = (error.strerror or type(error).__name__).lower()
-    raise InputError(f"cannot read the directory {error.filename!r}: {reason}") from None
+    raise InputError(f"cannot read the directory {error.filename!r}: {system_reason(error)}") from None
 
 
 Stamp = list[str | int]

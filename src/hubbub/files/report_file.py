@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import textwrap
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Any, Final, Self
 
 import numpy as np
@@ -100,9 +99,7 @@ class ReportWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None and self._held:
             self._flush()
         self._file.close()
@@ -179,15 +176,11 @@ class ReportFile:
                 f"row group {group} of {self.name!r} is damaged ({rows} rows instead of {self.groups[group]})"
             )
 
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close(force=True)
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self._file.close(force=True)
 
 
 def _first_line(error: Exception) -> str:

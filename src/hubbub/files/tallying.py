@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -100,13 +101,7 @@ def _add_distinct(mechanism: SurveyMechanism, cells: Cells, parts: Iterator[Reco
         return add_distinct(mechanism, cells, [first], key, BLOCK_BYTES)[0]
     with tempfile.TemporaryDirectory(prefix="hubbub-") as folder:
         spill = Spill(folder, mechanism.report_dtype.itemsize, _BITS, key, BLOCK_BYTES)
-
-        def everything() -> Iterator[Records]:
-            yield first
-            yield second
-            yield from held
-
-        spill.write(0, everything(), [Counts()])
+        spill.write(0, chain([first, second], held), [Counts()])
         return sum(
             add_distinct(mechanism, cells, spill.read(place, 1), key, BLOCK_BYTES)[0] for place in range(1 << _BITS)
         )

@@ -102,10 +102,11 @@ class SpillReports:
     reading: Reading
     spill: Spill
 
-    def __call__(self, unit: int) -> None:
-        """Write a unit, unless that was done before."""
-        counts = [Counts()]
-        self.spill.write(unit, self.reading.read(unit, counts), counts)
+    def __call__(self, units: list[int]) -> None:
+        """Write some units."""
+        for unit in units:
+            counts = [Counts()]
+            self.spill.write(unit, self.reading.read(unit, counts), counts)
 
 
 @dataclass(frozen=True)

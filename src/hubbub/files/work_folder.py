@@ -12,13 +12,12 @@ import re
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.errors import InputError, WireError
+from hubbub.errors import InputError, WireError, system_reason
 from hubbub.files.tallied import Counts
 from hubbub.model.tally import Tally
 from hubbub.numeric.distinct import draw_key
@@ -65,8 +64,7 @@ class WorkFolder:
             os.makedirs(self.path, exist_ok=True)
             self._lock = open(os.path.join(self.path, _LOCK), "a")  # as long as the job lives
         except OSError as error:
-            reason = (error.strerror or type(error).__name__).lower()
-            raise InputError(f"cannot write to the work folder {self.path!r}: {reason}") from None
+            raise InputError(f"cannot write to the work folder {self.path!r}: {system_reason(error)}") from None
         try:
             _take(self._lock.fileno(), self.path)
             self._begin()
@@ -75,9 +73,7 @@ class WorkFolder:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._lock.close()
 
     def _begin(self) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import Final
 
-from hubbub.errors import ParameterError
+from hubbub.errors import ParameterError, system_reason
 from hubbub.files.listing import SUFFIX
 from hubbub.files.report_file import ReportWriter
 from hubbub.model.mechanism import Reports
@@ -60,8 +60,7 @@ def write_reports(
                 rows[-1] = writer.rows
         os.replace(partial, target)
     except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        raise ParameterError(f"cannot write to the directory {os.fspath(folder)!r}: {reason}") from None
+        raise ParameterError(f"cannot write to the directory {os.fspath(folder)!r}: {system_reason(error)}") from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return rows

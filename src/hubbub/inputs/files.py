@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO, ClassVar, cast
 
-from hubbub.errors import InputError
+from hubbub.errors import InputError, system_reason
 from hubbub.inputs.decoding import HEAD, MARK, read_blocks, refuse_wide
 from hubbub.model.plain import Value
 
@@ -31,8 +31,7 @@ def input_errors(name: str) -> Iterator[None]:
     except (gzip.BadGzipFile, EOFError, zlib.error):  # BadGzipFile quotes the first bytes
         raise InputError(f"cannot read {name!r}: damaged, or not gzip") from None
     except (OSError, UnicodeDecodeError) as error:  # the latter in the names of Parquet columns
-        reason = (getattr(error, "strerror", None) or type(error).__name__).lower()
-        raise InputError(f"cannot read {name!r}: {reason}") from None
+        raise InputError(f"cannot read {name!r}: {system_reason(error)}") from None
 
 
 def listed(names: list[str]) -> str:

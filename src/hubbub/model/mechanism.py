@@ -29,14 +29,14 @@ Reports: TypeAlias = NDArray[np.void]
 """Structured, of the mechanism's report_dtype; the field "id" is always first and 16 bytes."""
 
 
-def run_protocol(mechanism: Mechanism, items: Items, random_words: RandomWords, survey_id: bytes) -> Tally:
+def run_protocol(mechanism: Mechanism, items: Items, random_words: RandomWords) -> Tally:
     """The tally of everybody's reports: client, wire and collector on one screen. A good place to start reading."""
     sent = mechanism.randomize(items, random_words).tobytes()  # on each device; nothing else leaves it
     received = np.frombuffer(sent, mechanism.report_dtype)
-    return add_up(mechanism, survey_id, [received])
+    return add_up(mechanism, [received])
 
 
-def add_up(accumulator: Accumulator, survey_id: bytes, parts: Iterable[Reports]) -> Tally:
+def add_up(accumulator: Accumulator, parts: Iterable[Reports]) -> Tally:
     """The tally of all valid reports in the parts; invalid reports are left out.
 
     Takes the memory of one array of cells and of one part, however many parts there are.
@@ -48,7 +48,7 @@ def add_up(accumulator: Accumulator, survey_id: bytes, parts: Iterable[Reports])
         kept = reports if valid.all() else reports[valid]
         accumulator.accumulate(cells, kept)
         count += len(kept)
-    return Tally(survey_id, count, cells)
+    return Tally(accumulator.survey_id, count, cells)
 
 
 class Randomizer(Protocol):
@@ -72,6 +72,10 @@ class Randomizer(Protocol):
 
 class Accumulator(Protocol):
     """The collector's role: never sees an item, cannot decode."""
+
+    @property
+    def survey_id(self) -> bytes:
+        """The id of its survey, which every tally has."""
 
     @property
     def report_dtype(self) -> np.dtype[np.void]:

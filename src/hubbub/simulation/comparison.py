@@ -111,7 +111,7 @@ def _measure(mechanism: SurveyMechanism, crowd: Histogram, k: int, seed: int) ->
     started = time.process_time()
     made = list(make_reports(mechanism, _everybody(crowd), SeededRandomWords(seed)))
     encoded = time.process_time()
-    tally = add_up(mechanism, mechanism.survey_id, made)
+    tally = add_up(mechanism, made)
     added = time.process_time()
     found = mechanism.discover(tally, Query(top=k))
     decoded = time.process_time()

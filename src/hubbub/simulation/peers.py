@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from hubbub.errors import ParameterError
+from hubbub.errors import ParameterError, system_reason
 from hubbub.model.domain import Domain
 from hubbub.model.mechanism import Histogram
 from hubbub.simulation import pure_ldp_script
@@ -50,8 +50,7 @@ def ask(python: Path, jobs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         # The program is the Python of a directory that the user named, and the script is hubbub's.
         done = subprocess.run(command, input=json.dumps(jobs), capture_output=True, text=True, check=False)  # noqa: S603
     except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        raise ParameterError(f"cannot run {python}: {reason}") from None
+        raise ParameterError(f"cannot run {python}: {system_reason(error)}") from None
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no error message"])[-1]
         raise ParameterError(f"{PEER} failed in {python} ({last:.200})")

@@ -16,12 +16,12 @@ from hubbub.numeric.randomness import BulkRandomWords, RandomWordSource, SeededR
 MAX_DRAWS = 200_000_000
 
 
-def rehearse(mechanism: Mechanism, survey_id: bytes, items: Iterable[Items], random_words: RandomWordSource) -> Tally:
+def rehearse(mechanism: Mechanism, items: Iterable[Items], random_words: RandomWordSource) -> Tally:
     """The tally of everybody's reports: made from items, checked and added up, as those of devices are.
 
     Memory does not grow with the number of people: reports are made from a few megabytes of random words at a time.
     """
-    return add_up(mechanism, survey_id, make_reports(mechanism, items, random_words))
+    return add_up(mechanism, make_reports(mechanism, items, random_words))
 
 
 def randomness_of(seed: int | None) -> tuple[bytes | None, RandomWordSource]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from sqlalchemy import Connection, Engine, func, select, text
 
-from hubbub.store.schema import daily, reading, surveys, tallies
+from hubbub.store.schema import daily, reading, tallies
 
 _DAY_SECONDS: Final = 86_400
 _ADD: Final = text(
@@ -49,7 +49,7 @@ def uploads_by_survey(engine: Engine) -> dict[int, int]:
 
 def tally_version(engine: Engine, survey: int) -> int:
     """Return a number that rises whenever the tally of a survey changes; -1 if it has none. Reads no tally."""
-    query = select(tallies.c.version).join(surveys, surveys.c.key == tallies.c.survey).where(surveys.c.key == survey)
+    query = select(tallies.c.version).where(tallies.c.survey == survey)
     with reading(engine) as connection:
         version = connection.scalar(query)
     return -1 if version is None else version

@@ -19,7 +19,7 @@ from hubbub.store.stored_tallies import Change, change_tally
 _ROWS_AT_ONCE: Final = 500
 
 
-def fold(engine: Engine, survey: int, survey_id: bytes, accumulator: Accumulator, guard: DiskGuard) -> Tally:
+def fold(engine: Engine, survey: int, accumulator: Accumulator, guard: DiskGuard) -> Tally:
     """Add all reports that were durable when this was called to the tally, and erase them; return the tally.
 
     Parameters
@@ -28,8 +28,6 @@ def fold(engine: Engine, survey: int, survey_id: bytes, accumulator: Accumulator
         The database.
     survey : int
         The survey's key in the database.
-    survey_id : bytes
-        The survey's id, which is part of the tally.
     accumulator : Accumulator
         The survey's mechanism.
     guard : DiskGuard
@@ -57,14 +55,15 @@ def fold(engine: Engine, survey: int, survey_id: bytes, accumulator: Accumulator
     def add(tally: Tally, parts: Sequence[bytes]) -> Tally:
         """Add the reports of some rows."""
         if any(len(part) % accumulator.report_dtype.itemsize for part in parts):
-            raise StoreDamaged(f"the pending reports of survey {survey_id.hex()[:8]} are damaged: some are cut short")
+            short = accumulator.survey_id.hex()[:8]
+            raise StoreDamaged(f"the pending reports of survey {short} are damaged: some are cut short")
         reports = np.frombuffer(b"".join(parts), accumulator.report_dtype)
         accumulator.accumulate(tally.cells, reports)
         guard.require(guard.step_bytes)
-        return Tally(survey_id, tally.count + len(reports), tally.cells)
+        return Tally(tally.survey_id, tally.count + len(reports), tally.cells)
 
     while True:
-        tally, changed = change_tally(engine, survey, survey_id, accumulator.cells_shape, look)
+        tally, changed = change_tally(engine, survey, accumulator, look)
         if not changed:
             return tally
         guard.has_erased_rows = True

@@ -76,19 +76,15 @@ def end_by_the_clock(store: Store, now: int, trusted: bool) -> None:
         if not over or since is None or since > now:
             if not over:
                 log.warning("survey %s is open again: the clock went back", survey_id.hex()[:8])
-            _note_over(store, key, now if over else None)
+            with writing(store.engine) as connection:
+                change = update(surveys).where(surveys.c.key == key).values(over_since=now if over else None)
+                connection.execute(change)
             store.forget_state(survey_id)
         elif trusted and since + GRACE_SECONDS <= now:
             with suppress(UnknownSurvey):  # deleted a moment ago
                 close_survey(store, survey_id)
 
     for_each(lambda row: look(row.key, bytes(row.survey_id), row.closes, row.over_since), rows)
-
-
-def _note_over(store: Store, key: int, since: int | None) -> None:
-    """Store since when a survey is over."""
-    with writing(store.engine) as connection:
-        connection.execute(update(surveys).where(surveys.c.key == key).values(over_since=since))
 
 
 def delete_survey(store: Store, survey_id: bytes) -> None:
@@ -138,13 +134,10 @@ def purge(store: Store, seconds: float = math.inf, before_step: Callable[[Step],
     if not rows and not store.has_spare_pages:
         return True
     store.has_spare_pages = True
-
-    def one(key: int, survey_id: bytes, state: str) -> bool:
-        """Purge one survey."""
-        return _purge_survey(store, key, survey_id, state, deadline, before_step)
-
     try:
-        done = for_each(lambda row: one(row.key, bytes(row.survey_id), row.state), rows)
+        done = for_each(
+            lambda row: _purge_survey(store, row.key, bytes(row.survey_id), row.state, deadline, before_step), rows
+        )
     finally:
         given_back = before_step("shrink") and give_back(store, min(seconds, _SHRINK_SECONDS))
     return all(done) and given_back

@@ -58,4 +58,4 @@ def merge_tally(store: Store, survey_id: bytes, key: str, digest: bytes, more: T
         added = {"survey": stored.key, "key": key, "digest": digest, "reports": more.count}
         connection.execute(insert(imports).values(**added))
 
-    return change_tally(store.engine, stored.key, survey_id, stored.mechanism.cells_shape, look)[1]
+    return change_tally(store.engine, stored.key, stored.mechanism, look)[1]

@@ -9,31 +9,23 @@ from datetime import UTC, datetime
 from sqlalchemy import Engine, func, select
 
 from hubbub.store.schema import pending, reading, surveys, tallies
-from hubbub.store.store import Period
+from hubbub.store.store import SurveyRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListedSurvey(Period):
+class ListedSurvey(SurveyRow):
     """One survey in a list.
 
     Attributes
     ----------
-    key : int
-        Its number in this database.
-    survey_id : bytes
-        The SHA-256 of its document.
     name, mechanism, epsilon, delta : str
         As in the document; empty if it could not be read when the survey was stored.
     created : datetime or None
         In UTC; None for a survey from before version 2 of the tables.
     expected_reports, reports, pending : int
         How many reports were expected, how many came, and how many of these are not yet folded.
-    origins : tuple of str
-        Web origins whose pages may report; "*" is any.
     """
 
-    key: int
-    survey_id: bytes
     name: str
     mechanism: str
     epsilon: str
@@ -42,7 +34,6 @@ class ListedSurvey(Period):
     expected_reports: int
     reports: int
     pending: int
-    origins: tuple[str, ...]
 
 
 def list_surveys(

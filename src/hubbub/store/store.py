@@ -58,11 +58,17 @@ State: TypeAlias = Literal["not yet open", "open", "closed", "damaged", "earlier
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Period:
-    """When a survey takes reports.
+class SurveyRow:
+    """What every reader of the table of surveys gets: who a survey is, and when it takes reports.
 
     Attributes
     ----------
+    key : int
+        Its number in this database.
+    survey_id : bytes
+        The SHA-256 of its document.
+    origins : tuple of str
+        Web origins whose pages may report; "*" is any.
     opens, closes : datetime or None
         As in its document, in UTC.
     closed : bool
@@ -74,6 +80,9 @@ class Period:
         Whether an earlier version of hubbub made it, and this one cannot read its reports. It is closed for good.
     """
 
+    key: int
+    survey_id: bytes
+    origins: tuple[str, ...]
     opens: datetime | None
     closes: datetime | None
     closed: bool
@@ -92,31 +101,22 @@ class Period:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredSurvey(Period):
+class StoredSurvey(SurveyRow):
     """A stored survey. Its id is computed once, when it is read from the database.
 
     Attributes
     ----------
-    key : int
-        Its number in this database.
-    survey_id : bytes
-        The SHA-256 of the document.
     survey : Survey
         The public facts.
     document : bytes
         Its canonical JSON.
     built : SurveyMechanism or None
         Its mechanism, built and checked; None if an earlier version made it.
-    origins : tuple of str
-        Web origins whose pages may report; "*" is any.
     """
 
-    key: int
-    survey_id: bytes
     survey: Survey
     document: bytes
     built: SurveyMechanism | None
-    origins: tuple[str, ...]
 
     @property
     def mechanism(self) -> SurveyMechanism:
@@ -291,7 +291,7 @@ class Store:
         """
         stored = self.survey(survey_id)
         try:
-            return fold(self.engine, stored.key, survey_id, stored.mechanism, self.guard)
+            return fold(self.engine, stored.key, stored.mechanism, self.guard)
         except StoreDamaged as error:
             self._mark_damaged(stored.key, survey_id, stored.damage, str(error))
             raise

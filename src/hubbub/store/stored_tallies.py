@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from sqlalchemy import Connection, Engine, select, update
 
 from hubbub.errors import HubbubError, StoreDamaged, StoreUnavailable
+from hubbub.model.mechanism import Accumulator
 from hubbub.model.tally import Tally
 from hubbub.store.daily import add_to_day
 from hubbub.store.schema import reading, tallies, unknown_survey, writing
@@ -25,11 +26,7 @@ Change: TypeAlias = tuple[Callable[[Tally], Tally], Callable[[Connection], None]
 
 
 def change_tally(
-    engine: Engine,
-    survey: int,
-    survey_id: bytes,
-    shape: tuple[int, ...],
-    look: Callable[[Connection], Change | None],
+    engine: Engine, survey: int, accumulator: Accumulator, look: Callable[[Connection], Change | None]
 ) -> tuple[Tally, bool]:
     """Change a tally, once. Returns the tally, and whether it was changed.
 
@@ -39,14 +36,13 @@ def change_tally(
         The database.
     survey : int
         The survey's key in the database.
-    survey_id : bytes
-        The survey's id, which is part of the tally.
-    shape : tuple of int
-        The shape of its cells.
+    accumulator : Accumulator
+        The survey's mechanism, which knows its id and the shape of its cells.
     look : callable
         Reads what the change is made of, in the same snapshot as the tally; None if there is nothing to change. It is
         called again if somebody else has changed the tally meanwhile.
     """
+    survey_id = accumulator.survey_id
     for _ in range(_CONFLICTS):
         with reading(engine) as connection:
             row = connection.execute(select(tallies).where(tallies.c.survey == survey)).one_or_none()
@@ -54,7 +50,7 @@ def change_tally(
                 raise unknown_survey(survey_id)
             change = look(connection)
         try:
-            tally = parse_tally(row.tally, survey_id, shape)
+            tally = parse_tally(row.tally, survey_id, accumulator.cells_shape)
         except HubbubError as error:
             raise StoreDamaged(f"the stored tally of survey {survey_id.hex()[:8]} is damaged: {error}") from None
         if change is None:

@@ -7,7 +7,7 @@ from hubbub.testing.assertions import (
     assert_same_law,
     assert_unit_spread,
 )
-from hubbub.testing.checks import CHECKS, MakeSurvey, check_mechanism, crowd_items, public_seed, some_items
+from hubbub.testing.conformance import CHECKS, MakeSurvey, check_mechanism, crowd_items, public_seed, some_items
 
 __all__ = [
     "CHECKS",

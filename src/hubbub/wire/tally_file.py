@@ -21,6 +21,7 @@ from hubbub.errors import (
     ParameterError,
     SurveyMismatch,
     WireError,
+    system_reason,
 )
 from hubbub.mechanisms.registry import mechanism_for
 from hubbub.model.survey import Survey
@@ -102,8 +103,7 @@ def read_tally(path: PathLike, survey: Survey | None = None) -> Tally:
     try:
         data = Path(path).read_bytes()
     except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        raise InputError(f"cannot read the tally {str(path)!r}: {reason}") from None
+        raise InputError(f"cannot read the tally {str(path)!r}: {system_reason(error)}") from None
     return parse_named_tally(data, str(path), survey)
 
 

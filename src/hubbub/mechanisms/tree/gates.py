@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from hubbub.mechanisms.tree.law import MatchLaw
 from hubbub.mechanisms.tree.row_counts import RowCounts
-from hubbub.mechanisms.tree.shape import BitClass, Shape, beam_width, list_width
+from hubbub.mechanisms.tree.shape import BitClass, Shape, beam_width, list_width, step_widths
 from hubbub.numeric.tails import normal_tail_log
 
 _LN2 = math.log(2)
@@ -90,19 +90,19 @@ class InBeam:
 
     def widths(self, kind: BitClass) -> NDArray[np.int64]:
         """Paths kept at each step."""
-        return np.full(len(kind.steps), beam_width(kind.bits, self.typical, self.root), np.int64)
+        return step_widths(kind, beam_width(kind.bits, self.typical, self.root))
 
     def needs(self, place: Place) -> Iterator[Window]:
         """Down to each step, as rare as the last path of a beam."""
         ends = [place.last_row(step) for step in range(len(place.kind.steps))]
         so_far = np.cumsum(place.shape.shares)[np.array(ends) - 1]
-        width = int(self.widths(place.kind)[0])
-        for end, rarity in zip(ends, beam_rarities(place.kind.steps, tuple(so_far.tolist()), width), strict=True):
+        widths = tuple(self.widths(place.kind).tolist())
+        for end, rarity in zip(ends, beam_rarities(place.kind.steps, tuple(so_far.tolist()), widths), strict=True):
             yield place.window(0, end, rarity)
 
 
 @lru_cache(maxsize=256)
-def beam_rarities(steps: tuple[int, ...], so_far: tuple[float, ...], width: int) -> list[float]:
+def beam_rarities(steps: tuple[int, ...], so_far: tuple[float, ...], widths: tuple[int, ...]) -> list[float]:
     """How rare the score of the last path is at each step, in a beam of so many paths that nobody holds.
 
     That is the logarithm of the chance that the score of an absent value is as high. `so_far` is the share of people
@@ -113,7 +113,7 @@ def beam_rarities(steps: tuple[int, ...], so_far: tuple[float, ...], width: int)
     grid = np.arange(-_GRID_TO, _GRID_TO, _GRID_STEP)
     density, paths, before, found = np.zeros(len(grid)), 1.0, 0.0, []
     density[len(grid) // 2] = 1.0
-    for step, share in zip(steps, so_far, strict=True):
+    for step, share, width in zip(steps, so_far, widths, strict=True):
         noise = math.sqrt(max(share - before, 1e-12))
         around = np.arange(-math.ceil(6 * noise / _GRID_STEP), math.ceil(6 * noise / _GRID_STEP) + 1) * _GRID_STEP
         kernel = np.exp(-0.5 * (around / noise) ** 2)
@@ -134,7 +134,7 @@ class InList:
 
     def widths(self, kind: BitClass) -> NDArray[np.int64]:
         """Paths kept at each step."""
-        return np.full(len(kind.steps), list_width(kind.bits), np.int64)
+        return step_widths(kind, list_width(kind.bits))
 
     def needs(self, place: Place) -> Iterator[Window]:
         """Between any two steps, rarer than the share of paths that have room, of those that part at the first."""
@@ -185,19 +185,19 @@ class NoSingleRow:
         self, shape: Shape, law: MatchLaw, people: NDArray[np.float64], parts: NDArray[np.float64], log_prior: float
     ) -> bool:
         """Whether a value passes, given what each row says of it."""
-        log_chance = self.log_chance(shape, log_prior)
-        total, everybody = float(parts.sum()), float(people.sum())
+        total = float(parts.sum())
         return all(
-            total - parts[row] >= law.threshold_of(int(everybody - people[row]), log_chance)
-            for row in range(first_hashed(shape), shape.rows)
+            total - parts[rows.start] >= least for rows, least, _ in self._windows(shape, law, people, log_prior)
         )
 
     def needs(self, place: Place) -> Iterator[Window]:
         """What is left without each row."""
-        log_chance = self.log_chance(place.shape, -_LN2 * place.bits)
-        everybody = float(place.people.sum())
-        for row in range(first_hashed(place.shape), place.shape.rows):
-            least = place.law.threshold_of(int(everybody - place.people[row]), log_chance)
+        return self._windows(place.shape, place.law, place.people, -_LN2 * place.bits)
+
+    def _windows(self, shape: Shape, law: MatchLaw, people: NDArray[np.float64], log_prior: float) -> Iterator[Window]:
+        log_chance, everybody = self.log_chance(shape, log_prior), float(people.sum())
+        for row in range(first_hashed(shape), shape.rows):
+            least = law.threshold_of(int(everybody - people[row]), log_chance)
             yield Window(slice(row, row + 1), least, without=True)
 
 

@@ -4,7 +4,7 @@ The coins of a report come from the hash h of its id. The top 24 bits of h choos
 bits: two masks come from the rest of h, then three from each of the hashes of (id, 1), (id, 2), …
 
 A tree with one row has masks that are independent over GF(2): m, m·x, m·x², … in GF(2^b), for m ≠ 0 from h. Then any
-two different values have the same symbol with the same chance (docs/decisions/0008-masks.md).
+two different values have the same symbol with the same chance (docs/decisions.md, 8).
 """
 
 from __future__ import annotations

@@ -178,11 +178,15 @@ class _Pass:
         numbers = list(range(len(classes)))[::-1]
         return in_threads(beam, numbers)[::-1]
 
-    def _lists(self, fronts: list[Front], near: _Paths) -> list[Front]:
-        """The list of the root of each path."""
-        shares = near.counts / max(self._people, 1)
-        pulls, costs = self.tree.law.odds(shares)
-        caps = most_of_a_row(self.tree.shape, self.tree.law, shares, self.row_counts.people, len(near.items))
+    def _lists(
+        self,
+        fronts: list[Front],
+        near: _Paths,
+        caps: NDArray[np.float64],
+        pulls: NDArray[np.float64],
+        costs: NDArray[np.float64],
+    ) -> list[Front]:
+        """The list of the root of each path, given for each value the caps of rows and the odds of its size."""
         descent = self._descent
 
         def one(number: int) -> Front:
@@ -199,13 +203,12 @@ class _Pass:
         lead = values.counts - gate.least(self.tree.law, self._people, values.log_priors)
         order = np.argsort(-lead, kind="stable")
         order = order[lead[order] >= least_lead]
-        roots = []
+        best: dict[tuple[int, int], int] = {}
         for each in order.tolist():
             front = fronts[values.front[each]]
             shift = np.uint64(64 - self.tree.shape.classes[front.number].steps[0])
-            roots.append((front.number, int(front.paths[values.place[each], 0] >> shift)))
-        first = np.array(_firsts(roots), np.int64)
-        return values.take(order[first][: TUNING.roots])
+            best.setdefault((front.number, int(front.paths[values.place[each], 0] >> shift)), each)
+        return values.take(np.array(list(best.values())[: TUNING.roots], np.int64))
 
     def accepted(self, doubt: float) -> tuple[Items, NDArray[np.float64], Items]:
         """The values that pass all gates, the posterior odds of their neighbours, and their rivals.
@@ -217,7 +220,10 @@ class _Pass:
         fronts = self._beams()
         values = self._values(fronts)
         near = self._near(fronts, values, -TUNING.near * tree.law.spread(self._people))
-        lists = self._lists(fronts, near)
+        shares = near.counts / max(self._people, 1)
+        caps = most_of_a_row(tree.shape, tree.law, shares, row_counts.people, len(near.items))
+        pulls, costs = tree.law.odds(shares)
+        lists = self._lists(fronts, near, caps, pulls, costs)
         nothing = values.items[:0], np.empty(0), values.items[:0]
         if not lists:
             return nothing
@@ -229,11 +235,8 @@ class _Pass:
             own = np.flatnonzero(values.front == number)
             if not len(own):
                 continue
-            shares = near.counts[[number]] / max(self._people, 1)
-            pulls, costs = tree.law.odds(shares)
-            caps = most_of_a_row(tree.shape, tree.law, shares, row_counts.people, len(lists))
-            said = np.minimum(values.parts[own], caps[0])
-            weights = pulls[0] * said.sum(axis=1) + values.log_priors[own]
+            said = np.minimum(values.parts[own], caps[number])
+            weights = pulls[number] * said.sum(axis=1) + values.log_priors[own]
             at = int(np.argmax(weights))
             first = own[at]
             parts, prior = values.parts[first], float(values.log_priors[first])
@@ -242,7 +245,7 @@ class _Pass:
             if not no_single_row.passes(tree.shape, tree.law, row_counts.people, parts, prior):
                 continue
             rival = self._rival(front.number, said, at)
-            others = np.append(np.delete(weights, [at, rival]), front.let_go + costs[0] * self._people)
+            others = np.append(np.delete(weights, [at, rival]), front.let_go + costs[number] * self._people)
             best.append(first)
             rivals.append(own[rival])
             doubts.append(math.exp(min(max(float(np.logaddexp.reduce(others) - weights[at]), -700.0), 700.0)))
@@ -294,11 +297,3 @@ class _Pass:
         near = self._near(fronts, values, -math.inf)
         new = [number for number, item in enumerate(near.items) if item.tobytes() not in known]
         return near.items[np.array(new[:most], np.int64)]
-
-
-def _firsts(roots: list[tuple[int, int]]) -> list[int]:
-    """The place at which each root stands first."""
-    places: dict[tuple[int, int], int] = {}
-    for place, root in enumerate(roots):
-        places.setdefault(root, place)
-    return list(places.values())

@@ -160,7 +160,7 @@ def beam_width(length: int, typical: int | None, root: int) -> int:
     Still fewer in a small tree, and for texts that are much longer than usual.
     """
     if typical is None:
-        return 1 << (TUNING.beam_bits if length < 128 else TUNING.wide_beam_bits)
+        return 1 << TUNING.beam_bits
     beyond = max(length - typical, 0) // TUNING.text_far
     return 1 << max(TUNING.text_beam_bits[root >= TUNING.root_bits[1]] - beyond, 10)
 
@@ -168,6 +168,19 @@ def beam_width(length: int, typical: int | None, root: int) -> int:
 def list_width(length: int) -> int:
     """Paths kept at each step in the list of a promising root."""
     return 1 << (TUNING.list_bits if length < 128 else TUNING.wide_list_bits)
+
+
+def step_widths(kind: BitClass, width: int) -> NDArray[np.int64]:
+    """Paths kept at each step where `width` have room.
+
+    A survey made by hand may have longer steps than any plan. Before such a step fewer are kept, so that it has no more
+    children to score than the longest planned one.
+
+    >>> step_widths(BitClass((16, 8, 10, 4)), 1024).tolist()
+    [1024, 256, 1024, 1024]
+    """
+    longer = [max(step - TUNING.longest_step, 0) for step in (*kind.steps[1:], 0)]
+    return np.array([max(width >> bits, 1) for bits in longer], np.int64)
 
 
 @cache

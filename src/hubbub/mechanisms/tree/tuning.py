@@ -31,8 +31,8 @@ class Tuning:
         Standard errors by which a value should stand above the edge of a beam or list at every step.
     beam_bits, list_bits : int
         The logarithms of the paths kept at each step of a beam over numbers, and in the list of a promising root.
-    wide_beam_bits, wide_list_bits : int
-        The same from 128 bits on.
+    wide_list_bits : int
+        The latter from 128 bits on.
     text_beam_bits : tuple of two ints
         The same for a class of texts, in a small tree and in a standard one.
     text_far : int
@@ -62,7 +62,6 @@ class Tuning:
     mean_text_step: float = 6.5
     reach: float = 2.3
     beam_bits: int = 17
-    wide_beam_bits: int = 17
     list_bits: int = 10
     wide_list_bits: int = 13
     text_beam_bits: tuple[int, int] = (12, 13)
