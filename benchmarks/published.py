@@ -134,7 +134,7 @@ def square_errors(people: NDArray[np.int64], given: Input, runs: int, seed: int)
         )
         mechanism = mechanism_for(survey)
         draws = random_words.draw(len(people), mechanism.random_words_per_report)
-        tally = run_protocol(mechanism, items[people], draws, survey.survey_id)
+        tally = run_protocol(mechanism, items[people], draws)
         yield float(np.square(mechanism.estimate(tally, items).counts - counts).mean())
 
 

@@ -60,7 +60,7 @@ def sites(data: Path) -> dict[str, str]:
     """All hosts as a survey counts them, each with its group, which may be empty; the first source wins."""
     found, domain = {"direct": ""}, Hostnames()
     for host, group in (*by_hand(), *of_matomo(data), *of_moz(data)):
-        name = NORMALIZATIONS["hostnames-1"](host)
+        name = NORMALIZATIONS["hostnames-2"](host)
         if name and _HOST.fullmatch(name) and domain.decode(domain.encode([name])) == [name]:
             found.setdefault(name, group.replace("%2B", "+"))
     return found

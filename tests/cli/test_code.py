@@ -51,7 +51,7 @@ def test_measure_what_ships(hubbub_cli: Run) -> None:
     """The shipped code of hosts on popular hosts: the numbers of docs/text-codes.md."""
     done = hubbub_cli("code", "measure", "hostnames", DATA / "popular_hosts.tsv", "--json")
     measured = json.loads(done.stdout)
-    assert measured["strings"] == 500
+    assert measured["strings"] == 499  # m.wikipedia.org is wikipedia.org
     assert measured["mean"] <= 40
     assert measured["weighted_mean"] <= 40
     assert measured["p50"] <= measured["p90"] <= 60

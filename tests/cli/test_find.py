@@ -92,7 +92,7 @@ class TestJson:
         """The object has exactly the fields of the documentation, of the types of the documentation."""
         names = ["survey", "survey_id", "reports", "detection_limit", "long_limit", "candidate_limit"]
         names += ["out_of_reach", "whole_list", "values_per_person", "not_shown"]
-        names += ["foreign_candidates", "post_processing", "sentences"]
+        names += ["foreign_candidates", "known_names", "post_processing", "sentences"]
         names += ["missing", "cut", "other", "over"]
         assert list(found) == [*names, "better_domain", "better_share", "hitters", "seconds"]
         assert (found["missing"], found["cut"], found["other"]) == (0, 0, 0)

@@ -463,7 +463,7 @@ class TestTheOwner(Sharing):
             assert (refused.status, refused.kind) == (422, "invalid-request")
             assert refused.json["detail"].endswith("got 'Top'")
         refused = service.ask("GET", f"{path}/hitters?top=5&tops=5", owner=True)
-        assert "(hitters_only, level, top, values_per_person), got 'tops'" in refused.json["detail"]
+        assert "(hitters_only, level, names, top, values_per_person), got 'tops'" in refused.json["detail"]
         assert service.ask("GET", f"{path}/status?x", owner=True).status == 422
         assert service.ask("GET", f"{path}/status", owner=True).json["state"] == "open"
         assert service.ask("DELETE", f"{path}?Top=5").kind in ("unauthorized", "too-many-attempts")
@@ -502,6 +502,7 @@ class TestTheOwner(Sharing):
             "values_per_person": 1,
             "not_shown": 0,
             "foreign_candidates": 0,
+            "known_names": 0,
             "sentences": answer["sentences"],
             "hitters": [],
         }

@@ -290,7 +290,7 @@ def test_long_steps_made_by_hand_are_searched_in_bounded_memory(steps: str) -> N
     for gate in (tree.in_beam, InList()):
         children = [width << step for width, step in zip(gate.widths(kind), kind.steps[1:], strict=False)]
         assert max(children) <= 1 << (TUNING.beam_bits + TUNING.longest_step)
-    tally = rehearse(tree, tree.survey_id, [np.full((3000, 1), 5, np.uint64)], SeededRandomWords(1))
+    tally = rehearse(tree, [np.full((3000, 1), 5, np.uint64)], SeededRandomWords(1))
     assert tree.discover(tally, Query(top=3)).items[0].tolist() == [5]
 
 

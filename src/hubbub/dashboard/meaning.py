@@ -63,6 +63,7 @@ def answer_facts(found: Explained) -> dict[str, Any]:
         "limit": limit,
         "whole_list": answer.whole_list,
         "named": answer.candidate_limit is not None,
+        "asked": answer.candidate_limit is not None and not answer.known_names,
         "first": about_first(_CHARTED, len(rows)),
         "chart": json.dumps(chart),
         "sentences": found.sentences,
