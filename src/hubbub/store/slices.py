@@ -63,6 +63,18 @@ class Range(NamedTuple):
         """Return whether the slice that begins on this day is in the range."""
         return (self.first is None or self.first <= start) and (self.until is None or start < self.until)
 
+    @property
+    def words(self) -> str:
+        """The range as people read it, with its last day; empty for all slices.
+
+        >>> Range(20731).words, Range(None, 20738).words, Range(20731, 20738).words
+        ('from 2026-10-05 on', 'until 2026-10-11', '2026-10-05 to 2026-10-11')
+        """
+        last = None if self.until is None else date_of(self.until - 1)
+        if self.first is None:
+            return "" if last is None else f"until {last}"
+        return f"from {date_of(self.first)} on" if last is None else f"{date_of(self.first)} to {last}"
+
 
 ALL: Final = Range()
 """All slices."""
@@ -119,14 +131,19 @@ def parse_range(days: int, first: str | None, until: str | None, last: str | Non
     return Range(slice_of(day_now(), days) + days - int(number) * unit)
 
 
+def parse_day(name: str, text: str) -> int:
+    """Return the number of a day since 1970 that is given as 2026-10-05. Raises ParameterError, with the name."""
+    try:
+        return (datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).date() - _EPOCH).days
+    except ValueError:
+        raise ParameterError(f"{name} must be a date such as 2026-10-05, got {name}={text[:40]!r}") from None
+
+
 def _boundary(name: str, text: str | None, days: int) -> int | None:
     """Return the day number of a date at which a slice begins."""
     if text is None:
         return None
-    try:
-        day = (datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).date() - _EPOCH).days
-    except ValueError:
-        raise ParameterError(f"{name} must be a date such as 2026-10-05, got {name}={text[:40]!r}") from None
+    day = parse_day(name, text)
     if (start := slice_of(day, days)) != day:
         near = f"{date_of(start)} or {date_of(start + days)}"
         raise ParameterError(f"{name} must be the first day of a slice, a Monday, got {name}={text}; take {near}")

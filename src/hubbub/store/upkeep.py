@@ -24,7 +24,7 @@ from hubbub.store.schema import (
     unknown_survey,
     writing,
 )
-from hubbub.store.slices import unpack
+from hubbub.store.slices import ALL, Range, unpack
 from hubbub.store.store import Store
 from hubbub.wire.tally_file import encode_tally, parse_tally
 
@@ -107,11 +107,14 @@ def _check_survey(
     return tally.count, waiting, ids
 
 
-def tally_file(store: Store, survey_id: bytes) -> bytes:
-    """Return a survey's tally as a file has it; that of an earlier version as it is stored, without pending reports."""
+def tally_file(store: Store, survey_id: bytes, asked: Range = ALL) -> bytes:
+    """Return a survey's tally, or that of some slices, as a file has it.
+
+    That of an earlier version is returned as it is stored, without pending reports.
+    """
     stored = store.survey(survey_id)
     if not stored.earlier:
-        return encode_tally(store.tally(survey_id))
+        return encode_tally(store.tally(survey_id, asked))
     with reading(store.engine) as connection:
         data = connection.scalar(select(tallies.c.tally).where(tallies.c.survey == stored.key))
     if data is None:  # deleted a moment ago
