@@ -25,18 +25,18 @@ class Heading:
         The guarantee that was stated to every person.
     long_example : str
         A value of the domain that counts as long; empty if all values are alike.
-    period : str
-        The time that the reports are of; empty if it is all the time.
+    period : str or None
+        The time that was asked for; empty if it is all the time, None if the reports have no time.
     """
 
     domain: str
     mechanism: str
     privacy: str
     long_example: str
-    period: str = ""
+    period: str | None = None
 
     @classmethod
-    def of(cls, survey: Survey, period: str = "") -> Heading:
+    def of(cls, survey: Survey, period: str | None = None) -> Heading:
         """Return the heading of a survey's answers."""
         options = [f"{name}={value}" for name, value in sorted(survey.options.items())]
         domain = survey.domain

@@ -171,7 +171,7 @@ def to_json(view: AnswerView) -> dict[str, Any]:
     document = {
         "survey": json.loads(survey.to_json()),
         "survey_id": survey.survey_id.hex(),
-        **({"period": view.heading.period} if view.heading.period else {}),
+        **({} if view.heading.period is None else {"period": view.heading.period}),
         **view.answer.to_document(),
     }
     if view.truth is not None:
