@@ -463,7 +463,9 @@ class TestTheOwner(Sharing):
             assert (refused.status, refused.kind) == (422, "invalid-request")
             assert refused.json["detail"].endswith("got 'Top'")
         refused = service.ask("GET", f"{path}/hitters?top=5&tops=5", owner=True)
-        assert "(from, hitters_only, last, level, names, to, top, values_per_person), got 'tops'" in refused.json["detail"]
+        assert (
+            "(from, hitters_only, last, level, names, to, top, values_per_person), got 'tops'" in refused.json["detail"]
+        )
         assert service.ask("GET", f"{path}/status?x", owner=True).status == 422
         assert service.ask("GET", f"{path}/status", owner=True).json["state"] == "open"
         assert service.ask("DELETE", f"{path}?Top=5").kind in ("unauthorized", "too-many-attempts")
