@@ -15,7 +15,7 @@ FILES = sorted((Path(hubbub.__file__).parent / "names").iterdir())
 @pytest.mark.parametrize("which", LISTS)
 def test_every_name_is_a_value_of_its_domain(which: str) -> None:
     """A name is spelled as a survey counts it, or it could never be seen."""
-    domain = Hostnames() if which == "sites" else Words(which.partition(":")[2] or None)
+    domain = Hostnames() if which in ("sites", "spam") else Words(which.partition(":")[2] or None)
     named = list(hubbub.names(which))
     assert 1_000 <= len(named) <= 5_000
     assert len(set(named)) == len(named)
@@ -32,7 +32,7 @@ def test_a_file_is_small_and_says_where_it_comes_from(file: Path) -> None:
     assert file.stat().st_size < 100_000
     first = file.read_text("utf-8").splitlines()[0]
     assert first.startswith("# ")
-    assert any(licence in first for licence in ("CC0", "CC-BY-SA"))
+    assert any(licence in first for licence in ("CC0", "CC-BY-SA", "public domain"))
 
 
 def test_sites_know_the_scripts_direct_and_groups() -> None:
@@ -43,7 +43,22 @@ def test_sites_know_the_scripts_direct_and_groups() -> None:
     assert sites["chat.openai.com"] == sites["chatgpt.com"] == "ChatGPT"
 
 
+def test_spam_is_marked_and_not_dropped() -> None:
+    """A host of the list, or below one, stays in the answer, with a sentence; no site that everybody knows is on it."""
+    answer = hubbub.find(["forum.semalt.com"] * 900, 4, Hostnames(), seed=1)
+    assert [hitter.value for hitter in answer.hitters] == ["forum.semalt.com"]
+    assert "Known for made-up visits, by a public list of spam referrers: forum.semalt.com." in repr(answer)
+    assert not set(hubbub.names("sites")) & set(hubbub.names("spam"))
+
+
+def test_the_page_has_the_numbers() -> None:
+    """docs/names.md says how long the lists are."""
+    page = (Path(__file__).parents[1] / "docs" / "names.md").read_text("utf-8")
+    for which in ("sites", "spam"):
+        assert f"| `{which}` | {len(hubbub.names(which)):,} hosts" in page
+
+
 def test_an_unknown_list_is_refused() -> None:
     """The message names the lists."""
-    with pytest.raises(ParameterError, match="must be one of sites, words"):
+    with pytest.raises(ParameterError, match="must be one of sites, spam, words"):
         hubbub.names("names")

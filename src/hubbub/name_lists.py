@@ -9,8 +9,8 @@ from typing import Final
 from hubbub.codes.shipped import LANGUAGES
 from hubbub.errors import ParameterError, shown
 
-LISTS: Final = ("sites", "words", *(f"words:{language}" for language in LANGUAGES))
-"""The lists: host names, and the commonest words of all languages together or of one."""
+LISTS: Final = ("sites", "spam", "words", *(f"words:{language}" for language in LANGUAGES))
+"""The lists: host names, hosts of spam referrers, and the commonest words of all languages together or of one."""
 
 _OF_EACH: Final = 500  # words of each language in the list for all of them
 
@@ -21,7 +21,8 @@ def names(which: str) -> tuple[str, ...]:
     Parameters
     ----------
     which : str
-        "sites" for about 2,000 host names and "direct"; "words:de" and its like for the 2,000 commonest words of a
+        "sites" for about 2,000 host names and "direct"; "spam" for as many hosts that appear as referrers of visits
+        which never happened; "words:de" and its like for the 2,000 commonest words of a
         language; "words" for the 500 commonest of each.
 
     Examples
@@ -43,3 +44,13 @@ def groups(which: str) -> dict[str, str]:
     lines = file.read_text(encoding="utf-8").splitlines()
     parts = (line.partition("\t") for line in lines if not line.startswith("#"))
     return {name: group for name, _, group in parts}
+
+
+def is_spam(value: object) -> bool:
+    """Whether a value is a host of the list "spam", or below one.
+
+    >>> is_spam("forum.semalt.com"), is_spam("example.org")
+    (True, False)
+    """
+    labels = str(value).split(".")
+    return any(".".join(labels[place:]) in groups("spam") for place in range(len(labels) - 1))

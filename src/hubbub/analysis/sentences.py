@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hubbub.analysis.wording import number, percent, plural, short, visible
 from hubbub.model.domain_base import OTHER
+from hubbub.name_lists import is_spam
 
 if TYPE_CHECKING:
     from hubbub.analysis.answer import Answer
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 LEFT_OUT: Final = ("shown", "over")
 """Kinds about what the rows leave out."""
 
-COUNTS: Final = ("slots", "late", "foreign", *LEFT_OUT, "post", "uneven", "rival")
+COUNTS: Final = ("slots", "spam", "late", "foreign", *LEFT_OUT, "post", "uneven", "rival")
 """Kinds that a reader of the rows must know."""
 
 BELOW: Final = ("limits", "list", "names", *COUNTS, "intake")
@@ -36,8 +37,8 @@ class Sentence(NamedTuple):
     ----------
     kind : str
         What it is about: "found" how many values stand out, "limits" what could have been found, "list" the values of a
-        whole list, "names" lists of names, "late" values named after looking, "unseen" named values that do not stand
-        out, "slots" several values of a person, "foreign" candidates outside the
+        whole list, "names" lists of names, "spam" hosts known from spam, "late" values named after looking, "unseen"
+        named values that do not stand out, "slots" several values of a person, "foreign" candidates outside the
         domain, "shown" values beyond `top`, "over" people with more values than slots, "post" post-processing, "uneven"
         rows that parts of the reports disagree about, "rival" a value that a row may be instead, "intake" values that
         were not counted as given, "forged" crafted reports.
@@ -70,6 +71,8 @@ def sentences(answer: Answer, example: str = "", domain: Domain | None = None) -
     if answer.known_names:
         own = f", and {answer.own_names:,} that stay with the survey" if answer.own_names else ""
         said.append(("names", f"Named ones are the {answer.known_names:,} of a public list that everybody knows{own}."))
+    if spam := [short(hitter.value) for hitter in answer.hitters if is_spam(hitter.value)]:
+        said.append(("spam", f"Known for made-up visits, by a public list of spam referrers: {', '.join(spam)}."))
     if late := [short(hitter.value) for hitter in answer.hitters if hitter.late]:
         text = f"Named after looking: {', '.join(late)}. They must stand out as if nobody had named them."
         said.append(("late", text))
