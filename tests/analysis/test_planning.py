@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import hubbub
-from hubbub import Categories, Hostnames, Integers, ParameterError, Query, create_survey, mechanism_for, plan
+from hubbub import Categories, Hostnames, Integers, ParameterError, Query, create_survey, mechanism_for, names, plan
 from hubbub.analysis.outlook import Outlook, chance_to_see, what_is_needed
 from hubbub.analysis.person import about_one_person, beliefs, years
+from hubbub.analysis.plan_words import verdict
+from hubbub.analysis.planning import Limit
 from hubbub.analysis.shuffle import ASSUMPTION, seen_from_outside
 from hubbub.mechanisms.tree.limits import RowDraws
 from hubbub.numeric.shuffling import shuffled_delta
@@ -320,3 +323,28 @@ def test_a_chance_must_be_a_number() -> None:
     """A chance that is no number is told, not stumbled over."""
     with pytest.raises(ParameterError, match="chance must be between 0 and 1, got chance="):
         plan(POLL, people=100, epsilon=1, chance="often")
+
+
+@pytest.mark.slow
+def test_a_plan_states_both_limits() -> None:
+    """A plan about hosts says from where on a site of the public list is seen, too, which is far earlier."""
+    made = plan(Hostnames(), people=2_400, epsilon=2)
+    assert made.known_names == len(names("sites"))
+    assert made.words[1].startswith(f"One of the {made.known_names:,} names that everybody knows is seen if about ")
+    assert made.named_share < 0.7 * made.share
+    assert plan(Hostnames(), people=2_400, epsilon=2, candidates=5).known_names == 0
+
+
+def test_the_verdict_names_the_least_that_helps() -> None:
+    """Enough, names, a list, a larger ε, more people: in this order, each where those before do not suffice."""
+    made = plan(Integers(16), people=50_000, epsilon=1)
+    cases = [
+        ({"share": 0.1}, 1.0, "Enough: "),
+        ({"share": 0.2, "named_share": 0.1, "known_names": 9}, 1.0, "Enough for well-known names "),
+        ({"share": 0.2, "named_share": 0.1}, 1.0, "Name the values that you expect"),
+        ({"share": None, "named_share": 0.2}, 0.1, "Make a list of the answers"),
+        ({"share": 0.2, "named_share": 0.2, "limits": (Limit(4.0, 0.05, None),)}, 1.0, "Too few people for so much"),
+        ({"share": None, "named_share": None, "limits": ()}, math.inf, "More people are needed"),
+    ]
+    for facts, list_share, begins in cases:
+        assert verdict(replace(made, **facts), list_share).startswith(begins)

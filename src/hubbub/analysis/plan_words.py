@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hubbub.analysis.outlook import MOST_EPSILON
 from hubbub.analysis.wording import chance_percent, one_in, what_is_seen
 
 if TYPE_CHECKING:
     from hubbub.analysis.planning import Plan
+
+ENOUGH: Final = 0.1
+"""The share that a survey should show: whatever one in ten people hold."""
 
 
 def about_share(plan: Plan) -> str:
@@ -42,10 +45,18 @@ def _chance(plan: Plan) -> str:
     return "less than 0.1 %" if chance < 0.001 else "more than 99.9 %" if chance > 0.999 else chance_percent(chance)
 
 
+def about_names(plan: Plan) -> str:
+    """A sentence: which share of a name that everybody knows would be found; empty if the domain has no such names."""
+    if not plan.known_names or plan.named_share is None:
+        return ""
+    seen = f"is seen if about {one_in(plan.named_share)} hold it" if plan.named_share <= 1 else "would not be seen"
+    return f"One of the {plan.known_names:,} names that everybody knows {seen}."
+
+
 def about_limits(plan: Plan) -> str:
     """A sentence that compares: other ε, and candidates with a plain search."""
     said = []
-    if plan.named_share is not None:
+    if plan.named_share is not None and not plan.known_names:
         said.append(f"if they were among 1,000 candidates named in advance, {_seen(plan.named_share)}")
     for limit in plan.limits:
         here = limit.epsilon == plan.epsilon
@@ -75,3 +86,24 @@ def _seen(share: float | None) -> str:
 
 def _people(people: int | None) -> str:
     return "1 person" if people == 1 else f"{people:,} people"
+
+
+def verdict(plan: Plan, list_share: float) -> str:
+    """Whether a survey would show what one in ten people hold, and if not, what to do; of several ways the least.
+
+    `list_share` is the smallest share that would be seen if the same people chose from a list of 20.
+    """
+    people, share = _people(plan.people), math.inf if plan.share is None else plan.share
+    named = math.inf if plan.named_share is None else plan.named_share
+    weaker = next((each.epsilon for each in plan.limits if each.share is not None and each.share <= ENOUGH), math.inf)
+    if share <= ENOUGH:
+        return f"Enough: with {people} you see what {one_in(share)} hold, and all that is larger."
+    if named <= ENOUGH and plan.known_names:
+        return f"Enough for well-known names ({one_in(named)} is seen). Name others that you expect before you begin."
+    if named <= ENOUGH:
+        return f"Name the values that you expect before you begin: of 1,000 named ones, {one_in(named)} is seen."
+    if list_share <= ENOUGH:
+        return f"Make a list of the answers, if you can: of a list of 20 you see what {one_in(list_share)} hold."
+    if weaker <= MOST_EPSILON and plan.epsilon is not None and weaker > plan.epsilon:
+        return f"Too few people for so much privacy: at ε = {weaker:g} you would see what one in ten hold."
+    return "More people are needed: you see only what very many hold. Ask for longer, or on more pages."

@@ -10,13 +10,14 @@ from typing import Any, Final
 
 from hubbub.analysis.outlook import LADDER, MOST_EPSILON, Outlook, ways_to_see
 from hubbub.analysis.person import Belief, Year, about_one_person, beliefs, years
-from hubbub.analysis.plan_words import about_limits, about_share, about_slots
+from hubbub.analysis.plan_words import about_limits, about_names, about_share, about_slots
 from hubbub.analysis.shuffle import ASSUMPTION, WHY_IDS, Outside, seen_from_outside
 from hubbub.analysis.wording import one_in, round_up, size_words, time_words
 from hubbub.errors import ParameterError, shown
 from hubbub.model.coded_domain import Text
 from hubbub.model.domain import Domain
 from hubbub.model.numbers import parse_decimal, parse_epsilon, parse_people
+from hubbub.name_lists import names
 
 EPSILONS: Final = (0.5, 1.0, 2.0, 4.0)
 """For these ε, and for the chosen one, a plan shows the smallest share that is found."""
@@ -85,8 +86,11 @@ class Plan:
     limits : tuple of Limit
         The smallest share for a few ε.
     named_share : float or None
-        If there are no candidates, and more than 1,000 values: the smallest share if 1,000 candidates were named.
-        Infinite if no share is enough, as for the next two.
+        If there are no candidates, and more than 1,000 values: the smallest share of a name of the domain's public
+        list, or, if it has none, the smallest share if 1,000 candidates were named. Infinite if no share is enough, as
+        for `long_share` and `one_value_share`.
+    known_names : int
+        How many names the domain's public list has; 0 if there is none, or if there are candidates.
     long_share : float or None
         The smallest share of a long text; None if all values have the same length.
     values_per_person : int
@@ -123,6 +127,7 @@ class Plan:
     rows: tuple[ShareRow, ...]
     limits: tuple[Limit, ...]
     named_share: float | None
+    known_names: int
     long_share: float | None
     values_per_person: int
     one_value_share: float | None
@@ -138,7 +143,7 @@ class Plan:
     @property
     def words(self) -> tuple[str, ...]:
         """The plan in sentences: what would be found, what it costs, and the privacy of one person."""
-        said = [about_share(self), self.instead, about_limits(self), about_slots(self)]
+        said = [about_share(self), about_names(self), self.instead, about_limits(self), about_slots(self)]
         if self.long_share is not None:
             such = f", such as {self.domain.long_example}," if self.domain.long_example else ""
             needed = f"must be held by about {one_in(self.long_share)}"
@@ -272,6 +277,8 @@ def _filled(
     limits: tuple[Limit, ...] = ()
     chance = named_share = long_share = one_value_share = None
     outside = None
+    public = outlook.domain.names_list
+    known = 0 if public is None or outlook.candidates else len(names(public))
     instead = ""
     if people is not None:
         limits = _limits(outlook, people, epsilon)
@@ -279,7 +286,9 @@ def _filled(
         rows = _share_rows(outlook, people, epsilon, share, limits)
         chance = None if share is None else outlook.chance(people, epsilon, share)
         if not outlook.candidates and not outlook.domain.is_list and outlook.values > NAMED:
-            named_share = replace(outlook, candidates=NAMED).smallest_share(people, epsilon)
+            # Names of a public list have two thirds of the level, where candidates have half.
+            level = outlook.level * (4 / 3 if known else 1)
+            named_share = replace(outlook, candidates=known or NAMED, level=level).smallest_share(people, epsilon)
         if (bits := built.stated_bits[1]) is not None and not outlook.candidates:
             long_share = outlook.smallest_share(people, epsilon, bits)
         if outlook.slots > 1:
@@ -305,6 +314,7 @@ def _filled(
         rows=rows,
         limits=limits,
         named_share=named_share,
+        known_names=known,
         long_share=long_share,
         values_per_person=outlook.slots,
         one_value_share=one_value_share,

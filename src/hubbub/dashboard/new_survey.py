@@ -9,7 +9,8 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from hubbub.analysis.naming import spell_names
-from hubbub.analysis.outlook import smallest_share
+from hubbub.analysis.outlook import Outlook, smallest_share
+from hubbub.analysis.plan_words import verdict
 from hubbub.analysis.planning import plan
 from hubbub.analysis.question import SurveyNames
 from hubbub.analysis.shuffle import ASSUMPTION, WHY_IDS
@@ -98,8 +99,11 @@ def forecast(domain: Domain, epsilon: str, mechanism: str, people: int) -> dict[
                 "width": least if seen else 0.0,
             }
         )
+    twenty = Categories(tuple(map(str, range(20))))
+    of_list = smallest_share(Outlook(twenty, mechanism="subset").mechanism_at(people, float(epsilon)), people)
     sums = [] if made.outside is None else [made.outside.words, ASSUMPTION, WHY_IDS]
-    return {"crowds": crowds, "words": made.words[: len(made.words) - len(sums)], "sums": sums}
+    said = verdict(made, of_list)
+    return {"verdict": said, "crowds": crowds, "words": made.words[: len(made.words) - len(sums)], "sums": sums}
 
 
 def privacy_choices() -> list[tuple[str, str, str]]:

@@ -33,12 +33,12 @@ async function ask() {
   const reply = await fetch("/new/preview", { method: "POST", body, signal: last.signal }).catch(() => null);
   if (!reply?.ok) return;
   place.removeAttribute("aria-busy");
-  const { complaint, crowds, words, sums } = await reply.json();
+  const { complaint, verdict, crowds, words, sums } = await reply.json();
   if (complaint) return place.replaceChildren(element("p", "muted", complaint));
   /** @param {string[]} sentences */
   const paragraphs = (sentences) => sentences.map((said) => element("p", "muted", said));
   place.replaceChildren(
-    element("p", "", words[0]), ...paragraphs(words.slice(1, 2)),
+    element("p", "verdict", verdict), element("p", "", words[0]), ...paragraphs(words.slice(1, 2)),
     element("ol", "", ...crowds.map(row)), ...paragraphs(words.slice(2)),
     ...(sums.length ? [element("details", "", element("summary", "", "The sums, seen from outside"), ...paragraphs(sums))] : []),
   );
