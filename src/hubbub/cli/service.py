@@ -54,25 +54,8 @@ def ask(
 ) -> bytes:
     """Send one request to a collector and return the bytes of its reply.
 
-    Parameters
-    ----------
-    server : str
-        The collector, http(s)://….
-    path : str
-        The route, from /v1 on.
-    token : str, optional
-        The owner's token.
-    method : str
-        The HTTP method.
-    body : bytes or object, optional
-        Bytes are sent as they are, anything else as JSON.
-    more_headers : mapping, optional
-        Further headers.
-
-    Raises
-    ------
-    ServiceError
-        The collector refused, and why; or it could not be reached within 120 seconds.
+    `path` is the route, from /v1 on. A body of bytes is sent as it is, anything else as JSON. Raises ServiceError if
+    the collector refused, and why; or if it could not be reached within 120 seconds.
     """
     if not server.startswith(("http://", "https://")):
         raise ParameterError(f"server must be an address such as https://HOST, got server={server!r}")

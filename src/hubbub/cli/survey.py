@@ -98,14 +98,7 @@ def new(
 def what_people_tell(surveys: list[dict[str, Any]], epsilon: Decimal, now: datetime) -> list[str]:
     """Return sentences: the total ε of an owner's surveys, and whether the limits of ledgers will stop answers.
 
-    Parameters
-    ----------
-    surveys : list of dict
-        All surveys of the collector, with `epsilon` and `created`; the newest is among them.
-    epsilon : Decimal
-        The ε of the newest survey.
-    now : datetime
-        The time.
+    `surveys` are all of the collector, with `epsilon` and `created`. The newest is among them; `epsilon` is its ε.
     """
     sentences = []
     for days, most in ((30, DEFAULT_CAP.month), (365, DEFAULT_CAP.year)):

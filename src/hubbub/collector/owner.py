@@ -34,10 +34,7 @@ UNKNOWN: Final = refusals({404: "There is no such survey.", 410: "An earlier ver
 class OwnerRoute(APIRoute):
     """A route for the owner. Strangers are refused before their body is read, and large bodies while they are read.
 
-    Attributes
-    ----------
-    takes_documents : bool
-        Whether a body is JSON, which is read before the request is handled.
+    With `takes_documents` a body is JSON, which is read before the request is handled.
     """
 
     takes_documents: bool = True

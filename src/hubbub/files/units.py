@@ -29,17 +29,7 @@ Groups = tuple[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Reading:
-    """Reads the row groups of each unit.
-
-    Attributes
-    ----------
-    survey : Survey
-        The survey that the reports answer.
-    units : list of lists of Groups
-        The row groups of each unit.
-    skip_bad : bool
-        Whether damaged row groups are counted and skipped, instead of raising an error.
-    """
+    """Reads the row groups of each unit. Damaged ones raise an error, or are counted and skipped with `skip_bad`."""
 
     survey: Survey
     units: list[list[Groups]]
@@ -125,14 +115,7 @@ class CountPartition:
 def plan_units(survey: Survey, files: list[str], skip_bad: bool, block_bytes: int) -> tuple[Reading, Counts, list[int]]:
     """Open every file once, and divide their row groups into units of about a block of records.
 
-    Returns
-    -------
-    Reading
-        How to read them.
-    Counts
-        The files that were skipped.
-    list of int
-        The rows of each unit.
+    Returns how to read them, the files that were skipped, and the rows of each unit.
     """
     reading = Reading(survey, [], skip_bad)
     size = reading.mechanism.report_dtype.itemsize

@@ -126,10 +126,7 @@ class PeopleFile(ABC):
 def read_lines(path: str) -> Iterator[str]:
     """Yield the lines of a public list, without their ends, by the rules of `PeopleFile`. It may be a pipe.
 
-    Raises
-    ------
-    InputError
-        The file is not UTF-8.
+    Raises InputError if the file is not UTF-8.
     """
     with open(path, "rb") as raw:
         head = raw.read(HEAD)

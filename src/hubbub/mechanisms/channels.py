@@ -197,16 +197,9 @@ class LaplaceChannel(Channel):
 
 
 class OneBitChannel(Channel):
-    """One bit about one row, by randomised response; the row is a public coin of the report's id. Pure ε.
+    """One bit about one of several rows, by randomised response; the row is a public coin of the report's id. Pure ε.
 
-    Parameters
-    ----------
-    rows : int
-        Rows of the query, each answered with a bit.
-    threshold : int
-        The truth is told with chance threshold / 2^64.
-    seed : bytes
-        The survey's public seed.
+    The truth is told with chance threshold / 2^64.
     """
 
     report_dtype = np.dtype([_ID_FIELD, ("bit", "u1")])
@@ -278,12 +271,7 @@ class OneBitChannel(Channel):
 class SlottedBitChannel(OneBitChannel):
     """One bit about one cell. Cells come in slots of 2^bits each: the slot is uniform, then the cell within it.
 
-    Parameters
-    ----------
-    slot_bits : NDArray[np.int64]
-        log₂ of the cells of each slot.
-    threshold, seed
-        As in `OneBitChannel`.
+    `slot_bits` are log₂ of the cells of each slot; the rest is as in `OneBitChannel`.
     """
 
     def __init__(self, slot_bits: NDArray[np.int64], threshold: int, seed: bytes) -> None:

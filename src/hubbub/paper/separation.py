@@ -43,14 +43,8 @@ REGRETS = (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0)
 class Misses:
     """The errors of one way to count and to choose the larger of two values, all in people.
 
-    Attributes
-    ----------
-    rmse : float
-        Root mean square error of the count of value 1.
-    regret : float
-        By how much the larger count exceeds that of the chosen value: the 1 − β quantile over the runs.
-    mean_regret : float
-        The mean of the same over the runs.
+    `rmse` is of the count of value 1. `regret` is by how much the larger count exceeds that of the chosen value: the 1
+    − β quantile over the runs, and its mean.
     """
 
     kind: str = field(default="error", init=False)

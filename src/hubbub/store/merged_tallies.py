@@ -16,30 +16,10 @@ from hubbub.store.stored_tallies import Change, change_tally
 
 
 def merge_tally(store: Store, survey_id: bytes, key: str, digest: bytes, more: Tally) -> bool:
-    """Add a tally to a survey's tally, once for each key. Costs reading and writing the survey's tally.
+    """Add a tally to a survey's tally, open or closed, once for each key. Costs reading and writing the survey's tally.
 
-    Parameters
-    ----------
-    store : Store
-        The store.
-    survey_id : bytes
-        The survey, open or closed.
-    key : str
-        The name of this merge, unique within the survey.
-    digest : bytes
-        SHA-256 of the body that held the tally.
-    more : Tally
-        The tally to add.
-
-    Returns
-    -------
-    bool
-        False if the same body was added under this key before; then nothing is changed.
-
-    Raises
-    ------
-    KeyReused
-        Another body was added under this key.
+    `digest` is the SHA-256 of the body that held the tally. Returns False, and changes nothing, if the same body was
+    added under this key before. Raises KeyReused if another one was.
     """
     stored = store.survey(survey_id)
 

@@ -30,17 +30,8 @@ def change_tally(
 ) -> tuple[Tally, bool]:
     """Change a tally, once. Returns the tally, and whether it was changed.
 
-    Parameters
-    ----------
-    engine : Engine
-        The database.
-    survey : int
-        The survey's key in the database.
-    accumulator : Accumulator
-        The survey's mechanism, which knows its id and the shape of its cells.
-    look : callable
-        Reads what the change is made of, in the same snapshot as the tally; None if there is nothing to change. It is
-        called again if somebody else has changed the tally meanwhile.
+    `look` reads what the change is made of, in the same snapshot as the tally; None if there is nothing to change. It
+    is called again if somebody else has changed the tally meanwhile.
     """
     survey_id = accumulator.survey_id
     for _ in range(_CONFLICTS):
