@@ -20,6 +20,7 @@ from hubbub.cli.service import (
     ask_json,
     need_token,
     parse_survey_url,
+    read_bytes,
     server_option,
     survey_url_option,
     token_option,
@@ -148,10 +149,7 @@ def show(url: str, token: str | None, as_json: bool) -> None:
     \b
     hubbub survey show --survey http://127.0.0.1:8000/v1/surveys/ID
     """  # noqa: D301
-    address = parse_survey_url(url)
-    _show(
-        address.server, ask_json(address.server, f"/v1/surveys/{address.survey_id}/status", need_token(token)), as_json
-    )
+    _show(url, "status", token, "GET", as_json)
 
 
 @survey.command()
@@ -164,9 +162,7 @@ def close(url: str, token: str | None, as_json: bool) -> None:
     \b
     hubbub survey close --survey http://127.0.0.1:8000/v1/surveys/ID
     """  # noqa: D301
-    address = parse_survey_url(url)
-    path = f"/v1/surveys/{address.survey_id}/close"
-    _show(address.server, ask_json(address.server, path, need_token(token), "POST"), as_json)
+    _show(url, "close", token, "POST", as_json)
 
 
 @survey.command()
@@ -206,8 +202,6 @@ def merge(files: tuple[str, ...], url: str, key: str | None, token: str | None, 
     hubbub survey merge monday.tally tuesday.tally --survey http://127.0.0.1:8000/v1/surveys/ID
     """  # noqa: D301
     import hashlib
-
-    from hubbub.cli.survey_source import read_bytes
 
     if key is not None and len(files) != 1:
         raise ParameterError(f"--key must come with one file, got {len(files)}")
@@ -287,8 +281,10 @@ def _with_url(server: str, status: dict[str, Any]) -> dict[str, Any]:
     return {"url": f"{server.rstrip('/')}/v1/surveys/{status['survey_id']}", **status}
 
 
-def _show(server: str, status: dict[str, Any], as_json: bool) -> None:
-    """Print the status of a survey, as a table or as JSON."""
+def _show(url: str, route: str, token: str | None, method: str, as_json: bool) -> None:
+    """Ask a route of a survey for its status, and print that as a table or as JSON."""
+    server, survey_id = parse_survey_url(url)
+    status = ask_json(server, f"/v1/surveys/{survey_id}/{route}", need_token(token), method)
     document = _with_url(server, _checked(server, status))
     if as_json:
         print_json(document)

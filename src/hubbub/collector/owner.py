@@ -179,14 +179,7 @@ async def hitters(
 @router.post("/surveys/{survey_id}/hitters", responses=UNKNOWN)
 async def hitters_among(survey_id: str, owner: Owner, asked: Candidates) -> AnswerDocument:
     """Like the GET, with candidates: values that were named in advance stand out from a smaller count on."""
-    question = Question(
-        asked.top,
-        asked.level,
-        asked.candidates,
-        asked.all_candidates,
-        values_per_person=asked.values_per_person,
-    )
-    return await _answer(owner, survey_id, question)
+    return await _answer(owner, survey_id, Question(**dict(asked)))
 
 
 @router.get(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NoReturn
 
 from hubbub.errors import InputError, system_reason
-from hubbub.inputs.paths import local_path
+from hubbub.inputs.files import local_path
 from hubbub.outputs import identity
 
 SUFFIX: Final = ".parquet"

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from hubbub.errors import ParameterError
 from hubbub.jit import kernel
 
-__all__ = ["independent_rows", "inverse", "pack", "parities", "parity_pairs", "rank", "solve", "unpack"]
-
 LIMB = 64
 
 
