@@ -41,6 +41,7 @@ ANSWER = {
     "out_of_reach": [],
     "not_shown": 0,
     "foreign_candidates": 0,
+    "known_names": 0,
     "post_processing": "none",
     "hitters": [ROW],
 }
