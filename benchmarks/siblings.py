@@ -112,8 +112,8 @@ def fits(cell: Cell) -> bool:
 
 
 def cells() -> list[Cell]:
-    """All families in all crowds that have room for them."""
-    every = [Cell(family, size, *crowd) for family, size, crowd in product(FAMILIES, SIZES, CROWDS)]
+    """All families in all crowds that have room for them, small crowds first."""
+    every = [Cell(family, size, *crowd) for crowd, family, size in product(CROWDS, FAMILIES, SIZES)]
     return [cell for cell in every if fits(cell)]
 
 
