@@ -7,13 +7,14 @@ import sys
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
+from urllib.parse import urlencode
 
 import click
 
 from hubbub.analysis.documents import fits
 from hubbub.analysis.wording import visible
 from hubbub.cli.common import complain, number, parse_count, plural, print_json, print_table, tell
-from hubbub.cli.domains import parse_domain
+from hubbub.cli.domains import parse_domain, read_names
 from hubbub.cli.options import DOMAINS, OrderedGroup, delta_option, epsilon_option, json_option, options_option
 from hubbub.cli.service import (
     ask,
@@ -28,12 +29,14 @@ from hubbub.client import DEFAULT_CAP, DEFAULT_MAX_EPSILON
 from hubbub.errors import ParameterError, ServiceError, shown
 
 _STATUS: Final = {
-    **dict.fromkeys(("survey_id", "name", "state", "mechanism", "epsilon", "delta"), str),
+    **dict.fromkeys(("survey_id", "name", "state", "mechanism", "epsilon", "delta", "slice"), str),
     **dict.fromkeys(("damage", "opens", "closes", "created"), str | None),
     **dict.fromkeys(("reports", "expected_reports"), int),
     "origins": list,
 }
+_NAMES: Final = ("fixed", "later", "sentences")
 _MERGED: Final = {"reports": int, "merged": bool}
+_SLICE: Final = {"start": str, "end": str, "reports": int, "open": bool, "changed": bool}
 
 
 @click.group(cls=OrderedGroup)
@@ -54,6 +57,10 @@ def survey() -> None:
 @click.option(
     "--origin", multiple=True, metavar="URL", help="Pages of this origin may report; repeatable; default: all."
 )
+@click.option("--names", metavar="FILE", help="Values to look for by name, one per line; they stay with the survey.")
+@click.option(
+    "--slice", "slice_length", type=click.Choice(["week", "day"]), help="Sums are kept for each week (default) or day."
+)
 @click.option("--out", metavar="FILE", help="Write the survey to a file instead; no collector is asked.")
 @server_option
 @token_option
@@ -62,6 +69,8 @@ def new(
     domain: str,
     people: str,
     origin: tuple[str, ...],
+    names: str | None,
+    slice_length: str | None,
     out: str | None,
     server: str,
     token: str | None,
@@ -77,11 +86,13 @@ def new(
     """  # noqa: D301
     values, facts["expected_reports"] = parse_domain(domain), parse_count("people", people)
     if out is not None:
-        if origin:
-            raise ParameterError("--origin must come without --out, since a collector keeps the origins, got both")
+        for option, given in (("--origin", origin), ("--slice", slice_length), ("--names", names)):
+            if given:
+                raise ParameterError(f"{option} must come without --out, since a collector keeps it, got both")
         tell(as_json, _write_survey(out, domain=values, **facts), out)
         return
-    request = {"domain": values.to_json(), **facts, "origins": origin or None}
+    kept = {"origins": origin or None, "slice": slice_length, "names": names and read_names(names)}
+    request = {"domain": values.to_json(), **facts, **kept}
     request = {name: fact for name, fact in request.items() if fact is not None}
     status = _checked(server, ask_json(server, "/v1/surveys", need_token(token), "POST", request))
     if Decimal(status["epsilon"]) > Decimal(DEFAULT_MAX_EPSILON):
@@ -90,6 +101,10 @@ def new(
             "unless their max_epsilon is raised"
         )
     listed = _all_surveys(server, token)
+    if not _are_texts(status.get("sentences")):
+        raise ServiceError(f"the server at {server!r} sent something else than a new survey")
+    for sentence in status["sentences"]:
+        complain(sentence)
     for sentence in what_people_tell(listed, Decimal(status["epsilon"]), datetime.now(UTC)):
         complain(sentence)
     tell(as_json, _with_url(server, status), _with_url(server, status)["url"])
@@ -162,6 +177,59 @@ def show(url: str, token: str | None, as_json: bool) -> None:
 
 
 @survey.command()
+@click.argument("file", required=False, metavar="[FILE]", help="The names, one per line; without it they are shown.")
+@survey_url_option
+@token_option
+@json_option
+def names(file: str | None, url: str, token: str | None, as_json: bool) -> None:
+    """Show or replace the names that stay with a survey: values that its answers look for by name.
+
+    Those fixed before the first report are found from a smaller count on. Later ones must stand out by themselves.
+
+    \b
+    hubbub survey names sites.txt --survey http://127.0.0.1:8000/v1/surveys/ID
+    """  # noqa: D301
+    address = parse_survey_url(url)
+    path = f"/v1/surveys/{address.survey_id}/names"
+    request = None if file is None else {"names": read_names(file)}
+    reply = ask_json(address.server, path, need_token(token), "GET" if file is None else "PUT", request)
+    if not isinstance(reply, dict) or not all(_are_texts(reply.get(field)) for field in _NAMES):
+        raise ServiceError(f"the server at {address.server!r} sent something else than names")
+    if as_json:
+        print_json({"survey_id": address.survey_id, **{field: reply[field] for field in _NAMES}})
+        return
+    rows = [[name, "yes"] for name in reply["fixed"]] + [[name, "after looking"] for name in reply["later"]]
+    print_table(plural(len(rows), "name"), [("name", "left"), ("named", "left")], rows, reply["sentences"])
+
+
+@survey.command()
+@survey_url_option
+@token_option
+@json_option
+def slices(url: str, token: str | None, as_json: bool) -> None:
+    """List the slices of time of a survey: its weeks or days, with the number of reports in each.
+
+    \b
+    hubbub survey slices --survey http://127.0.0.1:8000/v1/surveys/ID
+    """  # noqa: D301
+    address = parse_survey_url(url)
+    found = ask_json(address.server, f"/v1/surveys/{address.survey_id}/slices", need_token(token))
+    listed = found.get("slices") if isinstance(found, dict) else None
+    if not isinstance(listed, list) or not all(
+        isinstance(row, dict) and all(fits(row.get(field), kind) for field, kind in _SLICE.items()) for row in listed
+    ):
+        raise ServiceError(f"the server at {address.server!r} sent something else than slices of time")
+    if as_json:
+        print_json({"survey_id": address.survey_id, "slices": listed})
+        return
+    rows = [
+        [row["start"], number(row["reports"]), "goes on" if row["open"] else "changed" if row["changed"] else ""]
+        for row in listed
+    ]
+    print_table("Slices of time", [("from", "left"), ("reports", "right"), ("", "left")], rows)
+
+
+@survey.command()
 @survey_url_option
 @token_option
 @json_option
@@ -201,9 +269,10 @@ def delete(url: str, yes: bool, token: str | None, as_json: bool) -> None:
 @click.argument("files", nargs=-1, required=True, metavar="TALLIES…", help="Files of tallies of the survey.")
 @survey_url_option
 @click.option("--key", metavar="TEXT", help="A name for this merge, for one file only; default: the file's SHA-256.")
+@click.option("--day", metavar="DATE", help="A day of the slice of time that the reports are of; default: today.")
 @token_option
 @json_option
-def merge(files: tuple[str, ...], url: str, key: str | None, token: str | None, as_json: bool) -> None:
+def merge(files: tuple[str, ...], url: str, key: str | None, day: str | None, token: str | None, as_json: bool) -> None:
     """Add tallies that were counted elsewhere to the survey's tally on a collector, each once.
 
     A file that was merged before is not merged again, so you can repeat the command if no reply came. The reports in
@@ -220,6 +289,7 @@ def merge(files: tuple[str, ...], url: str, key: str | None, token: str | None, 
         raise ParameterError(f"--key must come with one file, got {len(files)}")
     address = parse_survey_url(url)
     path, owner = f"/v1/surveys/{address.survey_id}/tallies", need_token(token)
+    path += "" if day is None else f"?{urlencode({'day': day})}"
     merged = []
     for name in files:
         data = read_bytes(name, "tally")
@@ -233,6 +303,11 @@ def merge(files: tuple[str, ...], url: str, key: str | None, token: str | None, 
             click.echo(f"{name}: {plural(reply['reports'], 'report')} {was}.")
     if as_json:
         print_json({"survey_id": address.survey_id, "tallies": merged})
+
+
+def _are_texts(given: object) -> bool:
+    """Whether something from JSON is a list of texts."""
+    return isinstance(given, list) and all(isinstance(each, str) for each in given)
 
 
 def _confirm(question: str, option: str) -> None:
@@ -309,6 +384,7 @@ def _show(server: str, status: dict[str, Any], as_json: bool) -> None:
         "opens": document["opens"] or "at once",
         "closes": _closes(document["state"], document["closes"]),
         "origins": ", ".join(document["origins"]),
+        "slices": f"each {document['slice']}",
     }
     print_table(document["name"], [("what", "left"), ("value", "left")], [list(pair) for pair in texts.items()])
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Iterable
+from datetime import date, datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from hubbub.analysis.answer import Answer
-from hubbub.analysis.question import MAX_SLOTS
+from hubbub.analysis.naming import MOST_NAMES
+from hubbub.analysis.question import MAX_SLOTS, SurveyNames
 from hubbub.analysis.reply import Heading, to_reply
 from hubbub.mechanisms.registry import DEFAULT_EXPECTED_REPORTS
 from hubbub.model.estimates import Hitter
@@ -17,6 +19,8 @@ from hubbub.store.store import StoredSurvey
 
 MAX_TOP = 10_000
 Number = Annotated[int | float | str, Field(examples=["1"])]
+GivenNames = Annotated[list[str | int], Field(max_length=MOST_NAMES)]
+SliceLength = Literal["week", "day"]
 Origin = Annotated[str, Field(pattern=r"^(\*|https?://[A-Za-z0-9.:\[\]-]{1,260})$")]
 
 
@@ -42,6 +46,14 @@ class NewSurvey(Strict):
         None, pattern=r"^[0-9a-f]{64}$", description="Drawn by the collector unless a rehearsal must be repeatable."
     )
     origins: list[Origin] = Field(["*"], max_length=100, description="Web origins whose pages may report.")
+    slice: SliceLength = Field("week", description="Sums are kept for each week (from Monday on, UTC) or each day.")
+    names: GivenNames = Field([], description="Values that are looked for by name.")
+
+
+class Names(Strict):
+    """The values that the owner of a survey looks for by name."""
+
+    names: GivenNames
 
 
 class Candidates(Strict):
@@ -70,6 +82,38 @@ class SurveyStatus(BaseModel):
     expected_reports: int
     reports: int
     origins: list[str]
+    slice: SliceLength
+
+
+class SliceStatus(BaseModel):
+    """The reports of one slice of time."""
+
+    start: date = Field(description="Its first day, in UTC.")
+    end: date = Field(description="The first day after it.")
+    reports: int
+    open: bool = Field(description="Whether it goes on.")
+    changed: bool = Field(description="Whether reports were added after it had ended.")
+
+
+class SliceList(BaseModel):
+    """The slices of a survey that have reports, in their order."""
+
+    slices: list[SliceStatus]
+
+
+class NewStatus(SurveyStatus):
+    """A survey that was just made."""
+
+    sentences: list[str] = Field(description="What became of names that were given in another form.")
+
+
+class NamesOfSurvey(BaseModel):
+    """The names that stay with a survey: those fixed before its first report, and those that came later."""
+
+    survey_id: str
+    fixed: list[str]
+    later: list[str]
+    sentences: list[str] = Field(description="What became of names that were given in another form.")
 
 
 class SurveyList(BaseModel):
@@ -93,6 +137,7 @@ class AnswerDocument(BaseModel):
     not_shown: int = Field(description="Values that stand out and have no row, since there were more than `top`.")
     foreign_candidates: int = Field(description="Candidates that are not in the domain, and were left out.")
     known_names: int = Field(description="Names of a public list that were checked by name.")
+    own_names: int = Field(description="Other names that stay with the survey, and were checked by name.")
     post_processing: str
     sentences: list[str] = Field(description="What stands below the table for people.")
     hitters: list[Hitter]
@@ -129,10 +174,18 @@ def status_document(listed: ListedSurvey, now: datetime) -> SurveyStatus:
         expected_reports=listed.expected_reports,
         reports=listed.reports,
         origins=list(listed.origins),
+        slice="day" if listed.slice_days == 1 else "week",
         **{name: time.isoformat() if time else None for name, time in times.items()},
     )
 
 
-def answer_document(stored: StoredSurvey, answer: Answer) -> AnswerDocument:
-    """Return an answer as a JSON document."""
-    return AnswerDocument(**to_reply(stored.survey, answer))
+def names_document(stored: StoredSurvey, names: SurveyNames, sentences: Iterable[str] = ()) -> NamesOfSurvey:
+    """Return the names of a survey as a JSON document."""
+    return NamesOfSurvey(
+        survey_id=stored.survey_id.hex(), fixed=list(names.fixed), later=list(names.later), sentences=list(sentences)
+    )
+
+
+def answer_document(stored: StoredSurvey, answer: Answer, period: str) -> AnswerDocument:
+    """Return an answer about a period as a JSON document."""
+    return AnswerDocument(**to_reply(stored.survey, answer, period))
