@@ -107,18 +107,8 @@ def find(
 class Rehearsal:
     """A survey about to be run on known values.
 
-    Attributes
-    ----------
-    crowd : Crowd
-        Everybody's values.
-    asked : Asked
-        The question.
-    mechanism : SurveyMechanism
-        The mechanism of the survey that everybody will answer.
-    random_words : RandomWordSource
-        All the randomness of the reports.
-    encoder : Encoder
-        Counts values that are cut or outside the domain, and what people really hold if that was asked for.
+    `random_words` are all the randomness of the reports. The encoder counts values that are cut or outside the domain,
+    and what people really hold if that was asked for.
     """
 
     crowd: Crowd

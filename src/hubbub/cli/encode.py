@@ -18,7 +18,7 @@ from hubbub.cli.options import (
     person_option,
     seed_option,
 )
-from hubbub.cli.survey_source import read_survey, survey_source_option
+from hubbub.cli.service import read_survey, survey_source_option
 from hubbub.outputs import check_distinct
 
 

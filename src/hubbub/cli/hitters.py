@@ -12,9 +12,8 @@ from urllib.parse import urlencode
 import click
 
 from hubbub.cli.common import say_if_compiling
-from hubbub.cli.service import ask_json, need_token, parse_survey_url, token_option
+from hubbub.cli.service import ask_json, need_token, parse_survey_url, read_survey, token_option
 from hubbub.cli.showing import AnswerView, Wanted, answer_options
-from hubbub.cli.survey_source import read_survey
 from hubbub.errors import ParameterError, ServiceError
 
 if TYPE_CHECKING:
@@ -107,7 +106,7 @@ def ask_hitters(
     path = f"/v1/surveys/{address.survey_id}/hitters"
     knobs = question.knobs
     if question.candidates is None:
-        spelled = {name: str(value).lower() for name, value in knobs.items() if "candidates" not in name} | dict(times)
+        spelled = {name: str(value).lower() for name, value in knobs.items() if name != "candidates"} | dict(times)
         document = ask_json(address.server, f"{path}?{urlencode(spelled)}", token)
     else:
         del knobs["hitters_only"], knobs["names"]
