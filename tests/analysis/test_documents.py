@@ -53,6 +53,9 @@ intakes = st.builds(
     over=counts,
     better_domain=st.none() | st.just("text"),
     better_share=st.none() | st.floats(0, 1),
+    value_limit=st.none() | st.floats(1, 1e9),
+    better_limit=st.none() | st.floats(1, 1e9),
+    too_long=st.none() | st.floats(0, 1),
 )
 answers = st.builds(
     Answer,
@@ -81,7 +84,7 @@ def on_a_terminal(survey: Survey, answer: Answer) -> str:
 def sent(survey: Survey, answer: Answer) -> Answer:
     """The answer as it comes out of the text that a collector sends."""
     stored = SimpleNamespace(survey=survey, survey_id=survey.survey_id)
-    return Answer.from_document(json.loads(answer_document(stored, answer).model_dump_json()))
+    return Answer.from_document(json.loads(answer_document(stored, answer, "").model_dump_json()))
 
 
 def forms(survey: Survey, answer: Answer) -> Iterator[object]:

@@ -104,7 +104,7 @@ LEVEL = ("--level", "0.0001")
         (("--candidates", "{folder}"), "cannot read the names in "),
         (("--candidates", "{folder}/empty.txt"), "the file of candidates must name at least one value, got none in "),
         (("--candidates", "{folder}/foreign.txt"), "candidates must name at least one value of the domain, got none"),
-        (("--all-candidates",), "--all-candidates must come with --candidates, got none"),
+        (("--all-candidates",), "all_candidates must come with candidates, got none"),
         (("--level", "0"), "level must be between 0 and 1, got level=0.0"),
         (("--level", "1"), "level must be between 0 and 1, got level=1.0"),
         (("--level", "nan"), "level must be between 0 and 1, got level=nan"),

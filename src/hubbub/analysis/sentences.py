@@ -14,17 +14,16 @@ from hubbub.model.domain_base import OTHER
 
 if TYPE_CHECKING:
     from hubbub.analysis.answer import Answer
-    from hubbub.analysis.question import Asked
     from hubbub.model.domain import Domain
     from hubbub.model.estimates import Hitter, Intake
 
 LEFT_OUT: Final = ("shown", "over")
 """Kinds about what the rows leave out."""
 
-COUNTS: Final = ("slots", "foreign", *LEFT_OUT, "post", "uneven", "rival")
+COUNTS: Final = ("slots", "late", "foreign", *LEFT_OUT, "post", "uneven", "rival")
 """Kinds that a reader of the rows must know."""
 
-BELOW: Final = ("limits", "list", "names", *COUNTS, "intake")
+BELOW: Final = ("limits", "list", "names", *COUNTS, "intake", "domain")
 """The kinds below every table."""
 
 _COMPARED: Final = 3  # values at the top of a list that get a sentence about which others they are ahead of
@@ -37,10 +36,11 @@ class Sentence(NamedTuple):
     ----------
     kind : str
         What it is about: "found" how many values stand out, "limits" what could have been found, "list" the values of a
-        whole list, "names" a public list of names, "slots" several values of a person, "foreign" candidates outside the
+        whole list, "names" lists of names, "late" values named after looking, "unseen" named values that do not stand
+        out, "slots" several values of a person, "foreign" candidates outside the
         domain, "shown" values beyond `top`, "over" people with more values than slots, "post" post-processing, "uneven"
         rows that parts of the reports disagree about, "rival" a value that a row may be instead, "intake" values that
-        were not counted as given, "forged" crafted reports.
+        were not counted as given, "domain" a domain that would hold them better, "forged" crafted reports.
     text : str
         The words.
     """
@@ -68,7 +68,13 @@ def sentences(answer: Answer, example: str = "", domain: Domain | None = None) -
         said.append(("limits", _about_limits(answer, example)))
     slots, intake = answer.values_per_person, answer.intake
     if answer.known_names:
-        said.append(("names", f"Named ones are the {answer.known_names:,} of a public list that everybody knows."))
+        own = f", and {answer.own_names:,} that stay with the survey" if answer.own_names else ""
+        said.append(("names", f"Named ones are the {answer.known_names:,} of a public list that everybody knows{own}."))
+    if late := [short(hitter.value) for hitter in answer.hitters if hitter.late]:
+        text = f"Named after looking: {', '.join(late)}. They must stand out as if nobody had named them."
+        said.append(("late", text))
+    if unseen := 0 if answer.whole_list else sum(not hitter.stands_out for hitter in answer.hitters):
+        said.append(("unseen", f"{plural(unseen, 'named value')} cannot be told from the noise."))
     if slots > 1:
         text = f"Everybody reported one of {slots} slots; a count is of the people who have the value in any slot."
         said.append(("slots", text))
@@ -91,7 +97,7 @@ def sentences(answer: Answer, example: str = "", domain: Domain | None = None) -
             said.append(("rival", f"{either}: one of the two, since the few reports that tell them apart disagree."))
     if intake is not None:
         told = [about_intake(intake)] if domain is None else _about_each(intake, domain, answer)
-        said += [("intake", text) for text in told]
+        said += [("intake", text) for text in told] + [("domain", text) for text in about_domain(intake)]
     said.append(("forged", _about_forgers(answer)))
     return [Sentence(kind, text) for kind, text in said if text]
 
@@ -117,25 +123,34 @@ def about_intake(intake: Intake) -> str:
     return f"Of the values given, {'; '.join(said)}." if said else ""
 
 
+def about_domain(intake: Intake) -> Iterator[str]:
+    """Yield a sentence about a domain that would hold the values better, and one about values that none can hold."""
+    if intake.better_domain and intake.better_share is not None:
+        share = "all" if intake.better_share == 1 else f"about {int(100 * intake.better_share)} %"
+        gain = ""
+        if intake.better_limit is not None:
+            now = intake.value_limit
+            instead = "; this domain shows none" if now is None else f" instead of {number(now)}"
+            gain = f", and show them from about {number(intake.better_limit)} people on{instead}"
+        code = (
+            " (a code that hubbub code fit makes from public texts like these)"
+            if ":FILE" in intake.better_domain
+            else ""
+        )
+        yield f"--domain {intake.better_domain}{code} would hold {share} of the values{gain}."
+    if intake.too_long is not None:
+        yield (
+            f"About {int(100 * intake.too_long)} % of the values are longer than the 64 bytes that a domain can hold: "
+            "let each device report a part of its value, or a name from a list."
+        )
+
+
 def about_level(level: float) -> str:
     """How sure the whole answer is, and about whom."""
     return (
         f"The chance that anything in this answer is wrong, a value or an interval, is at most {100 * level:g} %. It "
         "is about the visitors who answered: what others would have answered, it cannot know."
     )
-
-
-def about_lines(answer: Answer, asked: Asked) -> str:
-    """How many named values are repeated, outside the domain, or not above the noise; empty if none is."""
-    unseen = sum(hitter.listed and not hitter.stands_out for hitter in answer.hitters)
-    parts = [f"{asked.repeated:,} repeated another line"] if asked.repeated else []
-    parts += [f"{asked.foreign:,} cannot be an answer to this survey"] if asked.foreign else []
-    parts += [f"{unseen:,} cannot be told from the noise"] if unseen else []
-    if not parts:
-        return ""
-    most = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
-    lines = asked.repeated + asked.foreign + asked.candidates
-    return f"Of the {plural(lines, 'line')} that you wrote, {most}."
 
 
 def _standing(answer: Answer) -> list[Hitter]:
@@ -230,9 +245,6 @@ def _about_each(intake: Intake, domain: Domain, answer: Answer) -> Iterator[str]
     if intake.other:
         became = f'"{OTHER}"' if domain.decode(domain.outside) == [OTHER] else "one of them, by a public rule"
         yield f"{holders(intake.other)} a value that is not {domain.member}: it became {became}."
-        if intake.better_domain and intake.better_share is not None:
-            share = "all" if intake.better_share == 1 else f"about {int(100 * intake.better_share)} %"
-            yield f"--domain {intake.better_domain} would hold {share} of the values."
 
 
 def _about_forgers(answer: Answer) -> str:

@@ -36,6 +36,8 @@ def parse_domain(text: str) -> Domain:
     (Integers(bits=64), CodedText(hostnames-2, 136 bits))
     """
     kind, colon, rest = text.partition(":")
+    if text == "auto":
+        raise ParameterError("domain auto must look at the values, which only hubbub find does, got domain='auto'")
     if kind == "categories" and rest:
         return Categories(read_names(rest))
     if text in ("ipv4", "uuid"):
@@ -103,11 +105,9 @@ def read_names(path: str) -> list[str]:
         raise InputError(f"cannot read the names in {path!r}: {reason}") from None
 
 
-def read_candidates(file: str | None, everyone: bool) -> list[str] | None:
+def read_candidates(file: str | None) -> list[str] | None:
     """Values named in advance, from a file; None without one."""
     if file is None:
-        if everyone:
-            raise ParameterError("--all-candidates must come with --candidates, got none")
         return None
     if not (names := read_names(file)):
         raise InputError(f"the file of candidates must name at least one value, got none in {file!r}")
