@@ -165,8 +165,8 @@ def main() -> None:
     more = lambda done: min(args.runs - len(done), 4)  # noqa: E731
     rows = run_all(CELLS, partial(measure, seed=args.seed), more, args.state, args)
     text = section(rows, f"python benchmarks/limits_of_names.py --seed {args.seed} --write docs/limits.md")
-    before = args.write.read_text("utf-8").partition(limits.WITH_NAMES)[0] if args.write else ""
-    put(before + text, args.write)
+    before = args.write.read_text("utf-8").partition(limits.WITH_NAMES)[0].rstrip() if args.write else ""
+    put(f"{before}\n\n{text}".lstrip(), args.write)
 
 
 if __name__ == "__main__":

@@ -43,7 +43,8 @@ _MOST = 2048  # values of a sample
 _AS_GOOD = 0.01  # share of the values; domains within this of the best count as equally good
 _ENOUGH = 100  # distinct values, to fit a code to half of them
 _SMALL = CodeShape(tokens=20, ends=5, classes=8, seeded_ends=4)
-_LONG_CODE = 40  # bits; of shorter codes there is little to gain
+_LONG_CODE = 40  # bits; of shorter codes there is little to gain by another domain
+_VERY_LONG_CODE = 64  # bits; nor of these by another code
 _FEWER_BITS = 1.3  # by what factor a domain that holds the values as well must have fewer
 _ID = re.compile(r"[0-9a-f]{8,128}")  # shorter ones may be words or codes of another kind
 
@@ -156,7 +157,7 @@ def fitted(domain: Domain, share: float, bits: float, values: list[Value], mark:
 
     None if this code is not much shorter, or if there are too few distinct values to tell. Takes about 0.1 s.
     """
-    if not isinstance(domain, CodedText) or bits < _LONG_CODE:
+    if not isinstance(domain, CodedText) or bits < _VERY_LONG_CODE:
         return None
     normal = {domain.normal_bytes(value) for value in values if not domain.cuts(value)}
     texts = sorted((text for text in normal if text), key=zlib.crc32)  # in an order that has nothing to do with them
