@@ -63,6 +63,8 @@ MADE: dict[str, Callable[[], object]] = {
     "Integers": lambda: hubbub.Integers(7),
     "Bytes": lambda: hubbub.Bytes(7),
     "IPv4": hubbub.IPv4,
+    "Hex": lambda: hubbub.Hex(40),
+    "UUIDs": hubbub.UUIDs,
     "Text": hubbub.Text,
     "Hostnames": hubbub.Hostnames,
     "Words": lambda: hubbub.Words("de"),

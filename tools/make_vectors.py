@@ -25,12 +25,14 @@ from hubbub import (
     Categories,
     CodedText,
     Domain,
+    Hex,
     Hostnames,
     Integers,
     IPv4,
     Survey,
     Text,
     TextCode,
+    UUIDs,
     Words,
     create_survey,
     mechanism_for,
@@ -127,10 +129,22 @@ ADDRESSES: list[object] = [
 ]
 
 
+HASHES: list[object] = [
+    "f81d4fae-7dec-11d0-a765-00a0c91e6bf6",
+    "\u2003F81D4FAE7DEC11D0A76500A0C91E6BF6\n",
+    "f8:1d:4f:ae:7d:ec:11:d0:a7:65:00:a0:c9:1e:6b:f6",
+    *("-f81d4fae7dec11d0a76500a0c91e6bf6", "f81d4fae--7dec-11d0-a765-00a0c91e6bf6", "f81d4fae7dec11d0a76500a0c91e6bf"),
+    *("0" * 32, "0" * 31 + "1", "f" * 31 + "e", "f" * 32, "f" * 33, "g" * 32, "\uff46" * 32, "3" * 32, 10**31),
+    *("", "-", "0", "a", "F", "7", " 7 ", "\ufeff7", "٧", 7, -7, 7.0, True, False, None, 10**127, "ab" * 64, "e" * 129),
+]
+
+
 def values_for(domain: Domain) -> list[object]:
     """Values in, at the edge of, and outside a domain."""
     if isinstance(domain, Integers):
         return [*integers(domain.bits), *NUMBERS]
+    if isinstance(domain, Hex):
+        return HASHES
     return [*(ADDRESSES if isinstance(domain, IPv4) else TEXTS), *NUMBERS]
 
 
@@ -175,6 +189,7 @@ def tree_vectors() -> Iterator[dict[str, Any]]:
         yield good(f"one row of {bits} bits", ask(Integers(bits), "6"), integers(bits)[:4])
     yield good("standard size", ask(Integers(48), "1", options={"size": "standard"}), integers(48)[:5])
     yield good("addresses", ask(IPv4(), "1"), ADDRESSES)
+    yield good("uuids", ask(UUIDs(), "1"), HASHES[:4])
     yield good("categories", ask(NAMES, "2"), [*NAMES.names, *TEXTS[:12], None])
     for size in (1, 8, 64):
         yield good(f"bytes {size}", ask(Bytes(size), "1"), list(TEXTS[:24]))
@@ -230,6 +245,9 @@ def domain_vectors() -> Iterator[dict[str, Any]]:
         Integers(64),
         Integers(512),
         IPv4(),
+        Hex(1),
+        Hex(128),
+        UUIDs(),
         NAMES,
         CLOSED,
         Bytes(1),
@@ -281,6 +299,10 @@ _BAD_FIELDS: dict[tuple[str, str], tuple[Survey, tuple[Any, ...]]] = {
     ("a survey", "domain"): (JL, (..., None, [], "integers", {"kind": "floats"}, {"kind": ["ipv4"]})),
     ("integers", "domain.bits"): (JL, (..., 0, 513, "16", True)),
     ("integers", "domain.surprise"): (JL, (1,)),
+    ("ids", "domain"): (
+        ask(Hex(8), "1"),
+        (*({"kind": "hex", "digits": digits} for digits in (0, 129, "8", True)), {"kind": "uuid", "digits": 32}),
+    ),
     ("a list", "domain"): (
         JL,
         tuple(_CATEGORIES | {"names": names} for names in ([], "red", [1], ["a", "a"], ["(other)"], ["nai\u0308ve"])),

@@ -26,8 +26,10 @@ from hubbub.model.coded_domain import Words as Words
 from hubbub.model.domain import Bytes as Bytes
 from hubbub.model.domain import Categories as Categories
 from hubbub.model.domain import Domain as Domain
+from hubbub.model.domain import Hex as Hex
 from hubbub.model.domain import Integers as Integers
 from hubbub.model.domain import IPv4 as IPv4
+from hubbub.model.domain import UUIDs as UUIDs
 from hubbub.model.estimates import Estimates as Estimates
 from hubbub.model.estimates import Hitter as Hitter
 from hubbub.model.estimates import Intake as Intake

@@ -15,7 +15,7 @@ from hubbub.codes.shipped import LANGUAGES, load_code
 from hubbub.codes.text_code import TextCode
 from hubbub.errors import HubbubError, InputError
 from hubbub.model.coded_domain import WIDTHS, CodedText, Hostnames, Text, Words
-from hubbub.model.domain import Bytes, Categories, Integers, IPv4, domain_from_json
+from hubbub.model.domain import Bytes, Categories, Hex, Integers, IPv4, UUIDs, domain_from_json
 
 Run = Callable[..., CompletedProcess[str]]
 
@@ -123,6 +123,8 @@ def test_domains() -> None:
     assert parse_domain("choices:yes, no") == Categories(["yes", "no"], other=False)
     assert parse_domain("integers:64") == Integers(64)
     assert parse_domain("ipv4") == IPv4()
+    assert parse_domain("hex:40") == Hex(40)
+    assert parse_domain("uuid") == UUIDs() != Hex(32)
 
 
 def test_words_of_a_language_are_called_so() -> None:
@@ -171,6 +173,9 @@ def test_measure_a_language(hubbub_cli: Run, words: Path) -> None:
         "integers",
         "ipv4:",
         "ipv6",
+        "hex",
+        "hex:129",
+        "uuid:",
         "hostnames:no/such/file",
         "text:x",
         "bytes:x",

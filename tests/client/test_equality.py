@@ -12,7 +12,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hubbub import Bytes, Categories, CodedText, Domain, Hostnames, Integers, IPv4, Words, create_survey, mechanism_for
+from hubbub import (
+    Bytes,
+    Categories,
+    CodedText,
+    Domain,
+    Hex,
+    Hostnames,
+    Integers,
+    IPv4,
+    UUIDs,
+    Words,
+    create_survey,
+    mechanism_for,
+)
 from hubbub.client.domains import read_domain
 from hubbub.client.hashing import derive_key, hash_words
 from hubbub.client.survey import encode_report, read_survey
@@ -25,6 +38,7 @@ texts = st.one_of(
     st.from_regex(r"(https?://)?(www\.)?[a-zA-Z0-9-]{1,20}\.(com|org|co\.uk)(:[0-9]+)?(/.*)?", fullmatch=True),
     st.integers(0, 2**40).map(str),
     st.ip_addresses(v=4).map(str),
+    st.uuids().map(str),
 )
 values = st.one_of(
     texts,
@@ -35,6 +49,7 @@ values = st.one_of(
     st.none(),
     st.booleans(),
     st.ip_addresses(v=4),
+    st.uuids(),
     st.sampled_from(
         [
             *(np.int8(-3), np.uint64(2**63), np.float32(5), np.float64(5.5), np.bool_(True), np.str_("a")),
@@ -56,7 +71,7 @@ domains = st.one_of(
     small,
     st.integers(1, 512).map(Integers),
     st.integers(1, 64).map(Bytes),
-    st.just(IPv4()),
+    st.sampled_from([IPv4(), UUIDs(), Hex(1), Hex(32)]),
     st.builds(lambda code, width: CodedText(load_code(code[0]), code[1], width), codes, st.integers(16, 512)),
 )
 epsilons = st.decimals("0.01", "6", places=2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import unicodedata
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from hubbub.model.coded_domain import (
     text_v1,
     words_v1,
 )
-from hubbub.model.domain import OTHER, IPv4, domain_from_json
+from hubbub.model.domain import OTHER, Hex, IPv4, UUIDs, domain_from_json
 
 DOMAINS = [
     Hostnames(),
@@ -242,9 +243,23 @@ def test_ipv4() -> None:
     assert (IPv4().bits, int(IPv4().encode(["1.2.3.4"])[0, 0])) == (32, 0x01020304)
 
 
+def test_hexadecimal_ids() -> None:
+    """Each digit is four bits, the first one highest; case, dashes and colons between digits do not matter."""
+    good = ["01:23:ab", "0123AB", " 01-23ab ", b"0123ab"]
+    assert Hex(6).decode(Hex(6).encode([*good, 123456])) == ["0123ab"] * 4 + ["123456"]
+    bad = ["ffffff", "0123a", "0123abc", "-123abc", "0x23ab", "01--23ab", "0123ag", "", None, -12345, True, UUID(int=1)]
+    assert Hex(6).decode(Hex(6).encode(bad)) == [OTHER] * len(bad)
+    assert (Hex(6).bits, int(Hex(6).encode(["0123ab"])[0, 0])) == (24, 0x0123AB)
+    known = UUID("f81d4fae-7dec-11d0-a765-00a0c91e6bf6")
+    assert UUIDs().decode(UUIDs().encode([known, known.hex, str(known).upper()])) == [str(known)] * 3
+    assert (Hex(32).encode([known]) == UUIDs().encode([known])).all()
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [
+        (lambda: Hex(0), "digits must be a whole number from 1 to 128, got digits=0"),
+        (lambda: domain_from_json({"kind": "uuid", "digits": 32}), "has the fields kind alone, got unknown digits"),
         (lambda: Hostnames(15), "width must be a whole number from 16 to 512, got width=15"),
         (lambda: Words(width=513), "width=513"),
         (lambda: Words("xx"), "language must be one of de, en, es, fr, it, nl, pl, pt, sv, tr, got language='xx'"),

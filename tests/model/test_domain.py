@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hubbub.errors import ParameterError
-from hubbub.model.domain import OTHER, Bytes, Categories, Integers, domain_from_json
+from hubbub.model.domain import OTHER, Bytes, Categories, Hex, Integers, UUIDs, domain_from_json
 
 DOMAINS = [
     Integers(1),
@@ -18,6 +18,9 @@ DOMAINS = [
     Integers(64),
     Integers(65),
     Integers(512),
+    Hex(1),
+    Hex(128),
+    UUIDs(),
     Categories(["a"]),
     Categories(["a", "b", "c", "d"]),
     Bytes(1),

@@ -11,7 +11,7 @@
 /** A kind of domain. @typedef {(data: any) => Domain} Kind */
 
 import { categories } from "./categories.js";
-import { integers, ipv4 } from "./numbers.js";
+import { hex, integers, ipv4 } from "./numbers.js";
 import { text } from "./plaintext.js";
 import { coded_text } from "./textcode.js";
 
@@ -26,6 +26,8 @@ const padded = (kind) => (data) => {
 export const kinds = {
   integers: padded(integers),
   ipv4: padded(ipv4),
+  hex,
+  uuid: hex,
   categories: padded(categories),
   bytes: padded(text),
   coded_text,

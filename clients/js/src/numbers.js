@@ -1,4 +1,4 @@
-import { bits } from "./bits.js";
+import { bits, byteBits } from "./bits.js";
 import { check } from "./check.js";
 import { textOf } from "./text.js";
 
@@ -40,3 +40,13 @@ export const ipv4 = () => ({
           .join("")
       : fitting(value, 32),
 });
+
+/** Ids of so many hexadecimal digits. @type {import("./domains.js").Kind} */
+export const hex = ({ digits = 32 }) => {
+  const idOf = reader(`[\\da-fA-F](?:[-:]?[\\da-fA-F]){${digits - 1}}`);
+  return {
+    size: 16 ** digits,
+    fallback: "1".repeat(4 * digits),
+    lookUp: (value) => byteBits([...idOf(textOf(value)).replace(/[-:]/g, "")].map((digit) => parseInt(digit, 16)), 4),
+  };
+};

@@ -26,7 +26,8 @@ const TIME = `(?:null|${TEXT})`;
 
 const DOMAIN = [
   `"bits":${NUMBER},"kind":"integers"`,
-  `"kind":"ipv4"`,
+  `"kind":"(?:ipv4|uuid)"`,
+  `"digits":${NUMBER},"kind":"hex"`,
   `"kind":"categories","names":${TEXTS},"normalization":1,"other":(?:true|false)`,
   `"kind":"bytes","max_bytes":${NUMBER},"normalization":1`,
   `"code":\\{"bytes":${TEXT},"class":${TEXT},"ends":${TEXTS},"lengths":${TEXTS},"tokens":${TEXTS}\\},` +
@@ -95,9 +96,10 @@ function checkTable(table) {
 }
 
 /** The number of values and the bits of an item. @param {any} domain */
-function checkDomain({ kind, bits, names, other, max_bytes, code, width }) {
-  let length = 32;
+function checkDomain({ kind, bits, digits, names, other, max_bytes, code, width }) {
+  let length = kind === "uuid" ? 128 : 32;
   if (kind === "integers") within("bits", (length = bits), 1, 512);
+  if (kind === "hex") within("digits", (length = 4 * digits) / 4, 1, 128);
   if (kind === "bytes") within("max_bytes", (length = 8 * max_bytes) / 8, 1, 64);
   if (kind === "coded_text") {
     within("width", (length = width), 16, 512);

@@ -487,7 +487,7 @@ test("the script makes the reports of the test vectors", async () => {
 });
 
 test("surveys that the script leaves to the module are not answered", async () => {
-  for (const [file, name] of [["tree", "categories"], ["tree", "bytes 8"], ["tree", "integers 32"], ["jl", "hadamard 8"]]) { // prettier-ignore
+  for (const [file, name] of [["tree", "categories"], ["tree", "bytes 8"], ["tree", "integers 32"], ["tree", "uuids"], ["jl", "hadamard 8"]]) { // prettier-ignore
     const entry = load(file).surveys.find((/** @type {any} */ each) => each.name === name);
     await site.view({ survey: collector.add(entry.survey) }, at);
   }

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Final
+
 from hubbub.codes.shipped import CODE_NAMES, LANGUAGES, load_code
 from hubbub.codes.table import MAX_FILE_BYTES
 from hubbub.codes.text_code import TextCode
 from hubbub.errors import InputError, ParameterError
 from hubbub.inputs.files import read_lines
 from hubbub.model.coded_domain import NEWEST, WIDTHS, CodedText
-from hubbub.model.domain import MAX_BITS, Bytes, Categories, Domain, Integers, IPv4
+from hubbub.model.domain import MAX_BITS, Bytes, Categories, Domain, Hex, Integers, IPv4, UUIDs
 
 _DOMAINS = (
-    "text, hostnames, words, words:LANGUAGE, integers:BITS, ipv4, choices:NAME,NAME, categories:FILE, bytes:SIZE, "
-    "hostnames:FILE, words:FILE or code:FILE"
+    "text, hostnames, words, words:LANGUAGE, integers:BITS, ipv4, uuid, hex:DIGITS, choices:NAME,NAME, "
+    "categories:FILE, bytes:SIZE, hostnames:FILE, words:FILE or code:FILE"
 )
+_SIZED: Final[dict[str, tuple[Callable[[int], Domain], int]]] = {
+    "integers": (Integers, 1),
+    "hex": (Hex, 4),
+    "bytes": (Bytes, 8),
+}
+"""Domains whose name has a number, and the bits for each that it counts."""
 
 
 def parse_domain(text: str) -> Domain:
@@ -29,8 +38,8 @@ def parse_domain(text: str) -> Domain:
     kind, colon, rest = text.partition(":")
     if kind == "categories" and rest:
         return Categories(read_names(rest))
-    if text == "ipv4":
-        return IPv4()
+    if text in ("ipv4", "uuid"):
+        return IPv4() if text == "ipv4" else UUIDs()
     if kind == "choices" and rest:
         names = [name.strip() for name in rest.split(",")]
         if not all(names):
@@ -39,13 +48,14 @@ def parse_domain(text: str) -> Domain:
     if kind == "text" and colon:
         size = rest if rest.isascii() and rest.isdigit() else "32"
         raise ParameterError(f"domain text must be written text, and raw text bytes:{size}, got domain={text!r}")
-    if kind in ("integers", "bytes") and colon:
+    if kind in _SIZED and colon:
         if not (rest.isascii() and rest.isdigit()) or len(rest) > 6:
             raise ParameterError(f"domain {kind} must be written {kind}:NUMBER, got domain={text!r}")
-        most = MAX_BITS if kind == "integers" else MAX_BITS // 8
+        make, bits = _SIZED[kind]
+        most = MAX_BITS // bits
         if not 1 <= int(rest) <= most:
             raise ParameterError(f"domain {kind}:NUMBER must have a number from 1 to {most}, got domain={text!r}")
-        return Integers(int(rest)) if kind == "integers" else Bytes(int(rest))
+        return make(int(rest))
     if kind in ("hostnames", "words", "text", "code") and bool(rest) == bool(colon) and text != "code":
         rules = NEWEST["text" if kind == "code" else kind]
         return CodedText(_words_code(rest) if kind == "words" else read_code(rest or kind), rules, WIDTHS[rules])

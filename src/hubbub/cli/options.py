@@ -12,7 +12,8 @@ from hubbub.errors import ParameterError, shown
 F = TypeVar("F", bound=Callable[..., Any])
 
 DOMAINS: Final = (
-    "text, hostnames, words, integers:BITS, ipv4, choices:NAME,NAME, categories:FILE, bytes:SIZE or code:FILE."
+    "text, hostnames, words, integers:BITS, ipv4, uuid, hex:DIGITS, choices:NAME,NAME, categories:FILE, bytes:SIZE or "
+    "code:FILE."
 )
 
 

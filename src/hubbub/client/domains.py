@@ -11,6 +11,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from ipaddress import IPv4Address
 from typing import Any, Final, NamedTuple
+from uuid import UUID
 
 from .checks import fields, require, whole
 
@@ -89,6 +90,17 @@ def _address(value: object) -> int:
         fits = len(parts) == 4 and all(re.fullmatch(r"0|[1-9][0-9]{0,2}", part, re.ASCII) for part in parts)
         return int.from_bytes(map(int, parts), "big") if fits else -1  # 256 and above: a ValueError means "(other)"
     return int(value) if isinstance(value, IPv4Address) else _integer(value)
+
+
+def _hexadecimal(digits: int) -> Callable[[object], int]:
+    """Return a function that gives the item of an id of so many hexadecimal digits; -1 or a TypeError for others."""
+    form = re.compile(rf"[0-9a-fA-F](?:[-:]?[0-9a-fA-F]){{{digits - 1}}}")
+
+    def item(value: object) -> int:
+        text = str(value) if isinstance(value, UUID) else _text(value).strip()
+        return int(re.sub("[-:]", "", text), 16) if form.fullmatch(text) else -1
+
+    return item
 
 
 _SPACES: Final = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(map(chr, range(0x2000, 0x200B)))
@@ -222,6 +234,8 @@ class Domain(NamedTuple):
 _DOMAINS: Final = {
     "integers": ("bits",),
     "ipv4": (),
+    "hex": ("digits",),
+    "uuid": (),
     "categories": ("names", "normalization", "other"),
     "bytes": ("max_bytes", "normalization"),
     "coded_text": ("code", "normalization", "width"),
@@ -236,6 +250,9 @@ def read_domain(data: Any) -> Domain:
     if kind in ("integers", "ipv4"):
         bits = whole(data, "bits", 1, 512) if kind == "integers" else 32
         return Domain(1 << bits, (1 << bits) - 1, _integer if kind == "integers" else _address)
+    if kind in ("hex", "uuid"):
+        digits = whole(data, "digits", 1, 128) if kind == "hex" else 32
+        return Domain(16**digits, 16**digits - 1, _hexadecimal(digits))
     rule = data["normalization"]
     if kind == "coded_text":
         require(isinstance(rule, str) and rule in _RULES, f"normalization must be one of {', '.join(_RULES)}", rule)

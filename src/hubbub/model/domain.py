@@ -1,4 +1,4 @@
-"""The domains: numbers, addresses, lists of names, raw text. Coded text is in `coded_domain`."""
+"""The domains: numbers, addresses, hexadecimal ids, lists of names, raw text. Coded text is in `coded_domain`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from typing import Any
+from uuid import UUID
 
 from hubbub.codes.text_code import TextCode
 from hubbub.errors import ParameterError, shown
@@ -20,8 +21,10 @@ __all__ = [
     "Bytes",
     "Categories",
     "Domain",
+    "Hex",
     "IPv4",
     "Integers",
+    "UUIDs",
     "domain_from_json",
     "normalize_text",
 ]
@@ -112,6 +115,79 @@ class IPv4(Domain):
 
     def _value(self, index: int) -> int | str | None:
         return OTHER if index == self._fallback else ".".join(map(str, index.to_bytes(4, "big")))
+
+
+@dataclass(frozen=True, slots=True)
+class Hex(Domain):
+    """Ids of so many hexadecimal digits, such as hashes; all digits f means "(other)".
+
+    Case does not matter, nor does a dash or a colon between two digits. An id of another length is "(other)".
+
+    >>> Hex(6).decode(Hex(6).encode(["c0ffee", "C0-FF-EE", 123456, "c0ffe", "c0fffee"]))
+    ['c0ffee', 'c0ffee', '123456', '(other)', '(other)']
+    """
+
+    digits: int
+    _form: re.Pattern[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_bits("digits", self.digits, 1, MAX_BITS // 4)
+        object.__setattr__(self, "_form", re.compile(rf"[0-9a-fA-F](?:[-:]?[0-9a-fA-F]){{{self.digits - 1}}}"))
+        self._measure(1 << 4 * self.digits, (1 << 4 * self.digits) - 1)
+
+    @property
+    def described(self) -> str:
+        """The values, in words."""
+        return f"ids of {self.digits} hexadecimal digits"
+
+    @property
+    def member(self) -> str:
+        """One value, in words."""
+        return f"an id of {self.digits} hexadecimal digits"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"kind": "hex", "digits": self.digits}
+
+    def _index(self, value: object) -> int:
+        match = self._form.fullmatch(str(value) if isinstance(value, UUID) else as_text(value).strip())
+        return int(match.group().replace("-", "").replace(":", ""), 16) if match else self._fallback
+
+    def _value(self, index: int) -> int | str | None:
+        return OTHER if index == self._fallback else f"{index:0{self.digits}x}"
+
+
+class UUIDs(Hex):
+    """UUIDs: ids of 32 hexadecimal digits, which are shown with dashes.
+
+    >>> UUIDs().decode(UUIDs().encode(["F81D4FAE-7DEC-11D0-A765-00A0C91E6BF6", "f81d4fae"]))
+    ['f81d4fae-7dec-11d0-a765-00a0c91e6bf6', '(other)']
+    """
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(32)
+
+    def __repr__(self) -> str:
+        return "UUIDs()"
+
+    @property
+    def described(self) -> str:
+        """The values, in words."""
+        return "UUIDs"
+
+    @property
+    def member(self) -> str:
+        """One value, in words."""
+        return "a UUID"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"kind": "uuid"}
+
+    def _value(self, index: int) -> int | str | None:
+        return OTHER if index == self._fallback else str(UUID(int=index))
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +358,8 @@ def _whole(value: object) -> int:
 _FIELDS = {
     "integers": ("bits",),
     "ipv4": (),
+    "hex": ("digits",),
+    "uuid": (),
     "categories": ("names", "normalization", "other"),
     "bytes": ("max_bytes", "normalization"),
     "coded_text": ("code", "normalization", "width"),
@@ -306,6 +384,8 @@ def domain_from_json(data: Mapping[str, Any]) -> Domain:
         return Integers(data["bits"])
     if kind == "ipv4":
         return IPv4()
+    if kind in ("hex", "uuid"):
+        return Hex(data["digits"]) if kind == "hex" else UUIDs()
     if kind == "coded_text":
         return CodedText(TextCode(data["code"]), data["normalization"], data["width"])
     if data["normalization"] != 1 or isinstance(data["normalization"], bool):
