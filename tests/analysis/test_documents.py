@@ -81,7 +81,7 @@ def on_a_terminal(survey: Survey, answer: Answer) -> str:
 def sent(survey: Survey, answer: Answer) -> Answer:
     """The answer as it comes out of the text that a collector sends."""
     stored = SimpleNamespace(survey=survey, survey_id=survey.survey_id)
-    return Answer.from_document(json.loads(answer_document(stored, answer).model_dump_json()))
+    return Answer.from_document(json.loads(answer_document(stored, answer, "").model_dump_json()))
 
 
 def forms(survey: Survey, answer: Answer) -> Iterator[object]:

@@ -41,6 +41,7 @@ ANSWER = {
     "out_of_reach": [],
     "not_shown": 0,
     "foreign_candidates": 0,
+    "known_names": 0,
     "post_processing": "none",
     "hitters": [ROW],
 }
@@ -58,6 +59,7 @@ STATUS = {
     "expected_reports": 10,
     "reports": 1,
     "origins": ["*"],
+    "slice": "week",
 }
 NO_JSON = [b"[" * 200_000, b'{"a":' * 100_000, b"9" * 5000, b'"\\ud800"', b"1e999", b"NaN", b"\xff", b""]
 NO_OBJECT = [b"[]", b"null", b"7", b"{}", b'{"surveys": 7}', b'{"surveys": [[]]}']

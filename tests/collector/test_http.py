@@ -463,7 +463,9 @@ class TestTheOwner(Sharing):
             assert (refused.status, refused.kind) == (422, "invalid-request")
             assert refused.json["detail"].endswith("got 'Top'")
         refused = service.ask("GET", f"{path}/hitters?top=5&tops=5", owner=True)
-        assert "(hitters_only, level, names, top, values_per_person), got 'tops'" in refused.json["detail"]
+        assert (
+            "(from, hitters_only, last, level, names, to, top, values_per_person), got 'tops'" in refused.json["detail"]
+        )
         assert service.ask("GET", f"{path}/status?x", owner=True).status == 422
         assert service.ask("GET", f"{path}/status", owner=True).json["state"] == "open"
         assert service.ask("DELETE", f"{path}?Top=5").kind in ("unauthorized", "too-many-attempts")
@@ -488,7 +490,7 @@ class TestTheOwner(Sharing):
         """Without reports there is no limit to state, and JSON has no infinity."""
         made = service.ask("POST", "/v1/surveys", NEW, owner=True).json["survey_id"]
         answer = service.ask("GET", f"/v1/surveys/{made}/hitters", owner=True).json
-        heading = {"mechanism": "tree size=auto", "privacy": "ε = 2", "long_example": ""}
+        heading = {"mechanism": "tree size=auto", "privacy": "ε = 2", "long_example": "", "period": ""}
         assert answer == {
             "survey_id": made,
             "heading": {"domain": "whole numbers below 2^16 − 1", **heading},
@@ -653,6 +655,7 @@ class TestOperations:
             (survey, "delete"),
             (f"{survey}/reports", "post"),
             (f"{survey}/status", "get"),
+            (f"{survey}/slices", "get"),
             (f"{survey}/close", "post"),
             (f"{survey}/hitters", "get"),
             (f"{survey}/hitters", "post"),

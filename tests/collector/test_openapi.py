@@ -24,6 +24,7 @@ OPERATIONS = [
     ("POST", "/v1/surveys/{survey_id}/close"),
     ("GET", "/v1/surveys/{survey_id}/hitters"),
     ("POST", "/v1/surveys/{survey_id}/hitters"),
+    ("GET", "/v1/surveys/{survey_id}/slices"),
     ("GET", "/v1/surveys/{survey_id}/tally"),
     ("POST", "/v1/surveys/{survey_id}/tallies"),
     ("GET", "/healthz"),

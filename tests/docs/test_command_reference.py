@@ -99,6 +99,7 @@ def test_json_fields_are_documented(name: str, command: str, request: pytest.Fix
     [
         "survey list",
         'survey show --survey "$SURVEY"',
+        'survey slices --survey "$SURVEY"',
         'hitters --survey "$SURVEY" --top 3',
         'survey merge empty.tally --survey "$SURVEY"',
         "login",

@@ -181,7 +181,7 @@ class TestFolding:
         """Reports that are gone when they should be erased were counted by somebody else."""
         tally = store.tally(stored.survey_id)
         with pytest.raises(StoreUnavailable, match="added 1 rows, but only 0 could be erased"):
-            replace_tally(store.engine, stored.key, 0, tally, 1, lambda writer: erase_pending(writer, [12345]))
+            replace_tally(store.engine, stored.key, 0, tally, 1, [lambda writer: erase_pending(writer, [12345])])
         with reading(store.engine) as connection:
             assert connection.scalar(select(tallies.c.version)) == 0
 

@@ -25,26 +25,28 @@ class Heading:
         The guarantee that was stated to every person.
     long_example : str
         A value of the domain that counts as long; empty if all values are alike.
+    period : str or None
+        The time that was asked for; empty if it is all the time, None if the reports have no time.
     """
 
     domain: str
     mechanism: str
     privacy: str
     long_example: str
+    period: str | None = None
 
     @classmethod
-    def of(cls, survey: Survey) -> Heading:
+    def of(cls, survey: Survey, period: str | None = None) -> Heading:
         """Return the heading of a survey's answers."""
         options = [f"{name}={value}" for name, value in sorted(survey.options.items())]
         domain = survey.domain
-        return cls(
-            domain.described, " ".join([survey.mechanism, *options]), str(survey.stated), domain.long_example or ""
-        )
+        mechanism = " ".join([survey.mechanism, *options])
+        return cls(domain.described, mechanism, str(survey.stated), domain.long_example or "", period)
 
 
-def to_reply(survey: Survey, answer: Answer) -> dict[str, Any]:
+def to_reply(survey: Survey, answer: Answer, period: str = "") -> dict[str, Any]:
     """What a collector sends: the document of an answer with its survey and heading."""
-    return {"survey_id": survey.survey_id.hex(), "heading": asdict(Heading.of(survey)), **answer.to_document()}
+    return {"survey_id": survey.survey_id.hex(), "heading": asdict(Heading.of(survey, period)), **answer.to_document()}
 
 
 def from_reply(document: Mapping[str, Any]) -> tuple[str, Heading, Answer]:

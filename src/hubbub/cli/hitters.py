@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -13,7 +15,7 @@ from hubbub.cli.common import say_if_compiling
 from hubbub.cli.service import ask_json, need_token, parse_survey_url, token_option
 from hubbub.cli.showing import AnswerView, Wanted, answer_options
 from hubbub.cli.survey_source import read_survey
-from hubbub.errors import ServiceError
+from hubbub.errors import ParameterError, ServiceError
 
 if TYPE_CHECKING:
     from hubbub.analysis.answer import Answer
@@ -31,18 +33,35 @@ if TYPE_CHECKING:
     help="The survey's address, as `survey new` printed it; with --tally also a file.",
 )
 @click.option("--tally", metavar="FILE", help="Answer from this tally, here, instead of asking a collector.")
+@click.option("--last", metavar="TIME", help="Only these weeks or days up to now, such as 4w; 1w is this week so far.")
+@click.option("--from", "first", metavar="DATE", help="Only slices of time from this day on, such as 2026-10-05.")
+@click.option("--to", "until", metavar="DATE", help="Only slices of time before this day.")
 @answer_options
 @token_option
-def hitters(source: str, tally: str | None, token: str | None, wanted: Wanted) -> None:
+def hitters(
+    source: str,
+    tally: str | None,
+    last: str | None,
+    first: str | None,
+    until: str | None,
+    token: str | None,
+    wanted: Wanted,
+) -> None:
     """Ask a collector which values many people hold. The answer uses all reports that it has acknowledged.
+
+    With --last, --from or --to it uses the reports of these slices of time: weeks from Monday on, in UTC, or days.
 
     \b
     hubbub hitters --survey http://127.0.0.1:8000/v1/surveys/ID
     hubbub hitters --survey http://127.0.0.1:8000/v1/surveys/ID --candidates sites.txt
+    hubbub hitters --survey http://127.0.0.1:8000/v1/surveys/ID --last 4w
     hubbub hitters --tally week.tally --survey survey.json
     """  # noqa: D301
     started = time.perf_counter()
     wanted.check([source, tally])
+    times = {name: text for name, text in (("from", first), ("to", until), ("last", last)) if text is not None}
+    if tally is not None and times:
+        raise ParameterError(f"--{next(iter(times))} must come without --tally, which is of one time, got both")
     if tally is None:
         parse_survey_url(source)  # a file alone does not say which collector to ask
 
@@ -53,7 +72,7 @@ def hitters(source: str, tally: str | None, token: str | None, wanted: Wanted) -
 
     question = wanted.question()
     if tally is None:
-        heading, answer = ask_hitters(source, question, need_token(token))
+        heading, answer = ask_hitters(source, question, need_token(token), times)
     else:
         heading, answer = _answer(survey(), tally, question)
     if not answer.reports and not answer.hitters and not wanted.as_json:
@@ -75,19 +94,24 @@ def _answer(survey: Survey, file: str, question: Question) -> tuple[Heading, Ans
     return Heading.of(survey), answer_question(mechanism, sums, asked)
 
 
-def ask_hitters(url: str, question: Question, token: str) -> tuple[Heading, Answer]:
-    """Ask the collector of a survey's address, and return what is in its JSON document."""
+def ask_hitters(
+    url: str, question: Question, token: str, times: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Heading, Answer]:
+    """Ask the collector of a survey's address, and return what is in its JSON document.
+
+    `times` has `from`, `to` or `last`, if only some slices of time are asked for.
+    """
     from hubbub.analysis.reply import from_reply
 
     address = parse_survey_url(url)
     path = f"/v1/surveys/{address.survey_id}/hitters"
     knobs = question.knobs
     if question.candidates is None:
-        spelled = {name: str(value).lower() for name, value in knobs.items() if "candidates" not in name}
+        spelled = {name: str(value).lower() for name, value in knobs.items() if "candidates" not in name} | dict(times)
         document = ask_json(address.server, f"{path}?{urlencode(spelled)}", token)
     else:
         del knobs["hitters_only"], knobs["names"]
-        document = ask_json(address.server, path, token, "POST", knobs)
+        document = ask_json(address.server, f"{path}?{urlencode(times)}", token, "POST", knobs)
     try:
         survey_id, heading, answer = from_reply(document)
     except (KeyError, TypeError, AttributeError):

@@ -172,6 +172,7 @@ def to_json(view: AnswerView) -> dict[str, Any]:
     document = {
         "survey": json.loads(survey.to_json()),
         "survey_id": survey.survey_id.hex(),
+        **({} if view.heading.period is None else {"period": view.heading.period}),
         **view.answer.to_document(),
     }
     if view.truth is not None:
@@ -200,6 +201,7 @@ def show(view: AnswerView, question: Question) -> None:
     if view.truth:
         rows += _unseen(view.truth, answer, question.top, with_named)
     title = f"{heading.mechanism}: {plural(answer.reports, 'report')}, {heading.privacy}"
+    title += f", {heading.period}" if heading.period else ""
     caption = told(answer, ("limits", "list"), heading.long_example)
     caption[-1] += f" {view.seconds:.1f} s."
     if answer.whole_list:

@@ -7,6 +7,7 @@ import sys
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
+from urllib.parse import urlencode
 
 import click
 
@@ -28,12 +29,13 @@ from hubbub.client import DEFAULT_CAP, DEFAULT_MAX_EPSILON
 from hubbub.errors import ParameterError, ServiceError, shown
 
 _STATUS: Final = {
-    **dict.fromkeys(("survey_id", "name", "state", "mechanism", "epsilon", "delta"), str),
+    **dict.fromkeys(("survey_id", "name", "state", "mechanism", "epsilon", "delta", "slice"), str),
     **dict.fromkeys(("damage", "opens", "closes", "created"), str | None),
     **dict.fromkeys(("reports", "expected_reports"), int),
     "origins": list,
 }
 _MERGED: Final = {"reports": int, "merged": bool}
+_SLICE: Final = {"start": str, "end": str, "reports": int, "open": bool, "changed": bool}
 
 
 @click.group(cls=OrderedGroup)
@@ -54,6 +56,9 @@ def survey() -> None:
 @click.option(
     "--origin", multiple=True, metavar="URL", help="Pages of this origin may report; repeatable; default: all."
 )
+@click.option(
+    "--slice", "slice_length", type=click.Choice(["week", "day"]), help="Sums are kept for each week (default) or day."
+)
 @click.option("--out", metavar="FILE", help="Write the survey to a file instead; no collector is asked.")
 @server_option
 @token_option
@@ -62,6 +67,7 @@ def new(
     domain: str,
     people: str,
     origin: tuple[str, ...],
+    slice_length: str | None,
     out: str | None,
     server: str,
     token: str | None,
@@ -79,9 +85,11 @@ def new(
     if out is not None:
         if origin:
             raise ParameterError("--origin must come without --out, since a collector keeps the origins, got both")
+        if slice_length:
+            raise ParameterError("--slice must come without --out, since a collector keeps the slices, got both")
         tell(as_json, _write_survey(out, domain=values, **facts), out)
         return
-    request = {"domain": values.to_json(), **facts, "origins": origin or None}
+    request = {"domain": values.to_json(), **facts, "origins": origin or None, "slice": slice_length}
     request = {name: fact for name, fact in request.items() if fact is not None}
     status = _checked(server, ask_json(server, "/v1/surveys", need_token(token), "POST", request))
     if Decimal(status["epsilon"]) > Decimal(DEFAULT_MAX_EPSILON):
@@ -165,6 +173,33 @@ def show(url: str, token: str | None, as_json: bool) -> None:
 @survey_url_option
 @token_option
 @json_option
+def slices(url: str, token: str | None, as_json: bool) -> None:
+    """List the slices of time of a survey: its weeks or days, with the number of reports in each.
+
+    \b
+    hubbub survey slices --survey http://127.0.0.1:8000/v1/surveys/ID
+    """  # noqa: D301
+    address = parse_survey_url(url)
+    found = ask_json(address.server, f"/v1/surveys/{address.survey_id}/slices", need_token(token))
+    listed = found.get("slices") if isinstance(found, dict) else None
+    if not isinstance(listed, list) or not all(
+        isinstance(row, dict) and all(fits(row.get(field), kind) for field, kind in _SLICE.items()) for row in listed
+    ):
+        raise ServiceError(f"the server at {address.server!r} sent something else than slices of time")
+    if as_json:
+        print_json({"survey_id": address.survey_id, "slices": listed})
+        return
+    rows = [
+        [row["start"], number(row["reports"]), "goes on" if row["open"] else "changed" if row["changed"] else ""]
+        for row in listed
+    ]
+    print_table("Slices of time", [("from", "left"), ("reports", "right"), ("", "left")], rows)
+
+
+@survey.command()
+@survey_url_option
+@token_option
+@json_option
 def close(url: str, token: str | None, as_json: bool) -> None:
     """Close a survey: it takes no more reports, and its report ids are deleted. Its answer stays available.
 
@@ -201,9 +236,10 @@ def delete(url: str, yes: bool, token: str | None, as_json: bool) -> None:
 @click.argument("files", nargs=-1, required=True, metavar="TALLIES…", help="Files of tallies of the survey.")
 @survey_url_option
 @click.option("--key", metavar="TEXT", help="A name for this merge, for one file only; default: the file's SHA-256.")
+@click.option("--day", metavar="DATE", help="A day of the slice of time that the reports are of; default: today.")
 @token_option
 @json_option
-def merge(files: tuple[str, ...], url: str, key: str | None, token: str | None, as_json: bool) -> None:
+def merge(files: tuple[str, ...], url: str, key: str | None, day: str | None, token: str | None, as_json: bool) -> None:
     """Add tallies that were counted elsewhere to the survey's tally on a collector, each once.
 
     A file that was merged before is not merged again, so you can repeat the command if no reply came. The reports in
@@ -220,6 +256,7 @@ def merge(files: tuple[str, ...], url: str, key: str | None, token: str | None, 
         raise ParameterError(f"--key must come with one file, got {len(files)}")
     address = parse_survey_url(url)
     path, owner = f"/v1/surveys/{address.survey_id}/tallies", need_token(token)
+    path += "" if day is None else f"?{urlencode({'day': day})}"
     merged = []
     for name in files:
         data = read_bytes(name, "tally")
@@ -309,6 +346,7 @@ def _show(server: str, status: dict[str, Any], as_json: bool) -> None:
         "opens": document["opens"] or "at once",
         "closes": _closes(document["state"], document["closes"]),
         "origins": ", ".join(document["origins"]),
+        "slices": f"each {document['slice']}",
     }
     print_table(document["name"], [("what", "left"), ("value", "left")], [list(pair) for pair in texts.items()])
 

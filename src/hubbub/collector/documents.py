@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -17,6 +17,7 @@ from hubbub.store.store import StoredSurvey
 
 MAX_TOP = 10_000
 Number = Annotated[int | float | str, Field(examples=["1"])]
+SliceLength = Literal["week", "day"]
 Origin = Annotated[str, Field(pattern=r"^(\*|https?://[A-Za-z0-9.:\[\]-]{1,260})$")]
 
 
@@ -42,6 +43,7 @@ class NewSurvey(Strict):
         None, pattern=r"^[0-9a-f]{64}$", description="Drawn by the collector unless a rehearsal must be repeatable."
     )
     origins: list[Origin] = Field(["*"], max_length=100, description="Web origins whose pages may report.")
+    slice: SliceLength = Field("week", description="Sums are kept for each week (from Monday on, UTC) or each day.")
 
 
 class Candidates(Strict):
@@ -70,6 +72,23 @@ class SurveyStatus(BaseModel):
     expected_reports: int
     reports: int
     origins: list[str]
+    slice: SliceLength
+
+
+class SliceStatus(BaseModel):
+    """The reports of one slice of time."""
+
+    start: date = Field(description="Its first day, in UTC.")
+    end: date = Field(description="The first day after it.")
+    reports: int
+    open: bool = Field(description="Whether it goes on.")
+    changed: bool = Field(description="Whether reports were added after it had ended.")
+
+
+class SliceList(BaseModel):
+    """The slices of a survey that have reports, in their order."""
+
+    slices: list[SliceStatus]
 
 
 class SurveyList(BaseModel):
@@ -129,10 +148,11 @@ def status_document(listed: ListedSurvey, now: datetime) -> SurveyStatus:
         expected_reports=listed.expected_reports,
         reports=listed.reports,
         origins=list(listed.origins),
+        slice="day" if listed.slice_days == 1 else "week",
         **{name: time.isoformat() if time else None for name, time in times.items()},
     )
 
 
-def answer_document(stored: StoredSurvey, answer: Answer) -> AnswerDocument:
-    """Return an answer as a JSON document."""
-    return AnswerDocument(**to_reply(stored.survey, answer))
+def answer_document(stored: StoredSurvey, answer: Answer, period: str) -> AnswerDocument:
+    """Return an answer about a period as a JSON document."""
+    return AnswerDocument(**to_reply(stored.survey, answer, period))

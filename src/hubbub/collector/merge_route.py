@@ -6,19 +6,21 @@ import hashlib
 from typing import Annotated, Final
 
 import numpy as np
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Header, Query, Request
 
 from hubbub.collector.bodies import Budget, Reading, read_body
 from hubbub.collector.documents import MergedTally
 from hubbub.collector.owner import UNKNOWN, Owner, OwnerRoute
 from hubbub.collector.problems import Problem, refusals
-from hubbub.errors import WireError
+from hubbub.errors import ParameterError, WireError
 from hubbub.store.merged_tallies import merge_tally
+from hubbub.store.slices import day_now, parse_day
 from hubbub.wire.tally_file import LARGEST_OVERHEAD, parse_tally
 
 _SECONDS: Final = 600.0
 _BINARY: Final = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
+Day = Annotated[str | None, Query(description="A day of the slice of time that the reports are of: 2026-10-05.")]
 Key = Annotated[
     str,
     Header(
@@ -56,9 +58,15 @@ router = APIRouter(prefix="/v1", tags=["owner"], route_class=MergeRoute)
     },
     openapi_extra={"requestBody": {"required": True, "content": _BINARY}},
 )
-async def merge(survey_id: str, owner: Owner, request: Request, idempotency_key: Key) -> MergedTally:
-    """Add a tally to the survey's tally, once for each key. Its reports must not have been sent to this collector."""
+async def merge(survey_id: str, owner: Owner, request: Request, idempotency_key: Key, day: Day = None) -> MergedTally:
+    """Add a tally to the survey's tally, once for each key. Its reports must not have been sent to this collector.
+
+    They belong to the slice of today, or to that of `day`.
+    """
     stored = await owner.find(survey_id)
+    number = None if day is None else parse_day("day", day)
+    if number is not None and not 0 <= number <= day_now():
+        raise ParameterError(f"day must be from 1970 on and not in the future, got day={day}")
     shape = stored.mechanism.cells_shape
     limit = LARGEST_OVERHEAD + 8 * int(np.prod(shape))
     data = await read_body(request.scope, request.receive, Budget(limit, _SECONDS), Reading(), limit)
@@ -67,5 +75,7 @@ async def merge(survey_id: str, owner: Owner, request: Request, idempotency_key:
     except WireError as error:
         raise Problem("bad-request", str(error)) from None
     digest = hashlib.sha256(data).digest()
-    merged = await owner.compute(lambda: merge_tally(owner.store, stored.survey_id, idempotency_key, digest, tally))
+    merged = await owner.compute(
+        lambda: merge_tally(owner.store, stored.survey_id, idempotency_key, digest, tally, number)
+    )
     return MergedTally(survey_id=stored.survey_id.hex(), reports=tally.count, merged=merged)

@@ -15,7 +15,15 @@ from hubbub.analysis.asking import answer_question
 from hubbub.analysis.question import MAX_SLOTS, Question
 from hubbub.collector import documents
 from hubbub.collector.bodies import MAX_BATCH_BYTES, MAX_DOCUMENT_BYTES, read_body
-from hubbub.collector.documents import AnswerDocument, Candidates, NewSurvey, SurveyList, SurveyStatus
+from hubbub.collector.documents import (
+    AnswerDocument,
+    Candidates,
+    NewSurvey,
+    SliceList,
+    SliceStatus,
+    SurveyList,
+    SurveyStatus,
+)
 from hubbub.collector.problems import Problem, refusals
 from hubbub.collector.state import Collector, parse_id
 from hubbub.errors import ParameterError, shown
@@ -25,6 +33,7 @@ from hubbub.model.survey import Survey
 from hubbub.store.life_cycle import close_survey, delete_survey
 from hubbub.store.overview import list_surveys
 from hubbub.store.schema import unknown_survey
+from hubbub.store.slices import SLICE_DAYS, Range, parse_range
 from hubbub.store.upkeep import tally_file
 from hubbub.wire.report_batch import HEADER_BYTES
 
@@ -45,7 +54,8 @@ class OwnerRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the framework's handler behind checks of the token, of the query and of the request's size."""
         handle = super().get_route_handler()
-        known = {field.alias for field in self.dependant.query_params}
+        asked = (self.dependant, *self.dependant.dependencies)
+        known = {field.alias for each in asked for field in each.query_params}
 
         async def check_and_handle(request: Request) -> Response:
             """Check the request, and then handle it."""
@@ -84,6 +94,18 @@ Top = Annotated[int, Query(ge=1, le=documents.MAX_TOP, description="At most this
 Level = Annotated[float, Query(description="The chance, at most, that anything in the answer is wrong.")]
 Slots = Annotated[int, Query(ge=1, le=MAX_SLOTS, description="The number of slots of each person; one was reported.")]
 Names = Annotated[Literal["auto", "none"], Query(description="Whether names that everybody knows are checked by name.")]
+
+From = Annotated[str | None, Query(alias="from", description="The first day of the first slice: 2026-10-05.")]
+To = Annotated[str | None, Query(description="The first day after the last slice.")]
+Last = Annotated[str | None, Query(description="Weeks or days up to the end of the slice that goes on: 4w.")]
+
+
+def asked_range(first: From = None, to: To = None, last: Last = None) -> Callable[[int], Range]:
+    """Return what makes the range that a request names, for slices of so many days."""
+    return lambda days: parse_range(days, first, to, last)
+
+
+Asked = Annotated[Callable[[int], Range], Depends(asked_range)]
 
 router = APIRouter(
     prefix="/v1",
@@ -125,7 +147,7 @@ def create(new: NewSurvey, owner: Owner, response: Response) -> SurveyStatus:
     if survey.closes is not None and survey.closes <= owner.clock.now():
         raise ParameterError(f"closes must be in the future, got closes={new.closes}")
     _check_report_size(survey)
-    stored = owner.store.add_survey(survey, new.origins)
+    stored = owner.store.add_survey(survey, new.origins, SLICE_DAYS[new.slice])
     response.headers["Location"] = f"/v1/surveys/{stored.survey_id.hex()}"
     return _status(owner, stored.survey_id)
 
@@ -164,6 +186,7 @@ async def delete(survey_id: str, owner: Owner) -> None:
 async def hitters(
     survey_id: str,
     owner: Owner,
+    asked: Asked,
     top: Top = 20,
     level: Level = 0.05,
     hitters_only: bool = False,
@@ -173,23 +196,32 @@ async def hitters(
     """Return the values that stand out, with error bars, from all reports that were durable when this was asked.
 
     If the domain is a list, return all of its values, unless `hitters_only` is true. If each person reported one of
-    several slots, `values_per_person` is their number, and counts are of people who have the value in any slot.
+    several slots, `values_per_person` is their number, and counts are of people who have the value in any slot. With
+    `from`, `to` or `last`, only the reports of these slices of time count.
     """
     question = Question(top, level, hitters_only=hitters_only, values_per_person=values_per_person, names=names)
-    return await _answer(owner, survey_id, question)
+    return await _answer(owner, survey_id, question, asked)
 
 
 @router.post("/surveys/{survey_id}/hitters", responses=UNKNOWN)
-async def hitters_among(survey_id: str, owner: Owner, asked: Candidates) -> AnswerDocument:
+async def hitters_among(survey_id: str, owner: Owner, named: Candidates, asked: Asked) -> AnswerDocument:
     """Like the GET, with candidates: values that were named in advance stand out from a smaller count on."""
     question = Question(
-        asked.top,
-        asked.level,
-        asked.candidates,
-        asked.all_candidates,
-        values_per_person=asked.values_per_person,
+        named.top,
+        named.level,
+        named.candidates,
+        named.all_candidates,
+        values_per_person=named.values_per_person,
     )
-    return await _answer(owner, survey_id, question)
+    return await _answer(owner, survey_id, question, asked)
+
+
+@router.get("/surveys/{survey_id}/slices", responses=UNKNOWN)
+async def list_slices(survey_id: str, owner: Owner) -> SliceList:
+    """List the slices of time that have reports."""
+    stored = await owner.find(survey_id)
+    found = await owner.compute(lambda: owner.store.slices(stored.survey_id))
+    return SliceList(slices=[SliceStatus(**each._asdict()) for each in found])
 
 
 @router.get(
@@ -197,23 +229,27 @@ async def hitters_among(survey_id: str, owner: Owner, asked: Candidates) -> Answ
     response_class=Response,
     responses={200: {"content": {"application/octet-stream": {}}}, **UNKNOWN},
 )
-async def tally(survey_id: str, owner: Owner) -> Response:
+async def tally(survey_id: str, owner: Owner, asked: Asked) -> Response:
     """Return the sums, as bytes with a checksum; see the page about the wire format."""
     stored = await owner.find(survey_id)
-    data = await owner.compute(lambda: tally_file(owner.store, stored.survey_id))
+    slices = asked(stored.slice_days)
+    data = await owner.compute(lambda: tally_file(owner.store, stored.survey_id, slices))
     return Response(data, media_type="application/octet-stream")
 
 
-async def _answer(owner: Collector, survey_id: str, question: Question) -> AnswerDocument:
+async def _answer(
+    owner: Collector, survey_id: str, question: Question, asked_range: Callable[[int], Range]
+) -> AnswerDocument:
     """Compute an answer in the thread for answers; return it as a JSON document."""
     stored = await owner.find(survey_id)
+    slices = asked_range(stored.slice_days)
 
     def work() -> AnswerDocument:
         """Fold, search and convert the answer; takes about a second of a core."""
         asked = question.about(stored.survey.domain)
-        sums = owner.store.tally(stored.survey_id)
+        sums = owner.store.tally(stored.survey_id, slices)
         found = answer_question(stored.mechanism, sums, asked)
-        return documents.answer_document(stored, found)
+        return documents.answer_document(stored, found, slices.words)
 
     return await owner.compute(work)
 

@@ -199,7 +199,7 @@ class Collector:
         started = time.perf_counter()
         try:
             self.check_room()
-            added = sum([reports.nbytes + BYTES_OF_AN_ID * len(reports) for _, reports, _ in uploads])
+            added = sum([each.reports.nbytes + BYTES_OF_AN_ID * len(each.reports) for each in uploads])
             self.guard.require(added + self.guard.step_bytes)  # a fold may write at the same time
             outcomes = append(self.store.engine, uploads)
         except Exception as error:

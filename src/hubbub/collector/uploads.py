@@ -120,7 +120,7 @@ async def _store_batch(collector: Collector, stored: StoredSurvey, data: bytes) 
     """
     reports = parse_batch(data, stored.survey_id, stored.mechanism.report_dtype)
     valid = stored.mechanism.validate(reports)
-    upload = Upload(stored.key, reports if valid.all() else reports[valid])
+    upload = Upload(stored.key, reports if valid.all() else reports[valid], slice_days=stored.slice_days)
     new = np.zeros(0, np.bool_)
     collector.rates.reserve(stored, len(upload.reports))
     try:

@@ -75,7 +75,7 @@ async def score_candidates(request: Request) -> Response:
     if not 1 <= len(named) <= _MOST_CANDIDATES:
         raise ParameterError(f"candidates must be 1 to {_MOST_CANDIDATES} values, one per line, got {len(named)}")
     found = await request.app.state.answers.among(stored, named)
-    facts = {"answer": answer_facts(found), "survey": {"id": stored.survey_id.hex()}}
+    facts = {"answer": answer_facts(found), "survey": {"id": stored.survey_id.hex()}, "query": ""}
     return render(request, "answer.html", facts)
 
 

@@ -14,10 +14,12 @@ from hubbub.analysis.question import Question
 from hubbub.collector.state import Collector
 from hubbub.dashboard.meaning import Explained, explain
 from hubbub.store.daily import reports_by_day, tally_version
+from hubbub.store.slices import ALL, Range
 from hubbub.store.store import StoredSurvey
 
 TOP: Final = 200
 REST: Final = 10.0  # pause after a search, in times its duration: searches take at most a tenth of a core
+_MOST_KEPT: Final = 1_000
 _GROWN: Final = 2  # no pause if the reports have grown by this factor: that is rare, and owners watch the first minutes
 
 
@@ -33,6 +35,8 @@ class Kept:
         Whether the survey was closed then.
     found : Explained
         The answer and its explanation.
+    reports : int
+        How many reports the survey had then, in all slices.
     seconds : float
         How long the search took.
     made : float
@@ -42,6 +46,7 @@ class Kept:
     version: int
     closed: bool
     found: Explained
+    reports: int
     seconds: float
     made: float
 
@@ -55,21 +60,22 @@ class Answers:
 
     def __init__(self, collector: Collector) -> None:
         self._collector = collector
-        self._kept: dict[bytes, Kept] = {}
-        self._locks: defaultdict[bytes, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._kept: dict[tuple[bytes, Range], Kept] = {}
+        self._locks: defaultdict[tuple[bytes, Range], asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def version(self, stored: StoredSurvey) -> int:
         """Return the version of a survey's tally now."""
         return await asyncio.to_thread(tally_version, self._collector.store.engine, stored.key)
 
-    def latest(self, stored: StoredSurvey) -> Kept | None:
+    def latest(self, stored: StoredSurvey, slices: Range = ALL) -> Kept | None:
         """Return the last answer, however old; None if there was none."""
-        return self._kept.get(stored.survey_id)
+        return self._kept.get((stored.survey_id, slices))
 
-    async def get(self, stored: StoredSurvey) -> Kept:
-        """Return the answer of a survey: the cached one if nothing is new or the last search was a moment ago."""
-        async with self._locks[stored.survey_id]:  # of several waiting requests, the first one searches for all
-            kept = self._kept.get(stored.survey_id)
+    async def get(self, stored: StoredSurvey, slices: Range = ALL) -> Kept:
+        """Return the answer about some slices: the cached one if nothing is new or the last search was a moment ago."""
+        key = stored.survey_id, slices
+        async with self._locks[key]:  # of several waiting requests, the first one searches for all
+            kept = self._kept.get(key)
             version = await self.version(stored)
             closed = stored.state(datetime.now(UTC)) == "closed"
             if (
@@ -78,32 +84,40 @@ class Answers:
                 and (kept.version == version or await self._rests(stored, kept))
             ):
                 return kept
-            return await self._search(stored, version, closed)
+            return await self._search(stored, slices, version, closed)
 
     async def _rests(self, stored: StoredSurvey, kept: Kept) -> bool:
         """Return whether it is too early to search again."""
         if kept.closed or time.monotonic() >= kept.made + REST * kept.seconds:
             return False
+        return await self._reports(stored) < _GROWN * kept.reports
+
+    async def _reports(self, stored: StoredSurvey) -> int:
+        """Return how many reports were folded."""
         days = await asyncio.to_thread(reports_by_day, self._collector.store.engine, stored.key)
-        return sum(days.values()) < _GROWN * kept.found.answer.reports
+        return sum(days.values())
 
     async def among(self, stored: StoredSurvey, candidates: list[str]) -> Explained:
         """Return the answer in which all of these candidates have a row. It is not cached."""
         closed = stored.state(datetime.now(UTC)) == "closed"
         question = Question(TOP, candidates=candidates, all_candidates=True)
-        return await self._collector.compute(lambda: self._answer(stored, question, closed))
+        return await self._collector.compute(lambda: self._answer(stored, ALL, question, closed))
 
-    async def _search(self, stored: StoredSurvey, version: int, closed: bool) -> Kept:
+    async def _search(self, stored: StoredSurvey, slices: Range, version: int, closed: bool) -> Kept:
         """Search now, and cache the answer."""
         started = time.monotonic()
-        found = await self._collector.compute(lambda: self._answer(stored, Question(TOP), closed))
-        ended = time.monotonic()
-        kept = Kept(version, closed, found, ended - started, ended)  # reports folded meanwhile have a later version
-        self._kept[stored.survey_id] = kept
+        found = await self._collector.compute(lambda: self._answer(stored, slices, Question(TOP), closed))
+        ended, reports = time.monotonic(), await self._reports(stored)
+        kept = Kept(
+            version, closed, found, reports, ended - started, ended
+        )  # reports folded meanwhile have a later version
+        if len(self._kept) >= _MOST_KEPT:
+            self._kept.clear()
+        self._kept[stored.survey_id, slices] = kept
         return kept
 
-    def _answer(self, stored: StoredSurvey, question: Question, closed: bool) -> Explained:
+    def _answer(self, stored: StoredSurvey, slices: Range, question: Question, closed: bool) -> Explained:
         """Fold, search, and explain the answer."""
         asked = question.about(stored.survey.domain)
-        answer = answer_question(stored.mechanism, self._collector.store.tally(stored.survey_id), asked)
+        answer = answer_question(stored.mechanism, self._collector.store.tally(stored.survey_id, slices), asked)
         return Explained(answer, explain(stored, answer, closed, asked))

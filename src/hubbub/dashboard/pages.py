@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -23,6 +24,8 @@ from hubbub.dashboard.rendering import HEADERS, render, show_kept
 from hubbub.model.coded_domain import CodedText
 from hubbub.model.domain import Categories
 from hubbub.store.daily import reports_by_day
+from hubbub.store.schema import reading
+from hubbub.store.slices import Range, list_slices, parse_range
 from hubbub.store.store import StoredSurvey
 
 _NAMES_SHOWN: Final = 500  # of a list, on its public page
@@ -36,16 +39,20 @@ async def show_survey(request: Request) -> Response:
     facts = await asyncio.to_thread(survey_facts, request, stored)
     if stored.earlier:
         return render(request, "earlier.html", {"owner": True, "survey": facts})
-    search = asyncio.ensure_future(answers.get(stored))
+    slices = asked_slices(request, stored)
+    search = asyncio.ensure_future(answers.get(stored, slices))
     done, _ = await asyncio.wait([search], timeout=_PATIENCE)
     search.add_done_callback(lambda ended: ended.exception())  # the script's own request will report an error
-    kept = search.result() if done else answers.latest(stored)
+    kept = search.result() if done else answers.latest(stored, slices)
     answer = None if kept is None else answer_facts(kept.found)
     script = shipped()["hubbub.js"]
     shown = {
         "owner": True,
         "survey": facts,
         "answer": answer,
+        "query": query_of(request),
+        "period": slices.words,
+        "periods": await asyncio.to_thread(_periods, request.app.state.collector, stored),
         "base": base_url(request),
         "script": script,
         "counts_all": stored.survey.domain.is_list,
@@ -58,8 +65,9 @@ async def show_survey(request: Request) -> Response:
 async def show_answer(request: Request) -> Response:
     """Show the answer alone, as HTML that a script puts into the page."""
     stored = await find_survey(request)
-    kept = await request.app.state.answers.get(stored)
-    facts = {"answer": answer_facts(kept.found), "survey": {"id": stored.survey_id.hex()}}
+    kept = await request.app.state.answers.get(stored, asked_slices(request, stored))
+    survey = {"id": stored.survey_id.hex()}
+    facts = {"answer": answer_facts(kept.found), "survey": survey, "query": query_of(request)}
     return render(request, "answer.html", facts)
 
 
@@ -82,15 +90,16 @@ async def show_state(request: Request) -> Response:
 async def download_json(request: Request) -> Response:
     """Return the answer as the JSON document of the API."""
     stored = await find_survey(request)
-    kept = await request.app.state.answers.get(stored)
-    document = answer_document(stored, kept.found.answer).model_dump_json(indent=1)
+    slices = asked_slices(request, stored)
+    kept = await request.app.state.answers.get(stored, slices)
+    document = answer_document(stored, kept.found.answer, slices.words).model_dump_json(indent=1)
     return Response(document, headers=_download(stored, "json"), media_type="application/json")
 
 
 async def download_csv(request: Request) -> Response:
     """Return the answer as a table for spreadsheets."""
     stored = await find_survey(request)
-    kept = await request.app.state.answers.get(stored)
+    kept = await request.app.state.answers.get(stored, asked_slices(request, stored))
     text = as_csv(kept.found.answer).encode("utf-8-sig", "replace")  # spreadsheets know UTF-8 by its mark
     return Response(text, headers=_download(stored, "csv"), media_type="text/csv; charset=utf-8")
 
@@ -115,6 +124,30 @@ async def show_about(request: Request) -> Response:
         }
 
     return await show_kept(request, "about.html", (stored.survey_id, state, owner), facts)
+
+
+def asked_slices(request: Request, stored: StoredSurvey) -> Range:
+    """Return the slices of time that the address asks for: all, or those of `from`, `to` or `last`."""
+    asked = request.query_params
+    return parse_range(stored.slice_days, asked.get("from"), asked.get("to"), asked.get("last"))
+
+
+def query_of(request: Request) -> str:
+    """Return the query of the address as links need it, with its question mark; empty if there is none."""
+    asked = {name: text for name, text in request.query_params.items() if name in ("from", "to", "last")}
+    return f"?{urlencode(asked)}" if asked else ""
+
+
+def _periods(collector: Collector, stored: StoredSurvey) -> list[tuple[str, str]]:
+    """Return links to periods, in words: none as long as there is one slice."""
+    with reading(collector.store.engine) as connection:
+        many = len(list_slices(connection, stored.key, stored.slice_days))
+    unit, letter = ("day", "d") if stored.slice_days == 1 else ("week", "w")
+    lengths = [length for length in (4, 12, 52) if length < many]
+    this = "today" if unit == "day" else "this week"
+    links = [("all the time", ""), (f"{this} so far", f"?last=1{letter}")]
+    links += [(f"the last {length} {unit}s", f"?last={length}{letter}") for length in lengths]
+    return links if many > 1 else []
 
 
 def survey_facts_public(stored: StoredSurvey) -> dict[str, Any]:

@@ -41,16 +41,19 @@ def fold(engine: Engine, survey: int, accumulator: Accumulator, guard: DiskGuard
         nonlocal last
         if last is None:
             last = connection.scalar(select(func.max(pending.c.key)).where(pending.c.survey == survey)) or 0
-        mine = select(pending.c.key, func.length(pending.c.reports)).where(pending.c.survey == survey)
-        query = mine.where(pending.c.key <= last).order_by(pending.c.key).limit(_ROWS_AT_ONCE)
+        mine = select(pending.c.key, func.length(pending.c.reports), pending.c.slice).where(pending.c.survey == survey)
+        # The oldest slice first: the next one ends it.
+        query = mine.where(pending.c.key <= last).order_by(pending.c.slice, pending.c.key).limit(_ROWS_AT_ONCE)
         rows = connection.execute(query).all()
-        sizes = accumulate(length for _, length in rows)
-        keys = [key for (key, _), size in zip(rows, sizes, strict=True) if size <= guard.step_bytes]
-        keys = keys or [key for key, _ in rows[:1]]  # one row at least, even if it has more bytes
-        if not keys:
+        if not rows:
             return None
+        start = rows[0].slice
+        sizes = accumulate(length for _, length, _ in rows)
+        each = zip(rows, sizes, strict=True)
+        keys = [row.key for row, size in each if size <= guard.step_bytes and row.slice == start]
+        keys = keys or [rows[0].key]  # one row at least, even if it has more bytes
         parts = connection.scalars(select(pending.c.reports).where(pending.c.key.in_(keys))).all()
-        return lambda tally: add(tally, parts), lambda connection: erase_pending(connection, keys)
+        return Change(start, lambda tally: add(tally, parts), lambda connection: erase_pending(connection, keys))
 
     def add(tally: Tally, parts: Sequence[bytes]) -> Tally:
         """Add the reports of some rows."""

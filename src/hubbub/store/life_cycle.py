@@ -22,7 +22,18 @@ from sqlalchemy import delete, select, text, update
 from hubbub.errors import UnknownSurvey
 from hubbub.model.tally import Tally
 from hubbub.store.erasing import shrink, vacuum
-from hubbub.store.schema import daily, imports, pending, reading, report_ids, surveys, tallies, unknown_survey, writing
+from hubbub.store.schema import (
+    daily,
+    imports,
+    pending,
+    reading,
+    report_ids,
+    slices,
+    surveys,
+    tallies,
+    unknown_survey,
+    writing,
+)
 from hubbub.store.store import Store, for_each
 
 log = logging.getLogger("hubbub.store")
@@ -98,7 +109,7 @@ def delete_survey(store: Store, survey_id: bytes) -> None:
         if (key := connection.scalar(change)) is None:
             raise unknown_survey(survey_id)
         # The tally first, in the same order as in a fold: otherwise the two could wait for each other.
-        for table in (tallies, pending, imports, daily):
+        for table in (tallies, slices, pending, imports, daily):
             connection.execute(delete(table).where(table.c.survey == key))
     store.guard.has_erased_rows = True
     store.forget_state(survey_id)

@@ -11,11 +11,12 @@ from sqlalchemy import Connection, insert, select
 from hubbub.errors import KeyReused
 from hubbub.model.tally import Tally
 from hubbub.store.schema import imports
+from hubbub.store.slices import day_now, slice_of
 from hubbub.store.store import Store
 from hubbub.store.stored_tallies import Change, change_tally
 
 
-def merge_tally(store: Store, survey_id: bytes, key: str, digest: bytes, more: Tally) -> bool:
+def merge_tally(store: Store, survey_id: bytes, key: str, digest: bytes, more: Tally, day: int | None = None) -> bool:
     """Add a tally to a survey's tally, once for each key. Costs reading and writing the survey's tally.
 
     Parameters
@@ -30,6 +31,8 @@ def merge_tally(store: Store, survey_id: bytes, key: str, digest: bytes, more: T
         SHA-256 of the body that held the tally.
     more : Tally
         The tally to add.
+    day : int, optional
+        A day of the slice that it belongs to, since 1970; today, if it is not given.
 
     Returns
     -------
@@ -42,13 +45,14 @@ def merge_tally(store: Store, survey_id: bytes, key: str, digest: bytes, more: T
         Another body was added under this key.
     """
     stored = store.survey(survey_id)
+    start = slice_of(day_now() if day is None else day, stored.slice_days)
 
     def look(connection: Connection) -> Change | None:
         """Look whether the key is known."""
         mine = (imports.c.survey == stored.key, imports.c.key == key)
         known = connection.scalar(select(imports.c.digest).where(*mine))
         if known is None:
-            return lambda tally: tally + more, write
+            return Change(start, lambda tally: tally + more, write)
         if bytes(known) != digest:
             raise KeyReused(f"an idempotency key must be used for one body, got {key!r} with another body")
         return None

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime
@@ -101,11 +102,34 @@ def _surveys_of_the_first_tree(connection: Connection) -> None:
             )
 
 
+def _slices_of_time(connection: Connection) -> None:
+    """Step to version 6: tallies by slice. What a survey has so far is one slice, that in which it was made."""
+    binary = "BLOB" if connection.dialect.name == "sqlite" else "BYTEA"
+    connection.execute(
+        text(
+            "CREATE TABLE hubbub_slices (survey BIGINT NOT NULL, start INTEGER NOT NULL, report_count BIGINT NOT NULL,"
+            f" changed INTEGER NOT NULL, tally {binary} NOT NULL, PRIMARY KEY (survey, start))"
+        )
+    )
+    for column in (
+        "hubbub_surveys ADD COLUMN slice_days INTEGER NOT NULL DEFAULT 7",
+        "hubbub_tallies ADD COLUMN slice INTEGER NOT NULL DEFAULT 0",
+        "hubbub_pending ADD COLUMN slice INTEGER NOT NULL DEFAULT 0",
+    ):
+        connection.execute(text(f"ALTER TABLE {column}"))
+    for key, created in connection.execute(text("SELECT key, created FROM hubbub_surveys")).all():
+        day = int(time.time() if created is None else created) // 86_400
+        week = {"key": key, "monday": day - (day - 4) % 7}  # day 4 of 1970 was a Monday, counted from 0
+        for table in ("tallies", "pending"):
+            connection.execute(text(f"UPDATE hubbub_{table} SET slice = :monday WHERE survey = :key"), week)  # noqa: S608
+
+
 STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _lists_without_documents,
     _tables_of_the_dashboard,
     _tallies_that_were_merged,
     _surveys_of_the_first_tree,
+    _slices_of_time,
 )
 """The steps from version 1 on, in order."""
 
@@ -117,9 +141,9 @@ def summary_of(facts: dict[str, object]) -> str:
     return json.dumps({name: facts[name] for name in _SUMMARY})
 
 
-def seconds_of(time: object) -> int | None:
+def seconds_of(moment: object) -> int | None:
     """Return the seconds since 1970 of a time in a survey's document; None for None."""
-    return None if time is None else int(datetime.fromisoformat(str(time)).timestamp())
+    return None if moment is None else int(datetime.fromisoformat(str(moment)).timestamp())
 
 
 def prepare_schema(engine: Engine, create: bool = True) -> None:

@@ -52,7 +52,8 @@ def list_surveys(
     """
     waiting = select(pending.c.survey, func.sum(pending.c.report_count).label("waiting")).group_by(pending.c.survey)
     not_folded = waiting.subquery()
-    columns = [surveys.c[name] for name in ("key", "survey_id", "summary", "origins", "state", "created", "damage")]
+    of_lists = ("key", "survey_id", "summary", "origins", "state", "created", "damage", "slice_days")
+    columns = [surveys.c[name] for name in of_lists]
     shown = (
         select(*columns, tallies.c.report_count.label("folded"), not_folded.c.waiting)
         .outerjoin(tallies, tallies.c.survey == surveys.c.key)
@@ -87,6 +88,7 @@ def list_surveys(
                 closed=row.state != "open",
                 damage=row.damage or ("" if facts else "its document could not be read"),
                 earlier=row.state == "earlier",
+                slice_days=row.slice_days,
             )
         )
     return found

@@ -15,6 +15,7 @@ from sqlalchemy import Engine
 from hubbub.errors import StoreError, StoreUnavailable, SurveyClosed, UnknownSurvey
 from hubbub.model.mechanism import Reports
 from hubbub.store.schema import pending, report_ids, surveys, writing_by_driver
+from hubbub.store.slices import day_now, slice_of
 
 if TYPE_CHECKING:  # PostgreSQL is optional
     import psycopg
@@ -28,7 +29,7 @@ _LOOKED_UP_AT_ONCE: Final = 500
 _INSERTED_AT_ONCE: Final = 256
 _SERIALIZATION_FAILURES: Final = ("40001", "40P01")  # PostgreSQL: try the transaction again
 # The statements of every commit go straight to the driver: SQLAlchemy would take longer than SQLite.
-_INSERT_PENDING: Final = f"INSERT INTO {pending.name} (survey, reports, report_count) VALUES (?, ?, ?)"  # noqa: S608
+_INSERT_PENDING: Final = f"INSERT INTO {pending.name} (survey, reports, report_count, slice) VALUES (?, ?, ?, ?)"  # noqa: S608
 _STATE: Final = f"SELECT state FROM {surveys.name} WHERE key = ?"  # noqa: S608  # our own name
 _LOCKED_STATES: Final = f"SELECT key, state FROM {surveys.name} WHERE key = ANY(%s) ORDER BY key FOR SHARE"  # noqa: S608
 # They come as one text; those that are new are named only if some are not.
@@ -43,7 +44,7 @@ _INSERT_IDS: Final = f"""
 
 
 class Upload(NamedTuple):
-    """Valid reports to one survey, which is given by its key in the database.
+    """Valid reports to one survey, which is given by its key in the database and the days of its slices.
 
     `claim` is called once, when the transaction has begun to write. It returns False if the upload was refused
     meanwhile: then it must not be written. After True it can no longer be refused, except by an error of the database.
@@ -52,6 +53,7 @@ class Upload(NamedTuple):
     survey: int
     reports: Reports
     claim: Callable[[], bool] = lambda: True
+    slice_days: int = 7
 
 
 class _SomeAreKnown(Exception):
@@ -111,7 +113,8 @@ def _append(connection: Any, uploads: Sequence[Upload], claimed: list[bool], loo
             continue
         new = sent[survey].first_of(fresh)
         if fresh:
-            rows.append((survey, sent[survey].sorted_bytes(new), len(fresh)))
+            days = uploads[members[survey][0]].slice_days
+            rows.append((survey, sent[survey].sorted_bytes(new), len(fresh), slice_of(day_now(), days)))
         start = 0
         for number in members[survey]:
             end = start + len(uploads[number].reports)

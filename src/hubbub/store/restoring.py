@@ -21,6 +21,7 @@ from hubbub.store.schema import (
     pending,
     reading,
     report_ids,
+    slices,
     surveys,
     tallies,
     unknown_survey,
@@ -136,16 +137,13 @@ def restore_survey(store: Store, copy: Path, survey_id: bytes) -> int:
                     raise unknown_survey(survey_id)
                 key = found.key
                 stored = rows.execute(select(tallies).where(tallies.c.survey == old.key)).one()
-                newer = {"tally": stored.tally, "report_count": tally.count, "version": tallies.c.version + 1}
-                if not connection.execute(update(tallies).where(tallies.c.survey == key).values(**newer)).rowcount:
-                    connection.execute(
-                        insert(tallies).values(
-                            survey=key, tally=stored.tally, report_count=tally.count, version=stored.version
-                        )
-                    )
-                change = {"damage": None, "document": old.document}
-                connection.execute(update(surveys).where(mine).values(**change))
-                for table in (imports, daily):  # what the sums are made of
+                newer = {"tally": stored.tally, "report_count": tally.count, "slice": stored.slice}
+                change = update(tallies).where(tallies.c.survey == key).values(**newer, version=tallies.c.version + 1)
+                if not connection.execute(change).rowcount:
+                    connection.execute(insert(tallies).values(**newer, survey=key, version=stored.version))
+                whole = {"damage": None, "document": old.document, "slice_days": old.slice_days}
+                connection.execute(update(surveys).where(mine).values(**whole))
+                for table in (slices, imports, daily):  # what the sums are made of
                     connection.execute(delete(table).where(table.c.survey == key))
                     mine_then = rows.execute(select(table).where(table.c.survey == old.key)).all()
                     if mine_then:

@@ -65,6 +65,7 @@ surveys = Table(
     Column("damage", Text),  # what is wrong with its document or its tally; NULL if nothing is
     Column("summary", Text, nullable=False, server_default="{}"),  # what a list shows of the document, as JSON
     Column("origins", Text, nullable=False),  # web origins that may report, as a JSON list
+    Column("slice_days", Integer, nullable=False, server_default="7"),  # the length of a slice: a week, or 1 day
     Column("document", LargeBinary, nullable=False),  # the canonical JSON; immutable; the last, since it may be long
     sqlite_autoincrement=True,
 )
@@ -76,6 +77,17 @@ tallies = Table(
     Column("version", BigInteger, nullable=False),  # goes up with each fold, so that conflicts are noticed
     Column("tally", LargeBinary, nullable=False),  # hubbub.wire.tally_file, with its checksum
     Column("report_count", BigInteger, nullable=False, server_default="0"),  # as in the tally, for lists
+    Column("slice", Integer, nullable=False, server_default="0"),  # the first day of the newest slice, since 1970
+)
+
+slices = Table(
+    "hubbub_slices",
+    metadata,
+    Column("survey", BigInteger, primary_key=True, autoincrement=False),
+    Column("start", Integer, primary_key=True, autoincrement=False),  # its first day, since 1970, in UTC
+    Column("report_count", BigInteger, nullable=False),  # as in the tally
+    Column("changed", Integer, nullable=False),  # 1 if reports were added after it had ended
+    Column("tally", LargeBinary, nullable=False),  # hubbub.store.slices.pack, with its checksum
 )
 
 report_ids = Table(
@@ -93,6 +105,7 @@ pending = Table(
     Column("survey", BigInteger, nullable=False),
     Column("reports", LargeBinary, nullable=False),  # whole reports, one after the other; erased within seconds
     Column("report_count", BigInteger, nullable=False, server_default="0"),  # how many they are
+    Column("slice", Integer, nullable=False, server_default="0"),  # the first day of the slice that they belong to
     sqlite_autoincrement=True,
 )
 

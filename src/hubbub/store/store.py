@@ -37,6 +37,7 @@ from hubbub.store.schema import (
     unknown_survey,
     writing,
 )
+from hubbub.store.slices import ALL, Range, Slice, day_now, list_slices, slice_of, sum_between
 from hubbub.wire.tally_file import encode_tally
 
 log = logging.getLogger("hubbub.store")
@@ -78,6 +79,8 @@ class SurveyRow:
         What is wrong with its tally; empty if nothing is known to be.
     earlier : bool
         Whether an earlier version of hubbub made it, and this one cannot read its reports. It is closed for good.
+    slice_days : int
+        The length of its slices: 7 days or 1 day.
     """
 
     key: int
@@ -88,6 +91,7 @@ class SurveyRow:
     closed: bool
     damage: str
     earlier: bool
+    slice_days: int
 
     def state(self, now: datetime) -> State:
         """Return whether the survey takes reports at this time. Compares two times at most."""
@@ -176,8 +180,8 @@ class Store:
 
     # Surveys.
 
-    def add_survey(self, survey: Survey, origins: Iterable[str] = ("*",)) -> StoredSurvey:
-        """Add a survey with an empty tally, and return the stored survey.
+    def add_survey(self, survey: Survey, origins: Iterable[str] = ("*",), slice_days: int = 7) -> StoredSurvey:
+        """Add a survey with an empty tally, and return the stored survey. Its slices have 7 days or 1 day.
 
         Raises
         ------
@@ -196,12 +200,14 @@ class Store:
             "summary": summary_of(facts),
             "created": int(time.time()),
             "closes": seconds_of(facts["closes"]),
+            "slice_days": slice_days,
         }
+        first = {"version": 0, "tally": encode_tally(empty), "slice": slice_of(day_now(), slice_days)}
         try:
             with writing(self.engine) as connection:
                 added = insert(surveys).values(**row, state="open").returning(surveys.c.key)
                 key = connection.execute(added).scalar_one()
-                connection.execute(insert(tallies).values(survey=key, version=0, tally=encode_tally(empty)))
+                connection.execute(insert(tallies).values(survey=key, **first))
         except StoreUnavailable as error:
             if isinstance(error.__cause__, IntegrityError):
                 raise ParameterError(f"a survey must be new, got {survey_id.hex()[:8]} twice") from None
@@ -257,6 +263,7 @@ class Store:
             closed=row.state != "open",
             damage=row.damage or "",
             earlier=row.state == "earlier",
+            slice_days=row.slice_days,
         )
         with self._remembering:
             if forgotten == self._forgotten:  # otherwise somebody may have changed it since it was read
@@ -280,8 +287,10 @@ class Store:
 
     # Tallies.
 
-    def tally(self, survey_id: bytes) -> Tally:
+    def tally(self, survey_id: bytes, asked: Range = ALL) -> Tally:
         """Return the sums of all reports that were durable when this was called. Folds pending reports first.
+
+        With a range, only those of its slices; this costs reading the slices on one side of the range.
 
         Raises
         ------
@@ -291,10 +300,21 @@ class Store:
         """
         stored = self.survey(survey_id)
         try:
-            return fold(self.engine, stored.key, stored.mechanism, self.guard)
+            everything = fold(self.engine, stored.key, stored.mechanism, self.guard)
+            if asked == ALL:
+                return everything
+            with reading(self.engine) as connection:
+                return sum_between(connection, stored.key, survey_id, stored.mechanism.cells_shape, asked)
         except StoreDamaged as error:
             self._mark_damaged(stored.key, survey_id, stored.damage, str(error))
             raise
+
+    def slices(self, survey_id: bytes) -> list[Slice]:
+        """Return the slices of a survey that have reports, in their order. Folds pending reports first."""
+        stored = self.survey(survey_id)
+        self.tally(survey_id)
+        with reading(self.engine) as connection:
+            return list_slices(connection, stored.key, stored.slice_days)
 
     def _mark_damaged(self, key: int, survey_id: bytes, known: str, damage: str) -> None:
         """Store what is wrong with a survey, unless that is known already, so that no collector takes its reports."""

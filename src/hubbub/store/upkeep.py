@@ -18,11 +18,13 @@ from hubbub.store.schema import (
     pending,
     reading,
     report_ids,
+    slices,
     surveys,
     tallies,
     unknown_survey,
     writing,
 )
+from hubbub.store.slices import ALL, Range, unpack
 from hubbub.store.store import Store
 from hubbub.wire.tally_file import encode_tally, parse_tally
 
@@ -83,6 +85,9 @@ def _check_survey(
     tally = parse_tally(bytes(stored.tally), survey_id, None if mechanism is None else mechanism.cells_shape)
     if stored.report_count != tally.count:
         raise StoreError(f"lists show {stored.report_count} reports, but its tally has {tally.count}")
+    for part in connection.execute(select(slices).where(slices.c.survey == row.key)):
+        if unpack(bytes(part.tally), survey_id, tally.cells.shape).count != part.report_count:
+            raise StoreError(f"lists show {part.report_count} reports of a slice, but its tally has others")
     # How long a report of an earlier version is, is not known here.
     each, size = (
         (pending.c.report_count, 1)
@@ -102,11 +107,14 @@ def _check_survey(
     return tally.count, waiting, ids
 
 
-def tally_file(store: Store, survey_id: bytes) -> bytes:
-    """Return a survey's tally as a file has it; that of an earlier version as it is stored, without pending reports."""
+def tally_file(store: Store, survey_id: bytes, asked: Range = ALL) -> bytes:
+    """Return a survey's tally, or that of some slices, as a file has it.
+
+    That of an earlier version is returned as it is stored, without pending reports.
+    """
     stored = store.survey(survey_id)
     if not stored.earlier:
-        return encode_tally(store.tally(survey_id))
+        return encode_tally(store.tally(survey_id, asked))
     with reading(store.engine) as connection:
         data = connection.scalar(select(tallies.c.tally).where(tallies.c.survey == stored.key))
     if data is None:  # deleted a moment ago

@@ -11,12 +11,14 @@ const live = document.getElementById("live");
 const HTML = { headers: { Accept: "text/html" } };
 let shown = Number(/** @type {HTMLElement | null} */ (place.querySelector(".answer"))?.dataset.reports ?? -1);
 
+let seen = -1;
+
 /** Whether somebody works with the answer now, so that it must not move. */
 const inUse = () =>
   place.contains(document.activeElement) || /** @type {HTMLInputElement | null} */ (place.querySelector("[data-search]"))?.value;
 
 async function refresh() {
-  const reply = await fetch(`${address}/answer`, HTML);
+  const reply = await fetch(`${address}/answer${location.search}`, HTML);
   if (!reply.ok || reply.redirected || inUse()) return;
   show(place, await reply.text());
   shown = Number(/** @type {HTMLElement | null} */ (place.querySelector(".answer"))?.dataset.reports ?? -1);
@@ -27,7 +29,7 @@ async function watch() {
     try {
       const reply = await fetch(`${address}/state`);
       if (reply.status === 401) return location.assign("/login");
-      const { reports, above } = await reply.json();
+      const { reports, above, version } = await reply.json();
       part("above").hidden = !above;
       counter.textContent = reports.toLocaleString("en");
       if (reports > 0) document.getElementById("named")?.removeAttribute("hidden");
@@ -36,7 +38,9 @@ async function watch() {
         live.classList.add("on");
         live.textContent = first ? "First report received" : "Reports have come in";
       }
-      if (reports !== shown) await refresh();
+      // The answer about a period has fewer reports than there are: it changes with the version of the sums.
+      if (location.search ? version !== seen : reports !== shown) await refresh();
+      seen = version;
       fresh.textContent = shown < 0 ? "" : `from ${shown.toLocaleString("en")} ${shown === 1 ? "report" : "reports"}`;
     } catch {
       fresh.textContent = "The server cannot be reached; this page tries again.";
