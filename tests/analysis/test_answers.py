@@ -287,7 +287,7 @@ def test_repeated_and_foreign_candidates_are_left_out() -> None:
     domain = Categories(["a", "\u00e9", "c"])
     asked = Question(candidates=["e\u0301", "a", "\u00e9", "nowhere", None]).about(domain)
     assert domain.decode(asked.named) == ["\u00e9", "a"]
-    assert (asked.candidates, asked.foreign, asked.repeated) == (2, 1, 1)
+    assert (asked.candidates, asked.foreign) == (2, 1)
     assert Bytes(4).decode(Question(candidates=["", "(other)"]).about(Bytes(4)).named) == ["", "(oth"]
 
 

@@ -153,22 +153,26 @@ def test_sorting_and_searching(page: Any, shown: Shown) -> None:
     assert page.locator("figure.chart svg .limit").count() == 1
 
 
-def test_candidates_and_files(page: Any, shown: Shown, tmp_path: Path) -> None:
-    """Values are named by typing or by a file; the answer is saved as a table."""
+def test_names_and_files(page: Any, shown: Shown, tmp_path: Path) -> None:
+    """Values are named by typing or by a file; they stay, and are in the one table and in its file."""
     page.goto(f"{shown.url}/surveys/{shown.ids['busy']}")
-    page.get_by_role("textbox", name="Values").fill("news.example\nnobody.example")
-    page.get_by_role("button", name="Score them").click()
-    page.locator("#scored").get_by_text("nobody.example").first.wait_for()
+    page.get_by_role("textbox", name="Values").fill("www.nobody.example")
+    page.get_by_role("button", name="Keep these names").click()
+    page.get_by_text("www.nobody.example is counted as nobody.example.").wait_for()
+    page.locator("#answer tbody").get_by_text("nobody.example").first.wait_for()
     file = tmp_path / "names.txt"
     file.write_text("somebody.example\n")
     page.locator("[type=file]").set_input_files(file)
     page.wait_for_function("document.getElementById('names').value.startsWith('somebody')")
-    page.get_by_role("button", name="Score them").click()
-    page.locator("#scored").get_by_text("somebody.example").first.wait_for()
+    page.get_by_role("button", name="Keep these names").click()
+    page.locator("#answer tbody").get_by_text("somebody.example").first.wait_for()
     with page.expect_download() as saved:
         page.get_by_role("link", name="CSV").first.click()
     table = list(csv.DictReader(saved.value.path().read_text("utf-8-sig").splitlines()))
     assert table[0]["value"] == "direct"
+    assert [row["value"] for row in table if row["late"] == "True"] == ["somebody.example"]
+    page.reload()
+    assert page.get_by_role("textbox", name="Values").input_value() == "somebody.example"
 
 
 def test_closing_and_deleting_are_asked_twice(page: Any, shown: Shown) -> None:

@@ -107,7 +107,7 @@ LEVEL = ("--level", "0.0001")
         (("--names", "{folder}/missing.txt"), "cannot read the names in "),
         (("--names", "{folder}/named.txt", "--csv", "{folder}/named.txt"), "the output must be none of the inputs, "),
         (("--candidates", "{folder}/foreign.txt"), "candidates must name at least one value of the domain, got none"),
-        (("--all-candidates",), "--all-candidates must come with --candidates, got none"),
+        (("--all-candidates",), "all_candidates must come with candidates, got none"),
         (("--level", "0"), "level must be between 0 and 1, got level=0.0"),
         (("--level", "1"), "level must be between 0 and 1, got level=1.0"),
         (("--level", "nan"), "level must be between 0 and 1, got level=nan"),

@@ -92,7 +92,7 @@ class TestJson:
         """The object has exactly the fields of the documentation, of the types of the documentation."""
         names = ["survey", "survey_id", "reports", "detection_limit", "long_limit", "candidate_limit"]
         names += ["out_of_reach", "whole_list", "values_per_person", "not_shown"]
-        names += ["foreign_candidates", "known_names", "post_processing", "sentences"]
+        names += ["foreign_candidates", "known_names", "own_names", "post_processing", "sentences"]
         names += ["missing", "cut", "other", "over"]
         assert list(found) == [*names, "better_domain", "better_share", "hitters", "seconds"]
         assert (found["missing"], found["cut"], found["other"]) == (0, 0, 0)
@@ -102,7 +102,7 @@ class TestJson:
         assert 0 < found["detection_limit"] < len(PEOPLE)
         assert found["seconds"] > 0
         for hitter in found["hitters"]:
-            names = ["value", "count", "share", "stderr", "low", "high", "confidence", "listed", "uneven"]
+            names = ["value", "count", "share", "stderr", "low", "high", "confidence", "listed", "late", "uneven"]
             assert list(hitter) == [*names, "stands_out", "ahead_of", "fake_reports", "rival"]
 
     def test_the_heavy_values_are_found(self, found: dict[str, Any]) -> None:

@@ -42,6 +42,7 @@ ANSWER = {
     "not_shown": 0,
     "foreign_candidates": 0,
     "known_names": 0,
+    "own_names": 0,
     "post_processing": "none",
     "hitters": [ROW],
 }

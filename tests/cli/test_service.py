@@ -107,7 +107,9 @@ def end(served: Served, number: signal.Signals) -> tuple[int, str, str]:
 
 def test_a_survey_from_start_to_end(served: Served, owner: Cli, tmp_path: Path, hubbub_cli: Cli) -> None:
     """Create, list, report, ask, close, check, copy: each command does what it says, and the collector ends well."""
-    made = owner("survey", "new", "ids", "--domain", "integers:16", "-e", "2", "-n", "5k")
+    names = tmp_path / "names.txt"
+    names.write_text("9\n")
+    made = owner("survey", "new", "ids", "--domain", "integers:16", "-e", "2", "-n", "5k", "--names", names)
     said = "hubbub: asked every week, this adds up to ε = 8 in four weeks; ledgers allow 8 in 30 days, so a person "
     assert (made.returncode, made.stderr) == (0, f"{said}answers at most 4 times\n")
     url = made.stdout.strip()
@@ -129,8 +131,13 @@ def test_a_survey_from_start_to_end(served: Served, owner: Cli, tmp_path: Path, 
     assert post(served.url, f"{path}/reports", b"", User_Agent=agent)[0] == 400
     assert post(served.url, f"{path}/reports", encode_batch(bytes(32), some_reports([1])), User_Agent=agent)[0] == 422
 
-    names = tmp_path / "names.txt"
     names.write_text("7\n8\n")
+    kept = owner("survey", "names", names, "--survey", url)
+    assert re.search(r"^ +8 +after looking", kept.stdout, re.MULTILINE)
+    kept = json.loads(owner("survey", "names", "--survey", url, "--json").stdout)
+    assert (kept["fixed"], kept["later"]) == (["9"], ["7", "8"])
+    table = owner("hitters", "--survey", url, "--all-candidates")
+    assert re.search(r"^ +8 .*– +after looking", table.stdout, re.MULTILINE)
     table = owner("hitters", "--survey", url, "--candidates", names, "--all-candidates")
     assert re.search(r"^ +7 .*yes", table.stdout, re.MULTILINE)
     assert re.search(r"^ +8 .*yes", table.stdout, re.MULTILINE)

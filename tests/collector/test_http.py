@@ -21,7 +21,17 @@ import pytest
 from tests.collector.own_cell import own_cell_survey, some_reports
 from tests.collector.service import Service, running
 
-from hubbub import Answer, Integers, SeededRandomWords, Survey, create_survey, find_hitters, load_survey, mechanism_for
+from hubbub import (
+    Answer,
+    Hostnames,
+    Integers,
+    SeededRandomWords,
+    Survey,
+    create_survey,
+    find_hitters,
+    load_survey,
+    mechanism_for,
+)
 from hubbub.collector.bodies import MAX_BATCH_BYTES, MAX_DOCUMENT_BYTES, Budget
 from hubbub.mechanisms.registry import REGISTRY
 from hubbub.wire.report_batch import encode_batch
@@ -451,6 +461,21 @@ class TestTheOwner(Sharing):
         reply = service.ask("GET", f"/v1/surveys/{survey.survey_id.hex()}/hitters?{query}", owner=True)
         assert (reply.status, reply.kind) == (422, "invalid-request")
 
+    def test_names(self, service: Service) -> None:
+        """A survey is made with names, spelled as it counts them; they are read and replaced, and used in answers."""
+        new = {"name": "x", "domain": Hostnames().to_json(), "epsilon": "1", "names": ["www.my.example"]}
+        made = service.ask("POST", "/v1/surveys", new, owner=True).json
+        assert made["sentences"] == ["www.my.example is counted as my.example."]
+        path = f"/v1/surveys/{made['survey_id']}"
+        kept = service.ask("GET", f"{path}/names", owner=True).json
+        assert (kept["fixed"], kept["later"], kept["sentences"]) == (["my.example"], [], [])
+        rows = service.ask("GET", f"{path}/hitters?all_candidates=true", owner=True).json["hitters"]
+        assert [row["value"] for row in rows] == ["my.example"]
+        reply = service.ask("PUT", f"{path}/names", {"names": ["a.example"]}, owner=True)
+        assert (reply.status, reply.json["fixed"]) == (200, ["a.example"])
+        assert service.ask("PUT", f"{path}/names", {"names": [""] * 10_001}, owner=True).status == 422
+        assert service.ask("GET", f"{path}/names").kind in ("unauthorized", "too-many-attempts")
+
     def test_unknown_parameters(self, service: Service, survey: Survey) -> None:
         """A parameter that no route has is named, and nothing is done; strangers hear of their missing token first."""
         path = f"/v1/surveys/{survey.survey_id.hex()}"
@@ -464,7 +489,8 @@ class TestTheOwner(Sharing):
             assert refused.json["detail"].endswith("got 'Top'")
         refused = service.ask("GET", f"{path}/hitters?top=5&tops=5", owner=True)
         assert (
-            "(from, hitters_only, last, level, names, to, top, values_per_person), got 'tops'" in refused.json["detail"]
+            "(all_candidates, from, hitters_only, last, level, names, to, top, values_per_person), got 'tops'"
+            in refused.json["detail"]
         )
         assert service.ask("GET", f"{path}/status?x", owner=True).status == 422
         assert service.ask("GET", f"{path}/status", owner=True).json["state"] == "open"
@@ -505,6 +531,7 @@ class TestTheOwner(Sharing):
             "not_shown": 0,
             "foreign_candidates": 0,
             "known_names": 0,
+            "own_names": 0,
             "sentences": answer["sentences"],
             "hitters": [],
         }
@@ -659,6 +686,8 @@ class TestOperations:
             (f"{survey}/close", "post"),
             (f"{survey}/hitters", "get"),
             (f"{survey}/hitters", "post"),
+            (f"{survey}/names", "get"),
+            (f"{survey}/names", "put"),
             (f"{survey}/tally", "get"),
             ("/healthz", "get"),
             ("/readyz", "get"),

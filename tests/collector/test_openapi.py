@@ -24,6 +24,8 @@ OPERATIONS = [
     ("POST", "/v1/surveys/{survey_id}/close"),
     ("GET", "/v1/surveys/{survey_id}/hitters"),
     ("POST", "/v1/surveys/{survey_id}/hitters"),
+    ("GET", "/v1/surveys/{survey_id}/names"),
+    ("PUT", "/v1/surveys/{survey_id}/names"),
     ("GET", "/v1/surveys/{survey_id}/slices"),
     ("GET", "/v1/surveys/{survey_id}/tally"),
     ("POST", "/v1/surveys/{survey_id}/tallies"),

@@ -113,7 +113,7 @@ class TestAccess:
             assert (reply.status, reply.headers["location"], reply.body) == (303, "/login", b"")
             reply = samples.get(path, "*/*")
             assert (reply.status, reply.kind) == (401, "unauthorized")
-        for path in ("/new", f"/surveys/{survey}/close", f"/surveys/{survey}/delete", f"/surveys/{survey}/candidates"):
+        for path in ("/new", f"/surveys/{survey}/close", f"/surveys/{survey}/delete", f"/surveys/{survey}/names"):
             assert samples.send(path, {}, accept="*/*").status == 401
         samples.cookie = f"hubbub-{samples.url.rpartition(':')[2]}={'A' * 32}"
         assert samples.get("/").status == 303
@@ -320,35 +320,42 @@ class TestPages:
         assert needed.startswith("To see ")
         assert needed in text
 
-    def test_candidates(self, dashboard: Dashboard) -> None:
-        """Every value that is named has a row, those that were found are marked."""
-        survey = dashboard.ids["small"]
-        reply = dashboard.send(f"/surveys/{survey}/candidates", {"candidates": "news.example\n\nnobody.example\n"})
-        text = reply.body.decode()
-        assert reply.status == 200
-        assert text.count('scope="row"') == 2
-        assert "One value stands out" in text
-        assert "could have put news.example where it is" in text
-        reply = dashboard.send(f"/surveys/{survey}/candidates", {"candidates": "nobody.example\nno-one.example"})
-        text = reply.body.decode()
-        assert text.count('scope="row"') == text.count('class="faint"') == 2
-        assert "Nothing stands out" in text
-        assert "crafted report" not in text
-        for wrong in ("", "  \n ", "\n".join(map(str, range(10_001)))):
-            reply = dashboard.send(f"/surveys/{survey}/candidates", {"candidates": wrong}, accept="*/*")
-            assert (reply.status, reply.kind) == (422, "invalid-request")
+    def test_names_after_looking(self, dashboard: Dashboard) -> None:
+        """They stay, have rows of their own in page and file, are marked, and change nothing of what stands out."""
+        path = f"/surveys/{dashboard.ids['small']}"
+        before = dashboard.get(f"{path}/answer.json").json
+        reply = dashboard.send(f"{path}/names", {"names": "www.reddit.com\nnobody.example\n\nno host!"}, accept="*/*")
+        # reddit.com is on the public list, which was fixed before: only what is not on it is named after looking.
+        assert (reply.status, reply.json["fixed"]) == (200, [])
+        assert reply.json["later"] == ["reddit.com", "nobody.example"]
+        assert reply.json["sentences"][0] == "www.reddit.com is counted as reddit.com."
+        answer = dashboard.get(f"{path}/answer.json").json
+        marked = {row["value"]: (row["late"], row["stands_out"]) for row in answer["hitters"]}
+        assert marked["nobody.example"] == (True, False)
+        standing = [[row["value"] for row in each["hitters"] if row["stands_out"]] for each in (before, answer)]
+        assert standing[0] == standing[1]
+        text = html.unescape(dashboard.get(f"{path}/answer").body.decode())
+        assert "Named after looking: nobody.example. They must stand out as if nobody had named them." in text
+        assert ">after looking</td>" in text
+        rows = csv.DictReader(io.StringIO(dashboard.get(f"{path}/answer.csv").body.decode("utf-8-sig")))
+        assert {row["value"]: row["late"] for row in rows}["nobody.example"] == "True"
+        assert "reddit.com\nnobody.example</textarea>" in dashboard.get(path).body.decode()
+        assert dashboard.send(f"{path}/names", {"names": ""}, accept="*/*").json["later"] == []
+        wrong = dashboard.send(f"{path}/names", {"names": "\n".join(map(str, range(10_001)))}, accept="*/*")
+        assert (wrong.status, wrong.kind) == (422, "invalid-request")
 
-    def test_what_became_of_candidates(self, dashboard: Dashboard) -> None:
-        """Lines that have no row of their own are counted, and so are values that were not seen."""
-        lines = "shop.example\nSHOP.example\nnobody.example\nnot a host name!\n"
-        reply = dashboard.send(f"/surveys/{dashboard.ids['closed']}/candidates", {"candidates": lines})
-        text = html.unescape(reply.body.decode())
-        assert (
-            "Of the 4 lines that you wrote, 1 repeated another line, 1 cannot be an answer to this survey "
-            "and 1 cannot be told from the noise." in text
-        )
-        assert "2 values stand out" in text  # shop.example, and direct, which the search finds
-        assert re.search(r"\d crafted reports could have put direct where it is", text)
+    def test_names_of_the_form(self, fresh: Dashboard) -> None:
+        """What is named in the form of a new survey is fixed before the first report, and shown on its page."""
+        form = {
+            "name": "x",
+            "domain": "hostnames",
+            "epsilon": "1",
+            "people": "100",
+            "named": "www.a.example\nb.example",
+        }
+        page = fresh.send("/new", form).headers["location"]
+        assert fresh.store.survey(bytes.fromhex(page.rpartition("/")[2])).survey.name == "x"
+        assert "a.example\nb.example</textarea>" in fresh.get(page).body.decode()
 
     def test_the_figures_of_the_public_page(self, dashboard: Dashboard) -> None:
         """It says how often a report is untrue, as the mechanism has it, and what it gives away at most."""
@@ -370,8 +377,8 @@ class TestPages:
 
     def test_lists_have_no_candidates(self, dashboard: Dashboard) -> None:
         """Every answer of a list is counted already, so there is nothing to name."""
-        assert 'id="candidates"' in dashboard.get(f"/surveys/{dashboard.ids['busy']}").body.decode()
-        assert 'id="candidates"' not in dashboard.get(f"/surveys/{dashboard.ids['hostile']}").body.decode()
+        assert 'id="naming"' in dashboard.get(f"/surveys/{dashboard.ids['busy']}").body.decode()
+        assert 'id="naming"' not in dashboard.get(f"/surveys/{dashboard.ids['hostile']}").body.decode()
 
     def test_an_answer_is_searched_once(self, dashboard: Dashboard) -> None:
         """As long as there are no new reports, no second search is made."""

@@ -36,7 +36,6 @@ def test_it_is_data() -> None:
             "candidates must be a list of values, got ndarray: pass one of its columns",
         ),
         ({"top": np.bool_(True)}, "top must be a whole number of at least 1, got top=np.True_"),
-        ({"all_candidates": True}, "all_candidates must come with candidates, got none"),
         ({"candidates": ["a"], "all_candidates": 1}, "all_candidates must be True or False, got all_candidates=1"),
     ],
 )

@@ -13,7 +13,9 @@ from tests.collector.own_cell import build, own_cell_survey, some_reports
 from hubbub.errors import StoreError
 from hubbub.model.tally import Tally
 from hubbub.store.migrations import SCHEMA_VERSION
+from hubbub.store.names import change_names, names_of
 from hubbub.store.overview import list_surveys
+from hubbub.store.reports import Upload, append
 from hubbub.store.schema import meta, open_engine, reading, writing
 from hubbub.store.store import Store
 from hubbub.store.upkeep import check
@@ -109,6 +111,22 @@ def test_migrated_and_new_databases_are_alike_in_postgresql(postgresql: str) -> 
     make_version_1(names[0])
     with Store(names[0], build) as old, Store(names[1], build) as new:
         assert shape(old.engine) == shape(new.engine)
+
+
+def test_surveys_without_names_stay(database: str) -> None:
+    """A database of the version before surveys had names keeps its surveys and their reports; names can be added."""
+    with Store(database, build) as store:
+        stored = store.add_survey(own_cell_survey(CELLS))
+        append(store.engine, [Upload(stored.key, some_reports([7, 8]))])
+        store.fold_all()
+        with writing(store.engine) as connection:
+            connection.execute(text("DROP TABLE hubbub_names"))
+            connection.execute(update(meta).where(meta.c.name == "schema_version").values(value="6"))
+    with Store(database, build) as store:
+        stored = store.survey(stored.survey_id)
+        assert store.tally(stored.survey_id).count == 2
+        assert names_of(store.engine, stored) == ((), ())
+        assert change_names(store.engine, stored, ["7"])[0] == ((), ("7",))
 
 
 def test_the_database_as_it_was_is_kept(tmp_path: Path) -> None:

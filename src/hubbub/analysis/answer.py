@@ -55,6 +55,8 @@ class Answer:
         Candidates that are not in the domain, and were left out.
     known_names : int
         How many names of a public list were checked by name; 0 if none was.
+    own_names : int
+        How many other names were checked by name that stay with the survey, fixed before its first report.
     post_processing : str
         What was done to the counts after they were estimated: "none", "clip" or "simplex".
 
@@ -80,6 +82,7 @@ class Answer:
     not_shown: int = 0
     foreign_candidates: int = 0
     known_names: int = 0
+    own_names: int = 0
     post_processing: str = "none"
 
     def limit_for(self, value: object) -> float:

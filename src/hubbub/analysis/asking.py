@@ -29,7 +29,8 @@ from hubbub.model.estimates import Estimates, Hitter, Query
 from hubbub.model.mechanism import Items
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
-from hubbub.numeric.count_law import CountLaw
+from hubbub.numeric.count_law import UNDERSTATED, CountLaw
+from hubbub.numeric.tails import normal_quantile_log
 
 _ALL = 10_000  # a search is asked for so many, so that an answer can say how many values it does not show
 _LEAST_SURE = 0.05  # a found value with a larger doubt is not shown, unless the level allows more
@@ -73,23 +74,29 @@ def answer_question(decoder: SurveyMechanism, tally: Tally, asked: Asked) -> Ans
         return answer_list(decoder, tally, question)
     plain = decoder.count_law(tally.count)
     law = plain if slots == 1 else plain.with_slots(slots)
-    rows_of, query = _Rows(survey, law, decoder.influence[0]), question.query
-    if named is None:
-        reported = decoder.discover(tally, replace(query, top=max(query.top, _ALL)))
-        found = reported if slots == 1 else in_people(plain, law, reported)
-        rows, limit = rows_of.searched(query, found), None
-    else:
-        query, of_names = asked.queries(question.top)
-        reported, beside = _search_and_score(decoder, plain, tally, asked, named)
-        found, scored = (each if slots == 1 else in_people(plain, law, each) for each in (reported, beside))
-        rows, limit = rows_of.listed(of_names, scored, found, question.all_candidates)
-        rows = sorted(rows_of.searched(query, found, named) + rows, key=lambda hitter: -hitter.count)
+    rows_of = _Rows(survey, law, decoder.influence[0])
+    query, of_names, of_late = asked.queries(question.top)
+    late = None if asked.late is None or not len(asked.late) else asked.late
+    reported, scored, counted = _search_and_score(decoder, plain, tally, asked, late)
+    people = partial(in_people, plain, law)
+    found = people(reported)
+    rows, limit = rows_of.searched(query, found, named), None
+    if scored is not None:
+        own = asked.own if question.all_candidates else 0
+        more, limit = rows_of.listed(of_names, people(scored), found, own)
+        rows += more
+    if late is not None and counted is not None:
+        if question.all_candidates:
+            rows += rows_of.late(of_late, people(counted), found, decoder.log_priors(late))
+        after = set(survey.domain.decode(late))
+        rows = [replace(row, late=row.value in after) for row in rows]
+    rows.sort(key=lambda hitter: -hitter.count)
     # A limit that is larger than the number of reports is out of reach.
     usual = math.inf if found.detection_limit > tally.count else found.detection_limit
     limit, long = (math.inf if each is not None and each > tally.count else each for each in (limit, found.long_limit))
     shown = rows[: question.top]
     if question.all_candidates:  # all of those, and the largest of the others
-        beyond = {id(row) for row in [row for row in rows if not row.listed][question.top :]}
+        beyond = {id(row) for row in [row for row in rows if not (row.listed or row.late)][question.top :]}
         shown = [row for row in rows if id(row) not in beyond]
     return Answer(
         tally.count,
@@ -101,7 +108,8 @@ def answer_question(decoder: SurveyMechanism, tally: Tally, asked: Asked) -> Ans
         values_per_person=slots,
         not_shown=len(rows) - len(shown),
         foreign_candidates=asked.foreign,
-        known_names=asked.candidates if asked.public else 0,
+        known_names=asked.known,
+        own_names=asked.own if question.candidates is None else 0,
     )
 
 
@@ -110,7 +118,7 @@ def _answer_nobody(decoder: SurveyMechanism, asked: Asked) -> Answer:
     question = asked.question
     rows: tuple[Hitter, ...] = ()
     if asked.named is not None and question.all_candidates:
-        values = decoder.survey.domain.decode(asked.named)
+        values = decoder.survey.domain.decode(asked.named[: asked.own])
         nobody = Hitter("", 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, listed=True, stands_out=False)
         rows = tuple(replace(nobody, value=value) for value in values if value is not None)
     return Answer(
@@ -121,25 +129,34 @@ def _answer_nobody(decoder: SurveyMechanism, asked: Asked) -> Answer:
         None if decoder.stated_bits[1] is None else math.inf,
         values_per_person=question.values_per_person,
         foreign_candidates=asked.foreign,
-        known_names=asked.candidates if asked.public else 0,
+        known_names=asked.known,
+        own_names=asked.own if question.candidates is None else 0,
     )
 
 
 def _search_and_score(
-    decoder: SurveyMechanism, law: CountLaw, tally: Tally, asked: Asked, named: Items
-) -> tuple[Estimates, Estimates]:
-    """The values that the search finds with its part of the level, and the counts of the candidates next to them."""
-    question, most = asked.question, decoder.most_subtracted
-    search, of_names = asked.queries(max(question.top, _ALL))
+    decoder: SurveyMechanism, law: CountLaw, tally: Tally, asked: Asked, late: Items | None
+) -> tuple[Estimates, Estimates | None, Estimates | None]:
+    """The values that the search finds with its part of the level, and counts of named values next to them.
+
+    The named ones are those of the question and those that were named after looking; None if there are none.
+    """
+    question, named = asked.question, asked.named
+    search, of_names, _ = asked.queries(max(question.top, _ALL))
     found = decoder.discover(tally, search)
+    if named is None and late is None:
+        return found, None, None
+    most = decoder.most_subtracted
     # Subtract as many values as the mechanism can, not only those that are shown.
     known = found.items[: max(question.top, most)]
-    scored = decoder.estimate_beside(tally, named, known)
-    # Subtract the candidates that stand out, too: they hide and fake one another in the same way.
-    more = scored.items[stand_out(law, scored, of_names) & ~_contained(scored.items, found.items)][:most]
-    if len(more):
-        scored = decoder.estimate_beside(tally, named, np.concatenate([known, more]))
-    return found, scored
+    scored = None if named is None else decoder.estimate_beside(tally, named, known)
+    if named is not None and scored is not None:
+        # Subtract the candidates that stand out, too: they hide and fake one another in the same way.
+        more = scored.items[stand_out(law, scored, of_names) & ~_contained(scored.items, found.items)][:most]
+        if len(more):
+            known = np.concatenate([known, more])
+            scored = decoder.estimate_beside(tally, named, known)
+    return found, scored, None if late is None else decoder.estimate_beside(tally, late, known)
 
 
 def _limit_for(
@@ -181,30 +198,48 @@ class _Rows:
         rows = hitters_of(self.survey, law, found, width, choices, listed, self.influence)
         return [row for row in rows if row.listed or row.confidence >= 1 - max(query.level, _LEAST_SURE)]
 
-    def listed(self, query: Query, scored: Estimates, found: Estimates, everyone: bool) -> tuple[list[Hitter], float]:
-        """The rows of candidates that the search did not find, and the count from which a candidate is found."""
+    def listed(self, query: Query, scored: Estimates, found: Estimates, own: int) -> tuple[list[Hitter], float]:
+        """The rows of candidates that the search did not find, and the count from which a candidate is found.
+
+        The first `own` have a row whether they stand out or not.
+        """
         # A candidate that shares buckets needs a larger count; the smallest variance is that of the others.
         law = self.law
         extra = float(law.collisions(scored.counts, scored.stderrs).min())
         threshold = law.threshold(math.log(query.level / 2) - math.log(len(scored)), extra)
         limit = law.seen_from(threshold, extra, FOUND_95)
-        chosen = ~_contained(scored.items, found.items)
         standing = stand_out(law, scored, query)
-        if not everyone:
-            chosen &= standing
+        chosen = ~_contained(scored.items, found.items) & (standing | (np.arange(len(scored)) < own))
         if not chosen.any():
             return [], limit
         # The least collisions give the largest width: with more, fewer values come near their larger threshold.
-        width = simultaneous_width(law, len(scored), -math.inf if everyone else threshold, extra, query.level / 2)
-        sharing = None if scored.sharing_tails is None else scored.sharing_tails[chosen]
-        fakes = None if scored.fakes is None else scored.fakes[chosen]
-        picked = Estimates(
-            scored.items[chosen], scored.counts[chosen], scored.stderrs[chosen], sharing_tails=sharing, fakes=fakes
-        )
-        choices = np.full(len(picked), math.log(len(scored)))
-        listed = np.ones(len(picked), np.bool_)
-        rows = hitters_of(self.survey, law, picked, width, choices, listed, self.influence, standing[chosen])
-        return rows, limit
+        width = simultaneous_width(law, len(scored), -math.inf if own else threshold, extra, query.level / 2)
+        choices = np.full(int(chosen.sum()), math.log(len(scored)))
+        listed = np.ones(len(choices), np.bool_)
+        picked = _picked(scored, chosen)
+        return hitters_of(self.survey, law, picked, width, choices, listed, self.influence, standing[chosen]), limit
+
+    def late(self, query: Query, counted: Estimates, found: Estimates, log_priors: NDArray[np.float64]) -> list[Hitter]:
+        """The rows of values named after looking that the search did not find: none of them stands out.
+
+        Their intervals hold whichever values were named, since each value of the universe has its share of the level.
+        """
+        chosen = ~_contained(counted.items, found.items)
+        if not chosen.any():
+            return []
+        width = normal_quantile_log(math.log(query.level / (2 * UNDERSTATED)) + float(log_priors.min()))
+        none = np.zeros(int(chosen.sum()), np.bool_)
+        picked = replace(_picked(counted, chosen), doubts=np.ones(len(none)))
+        return hitters_of(self.survey, self.law, picked, width, -log_priors[chosen], none, self.influence, none)
+
+
+def _picked(scored: Estimates, chosen: NDArray[np.bool_]) -> Estimates:
+    """Some of the values that were counted by name."""
+    sharing = None if scored.sharing_tails is None else scored.sharing_tails[chosen]
+    fakes = None if scored.fakes is None else scored.fakes[chosen]
+    return Estimates(
+        scored.items[chosen], scored.counts[chosen], scored.stderrs[chosen], sharing_tails=sharing, fakes=fakes
+    )
 
 
 def stand_out(law: CountLaw, scored: Estimates, query: Query) -> NDArray[np.bool_]:

@@ -22,6 +22,7 @@ _FACTS: Final = {
     "not_shown": int,
     "foreign_candidates": int,
     "known_names": int,
+    "own_names": int,
     "post_processing": str,
 }
 _INTAKE: Final = tuple(field.name for field in fields(Intake))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final, TypedDict
+from typing import Any, Final, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -18,6 +18,24 @@ from hubbub.name_lists import names
 
 MAX_SLOTS: Final = 1_000
 """The most values of one person. The error grows with their number, so nobody needs more."""
+
+
+class SurveyNames(NamedTuple):
+    """The names that stay with a survey: values that its owner looks for.
+
+    Attributes
+    ----------
+    fixed : tuple of str
+        Those that were chosen before the first report, so that no report had a say in the choice.
+    later : tuple of str
+        Those that were chosen after it.
+    """
+
+    fixed: tuple[str, ...] = ()
+    later: tuple[str, ...] = ()
+
+
+NO_NAMES: Final = SurveyNames()
 
 
 class Knobs(TypedDict, total=False):
@@ -49,7 +67,8 @@ class Question:
         slightly larger one. Any iterable is accepted; it is stored as a tuple. Missing ones are dropped, those outside
         the domain are left out, and a text with a lone surrogate is refused.
     all_candidates : bool
-        Answer with a row for every candidate, whether it stands out or not.
+        Answer with a row for every candidate, and for every name that stays with the survey, whether it stands out or
+        not.
     hitters_only : bool
         Return only the values that stand out, even if the domain is a list. Without it, and without candidates, the
         answer to a list has a row for each of its values.
@@ -57,8 +76,8 @@ class Question:
         The number of slots of each person, from 1 to 1,000; each person reported one slot. With several slots, the
         answer counts the people who have a value in any of their slots.
     names : str or iterable
-        "auto" checks the names of the domain's public list (`hubbub.names`), too, if it has one and there are no
-        candidates; "none" does not. A list of names is the same as candidates.
+        "auto" checks the names of the domain's public list (`hubbub.names`) and those that stay with the survey, too,
+        if there are no candidates; "none" does not. A list of names is the same as candidates.
     query : Query
         The part of the question that a decoder takes.
     """
@@ -92,8 +111,6 @@ class Question:
         elif self.names not in ("auto", "none"):
             raise ParameterError(f"names must be auto, none or a list of values, got names={shown(self.names)}")
         if self.candidates is None:
-            if self.all_candidates:
-                raise ParameterError("all_candidates must come with candidates, got none")
             return
         kind, shape = type(self.candidates).__name__, getattr(self.candidates, "shape", (0,))
         if isinstance(self.candidates, str | bytes) or not isinstance(self.candidates, Iterable):
@@ -118,27 +135,21 @@ class Question:
         plain_facts = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
         return plain_facts | {"candidates": None if self.candidates is None else list(self.candidates)}
 
-    def about(self, domain: Domain) -> Asked:
-        """The question about the values of a domain.
+    def about(self, domain: Domain, kept: SurveyNames = NO_NAMES) -> Asked:
+        """The question about the values of a domain; `kept` are the names that stay with the survey.
 
         A ParameterError if no candidate is in the domain, or if people have several slots and an empty one would count
         as a value. Missing candidates are dropped; 13.0 and "13.0" are the whole number 13 where values are numbers.
         """
+        if self.all_candidates and self.candidates is None and not any(kept):
+            raise ParameterError("all_candidates must come with candidates, got none")
         # Without an item for empty slots, an empty slot would count as a value.
         if (slots := self.values_per_person) > 1 and not domain.has_other:
             raise ParameterError(
                 f'values_per_person must be 1 for a list without "(other)", got values_per_person={slots}'
             )
-        public = domain.names_list if self.names == "auto" else None
-        if self.candidates is None and public is None:
-            return Asked(self, None)
-        from hubbub.numeric.bulk_items import encode_marked  # it loads a compiler, which takes a while
-
-        if self.candidates is None and public is not None:
-            known = encode_marked(domain, names(public))
-            return Asked(self, known.items[~known.other], public=True)
-        assert self.candidates is not None  # noqa: S101 - for the type checker
-
+        if self.candidates is None:
+            return self._about_names(domain, kept) if self.names == "auto" else Asked(self, None)
         named = [value if isinstance(value, str) else plain(value) for value in self.candidates]
         named = [value for value in named if value is not None]
         if broken := [value for value in named if isinstance(value, str) and _is_broken(value)]:
@@ -146,12 +157,22 @@ class Question:
         if isinstance(domain, Integers):
             numbers = (whole_number(value) if isinstance(value, str) else None for value in named)
             named = [value if number is None else number for value, number in zip(named, numbers, strict=True)]
-        marked = encode_marked(domain, named)
-        encoded = marked.items[~marked.other]
-        if not len(encoded):
+        encoded = items_of(domain, named)
+        if not len(encoded.items):
             raise ParameterError("candidates must name at least one value of the domain, got none")
-        _, first = np.unique(encoded, axis=0, return_index=True)
-        return Asked(self, encoded[np.sort(first)], int(marked.other.sum()), len(encoded) - len(first))
+        return Asked(self, encoded.items, encoded.foreign)
+
+    def _about_names(self, domain: Domain, kept: SurveyNames) -> Asked:
+        """The question about the domain's public list and the names that stay with the survey."""
+        public = () if domain.names_list is None else names(domain.names_list)
+        if not public and not any(kept):
+            return Asked(self, None)
+        own = len(items_of(domain, kept.fixed).items)
+        named = items_of(domain, [*kept.fixed, *public]).items
+        known = {item.tobytes() for item in named}
+        late = items_of(domain, kept.later).items
+        late = late[np.array([item.tobytes() not in known for item in late], np.bool_)]
+        return Asked(self, named if len(named) else None, 0, len(named) - own, late)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,31 +187,57 @@ class Asked:
         The items of the candidates in the domain, without duplicates, in order; None if no candidates are named.
     foreign : int
         How many candidates are not in the domain; they are left out.
-    repeated : int
-        How many candidates repeat another one.
-    public : bool
-        The names are those of a public list instead of candidates.
+    known : int
+        How many of them, the last ones, are names of a public list alone.
+    late : Items or None
+        The items of names that the owner of the survey chose after somebody could look at its reports.
     """
 
     question: Question
     named: Items | None
     foreign: int = 0
-    repeated: int = 0
-    public: bool = False
+    known: int = 0
+    late: Items | None = None
 
     @property
     def candidates(self) -> int:
         """How many different values of the domain are named."""
         return 0 if self.named is None else len(self.named)
 
-    def queries(self, top: int) -> tuple[Query, Query]:
-        """The query of the search and that of the names: together they have the level of the question.
+    @property
+    def own(self) -> int:
+        """How many values are named by the analyst or the owner; they come before the names of a public list."""
+        return self.candidates - self.known
 
-        Candidates have half of it. The names of a public list have two thirds, since most sites that a survey can see
-        are among them.
+    def queries(self, top: int) -> tuple[Query, Query, Query]:
+        """The queries of the search, of the names, and of names after looking: together they have the question's level.
+
+        Candidates have half of it. If the names of a public list are among them, they have two thirds, since most sites
+        that a survey can see are on it. Of the rest, a tenth is for names after looking, if there are any: they take
+        part in the search as if nobody had named them, and need a level only for their intervals.
         """
         query = replace(self.question.query, top=top)
-        return (query.split(3), query.split(1.5)) if self.public else (query.split(2), query.split(2))
+        rest = 1 if self.named is None else 3 if self.known else 2
+        named = query.split(1.5 if self.known else 2)
+        late = 0.0 if self.late is None or not len(self.late) else 0.1
+        return query.split(rest / (1 - late)), named, query.split(rest / 0.1)
+
+
+class Encoded(NamedTuple):
+    """The items of some values in the domain, each once and in order, and how many values are outside of it."""
+
+    items: Items
+    foreign: int
+
+
+def items_of(domain: Domain, values: Sequence[object]) -> Encoded:
+    """The items of values that may be repeated or outside the domain."""
+    from hubbub.numeric.bulk_items import encode_marked  # it loads a compiler, which takes a while
+
+    marked = encode_marked(domain, values)
+    inside = marked.items[~marked.other]
+    _, first = np.unique(inside, axis=0, return_index=True)
+    return Encoded(inside[np.sort(first)], int(marked.other.sum()))
 
 
 def _is_broken(text: str) -> bool:

@@ -79,7 +79,8 @@ def in_people(plain: CountLaw, law: CountLaw, found: Estimates) -> Estimates:
 
     The cost is negligible.
     """
-    slots = law.slots
+    if (slots := law.slots) == 1:
+        return found
     counts = slots * found.counts
     collisions = slots**2 * plain.collisions(found.counts, found.stderrs)
     return replace(

@@ -14,14 +14,13 @@ from hubbub.model.domain_base import OTHER
 
 if TYPE_CHECKING:
     from hubbub.analysis.answer import Answer
-    from hubbub.analysis.question import Asked
     from hubbub.model.domain import Domain
     from hubbub.model.estimates import Hitter, Intake
 
 LEFT_OUT: Final = ("shown", "over")
 """Kinds about what the rows leave out."""
 
-COUNTS: Final = ("slots", "foreign", *LEFT_OUT, "post", "uneven", "rival")
+COUNTS: Final = ("slots", "late", "foreign", *LEFT_OUT, "post", "uneven", "rival")
 """Kinds that a reader of the rows must know."""
 
 BELOW: Final = ("limits", "list", "names", *COUNTS, "intake")
@@ -37,7 +36,8 @@ class Sentence(NamedTuple):
     ----------
     kind : str
         What it is about: "found" how many values stand out, "limits" what could have been found, "list" the values of a
-        whole list, "names" a public list of names, "slots" several values of a person, "foreign" candidates outside the
+        whole list, "names" lists of names, "late" values named after looking, "unseen" named values that do not stand
+        out, "slots" several values of a person, "foreign" candidates outside the
         domain, "shown" values beyond `top`, "over" people with more values than slots, "post" post-processing, "uneven"
         rows that parts of the reports disagree about, "rival" a value that a row may be instead, "intake" values that
         were not counted as given, "forged" crafted reports.
@@ -68,7 +68,13 @@ def sentences(answer: Answer, example: str = "", domain: Domain | None = None) -
         said.append(("limits", _about_limits(answer, example)))
     slots, intake = answer.values_per_person, answer.intake
     if answer.known_names:
-        said.append(("names", f"Named ones are the {answer.known_names:,} of a public list that everybody knows."))
+        own = f", and {answer.own_names:,} that stay with the survey" if answer.own_names else ""
+        said.append(("names", f"Named ones are the {answer.known_names:,} of a public list that everybody knows{own}."))
+    if late := [short(hitter.value) for hitter in answer.hitters if hitter.late]:
+        text = f"Named after looking: {', '.join(late)}. They must stand out as if nobody had named them."
+        said.append(("late", text))
+    if unseen := 0 if answer.whole_list else sum(not hitter.stands_out for hitter in answer.hitters):
+        said.append(("unseen", f"{plural(unseen, 'named value')} cannot be told from the noise."))
     if slots > 1:
         text = f"Everybody reported one of {slots} slots; a count is of the people who have the value in any slot."
         said.append(("slots", text))
@@ -123,19 +129,6 @@ def about_level(level: float) -> str:
         f"The chance that anything in this answer is wrong, a value or an interval, is at most {100 * level:g} %. It "
         "is about the visitors who answered: what others would have answered, it cannot know."
     )
-
-
-def about_lines(answer: Answer, asked: Asked) -> str:
-    """How many named values are repeated, outside the domain, or not above the noise; empty if none is."""
-    unseen = sum(hitter.listed and not hitter.stands_out for hitter in answer.hitters)
-    parts = [f"{asked.repeated:,} repeated another line"] if asked.repeated else []
-    parts += [f"{asked.foreign:,} cannot be an answer to this survey"] if asked.foreign else []
-    parts += [f"{unseen:,} cannot be told from the noise"] if unseen else []
-    if not parts:
-        return ""
-    most = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
-    lines = asked.repeated + asked.foreign + asked.candidates
-    return f"Of the {plural(lines, 'line')} that you wrote, {most}."
 
 
 def _standing(answer: Answer) -> list[Hitter]:

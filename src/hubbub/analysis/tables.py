@@ -36,7 +36,7 @@ _FILLERS: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and sym
 _WIDTH, _HEIGHT = 180, 14  # of a bar
 _KINDS: Final = {
     **dict.fromkeys(("count", "share", "stderr", "low", "high", "confidence"), "float64"),
-    **dict.fromkeys(("listed", "uneven", "stands_out"), "bool"),
+    **dict.fromkeys(("listed", "late", "uneven", "stands_out"), "bool"),
     **dict.fromkeys(("ahead_of", "fake_reports"), "int64"),
     "rival": "string",
 }

@@ -103,11 +103,9 @@ def read_names(path: str) -> list[str]:
         raise InputError(f"cannot read the names in {path!r}: {reason}") from None
 
 
-def read_candidates(file: str | None, everyone: bool) -> list[str] | None:
+def read_candidates(file: str | None) -> list[str] | None:
     """Values named in advance, from a file; None without one."""
     if file is None:
-        if everyone:
-            raise ParameterError("--all-candidates must come with --candidates, got none")
         return None
     return read_some_names(file)
 

@@ -107,7 +107,7 @@ def ask_hitters(
     path = f"/v1/surveys/{address.survey_id}/hitters"
     knobs = question.knobs
     if question.candidates is None:
-        spelled = {name: str(value).lower() for name, value in knobs.items() if "candidates" not in name} | dict(times)
+        spelled = {name: str(value).lower() for name, value in knobs.items() if name != "candidates"} | dict(times)
         document = ask_json(address.server, f"{path}?{urlencode(spelled)}", token)
     else:
         del knobs["hitters_only"], knobs["names"]

@@ -95,7 +95,7 @@ class Wanted:
         from hubbub.analysis.question import Question
         from hubbub.cli.domains import read_candidates, read_some_names
 
-        named = read_candidates(self.candidates, self.all_candidates)
+        named = read_candidates(self.candidates)
         names = self.names if self.names in ("auto", "none") else read_some_names(self.names)
         return Question(
             self.top, self.level, named, self.all_candidates, self.hitters_only, self.values_per_person, names
@@ -130,9 +130,9 @@ _ANSWER_OPTIONS = all_of(
         "--names",
         default="auto",
         metavar="LIST",
-        help="Names to check by name: auto (those that everybody knows, for hosts and words), none, or a file.",
+        help="Names to check by name: auto (those of the survey, and public ones of hosts and words), none, or a file.",
     ),
-    click.option("--all-candidates", is_flag=True, help="A row for every candidate, whether it stands out or not."),
+    click.option("--all-candidates", is_flag=True, help="A row for every candidate or name of the survey."),
     click.option(
         "--hitters-only", is_flag=True, help="For a list: only the values that stand out, instead of all values."
     ),
@@ -188,7 +188,7 @@ def show(view: AnswerView, question: Question) -> None:
 
     heading, answer = view.heading, view.answer
     click.echo(f"Domain: {heading.domain}.")
-    with_named = answer.candidate_limit is not None
+    with_named = answer.candidate_limit is not None or any(hitter.late for hitter in answer.hitters)
     columns = [("value", "left"), ("people", "right"), ("share", "right"), ("between", "right"), ("sure", "right")]
     columns += [("named", "left")] if with_named else []
     # If the true counts are known, the number of crafted reports is of no interest.
@@ -196,7 +196,8 @@ def show(view: AnswerView, question: Question) -> None:
     rows = []
     for hitter in answer.hitters[: _LIST_SHOWN if answer.whole_list else None]:
         *texts, fakes = cells(hitter)
-        row = [str(hitter.value), *texts, *(["yes" if hitter.listed else "no"] if with_named else [])]
+        named = "after looking" if hitter.late else "yes" if hitter.listed else "no"
+        row = [str(hitter.value), *texts, *([named] if with_named else [])]
         rows.append([*row, number(view.truth.count(hitter.value)) if view.truth else fakes])
     if view.truth:
         rows += _unseen(view.truth, answer, question.top, with_named)

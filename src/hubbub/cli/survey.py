@@ -14,7 +14,7 @@ import click
 from hubbub.analysis.documents import fits
 from hubbub.analysis.wording import visible
 from hubbub.cli.common import complain, number, parse_count, plural, print_json, print_table, tell
-from hubbub.cli.domains import parse_domain
+from hubbub.cli.domains import parse_domain, read_names
 from hubbub.cli.options import DOMAINS, OrderedGroup, delta_option, epsilon_option, json_option, options_option
 from hubbub.cli.service import (
     ask,
@@ -34,6 +34,7 @@ _STATUS: Final = {
     **dict.fromkeys(("reports", "expected_reports"), int),
     "origins": list,
 }
+_NAMES: Final = ("fixed", "later", "sentences")
 _MERGED: Final = {"reports": int, "merged": bool}
 _SLICE: Final = {"start": str, "end": str, "reports": int, "open": bool, "changed": bool}
 
@@ -56,6 +57,7 @@ def survey() -> None:
 @click.option(
     "--origin", multiple=True, metavar="URL", help="Pages of this origin may report; repeatable; default: all."
 )
+@click.option("--names", metavar="FILE", help="Values to look for by name, one per line; they stay with the survey.")
 @click.option(
     "--slice", "slice_length", type=click.Choice(["week", "day"]), help="Sums are kept for each week (default) or day."
 )
@@ -67,6 +69,7 @@ def new(
     domain: str,
     people: str,
     origin: tuple[str, ...],
+    names: str | None,
     slice_length: str | None,
     out: str | None,
     server: str,
@@ -83,13 +86,13 @@ def new(
     """  # noqa: D301
     values, facts["expected_reports"] = parse_domain(domain), parse_count("people", people)
     if out is not None:
-        if origin:
-            raise ParameterError("--origin must come without --out, since a collector keeps the origins, got both")
-        if slice_length:
-            raise ParameterError("--slice must come without --out, since a collector keeps the slices, got both")
+        for option, given in (("--origin", origin), ("--slice", slice_length), ("--names", names)):
+            if given:
+                raise ParameterError(f"{option} must come without --out, since a collector keeps it, got both")
         tell(as_json, _write_survey(out, domain=values, **facts), out)
         return
-    request = {"domain": values.to_json(), **facts, "origins": origin or None, "slice": slice_length}
+    kept = {"origins": origin or None, "slice": slice_length, "names": names and read_names(names)}
+    request = {"domain": values.to_json(), **facts, **kept}
     request = {name: fact for name, fact in request.items() if fact is not None}
     status = _checked(server, ask_json(server, "/v1/surveys", need_token(token), "POST", request))
     if Decimal(status["epsilon"]) > Decimal(DEFAULT_MAX_EPSILON):
@@ -98,6 +101,10 @@ def new(
             "unless their max_epsilon is raised"
         )
     listed = _all_surveys(server, token)
+    if not _are_texts(status.get("sentences")):
+        raise ServiceError(f"the server at {server!r} sent something else than a new survey")
+    for sentence in status["sentences"]:
+        complain(sentence)
     for sentence in what_people_tell(listed, Decimal(status["epsilon"]), datetime.now(UTC)):
         complain(sentence)
     tell(as_json, _with_url(server, status), _with_url(server, status)["url"])
@@ -167,6 +174,32 @@ def show(url: str, token: str | None, as_json: bool) -> None:
     _show(
         address.server, ask_json(address.server, f"/v1/surveys/{address.survey_id}/status", need_token(token)), as_json
     )
+
+
+@survey.command()
+@click.argument("file", required=False, metavar="[FILE]", help="The names, one per line; without it they are shown.")
+@survey_url_option
+@token_option
+@json_option
+def names(file: str | None, url: str, token: str | None, as_json: bool) -> None:
+    """Show or replace the names that stay with a survey: values that its answers look for by name.
+
+    Those fixed before the first report are found from a smaller count on. Later ones must stand out by themselves.
+
+    \b
+    hubbub survey names sites.txt --survey http://127.0.0.1:8000/v1/surveys/ID
+    """  # noqa: D301
+    address = parse_survey_url(url)
+    path = f"/v1/surveys/{address.survey_id}/names"
+    request = None if file is None else {"names": read_names(file)}
+    reply = ask_json(address.server, path, need_token(token), "GET" if file is None else "PUT", request)
+    if not isinstance(reply, dict) or not all(_are_texts(reply.get(field)) for field in _NAMES):
+        raise ServiceError(f"the server at {address.server!r} sent something else than names")
+    if as_json:
+        print_json({"survey_id": address.survey_id, **{field: reply[field] for field in _NAMES}})
+        return
+    rows = [[name, "yes"] for name in reply["fixed"]] + [[name, "after looking"] for name in reply["later"]]
+    print_table(plural(len(rows), "name"), [("name", "left"), ("named", "left")], rows, reply["sentences"])
 
 
 @survey.command()
@@ -270,6 +303,11 @@ def merge(files: tuple[str, ...], url: str, key: str | None, day: str | None, to
             click.echo(f"{name}: {plural(reply['reports'], 'report')} {was}.")
     if as_json:
         print_json({"survey_id": address.survey_id, "tallies": merged})
+
+
+def _are_texts(given: object) -> bool:
+    """Whether something from JSON is a list of texts."""
+    return isinstance(given, list) and all(isinstance(each, str) for each in given)
 
 
 def _confirm(question: str, option: str) -> None:

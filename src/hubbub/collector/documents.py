@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date, datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from hubbub.analysis.answer import Answer
-from hubbub.analysis.question import MAX_SLOTS
+from hubbub.analysis.naming import MOST_NAMES
+from hubbub.analysis.question import MAX_SLOTS, SurveyNames
 from hubbub.analysis.reply import Heading, to_reply
 from hubbub.mechanisms.registry import DEFAULT_EXPECTED_REPORTS
 from hubbub.model.estimates import Hitter
@@ -17,6 +19,7 @@ from hubbub.store.store import StoredSurvey
 
 MAX_TOP = 10_000
 Number = Annotated[int | float | str, Field(examples=["1"])]
+GivenNames = Annotated[list[str | int], Field(max_length=MOST_NAMES)]
 SliceLength = Literal["week", "day"]
 Origin = Annotated[str, Field(pattern=r"^(\*|https?://[A-Za-z0-9.:\[\]-]{1,260})$")]
 
@@ -44,6 +47,13 @@ class NewSurvey(Strict):
     )
     origins: list[Origin] = Field(["*"], max_length=100, description="Web origins whose pages may report.")
     slice: SliceLength = Field("week", description="Sums are kept for each week (from Monday on, UTC) or each day.")
+    names: GivenNames = Field([], description="Values that are looked for by name.")
+
+
+class Names(Strict):
+    """The values that the owner of a survey looks for by name."""
+
+    names: GivenNames
 
 
 class Candidates(Strict):
@@ -91,6 +101,21 @@ class SliceList(BaseModel):
     slices: list[SliceStatus]
 
 
+class NewStatus(SurveyStatus):
+    """A survey that was just made."""
+
+    sentences: list[str] = Field(description="What became of names that were given in another form.")
+
+
+class NamesOfSurvey(BaseModel):
+    """The names that stay with a survey: those fixed before its first report, and those that came later."""
+
+    survey_id: str
+    fixed: list[str]
+    later: list[str]
+    sentences: list[str] = Field(description="What became of names that were given in another form.")
+
+
 class SurveyList(BaseModel):
     """All surveys of a collector."""
 
@@ -112,6 +137,7 @@ class AnswerDocument(BaseModel):
     not_shown: int = Field(description="Values that stand out and have no row, since there were more than `top`.")
     foreign_candidates: int = Field(description="Candidates that are not in the domain, and were left out.")
     known_names: int = Field(description="Names of a public list that were checked by name.")
+    own_names: int = Field(description="Other names that stay with the survey, and were checked by name.")
     post_processing: str
     sentences: list[str] = Field(description="What stands below the table for people.")
     hitters: list[Hitter]
@@ -150,6 +176,13 @@ def status_document(listed: ListedSurvey, now: datetime) -> SurveyStatus:
         origins=list(listed.origins),
         slice="day" if listed.slice_days == 1 else "week",
         **{name: time.isoformat() if time else None for name, time in times.items()},
+    )
+
+
+def names_document(stored: StoredSurvey, names: SurveyNames, sentences: Iterable[str] = ()) -> NamesOfSurvey:
+    """Return the names of a survey as a JSON document."""
+    return NamesOfSurvey(
+        survey_id=stored.survey_id.hex(), fixed=list(names.fixed), later=list(names.later), sentences=list(sentences)
     )
 
 

@@ -12,12 +12,16 @@ from fastapi.security import HTTPBearer
 from starlette.types import Message
 
 from hubbub.analysis.asking import answer_question
-from hubbub.analysis.question import MAX_SLOTS, Question
+from hubbub.analysis.naming import spell_names
+from hubbub.analysis.question import MAX_SLOTS, Question, SurveyNames
 from hubbub.collector import documents
 from hubbub.collector.bodies import MAX_BATCH_BYTES, MAX_DOCUMENT_BYTES, read_body
 from hubbub.collector.documents import (
     AnswerDocument,
     Candidates,
+    Names,
+    NamesOfSurvey,
+    NewStatus,
     NewSurvey,
     SliceList,
     SliceStatus,
@@ -31,6 +35,7 @@ from hubbub.mechanisms.registry import create_survey, mechanism_for
 from hubbub.model.domain import domain_from_json
 from hubbub.model.survey import Survey
 from hubbub.store.life_cycle import close_survey, delete_survey
+from hubbub.store.names import change_names, names_of
 from hubbub.store.overview import list_surveys
 from hubbub.store.schema import unknown_survey
 from hubbub.store.slices import SLICE_DAYS, Range, parse_range
@@ -93,7 +98,10 @@ Owner = Annotated[Collector, Depends(collector_of)]
 Top = Annotated[int, Query(ge=1, le=documents.MAX_TOP, description="At most this many values.")]
 Level = Annotated[float, Query(description="The chance, at most, that anything in the answer is wrong.")]
 Slots = Annotated[int, Query(ge=1, le=MAX_SLOTS, description="The number of slots of each person; one was reported.")]
-Names = Annotated[Literal["auto", "none"], Query(description="Whether names that everybody knows are checked by name.")]
+Everyone = Annotated[bool, Query(description="A row for every name that stays with the survey.")]
+Checked = Annotated[
+    Literal["auto", "none"], Query(description="Whether public names and those of the survey are checked by name.")
+]
 
 From = Annotated[str | None, Query(alias="from", description="The first day of the first slice: 2026-10-05.")]
 To = Annotated[str | None, Query(description="The first day after the last slice.")]
@@ -130,7 +138,7 @@ router = APIRouter(
 
 
 @router.post("/surveys", status_code=201)
-def create(new: NewSurvey, owner: Owner, response: Response) -> SurveyStatus:
+def create(new: NewSurvey, owner: Owner, response: Response) -> NewStatus:
     """Create a survey. Its parameters are derived here; its public seed is drawn from the operating system."""
     survey = create_survey(
         new.name,
@@ -147,9 +155,10 @@ def create(new: NewSurvey, owner: Owner, response: Response) -> SurveyStatus:
     if survey.closes is not None and survey.closes <= owner.clock.now():
         raise ParameterError(f"closes must be in the future, got closes={new.closes}")
     _check_report_size(survey)
-    stored = owner.store.add_survey(survey, new.origins, SLICE_DAYS[new.slice])
+    names, sentences = spell_names(survey.domain, new.names)
+    stored = owner.store.add_survey(survey, new.origins, SLICE_DAYS[new.slice], SurveyNames(names))
     response.headers["Location"] = f"/v1/surveys/{stored.survey_id.hex()}"
-    return _status(owner, stored.survey_id)
+    return NewStatus(**_status(owner, stored.survey_id).model_dump(), sentences=list(sentences))
 
 
 @router.get("/surveys")
@@ -191,7 +200,8 @@ async def hitters(
     level: Level = 0.05,
     hitters_only: bool = False,
     values_per_person: Slots = 1,
-    names: Names = "auto",
+    names: Checked = "auto",
+    all_candidates: Everyone = False,
 ) -> AnswerDocument:
     """Return the values that stand out, with error bars, from all reports that were durable when this was asked.
 
@@ -199,7 +209,7 @@ async def hitters(
     several slots, `values_per_person` is their number, and counts are of people who have the value in any slot. With
     `from`, `to` or `last`, only the reports of these slices of time count.
     """
-    question = Question(top, level, hitters_only=hitters_only, values_per_person=values_per_person, names=names)
+    question = Question(top, level, None, all_candidates, hitters_only, values_per_person, names)
     return await _answer(owner, survey_id, question, asked)
 
 
@@ -224,6 +234,25 @@ async def list_slices(survey_id: str, owner: Owner) -> SliceList:
     return SliceList(slices=[SliceStatus(**each._asdict()) for each in found])
 
 
+@router.get("/surveys/{survey_id}/names", responses=UNKNOWN)
+async def show_names(survey_id: str, owner: Owner) -> NamesOfSurvey:
+    """Return the names that stay with a survey."""
+    stored = await owner.find(survey_id)
+    return documents.names_document(stored, await asyncio.to_thread(names_of, owner.store.engine, stored))
+
+
+@router.put("/surveys/{survey_id}/names", responses=UNKNOWN)
+async def replace_names(survey_id: str, owner: Owner, given: Names) -> NamesOfSurvey:
+    """Replace the names of a survey; those that were fixed before its first report stay.
+
+    Names fixed before the first report are found from a smaller count on. Later ones must stand out as if nobody had
+    named them.
+    """
+    stored = await owner.find(survey_id)
+    names, sentences = await asyncio.to_thread(change_names, owner.store.engine, stored, given.names)
+    return documents.names_document(stored, names, sentences)
+
+
 @router.get(
     "/surveys/{survey_id}/tally",
     response_class=Response,
@@ -246,7 +275,7 @@ async def _answer(
 
     def work() -> AnswerDocument:
         """Fold, search and convert the answer; takes about a second of a core."""
-        asked = question.about(stored.survey.domain)
+        asked = question.about(stored.survey.domain, names_of(owner.store.engine, stored))
         sums = owner.store.tally(stored.survey_id, slices)
         found = answer_question(stored.mechanism, sums, asked)
         return documents.answer_document(stored, found, slices.words)

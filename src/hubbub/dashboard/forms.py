@@ -1,4 +1,4 @@
-"""The owner's forms: a new survey, candidates, closing and deleting."""
+"""The owner's forms: a new survey, its names, closing and deleting."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from starlette.routing import Route
 from hubbub.collector.bodies import read_body
 from hubbub.collector.state import Collector
 from hubbub.dashboard.access import for_owner
-from hubbub.dashboard.meaning import answer_facts
 from hubbub.dashboard.new_survey import MAX_NAMES, forecast, parse_form, privacy_choices
 from hubbub.dashboard.pages import find_survey, survey_facts
 from hubbub.dashboard.rendering import HEADERS, render
@@ -22,9 +21,8 @@ from hubbub.dashboard.words import visible
 from hubbub.errors import ParameterError
 from hubbub.mechanisms.registry import create_survey
 from hubbub.store.life_cycle import close_survey, delete_survey
+from hubbub.store.names import change_names
 from hubbub.store.store import StoredSurvey
-
-_MOST_CANDIDATES: Final = 10_000
 
 
 async def show_form(request: Request) -> Response:
@@ -40,7 +38,7 @@ async def create(request: Request) -> Response:
     def make() -> StoredSurvey:
         """Derive the survey and store it, in a thread."""
         wanted = parse_form(given)
-        return collector.store.add_survey(create_survey(*wanted.of_survey), wanted.origins)
+        return collector.store.add_survey(create_survey(*wanted.of_survey), wanted.origins, names=wanted.names)
 
     try:
         stored = await asyncio.to_thread(make)
@@ -67,16 +65,13 @@ async def preview(request: Request) -> Response:
         return JSONResponse({"complaint": str(error)}, headers=HEADERS)
 
 
-async def score_candidates(request: Request) -> Response:
-    """Show the answer with a row for each value that the owner names, as HTML that a script puts into the page."""
+async def keep_names(request: Request) -> Response:
+    """Store the values that the owner looks for by name; return them and what became of the lines, as JSON."""
+    collector: Collector = request.app.state.collector
     stored = await find_survey(request)
-    lines = (await _read_form(request)).get("candidates", "").splitlines()
-    named = [line.strip() for line in lines if line.strip()]
-    if not 1 <= len(named) <= _MOST_CANDIDATES:
-        raise ParameterError(f"candidates must be 1 to {_MOST_CANDIDATES} values, one per line, got {len(named)}")
-    found = await request.app.state.answers.among(stored, named)
-    facts = {"answer": answer_facts(found), "survey": {"id": stored.survey_id.hex()}, "query": ""}
-    return render(request, "answer.html", facts)
+    lines = (await _read_form(request)).get("names", "").splitlines()
+    names, said = await asyncio.to_thread(change_names, collector.store.engine, stored, lines)
+    return JSONResponse({**names._asdict(), "sentences": said}, headers=HEADERS)
 
 
 async def close(request: Request) -> Response:
@@ -132,7 +127,7 @@ ROUTES: Final = [
         ("GET", "/new", show_form),
         ("POST", "/new", create),
         ("POST", "/new/preview", preview),
-        ("POST", f"{_SURVEY}/candidates", score_candidates),
+        ("POST", f"{_SURVEY}/names", keep_names),
         ("GET", f"{_SURVEY}/close", partial(_ask, template="close.html")),
         ("POST", f"{_SURVEY}/close", close),
         ("GET", f"{_SURVEY}/delete", partial(_ask, template="delete.html")),

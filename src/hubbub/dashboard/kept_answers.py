@@ -10,10 +10,11 @@ from datetime import UTC, datetime
 from typing import Final
 
 from hubbub.analysis.asking import answer_question
-from hubbub.analysis.question import Question
+from hubbub.analysis.question import Question, SurveyNames
 from hubbub.collector.state import Collector
 from hubbub.dashboard.meaning import Explained, explain
 from hubbub.store.daily import reports_by_day, tally_version
+from hubbub.store.names import names_of
 from hubbub.store.slices import ALL, Range
 from hubbub.store.store import StoredSurvey
 
@@ -31,6 +32,8 @@ class Kept:
     ----------
     version : int
         The version of the tally.
+    names : SurveyNames
+        The names of the survey.
     closed : bool
         Whether the survey was closed then.
     found : Explained
@@ -44,6 +47,7 @@ class Kept:
     """
 
     version: int
+    names: SurveyNames
     closed: bool
     found: Explained
     reports: int
@@ -77,14 +81,15 @@ class Answers:
         async with self._locks[key]:  # of several waiting requests, the first one searches for all
             kept = self._kept.get(key)
             version = await self.version(stored)
+            names = await asyncio.to_thread(names_of, self._collector.store.engine, stored)
             closed = stored.state(datetime.now(UTC)) == "closed"
             if (
                 kept is not None
-                and kept.closed == closed  # the explanation of a final answer is different
+                and (kept.closed, kept.names) == (closed, names)  # the explanation of a final answer is different
                 and (kept.version == version or await self._rests(stored, kept))
             ):
                 return kept
-            return await self._search(stored, slices, version, closed)
+            return await self._search(stored, slices, version, names, closed)
 
     async def _rests(self, stored: StoredSurvey, kept: Kept) -> bool:
         """Return whether it is too early to search again."""
@@ -97,27 +102,23 @@ class Answers:
         days = await asyncio.to_thread(reports_by_day, self._collector.store.engine, stored.key)
         return sum(days.values())
 
-    async def among(self, stored: StoredSurvey, candidates: list[str]) -> Explained:
-        """Return the answer in which all of these candidates have a row. It is not cached."""
-        closed = stored.state(datetime.now(UTC)) == "closed"
-        question = Question(TOP, candidates=candidates, all_candidates=True)
-        return await self._collector.compute(lambda: self._answer(stored, ALL, question, closed))
-
-    async def _search(self, stored: StoredSurvey, slices: Range, version: int, closed: bool) -> Kept:
+    async def _search(
+        self, stored: StoredSurvey, slices: Range, version: int, names: SurveyNames, closed: bool
+    ) -> Kept:
         """Search now, and cache the answer."""
         started = time.monotonic()
-        found = await self._collector.compute(lambda: self._answer(stored, slices, Question(TOP), closed))
+        found = await self._collector.compute(lambda: self._answer(stored, slices, names, closed))
         ended, reports = time.monotonic(), await self._reports(stored)
-        kept = Kept(
-            version, closed, found, reports, ended - started, ended
-        )  # reports folded meanwhile have a later version
+        # Reports folded meanwhile have a later version.
+        kept = Kept(version, names, closed, found, reports, ended - started, ended)
         if len(self._kept) >= _MOST_KEPT:
             self._kept.clear()
         self._kept[stored.survey_id, slices] = kept
         return kept
 
-    def _answer(self, stored: StoredSurvey, slices: Range, question: Question, closed: bool) -> Explained:
-        """Fold, search, and explain the answer."""
-        asked = question.about(stored.survey.domain)
+    def _answer(self, stored: StoredSurvey, slices: Range, names: SurveyNames, closed: bool) -> Explained:
+        """Fold, search, and explain the answer. Names of the survey have a row each, unless they are very many."""
+        question = Question(TOP, all_candidates=0 < len(names.fixed) + len(names.later) <= TOP)
+        asked = question.about(stored.survey.domain, names)
         answer = answer_question(stored.mechanism, self._collector.store.tally(stored.survey_id, slices), asked)
         return Explained(answer, explain(stored, answer, closed, asked))

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from hubbub.analysis.answer import Answer
 from hubbub.analysis.outlook import what_is_needed
 from hubbub.analysis.question import Asked
-from hubbub.analysis.sentences import BELOW, about_first, about_level, about_lines, told
+from hubbub.analysis.sentences import BELOW, about_first, about_level, told
 from hubbub.analysis.shuffle import NOT_LIVE, about_sums
 from hubbub.analysis.wording import cells, finite, number, possible
 from hubbub.dashboard import words
@@ -62,8 +62,7 @@ def answer_facts(found: Explained) -> dict[str, Any]:
         "reports": answer.reports,
         "limit": limit,
         "whole_list": answer.whole_list,
-        "named": answer.candidate_limit is not None,
-        "asked": answer.candidate_limit is not None and not answer.known_names,
+        "named": answer.candidate_limit is not None or any(hitter.late for hitter in answer.hitters),
         "first": about_first(_CHARTED, len(rows)),
         "chart": json.dumps(chart),
         "sentences": found.sentences,
@@ -88,8 +87,7 @@ def explain(stored: StoredSurvey, answer: Answer, closed: bool, asked: Asked) ->
     """
     if not answer.reports:
         return ()
-    said = told(answer, {"found", *BELOW} - {"foreign"})  # `about_lines` says more about those
-    said.append(about_lines(answer, asked))
+    said = told(answer, {"found", "unseen", *BELOW})
     if not any(hitter.stands_out for hitter in answer.hitters):
         said.append(what_is_needed(stored.survey, answer.reports, candidates=asked.candidates))
     said += [about_level(asked.question.level), *told(answer, ["forged"])]

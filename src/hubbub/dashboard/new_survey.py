@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from hubbub.analysis.naming import spell_names
 from hubbub.analysis.outlook import smallest_share
 from hubbub.analysis.planning import plan
+from hubbub.analysis.question import SurveyNames
 from hubbub.analysis.shuffle import ASSUMPTION, WHY_IDS
 from hubbub.analysis.wording import number, one_in
 from hubbub.dashboard import words
@@ -43,6 +45,8 @@ class Wanted(NamedTuple):
         How many are expected.
     origins : tuple of str
         The web origins whose pages may report.
+    names : SurveyNames
+        The values that are looked for by name.
     """
 
     name: str
@@ -51,6 +55,7 @@ class Wanted(NamedTuple):
     mechanism: str
     people: int
     origins: tuple[str, ...]
+    names: SurveyNames
 
     @property
     def of_survey(self) -> tuple[str, Domain, str, None, str, None, int]:
@@ -68,7 +73,9 @@ def parse_form(given: Mapping[str, str]) -> Wanted:
         raise ParameterError(f"Choose how private it is: ε must be one of {', '.join(EPSILONS)}.")
     domain = _domain(given)
     mechanism = "subset" if isinstance(domain, Categories) else "tree"
-    return Wanted(name, domain, epsilon, mechanism, _people(given.get("people", "")), _origins(given.get("site", "")))
+    people, origins = _people(given.get("people", "")), _origins(given.get("site", ""))
+    lines = [] if domain.is_list else given.get("named", "").splitlines()
+    return Wanted(name, domain, epsilon, mechanism, people, origins, SurveyNames(spell_names(domain, lines).names))
 
 
 @lru_cache(maxsize=100)

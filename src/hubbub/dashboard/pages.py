@@ -24,6 +24,7 @@ from hubbub.dashboard.rendering import HEADERS, render, show_kept
 from hubbub.model.coded_domain import CodedText
 from hubbub.model.domain import Categories
 from hubbub.store.daily import reports_by_day
+from hubbub.store.names import names_of
 from hubbub.store.schema import reading
 from hubbub.store.slices import Range, list_slices, parse_range
 from hubbub.store.store import StoredSurvey
@@ -56,6 +57,7 @@ async def show_survey(request: Request) -> Response:
         "base": base_url(request),
         "script": script,
         "counts_all": stored.survey.domain.is_list,
+        "names": await asyncio.to_thread(names_of, request.app.state.collector.store.engine, stored),
         "fits_script": fits_script(stored),
         "attributes": "" if words.asks_for_site(stored.survey.domain) else 'data-value="…"',
     }

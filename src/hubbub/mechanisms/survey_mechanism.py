@@ -170,6 +170,10 @@ class SurveyMechanism(ABC):
         del found
         return self.estimate(tally, items)
 
+    def log_priors(self, items: Items) -> NDArray[np.float64]:
+        """The logarithm of each item's share of the level of a search; by default all values have the same."""
+        return np.full(len(items), -math.log(self.size))
+
     def limits_for(self, tally: Tally, items: Items, query: Query, usual: float) -> NDArray[np.float64]:
         """How many must hold each item for `discover` to find it with a chance of about 95 %.
 

@@ -136,6 +136,9 @@ class Hitter:
         values searched this high, less the search's own doubt if it states one.
     listed : bool
         It was a candidate, named in advance.
+    late : bool
+        It was named after looking: after the first report came. It stands out only if the search finds it as well, as
+        if nobody had named it.
     uneven : bool
         Parts of the reports disagree about the value: another value shares its sums, or reports are forged. Parts far
         above the rest were left out of the count.
@@ -162,6 +165,7 @@ class Hitter:
     high: float
     confidence: float
     listed: bool = False
+    late: bool = False
     uneven: bool = False
     stands_out: bool = True
     ahead_of: int | None = None

@@ -25,6 +25,7 @@ from hubbub.store.erasing import shrink, vacuum
 from hubbub.store.schema import (
     daily,
     imports,
+    names,
     pending,
     reading,
     report_ids,
@@ -109,7 +110,7 @@ def delete_survey(store: Store, survey_id: bytes) -> None:
         if (key := connection.scalar(change)) is None:
             raise unknown_survey(survey_id)
         # The tally first, in the same order as in a fold: otherwise the two could wait for each other.
-        for table in (tallies, slices, pending, imports, daily):
+        for table in (tallies, slices, pending, imports, daily, names):
             connection.execute(delete(table).where(table.c.survey == key))
     store.guard.has_erased_rows = True
     store.forget_state(survey_id)

@@ -124,12 +124,20 @@ def _slices_of_time(connection: Connection) -> None:
             connection.execute(text(f"UPDATE hubbub_{table} SET slice = :monday WHERE survey = :key"), week)  # noqa: S608
 
 
+def _names_of_surveys(connection: Connection) -> None:
+    """Step to version 7: the names that stay with a survey."""
+    connection.execute(
+        text("CREATE TABLE hubbub_names (survey BIGINT NOT NULL, names TEXT NOT NULL, PRIMARY KEY (survey))")
+    )
+
+
 STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _lists_without_documents,
     _tables_of_the_dashboard,
     _tallies_that_were_merged,
     _surveys_of_the_first_tree,
     _slices_of_time,
+    _names_of_surveys,
 )
 """The steps from version 1 on, in order."""
 

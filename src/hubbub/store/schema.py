@@ -126,6 +126,13 @@ daily = Table(
     Column("reports", BigInteger, nullable=False),  # folded on this day; the time of a single report is not kept
 )
 
+names = Table(
+    "hubbub_names",
+    metadata,
+    Column("survey", BigInteger, primary_key=True, autoincrement=False),
+    Column("names", Text, nullable=False),  # JSON: lists of names, `fixed` before the first report and `later`
+)
+
 scripts = Table(
     "hubbub_scripts",
     metadata,

@@ -19,6 +19,7 @@ import numpy as np
 from sqlalchemy import insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
+from hubbub.analysis.question import NO_NAMES, SurveyNames
 from hubbub.errors import HubbubError, ParameterError, StoreDamaged, StoreUnavailable, SurveyClosed, UnknownSurvey
 from hubbub.mechanisms.registry import mechanism_for
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
@@ -27,6 +28,7 @@ from hubbub.model.tally import Tally
 from hubbub.store.disk_guard import DiskGuard
 from hubbub.store.folding import fold
 from hubbub.store.migrations import prepare_schema, seconds_of, summary_of
+from hubbub.store.names import add_names
 from hubbub.store.schema import (
     meta,
     open_engine,
@@ -180,8 +182,16 @@ class Store:
 
     # Surveys.
 
-    def add_survey(self, survey: Survey, origins: Iterable[str] = ("*",), slice_days: int = 7) -> StoredSurvey:
-        """Add a survey with an empty tally, and return the stored survey. Its slices have 7 days or 1 day.
+    def add_survey(
+        self,
+        survey: Survey,
+        origins: Iterable[str] = ("*",),
+        slice_days: int = 7,
+        names: SurveyNames = NO_NAMES,
+    ) -> StoredSurvey:
+        """Add a survey with an empty tally, and return the stored survey.
+
+        Its slices have 7 days or 1 day. Its names are spelled as it counts them.
 
         Raises
         ------
@@ -208,6 +218,7 @@ class Store:
                 added = insert(surveys).values(**row, state="open").returning(surveys.c.key)
                 key = connection.execute(added).scalar_one()
                 connection.execute(insert(tallies).values(survey=key, **first))
+                add_names(connection, key, names)
         except StoreUnavailable as error:
             if isinstance(error.__cause__, IntegrityError):
                 raise ParameterError(f"a survey must be new, got {survey_id.hex()[:8]} twice") from None

@@ -1,4 +1,4 @@
-// A survey's page: goes on by itself while reports come in, scores candidates, copies lines.
+// A survey's page: goes on by itself while reports come in, keeps names, copies lines.
 import { bringToLife, show } from "./answers.js";
 
 /** @param {string} id */
@@ -32,7 +32,6 @@ async function watch() {
       const { reports, above, version } = await reply.json();
       part("above").hidden = !above;
       counter.textContent = reports.toLocaleString("en");
-      if (reports > 0) document.getElementById("named")?.removeAttribute("hidden");
       if (live && reports > 0) {
         const first = live.dataset.first === "0";
         live.classList.add("on");
@@ -60,27 +59,30 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   });
 }
 
-const form = /** @type {HTMLFormElement | null} */ (document.getElementById("candidates"));
+const form = /** @type {HTMLFormElement | null} */ (document.getElementById("naming"));
 if (form) {
   const complaint = /** @type {HTMLElement} */ (form.querySelector(".complaint"));
-  const names = /** @type {HTMLTextAreaElement} */ (form.elements.namedItem("candidates"));
+  const told = /** @type {HTMLElement} */ (form.querySelector("[role=status]"));
+  const names = /** @type {HTMLTextAreaElement} */ (form.elements.namedItem("names"));
   form.querySelector("[type=file]")?.addEventListener("change", async (event) => {
     const [file] = /** @type {HTMLInputElement} */ (event.target).files ?? [];
     if (file) names.value = (await file.text()).slice(0, 900_000);
   });
+  /** @param {string[]} sentences */
+  const tell = (sentences) =>
+    told.replaceChildren(...sentences.map((said) => Object.assign(document.createElement("li"), { textContent: said })));
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     complaint.textContent = "";
-    const waiting = document.createElement("p");
-    waiting.className = "waiting";
-    waiting.textContent = "Scoring…";
-    part("scored").replaceChildren(waiting);
-    const body = new URLSearchParams({ candidates: names.value });
-    const reply = await fetch(`${address}/candidates`, { method: "POST", body, headers: { Accept: "text/html, application/problem+json" } });
-    if (reply.ok) return show(part("scored"), await reply.text());
-    waiting.remove();
-    const page = new DOMParser().parseFromString(await reply.text(), "text/html");
-    complaint.textContent = page.querySelector("main p:not(.muted)")?.textContent ?? "That could not be done.";
+    tell(["Looking for them…"]);
+    const body = new URLSearchParams({ names: names.value });
+    const reply = await fetch(`${address}/names`, { method: "POST", body, headers: { Accept: "application/problem+json" } });
+    const { detail, fixed, later, sentences } = await reply.json();
+    complaint.textContent = reply.ok ? "" : detail;
+    if (!reply.ok) return tell([]);
+    names.value = (later.length || shown > 0 ? later : fixed).join("\n");
+    await refresh();
+    tell(["The names are kept, and in the answer above.", ...sentences]);
   });
 }
 

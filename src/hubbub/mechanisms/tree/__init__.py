@@ -257,6 +257,10 @@ class Tree(SurveyMechanism):
         tails = sharing_tails(self.shape, self.law, scored.left, buckets)
         return Estimates(items, scored.counts, stderrs, sharing_tails=tails, fakes=scored.fakes)
 
+    def log_priors(self, items: Items) -> NDArray[np.float64]:
+        """The logarithm of each item's share of the level of a search: short codes have more."""
+        return super().log_priors(items) if self.rows == 1 else self.code.log_priors(items)
+
     def discover(self, tally: Tally, query: Query) -> Estimates:
         """Search the tree; a universe that fits into one row is scored value by value."""
         check_tally(tally, self.survey_id, self.cells_shape)
