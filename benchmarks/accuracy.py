@@ -35,9 +35,10 @@ from hubbub.simulation.rehearsal import rehearse
 try:
     from benchmarks.timing import best
 
-    from benchmarks import accuracy_page, names, peers
+    from benchmarks import accuracy_page, gates, names, peers
 except ModuleNotFoundError:  # run as a script, whose own folder is on the path
     import accuracy_page  # type: ignore[import-not-found,no-redef]
+    import gates  # type: ignore[import-not-found,no-redef]
     import names  # type: ignore[import-not-found,no-redef]
     import peers  # type: ignore[import-not-found,no-redef]
     from timing import best  # type: ignore[import-not-found,no-redef]
@@ -429,7 +430,9 @@ def main() -> None:
     if given.json:
         given.json.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", "utf-8")
     if given.write:
-        given.write.write_text(accuracy_page.page(results), "utf-8")
+        before = given.write.read_text("utf-8") if given.write.exists() else ""
+        _, heading, section = before.partition(gates.HEADING)  # a section that gates.py writes
+        given.write.write_text(f"{accuracy_page.page(results)}{heading and chr(10)}{heading}{section}", "utf-8")
     else:
         print(accuracy_page.page(results))
 

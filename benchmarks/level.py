@@ -87,6 +87,9 @@ CELLS = [
     Cell("Candidates beside found values", "tree", Hostnames, "hosts", 1.0, 100_000, 200, "500 hosts"),
     Cell("Candidates beside found values", "tree", Hostnames, "hosts", 4.0, 20_000, 200, "500 hosts"),
     Cell("Candidates beside found values", "tree", Hostnames, "10,000 hosts", 1.0, 1_000_000, 200, "10,000 hosts"),
+    Cell("Names of a public list", "tree", Hostnames, "hosts", 1.0, 20_000, 200, "public"),
+    Cell("Names of a public list", "tree", Hostnames, "hosts", 4.0, 2000, 1000, "public"),
+    Cell("Names of a public list", "tree", Words, "words", 4.0, 2000, 1000, "public"),
     Cell("Flat crowds", "jl", small, "flat", 1.0, 100_000, 2000),
     Cell("Flat crowds", "jl", small, "flat", 1.0, 1_000_000, 2000),
     Cell("Flat crowds", "tree", small, "flat", 1.0, 100_000, 500),
@@ -121,6 +124,8 @@ def draw_crowd(cell: Cell, domain: Domain, rng: np.random.Generator) -> tuple[Hi
         counts = rng.multinomial(cell.people, weights / weights.sum())
         items, places = np.unique(domain.encode(held), axis=0, return_inverse=True)
         counts = np.bincount(places.ravel(), counts, len(items)).astype(np.int64)
+        if cell.candidates == "public":
+            return Histogram(items[counts > 0], counts[counts > 0]), None
         absent = [letters(rng, ending) for _ in range(1000)]
         named = list(held) if "absent" not in cell.candidates else sorted(set(absent) - set(held))
         return Histogram(items[counts > 0], counts[counts > 0]), named

@@ -47,6 +47,7 @@ WANTED = 200  # values of a class in a cell
 OTHERS = 50_000
 PEOPLE = (100, 1_000, 5_000, 20_000, 100_000, 1_000_000)
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 6.0)
+WITH_NAMES = "## With a public list of names"  # a section that limits_of_names.py writes
 LENGTHS = {
     "ids": {"all": (64, 65)},
     "hosts": {"short": (26, 36), "usual": (44, 52), "long": (70, 78)},
@@ -155,7 +156,7 @@ def measure(cell: Cell, run: int, seed: int) -> Row:
     if planted:
         everybody = np.concatenate([np.repeat(domain.encode(list(planted)), counts, axis=0), everybody])
     tally = rehearse(tree, [everybody], SeededRandomWords(int(rng.integers(2**63))))
-    answer = hubbub.find_hitters(survey, tally, top=1000, decoder=tree)
+    answer = hubbub.find_hitters(survey, tally, top=1000, names="none", decoder=tree)
     found = {hitter.value: hitter for hitter in answer.hitters}
     crowd = set(domain.decode(rest)) if found.keys() - planted.keys() else set()
     seen = [[name, below, value in found] for value, (name, below, _) in planted.items()]
@@ -340,8 +341,8 @@ def main() -> None:
     todo, more = cells(args.quick, args.only), partial(runs_of, wanted=args.values)
     rows = run_all(todo, partial(measure, seed=args.seed), more, args.state, args)
     command = f"python benchmarks/limits.py --seed {args.seed} --state limits.jsonl --write docs/limits.md"
-    text = page(rows, command, args.note)
-    put(text, args.write)
+    _, heading, names = (args.write.read_text("utf-8") if args.write else "").partition(WITH_NAMES)
+    put(f"{page(rows, command, args.note)}{heading and chr(10)}{heading}{names}", args.write)
 
 
 if __name__ == "__main__":

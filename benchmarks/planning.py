@@ -183,7 +183,8 @@ def measure(crowd: Crowd, run: int, seed: int) -> Row:
     else:
         people = np.repeat(drawn.crowd.items, drawn.crowd.counts, axis=0)
         tally = rehearse(mechanism, [people], SeededRandomWords(int(rng.integers(2**63))))
-    answer = hubbub.find_hitters(survey, tally, top=2_000, candidates=drawn.named or None, decoder=mechanism)
+    named = {"candidates": drawn.named} if drawn.named else {"names": "none"}
+    answer = hubbub.find_hitters(survey, tally, top=2_000, decoder=mechanism, **named)
     seen = {hitter.value for hitter in answer.hitters if hitter.stands_out}
     return {
         **crowd._asdict(),

@@ -81,7 +81,7 @@ def measure(cell: Cell, run: int, seed: int) -> Row:
     alone = rest[(int(rng.integers(len(rest))) + np.arange(cell.people - counts.sum())) % len(rest)]
     everybody = np.concatenate([np.repeat(domain.encode(values), counts, axis=0), alone])
     tally = rehearse(mechanism, [everybody], SeededRandomWords(int(rng.integers(2**63))))
-    answer = hubbub.find_hitters(survey, tally, top=1000, decoder=mechanism)
+    answer = hubbub.find_hitters(survey, tally, top=1000, names="none", decoder=mechanism)
     truth = dict(zip(values, counts.tolist(), strict=True))
     crowd = set(domain.decode(rest)) if any(hitter.value not in truth for hitter in answer.hitters) else set()
     return {
@@ -112,8 +112,8 @@ def fits(cell: Cell) -> bool:
 
 
 def cells() -> list[Cell]:
-    """All families in all crowds that have room for them."""
-    every = [Cell(family, size, *crowd) for family, size, crowd in product(FAMILIES, SIZES, CROWDS)]
+    """All families in all crowds that have room for them, small crowds first."""
+    every = [Cell(family, size, *crowd) for crowd, family, size in product(CROWDS, FAMILIES, SIZES)]
     return [cell for cell in every if fits(cell)]
 
 

@@ -10,14 +10,8 @@ from hubbub.errors import MissingExtra
 def require(what: str, package: str, extra: str | None = None) -> None:
     """Raise MissingExtra with an installation hint if a package is missing. It is looked for, but not imported.
 
-    Parameters
-    ----------
-    what : str
-        The feature that needs it, as the start of a sentence: "A Parquet file".
-    package : str
-        The name under which it is imported.
-    extra : str, optional
-        The extra of hubbub that installs it; by default the package is installed by its own name.
+    `what` is the feature that needs it, as the start of a sentence: "A Parquet file". `extra` is the extra of hubbub
+    that installs it; by default the package is installed by its own name.
     """
     if find_spec(package) is None:
         install = package if extra is None else f"'hubbub[{extra}]'"

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Final, Unpack
+from typing import Final, Literal, Unpack
 
 import numpy as np
 
 from hubbub.analysis.answer import Answer
 from hubbub.analysis.asking import answer_question
+from hubbub.analysis.outlook import smallest_share
 from hubbub.analysis.question import Asked, Knobs, Question
 from hubbub.errors import ParameterError, shown
+from hubbub.inputs.better_domain import Sample, better_domain
 from hubbub.inputs.crowd import Crowd, read_crowd
-from hubbub.inputs.encoding import Encoder
+from hubbub.inputs.encoding import Encoder, mark
 from hubbub.inputs.owners import Owners, draw_slots, first_of_each
 from hubbub.mechanisms.registry import create_survey, mechanism_for
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
@@ -32,7 +35,7 @@ _MOST_DIGITS: Final = 20  # the most digits of a number below 2^64
 def find(
     values: Iterable[object],
     epsilon: Decimal | float | str = 1,
-    domain: Domain | None = None,
+    domain: Domain | Literal["auto"] | None = None,
     mechanism: str | None = None,
     delta: Decimal | float | str | None = None,
     options: Mapping[str, object] | None = None,
@@ -51,9 +54,10 @@ def find(
         NA, the empty text) are skipped. Whole floats count as whole numbers, and dates as text in ISO form.
     epsilon, delta : number
         The privacy loss of each person; by default delta is the mechanism's default.
-    domain : Domain, optional
+    domain : Domain or "auto", optional
         The values that can be held. By default whole numbers below 2^64 if the first values are whole numbers, and
-        otherwise texts in lower case.
+        otherwise texts in lower case. "auto" looks at the first values, and takes the domain that holds them in the
+        fewest bits: a rehearsal may do so, but who makes a survey has not seen any value, and names a domain.
     mechanism, options
         As in `create_survey`.
     question : Question, optional
@@ -103,18 +107,8 @@ def find(
 class Rehearsal:
     """A survey about to be run on known values.
 
-    Attributes
-    ----------
-    crowd : Crowd
-        Everybody's values.
-    asked : Asked
-        The question.
-    mechanism : SurveyMechanism
-        The mechanism of the survey that everybody will answer.
-    random_words : RandomWordSource
-        All the randomness of the reports.
-    encoder : Encoder
-        Counts values that are cut or outside the domain, and what people really hold if that was asked for.
+    `random_words` are all the randomness of the reports. The encoder counts values that are cut or outside the domain,
+    and what people really hold if that was asked for.
     """
 
     crowd: Crowd
@@ -160,7 +154,7 @@ class Rehearsal:
 def plan_rehearsal(
     crowd: Crowd,
     question: Question,
-    domain: Domain | None = None,
+    domain: Domain | Literal["auto"] | None = None,
     epsilon: Decimal | float | str = 1,
     delta: Decimal | float | str | None = None,
     mechanism: str | None = None,
@@ -170,15 +164,49 @@ def plan_rehearsal(
 ) -> Rehearsal:
     """Create the survey of a rehearsal and check the question. The same seed gives the same rehearsal.
 
-    By default the domain is that of the first values. Whatever is wrong is a ParameterError before any report is made.
+    The domain is that of the first values, by default or, if it is "auto", the best of several for these. Whatever is
+    wrong is a ParameterError before any report is made.
     """
-    domain = default_domain(next(crowd.chunks(), [])) if domain is None else domain
+    if domain is None:
+        domain = default_domain(next(crowd.chunks(), []))
+    elif domain == "auto":
+        domain = best_domain(next(crowd.chunks(), []))
     public_seed, random_words = randomness_of(seed)
     survey = create_survey("find", domain, epsilon, delta, mechanism, options, crowd.count, public_seed=public_seed)
     built = mechanism_for(survey)
     check_draws(built, crowd.count)
-    encoder = Encoder(domain, crowd.missing, with_truth, crowd.over)
-    return Rehearsal(crowd, question.about(domain), built, random_words, encoder)
+    asked = question.about(domain)
+    limits = seen_from(built, crowd.count, question.level, question.values_per_person)
+    encoder = Encoder(domain, crowd.missing, with_truth, crowd.over, limits)
+    return Rehearsal(crowd, asked, built, random_words, encoder)
+
+
+def seen_from(
+    mechanism: SurveyMechanism, people: int, level: float = 0.05, slots: int = 1
+) -> Callable[[Domain, float], float | None]:
+    """A function: how many of the people must hold a value of so many bits of any domain for a search to find it.
+
+    Other domains get the mechanism that is the default for them, with the ε of this survey. The function returns None
+    if not even all people are enough, and takes up to a second.
+    """
+
+    def limit(domain: Domain, bits: float) -> float | None:
+        built = mechanism
+        if domain != mechanism.survey.domain:
+            survey = create_survey("instead", domain, mechanism.survey.epsilon, expected_reports=people)
+            built = mechanism_for(survey)
+        share = smallest_share(built, people, level=level, bits=round(bits), slots=slots)
+        return share * people if math.isfinite(share) else None
+
+    return limit
+
+
+def best_domain(values: Sequence[Value]) -> Domain:
+    """The domain that holds a sample of the values in the fewest bits; texts in lower case if none holds any."""
+    sample = Sample()
+    sample.add(values)
+    best = better_domain(sample.values, mark) if sample.values else None
+    return Text() if best is None else best.domain
 
 
 def default_domain(values: Sequence[Value]) -> Domain:

@@ -21,10 +21,7 @@ def write_whole(path: PathLike, data: bytes) -> None:
 def place_whole(path: PathLike, write: Callable[[str], object]) -> None:
     """Like `write_whole`, for a file that `write` creates at a temporary path in the same directory.
 
-    Raises
-    ------
-    ParameterError
-        The file cannot be written. Then no temporary file is left behind.
+    Raises ParameterError if the file cannot be written. Then no temporary file is left behind.
     """
     target = Path(path)
     temporary = str(target.with_name(f".{target.name}.{secrets.token_hex(4)}"))
@@ -52,14 +49,9 @@ def identity(path: PathLike) -> object:
 
 
 def check_outputs(outputs: Iterable[PathLike | None], inputs: Iterable[PathLike | None]) -> None:
-    """Check before a long job that its outputs can be created, and that they replace no input and no other output.
+    """Raise ParameterError before a long job unless its outputs can be created, and replace no input or other output.
 
     A path that is None is skipped.
-
-    Raises
-    ------
-    ParameterError
-        One of these conditions does not hold.
     """
     written = [os.fspath(path) for path in outputs if path is not None]
     for path in written:
@@ -71,13 +63,7 @@ def check_outputs(outputs: Iterable[PathLike | None], inputs: Iterable[PathLike 
 
 
 def check_distinct(outputs: Iterable[PathLike | None], inputs: Iterable[PathLike | None]) -> None:
-    """Refuse an output that is the same file as an input or another output, even by another path. Reads nothing.
-
-    Raises
-    ------
-    ParameterError
-        Two of the paths lead to the same file.
-    """
+    """Raise ParameterError if an output is the same file as an input or another output, by any path. Reads nothing."""
     read = {identity(path) for path in inputs if path is not None}
     seen: dict[object, str] = {}
     for path in (os.fspath(each) for each in outputs if each is not None):

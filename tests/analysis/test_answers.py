@@ -245,6 +245,18 @@ def test_search_and_list_share_the_level() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [1, 4])
+def test_limit_of_a_candidate_counts_shared_buckets(epsilon: int) -> None:
+    """At its limit a candidate is seen with 95 %, shared buckets included; at 99 % of the limit, with less."""
+    survey = create_survey("x", Integers(64), epsilon, expected_reports=30_000, public_seed=public_seed(1))
+    built = mechanism_for(survey)
+    crowd = population.uniform(30_000, 30_000, 64, np.random.default_rng(1))
+    got = find_hitters(survey, built.sample_tally(crowd, np.random.default_rng(2)), decoder=built, candidates=[7])
+    chances = [built.named_chance(30_000, part * got.candidate_limit, math.log(0.05 / 4)) for part in (1.0, 0.99)]
+    assert chances[0] >= 0.95 > chances[1]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_all_candidates_have_a_row_that_holds(mechanism: str) -> None:
     """Every candidate has one row, largest first; over 60 crowds the rows miss within the level, by the exact tail."""

@@ -190,6 +190,7 @@ def test_what_is_found_beyond_the_rows_shown_is_taken_away_too() -> None:
         def __init__(self, built) -> None:
             self.built, self.survey = built, built.survey
             self.estimate_beside, self.count_law = built.estimate_beside, built.count_law
+            self.named_chance = built.named_chance
             self.most_subtracted, self.influence = built.most_subtracted, built.influence
 
         def discover(self, tally: Tally, query: Query) -> Estimates:

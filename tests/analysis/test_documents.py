@@ -53,6 +53,9 @@ intakes = st.builds(
     over=counts,
     better_domain=st.none() | st.just("text"),
     better_share=st.none() | st.floats(0, 1),
+    value_limit=st.none() | st.floats(1, 1e9),
+    better_limit=st.none() | st.floats(1, 1e9),
+    too_long=st.none() | st.floats(0, 1),
 )
 answers = st.builds(
     Answer,

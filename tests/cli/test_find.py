@@ -94,7 +94,8 @@ class TestJson:
         names += ["out_of_reach", "whole_list", "values_per_person", "not_shown"]
         names += ["foreign_candidates", "known_names", "own_names", "post_processing", "sentences"]
         names += ["missing", "cut", "other", "over"]
-        assert list(found) == [*names, "better_domain", "better_share", "hitters", "seconds"]
+        names += ["better_domain", "better_share", "value_limit", "better_limit", "too_long"]
+        assert list(found) == [*names, "hitters", "seconds"]
         assert (found["missing"], found["cut"], found["other"]) == (0, 0, 0)
         assert found["candidate_limit"] is None
         assert found["reports"] == len(PEOPLE)

@@ -13,7 +13,7 @@ from tests.docs.pages import COMMANDS, DOCS
 
 from hubbub import tally_reports, write_tally
 from hubbub.cli.main import app
-from hubbub.cli.survey_source import read_survey
+from hubbub.cli.service import read_survey
 from hubbub.collector.problems import TITLES
 
 

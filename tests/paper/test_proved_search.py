@@ -12,7 +12,7 @@ from hubbub.errors import ParameterError
 from hubbub.model.domain import Domain
 from hubbub.paper import theory_of_tree as theory
 from hubbub.paper.path_bound import PathBound
-from hubbub.paper.proved_search import BITS, LimitsAt, guarantee_of_search
+from hubbub.paper.proved_search import BITS, guarantee_of_search, limits_at
 
 
 def test_what_is_printed_is_theorem_d() -> None:
@@ -58,6 +58,6 @@ def test_where_nothing_is_proved_it_says_why(domain: Domain, people: int, beta: 
 
 def test_the_figure_has_what_is_proved_above_what_is_stated() -> None:
     """For one crowd: converse, exhaustive limit, what tree states, and α, in this order."""
-    row = LimitsAt(1_000_000).run(np.random.default_rng(1))
+    row = limits_at(1_000_000, np.random.default_rng(1))
     assert row.converse < row.exhaustive < row.stated < row.alpha
     assert row.alpha == guarantee_of_search(create_survey("s", Integers(BITS), 1), 1_000_000).alpha

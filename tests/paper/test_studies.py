@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,11 +13,11 @@ import pytest
 from hubbub.errors import ParameterError
 from hubbub.paper import lower_bound, theorems
 from hubbub.paper.bucket_success import theorem_people
-from hubbub.paper.largest_error import LargestError
+from hubbub.paper.largest_error import error_cell, largest_error
 from hubbub.paper.run import STUDIES, count_cells, environment, find_studies, run_studies
-from hubbub.paper.separation import BestLocal, OfTwo, posterior_means
-from hubbub.paper.smallest_crowd import SmallestCrowd, crowd_size
-from hubbub.paper.study import EPSILON, GLPS, JL, NAIVE, SUBSET, TREE, cell_generator, decades
+from hubbub.paper.separation import best_local, of_two, posterior_means, two_cell
+from hubbub.paper.smallest_crowd import crowd_size, smallest_crowd
+from hubbub.paper.study import EPSILON, GLPS, JL, NAIVE, SUBSET, TREE, Cell, cell_generator, decades
 
 
 @pytest.mark.parametrize("quick", [True, False])
@@ -39,7 +40,8 @@ def test_figures_are_asked_for_by_name() -> None:
 @pytest.mark.slow
 def test_numbers_depend_on_the_seed_alone() -> None:
     """Another process and another order of the cells change nothing; the environment of this process stays."""
-    cells = [BestLocal(1000, 50), OfTwo(NAIVE, 1000, 5), LargestError(JL["onebit"], 1000, 6, 2)]
+    best = Cell("best 1000 people", partial(best_local, 1000, 50))
+    cells = [best, two_cell(NAIVE, 1000, 5), error_cell(JL["onebit"], 1000, 6, 2)]
     study = replace(STUDIES["separation"], cells=lambda quick: cells[:: -1 if quick else 1])
     before = dict(os.environ)
     steps: list[int] = []
@@ -56,8 +58,7 @@ def test_numbers_depend_on_the_seed_alone() -> None:
 @pytest.mark.slow
 def test_the_smallest_crowd_is_the_edge_of_success() -> None:
     """The crowd found succeeds in nine of ten runs, and the next smaller one, which was tried too, does not."""
-    cell = SmallestCrowd(JL["onebit"], 16, 0.2, 10)
-    row = cell.run(np.random.default_rng(1))
+    row = smallest_crowd(JL["onebit"], 16, 0.2, 10, np.random.default_rng(1))
     tried = {people: (successes, runs) for people, successes, runs in row.tried}
     assert tried[row.people] == (tried[row.people][0], 10)
     assert tried[row.people][0] >= 9
@@ -70,7 +71,7 @@ def test_the_smallest_crowd_is_the_edge_of_success() -> None:
 def test_the_largest_error_is_over_the_whole_universe() -> None:
     """Within the bound in all runs, and more than the noise of a single value."""
     for contender in (NAIVE, JL["onebit"], GLPS["onebit"], SUBSET, TREE):
-        row = LargestError(contender, 10**6, 8, 3).run(np.random.default_rng(2))
+        row = largest_error(contender, 10**6, 8, 3, np.random.default_rng(2))
         assert len(row.errors) == 3
         assert row.within_bound == 3
         # More than one value's noise: the largest of 256 exceeds one standard error, C·√n with C ≥ 1.
@@ -82,9 +83,9 @@ def test_subset_attains_the_lower_bound() -> None:
     """Of two values: its counts are randomised response's, its posterior mean is the best local estimate."""
     people, runs = 10_000, 4_000
     within = 4 / (2 * runs) ** 0.5  # four standard errors of a root mean square
-    counts = OfTwo(SUBSET, people, runs).run(np.random.default_rng(7))
+    counts = of_two(SUBSET, people, runs, False, np.random.default_rng(7))
     assert counts.rmse == pytest.approx(theorems.randomized_response_rmse(EPSILON) * people**0.5, rel=within)
-    read = OfTwo(SUBSET, people, runs, posterior=True).run(np.random.default_rng(8))
+    read = of_two(SUBSET, people, runs, True, np.random.default_rng(8))
     assert read.rmse == pytest.approx(theorems.lower_bound_rmse(EPSILON) * people**0.5, rel=within)
     assert read.label == "subset (short lists) posterior mean"
 

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from hubbub.analysis.outlook import MOST_EPSILON
 from hubbub.analysis.wording import chance_percent, one_in, what_is_seen
+from hubbub.codes.table import MAX_BYTES
 
 if TYPE_CHECKING:
     from hubbub.analysis.planning import Plan
+    from hubbub.model.domain import Domain
 
 
 def about_share(plan: Plan) -> str:
@@ -67,6 +69,14 @@ def about_slots(plan: Plan) -> str:
     if plan.one_value_share is None:
         return said
     return f"{said} If everybody had one value, {_seen(plan.one_value_share)} would be seen."
+
+
+def about_length(domain: Domain) -> str:
+    """A sentence about texts that are too long for the domain, or for all; empty if nothing is cut."""
+    if domain.cut_after is None:
+        return ""
+    none = ", and no domain holds longer ones, such as user agents or JSON" if domain.cut_after == MAX_BYTES else ""
+    return f"Texts are cut after {domain.cut_after} bytes{none}."
 
 
 def _seen(share: float | None) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from hubbub.analysis.outlook import LADDER, MOST_EPSILON, Outlook, ways_to_see
 from hubbub.analysis.person import Belief, Year, about_one_person, beliefs, years
-from hubbub.analysis.plan_words import about_limits, about_share, about_slots
+from hubbub.analysis.plan_words import about_length, about_limits, about_share, about_slots
 from hubbub.analysis.shuffle import ASSUMPTION, WHY_IDS, Outside, seen_from_outside
 from hubbub.analysis.wording import one_in, round_up, size_words, time_words
 from hubbub.errors import ParameterError, shown
@@ -148,7 +148,7 @@ class Plan:
             f"A report has {self.report_bytes:,} bytes, the tally {size_words(self.tally_bytes)}, and a search takes "
             f"{time_words(self.decode_seconds)} ({self.mechanism})."
         )
-        said.append(f"The values: {self.domain.described}.")
+        said += [f"The values: {self.domain.described}.", about_length(self.domain)]
         if self.epsilon is not None:
             said.append(about_one_person(self.epsilon))
         if self.outside is not None:

@@ -23,7 +23,7 @@ LEFT_OUT: Final = ("shown", "over")
 COUNTS: Final = ("slots", "late", "foreign", *LEFT_OUT, "post", "uneven", "rival")
 """Kinds that a reader of the rows must know."""
 
-BELOW: Final = ("limits", "list", "names", *COUNTS, "intake")
+BELOW: Final = ("limits", "list", "names", *COUNTS, "intake", "domain")
 """The kinds below every table."""
 
 _COMPARED: Final = 3  # values at the top of a list that get a sentence about which others they are ahead of
@@ -40,7 +40,7 @@ class Sentence(NamedTuple):
         out, "slots" several values of a person, "foreign" candidates outside the
         domain, "shown" values beyond `top`, "over" people with more values than slots, "post" post-processing, "uneven"
         rows that parts of the reports disagree about, "rival" a value that a row may be instead, "intake" values that
-        were not counted as given, "forged" crafted reports.
+        were not counted as given, "domain" a domain that would hold them better, "forged" crafted reports.
     text : str
         The words.
     """
@@ -97,7 +97,7 @@ def sentences(answer: Answer, example: str = "", domain: Domain | None = None) -
             said.append(("rival", f"{either}: one of the two, since the few reports that tell them apart disagree."))
     if intake is not None:
         told = [about_intake(intake)] if domain is None else _about_each(intake, domain, answer)
-        said += [("intake", text) for text in told]
+        said += [("intake", text) for text in told] + [("domain", text) for text in about_domain(intake)]
     said.append(("forged", _about_forgers(answer)))
     return [Sentence(kind, text) for kind, text in said if text]
 
@@ -121,6 +121,28 @@ def about_intake(intake: Intake) -> str:
     )
     said = [f"{number(many)} {'was' if many == 1 else 'were'} {what}" for many, what in kinds if many]
     return f"Of the values given, {'; '.join(said)}." if said else ""
+
+
+def about_domain(intake: Intake) -> Iterator[str]:
+    """Yield a sentence about a domain that would hold the values better, and one about values that none can hold."""
+    if intake.better_domain and intake.better_share is not None:
+        share = "all" if intake.better_share == 1 else f"about {int(100 * intake.better_share)} %"
+        gain = ""
+        if intake.better_limit is not None:
+            now = intake.value_limit
+            instead = "; this domain shows none" if now is None else f" instead of {number(now)}"
+            gain = f", and show them from about {number(intake.better_limit)} people on{instead}"
+        code = (
+            " (a code that hubbub code fit makes from public texts like these)"
+            if ":FILE" in intake.better_domain
+            else ""
+        )
+        yield f"--domain {intake.better_domain}{code} would hold {share} of the values{gain}."
+    if intake.too_long is not None:
+        yield (
+            f"About {int(100 * intake.too_long)} % of the values are longer than the 64 bytes that a domain can hold: "
+            "let each device report a part of its value, or a name from a list."
+        )
 
 
 def about_level(level: float) -> str:
@@ -223,9 +245,6 @@ def _about_each(intake: Intake, domain: Domain, answer: Answer) -> Iterator[str]
     if intake.other:
         became = f'"{OTHER}"' if domain.decode(domain.outside) == [OTHER] else "one of them, by a public rule"
         yield f"{holders(intake.other)} a value that is not {domain.member}: it became {became}."
-        if intake.better_domain and intake.better_share is not None:
-            share = "all" if intake.better_share == 1 else f"about {int(100 * intake.better_share)} %"
-            yield f"--domain {intake.better_domain} would hold {share} of the values."
 
 
 def _about_forgers(answer: Answer) -> str:

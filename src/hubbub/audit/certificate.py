@@ -31,18 +31,10 @@ _DRAWN: Final = 1 << 14  # ids among which one is looked for each row
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the audit of one implementation found.
+    """What the audit of one implementation found: what tells most, or the check that failed, and how.
 
-    Attributes
-    ----------
-    implementation : Implementation
-        What was run.
-    worst : Worst or None
-        What tells most; None if a check failed before.
-    check, sentence : str
-        The check that failed, and how; empty if all passed.
-    values, ids, rows : int
-        How many were tried.
+    `worst` is None if a check failed before; `check` and `sentence` are empty if all passed. `values`, `ids` and `rows`
+    say how many were tried.
     """
 
     implementation: Implementation

@@ -41,18 +41,9 @@ class Fault(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """The pair of values and the report that tell most.
+    """The places of the two values and the report (its id, then the response) that tell most, after so many `runs`.
 
-    Attributes
-    ----------
-    ratio : Fraction or None
-        How many times more likely the first value makes the report; None if the second never makes it.
-    pair : tuple of two ints
-        The places of the two values.
-    report : bytes
-        Their report: its id, then the response.
-    runs : int
-        How many reports were made to find it.
+    `ratio` is how many times more likely the first value makes the report; None if the second never makes it.
     """
 
     ratio: Fraction | None

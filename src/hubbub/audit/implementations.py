@@ -41,18 +41,9 @@ process.stdout.write(made.join("\\n") + "\\n");
 
 @dataclass(frozen=True, slots=True)
 class Implementation:
-    """Code that makes reports of a survey.
+    """Code that makes reports of a survey: library, client or browser, with the SHA-256 of its files in hexadecimal.
 
-    Attributes
-    ----------
-    name : str
-        library, client or browser.
-    sources : str
-        The SHA-256 of its files, in hexadecimal.
-    most_runs : int
-        About how many reports are made to audit it.
-    run : function of places of values and of random words
-        Makes the reports.
+    `run` makes the reports of places of values and of random words. `most_runs` is about how many are made to audit it.
     """
 
     name: str

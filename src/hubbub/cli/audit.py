@@ -59,7 +59,7 @@ def _survey(
 ) -> Survey:
     """The survey that is named, or a new one of a mechanism."""
     from hubbub.cli.domains import parse_domain
-    from hubbub.cli.survey_source import read_survey
+    from hubbub.cli.service import read_survey
     from hubbub.mechanisms.registry import create_survey
 
     if (source is None) == (mechanism is None):

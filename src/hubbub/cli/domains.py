@@ -36,6 +36,8 @@ def parse_domain(text: str) -> Domain:
     (Integers(bits=64), CodedText(hostnames-2, 136 bits))
     """
     kind, colon, rest = text.partition(":")
+    if text == "auto":
+        raise ParameterError("domain auto must look at the values, which only hubbub find does, got domain='auto'")
     if kind == "categories" and rest:
         return Categories(read_names(rest))
     if text in ("ipv4", "uuid"):

@@ -18,7 +18,7 @@ from hubbub.cli.options import (
     person_option,
     seed_option,
 )
-from hubbub.cli.survey_source import read_survey, survey_source_option
+from hubbub.cli.service import read_survey, survey_source_option
 from hubbub.outputs import check_distinct
 
 
@@ -51,8 +51,10 @@ def encode(
     hubbub encode referrers.txt --survey survey.json -o reports
     hubbub encode visits.csv --column country --person visitor --survey survey.json -o reports
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
+    from hubbub.analysis.sentences import about_domain
     from hubbub.extras import require
     from hubbub.files.writing import write_reports
+    from hubbub.finding import seen_from
     from hubbub.inputs.encoding import Encoder
     from hubbub.inputs.people import open_people
     from hubbub.mechanisms.registry import mechanism_for
@@ -65,17 +67,19 @@ def encode(
     survey = read_survey(source)
     opened = open_people(file, column=column, person=person, format=file_format, delimiter=delimiter, seed=seed)
     with opened as people:
-        encoder = Encoder(survey.domain, people.missing, over=people.over)
+        mechanism = mechanism_for(survey)
+        encoder = Encoder(survey.domain, people.missing, over=people.over, seen_from=seen_from(mechanism, people.count))
         random_words = BulkRandomWords() if seed is None else SeededRandomWords(seed)
         with progress("Encoding", people.count, "people") as advance:
             items = map(encoder.encode, counted(people.chunks(), advance))
-            rows = write_reports(out, survey, make_reports(mechanism_for(survey), items, random_words))
+            rows = write_reports(out, survey, make_reports(mechanism, items, random_words))
+    intake = encoder.intake
     document = {
         "survey_id": survey.survey_id.hex(),
         "out": out,
         "reports": sum(rows),
         "files": len(rows),
-        **{name: asdict(encoder.intake)[name] for name in ("missing", "cut", "other", "over")},
+        **asdict(intake),
         "seconds": time.perf_counter() - started,
     }
     if as_json:
@@ -91,3 +95,5 @@ def encode(
     for name, said in fates.items():
         if document[name]:
             click.echo(f"{document[name]:,} {said}.")
+    for sentence in about_domain(intake):
+        click.echo(sentence)

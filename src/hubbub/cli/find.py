@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -23,6 +24,9 @@ from hubbub.cli.options import (
 )
 from hubbub.cli.showing import AnswerView, Wanted, answer_options
 from hubbub.errors import ParameterError
+
+if TYPE_CHECKING:
+    from hubbub.model.domain import Domain
 
 
 @click.command
@@ -87,7 +91,9 @@ def find(
         all_values=several,
     )
     with opened as crowd:
-        values = None if domain is None else parse_domain(domain)
+        values: Domain | Literal["auto"] | None = None
+        if domain is not None:
+            values = "auto" if domain == "auto" else parse_domain(domain)
         started = time.perf_counter()
         rehearsal = plan_rehearsal(crowd, question, values, epsilon, delta, mechanism, options, seed, truth)
         say_if_compiling(rehearsal.mechanism)

@@ -12,9 +12,8 @@ from urllib.parse import urlencode
 import click
 
 from hubbub.cli.common import say_if_compiling
-from hubbub.cli.service import ask_json, need_token, parse_survey_url, token_option
+from hubbub.cli.service import ask_json, need_token, parse_survey_url, read_survey, token_option
 from hubbub.cli.showing import AnswerView, Wanted, answer_options
-from hubbub.cli.survey_source import read_survey
 from hubbub.errors import ParameterError, ServiceError
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import textwrap
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -67,21 +68,8 @@ def _filled(text: str, indent: int = 0) -> str:
 
 
 def _describe(about: About) -> dict[str, Any]:
-    return {
-        "name": about.name,
-        "title": about.title,
-        "guarantee": about.guarantee,
-        "report": about.report,
-        "limit": about.limit,
-        "server_time": about.server_time,
-        "use_when": about.use_when,
-        "options": [
-            {
-                "name": option.name,
-                "values": option.describe(),
-                "default": option.default,
-                "help": option.help,
-            }
-            for option in about.options
-        ],
-    }
+    options = [
+        {"name": option.name, "values": option.describe(), "default": option.default, "help": option.help}
+        for option in about.options
+    ]
+    return {**asdict(about), "options": options}

@@ -9,7 +9,7 @@ import click
 
 from hubbub.cli.common import plural, tell
 from hubbub.cli.options import json_option
-from hubbub.cli.survey_source import read_bytes
+from hubbub.cli.service import read_bytes
 from hubbub.errors import InputError
 
 if TYPE_CHECKING:

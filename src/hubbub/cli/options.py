@@ -133,7 +133,9 @@ delimiter_option = click.option(
 )
 person_option = click.option("--person", help="Column that names the person: one random row of each is used.")
 seed_option = click.option("--seed", type=WholeNumber(min=0), help="Repeat a rehearsal exactly; undoes its privacy.")
-guessed_domain_option = click.option("--domain", help=f"{DOMAINS} Default: integers:64 for whole numbers, else text.")
+guessed_domain_option = click.option(
+    "--domain", help=f"{DOMAINS} Or auto: the best for the values. Default: integers:64 for whole numbers, else text."
+)
 
 
 def named_input(file: str) -> str:

@@ -47,12 +47,13 @@ def paper(out: Path, quick: bool, only: tuple[str, ...], seed: int | None, jobs:
     hubbub paper --only separation --only bucket-success
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
     from hubbub.extras import require
-    from hubbub.paper.run import Run, costs, count_cells, environment, find_studies, run_studies, usable_cores
+    from hubbub.numeric.threads import cores
+    from hubbub.paper.run import Run, costs, count_cells, environment, find_studies, run_studies
 
     require("A report with figures", "matplotlib", "plots")
     studies = find_studies(only or [])
     used_seed = secrets.randbits(32) if seed is None else seed
-    processes = usable_cores() if jobs is None else jobs
+    processes = cores() if jobs is None else jobs
     started = time.perf_counter()
     with _folder(out) as partial:
         with progress("Measuring", count_cells(studies, quick), "points") as advance:

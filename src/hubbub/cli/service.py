@@ -1,4 +1,4 @@
-"""The HTTP client of the command line: one request to a collector, and its errors in one sentence."""
+"""What a command asks a collector or reads from a file: one request, a survey; and its errors in one sentence."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ import re
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
 from hubbub.cli.options import env_option
 from hubbub.client.transport import NoRedirect
-from hubbub.errors import ParameterError, ServiceError
+from hubbub.errors import InputError, ParameterError, ServiceError, system_reason
+
+if TYPE_CHECKING:
+    from hubbub.model.survey import Survey
 
 _SURVEY_URL: Final = re.compile(r"(https?://[^/?#]+(?:/[^?#]*)?)/v1/surveys/([0-9a-f]{64})/?")
 _SECONDS: Final = 120
@@ -26,6 +29,14 @@ server_option = env_option("--server", default=DEFAULT_SERVER, metavar="URL", he
 token_option = env_option("--token", help="The owner's token; better in the environment than here.")
 survey_url_option = click.option(
     "--survey", "url", required=True, metavar="URL", help="The survey's address, as `survey new` printed it."
+)
+
+survey_source_option = click.option(
+    "--survey",
+    "source",
+    required=True,
+    metavar="FILE|URL",
+    help="The survey: a file of `survey new --out`, or its address.",
 )
 
 
@@ -54,25 +65,8 @@ def ask(
 ) -> bytes:
     """Send one request to a collector and return the bytes of its reply.
 
-    Parameters
-    ----------
-    server : str
-        The collector, http(s)://….
-    path : str
-        The route, from /v1 on.
-    token : str, optional
-        The owner's token.
-    method : str
-        The HTTP method.
-    body : bytes or object, optional
-        Bytes are sent as they are, anything else as JSON.
-    more_headers : mapping, optional
-        Further headers.
-
-    Raises
-    ------
-    ServiceError
-        The collector refused, and why; or it could not be reached within 120 seconds.
+    `path` is the route, from /v1 on. A body of bytes is sent as it is, anything else as JSON. Raises ServiceError if
+    the collector refused, and why; or if it could not be reached within 120 seconds.
     """
     if not server.startswith(("http://", "https://")):
         raise ParameterError(f"server must be an address such as https://HOST, got server={server!r}")
@@ -113,23 +107,48 @@ def ask_json(
     """Send one request as `ask` does, and return the JSON of the reply."""
     reply = ask(server, path, token, method, body, more_headers)
     try:
-        document = json.loads(reply, parse_constant=_no_json, parse_float=_finite)
+        document = json.loads(reply, parse_constant=_finite, parse_float=_finite)
         json.dumps(document, ensure_ascii=False).encode()  # half a surrogate pair could not be printed or written
         return document
     except (ValueError, RecursionError):
         raise ServiceError(f"the server at {server!r} is not a hubbub collector: its reply is not JSON") from None
 
 
-def _no_json(name: str) -> None:
-    """Refuse NaN and the infinities, which are no JSON."""
-    raise ValueError(name)
-
-
 def _finite(text: str) -> float:
-    """Return a number with a fraction or an exponent. Refuse one that is too large for a float."""
-    if math.isinf(number := float(text)):
+    """Return a number with a fraction or an exponent. Refuse one too large for a float, and NaN, which is no JSON."""
+    if not math.isfinite(number := float(text)):
         raise ValueError(text)
     return number
+
+
+def read_survey(source: str, build: bool = True) -> Survey:
+    """The survey of a file or an address; its privacy guarantee is recomputed and checked.
+
+    A command that builds no mechanism, since it leaves all work to the collector, need not do that: the collector has
+    done it. It saves the time to load all mechanisms.
+    """
+    if build:
+        from hubbub.mechanisms.registry import load_survey
+    else:
+        from hubbub.model.survey import Survey
+
+        load_survey = Survey.from_json
+    if source.startswith(("http://", "https://")):
+        address = parse_survey_url(source)
+        survey = load_survey(ask(address.server, f"/v1/surveys/{address.survey_id}"))
+        if survey.survey_id.hex() != address.survey_id:
+            raise ServiceError("the collector sent another survey than the one in the address")
+        return survey
+    return load_survey(read_bytes(source, "survey"))
+
+
+def read_bytes(name: str, what: str) -> bytes:
+    """The content of a file; `what` is its name in messages."""
+    try:
+        with open(name, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise InputError(f"cannot read the {what} {name!r}: {system_reason(error)}") from None
 
 
 def need_token(token: str | None) -> str:

@@ -46,22 +46,10 @@ class AnswerView:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the options say about a question, and about what is done with its answer.
+    """What the options say about a question, as in `Question`, and about what is done with its answer.
 
-    Attributes
-    ----------
-    candidates : str or None
-        The file that names candidates.
-    names : str
-        auto, none, or a file of names.
-    all_candidates, hitters_only, top, level, values_per_person
-        As in `Question`.
-    post : str
-        The method of post-processing.
-    plot, csv : str or None
-        Files to write.
-    as_json : bool
-        Print JSON instead of a table.
+    `candidates` and `names` are files, or `names` is auto or none; `plot` and `csv` are files to write. `post` is a
+    method of post-processing.
     """
 
     candidates: str | None

@@ -21,6 +21,7 @@ from hubbub.cli.service import (
     ask_json,
     need_token,
     parse_survey_url,
+    read_bytes,
     server_option,
     survey_url_option,
     token_option,
@@ -113,14 +114,7 @@ def new(
 def what_people_tell(surveys: list[dict[str, Any]], epsilon: Decimal, now: datetime) -> list[str]:
     """Return sentences: the total ε of an owner's surveys, and whether the limits of ledgers will stop answers.
 
-    Parameters
-    ----------
-    surveys : list of dict
-        All surveys of the collector, with `epsilon` and `created`; the newest is among them.
-    epsilon : Decimal
-        The ε of the newest survey.
-    now : datetime
-        The time.
+    `surveys` are all of the collector, with `epsilon` and `created`. The newest is among them; `epsilon` is its ε.
     """
     sentences = []
     for days, most in ((30, DEFAULT_CAP.month), (365, DEFAULT_CAP.year)):
@@ -170,10 +164,7 @@ def show(url: str, token: str | None, as_json: bool) -> None:
     \b
     hubbub survey show --survey http://127.0.0.1:8000/v1/surveys/ID
     """  # noqa: D301
-    address = parse_survey_url(url)
-    _show(
-        address.server, ask_json(address.server, f"/v1/surveys/{address.survey_id}/status", need_token(token)), as_json
-    )
+    _show(url, "status", token, "GET", as_json)
 
 
 @survey.command()
@@ -239,9 +230,7 @@ def close(url: str, token: str | None, as_json: bool) -> None:
     \b
     hubbub survey close --survey http://127.0.0.1:8000/v1/surveys/ID
     """  # noqa: D301
-    address = parse_survey_url(url)
-    path = f"/v1/surveys/{address.survey_id}/close"
-    _show(address.server, ask_json(address.server, path, need_token(token), "POST"), as_json)
+    _show(url, "close", token, "POST", as_json)
 
 
 @survey.command()
@@ -282,8 +271,6 @@ def merge(files: tuple[str, ...], url: str, key: str | None, day: str | None, to
     hubbub survey merge monday.tally tuesday.tally --survey http://127.0.0.1:8000/v1/surveys/ID
     """  # noqa: D301
     import hashlib
-
-    from hubbub.cli.survey_source import read_bytes
 
     if key is not None and len(files) != 1:
         raise ParameterError(f"--key must come with one file, got {len(files)}")
@@ -369,8 +356,10 @@ def _with_url(server: str, status: dict[str, Any]) -> dict[str, Any]:
     return {"url": f"{server.rstrip('/')}/v1/surveys/{status['survey_id']}", **status}
 
 
-def _show(server: str, status: dict[str, Any], as_json: bool) -> None:
-    """Print the status of a survey, as a table or as JSON."""
+def _show(url: str, route: str, token: str | None, method: str, as_json: bool) -> None:
+    """Ask a route of a survey for its status, and print that as a table or as JSON."""
+    server, survey_id = parse_survey_url(url)
+    status = ask_json(server, f"/v1/surveys/{survey_id}/{route}", need_token(token), method)
     document = _with_url(server, _checked(server, status))
     if as_json:
         print_json(document)

@@ -10,7 +10,7 @@ import click
 
 from hubbub.cli.common import plural, print_json, progress
 from hubbub.cli.options import WholeNumber, json_option
-from hubbub.cli.survey_source import read_survey, survey_source_option
+from hubbub.cli.service import read_survey, survey_source_option
 from hubbub.errors import ParameterError
 
 if TYPE_CHECKING:

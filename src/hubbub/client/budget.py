@@ -20,15 +20,7 @@ Number = Decimal | float | str
 
 
 class Cap(NamedTuple):
-    """The most that reports may cost together. None is no limit.
-
-    Attributes
-    ----------
-    month, year, lifetime : Decimal or None
-        The sum of ε of the last 30 days, of the last 365 days, and of all time.
-    delta : Decimal or None
-        The sum of δ of all time.
-    """
+    """The most that reports may cost together: ε in 30 days, in 365 days and in a lifetime, and δ. None is no limit."""
 
     month: Decimal | None = None
     year: Decimal | None = None
@@ -43,18 +35,10 @@ class Cap(NamedTuple):
         now: datetime | None = None,
         asked: Cap | None = None,
     ) -> None:
-        """Raise BudgetError if one more report would cost more than a limit allows.
+        """Raise BudgetError if one more report of this cost exceeds a limit, or one of those `asked`.
 
-        Parameters
-        ----------
-        told : iterable of dict
-            The entries of the ledger. One with a time in the future counts as recent, since clocks can be wrong.
-        epsilon, delta : Decimal
-            The cost of the report.
-        now : datetime, optional
-            The time; by default it is now.
-        asked : Cap, optional
-            More limits. Of two limits the smaller one holds.
+        An entry of the ledger with a time in the future counts as recent, since clocks can be wrong. `now` is by
+        default the time of the clock.
         """
         told_so_far = spent(told, now)
         with localcontext(EXACT):

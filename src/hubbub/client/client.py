@@ -274,10 +274,7 @@ class Client:
     def _try_everything(self) -> float | None:
         """Fetch the survey if necessary, and send pending reports.
 
-        Returns
-        -------
-        float or None
-            The least number of seconds before the next try; None if nothing is left to do.
+        Returns the least number of seconds before the next try; None if nothing is left to do.
         """
         troubles: list[tuple[str, float]] = []
         send = partial(self._delivery.send_pending, self._id, self._background.changed)

@@ -19,14 +19,8 @@ MISSING_DAYS: Final = 7
 class Delivery:
     """Talks to the collectors whose addresses are in a ledger.
 
-    Parameters
-    ----------
-    ledger : Ledger
-        The ledger of answered surveys and pending reports.
-    timeout : float
-        Seconds that a collector may be silent in an exchange, and seconds for the body of its reply.
-    spread : float
-        Seconds within which reports that earlier processes left behind are sent, each at a random moment.
+    A collector may be silent for `timeout` seconds in an exchange, and take as long for the body of its reply. Reports
+    that earlier processes left behind are sent within `spread` seconds, each at a random moment.
     """
 
     def __init__(self, ledger: Ledger, timeout: float, spread: float) -> None:
@@ -37,19 +31,10 @@ class Delivery:
         self._not_before: dict[str, tuple[float, str]] = {}  # by address: when it may be tried again, and why not now
 
     def send_pending(self, first: str, changed: threading.Condition) -> None:
-        """Send each pending report of the ledger once. Earlier processes may have left some.
+        """Send each pending report of the ledger once, also those that earlier processes left, that of `first` first.
 
-        Parameters
-        ----------
-        first : str
-            The survey id, in hex, whose report is sent first.
-        changed : threading.Condition
-            Notified after each try.
-
-        Raises
-        ------
-        TryLater
-            Some reports are still pending. Its `seconds` are the shortest time that one of them has to wait.
+        `changed` is notified after each try. Raises TryLater if some reports are still pending; its `seconds` are the
+        shortest time that one of them has to wait.
         """
         entries = self._ledger.load().entries
         later = []

@@ -79,13 +79,7 @@ class Contents(NamedTuple):
 
 
 class Ledger:
-    """The ledger in a file. A file that does not exist is an empty ledger.
-
-    Parameters
-    ----------
-    path : str or path, optional
-        The file; by default `default_ledger()`.
-    """
+    """The ledger in a file, by default `default_ledger()`. A file that does not exist is an empty ledger."""
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self.path = os.path.realpath(default_ledger() if path is None else path)

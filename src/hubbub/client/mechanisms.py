@@ -35,16 +35,9 @@ POLYNOMIALS = (1, 3, 3, 3, 5, 3, 3, 27, 3, 9, 5, 9, 27, 33, 3, 43, 9, 9, 39, 9)
 class Randomizer(NamedTuple):
     """How a device makes reports for a survey.
 
-    Attributes
-    ----------
-    random_words : int
-        The number of random 64-bit words that a report takes.
-    loss : Decimal
-        The ε that follows from the integer thresholds, rounded up.
-    respond : callable
-        Maps an item and the random words to the response, the number that follows the report's id.
-    size : int
-        Bytes of the response.
+    A report takes so many `random_words` of 64 bits. `loss` is the ε that follows from the integer thresholds, rounded
+    up. `respond` maps an item and the random words to the response: the number of `size` bytes that follows the
+    report's id.
     """
 
     random_words: int

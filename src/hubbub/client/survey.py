@@ -59,10 +59,8 @@ def encode_report(survey: DeviceSurvey, value: object, random_words: Sequence[in
 def read_survey(document: bytes | str) -> DeviceSurvey:
     """Read a survey and recompute its privacy loss. Refuse it if the loss is larger than the ε it states.
 
-    Raises
-    ------
-    SurveyError
-        It is not a survey of version 1 in canonical form, its mechanism is not for devices, or its loss is too large.
+    Raises SurveyError: it is not a survey of version 1 in canonical form, its mechanism is not for devices, or its loss
+    is too large.
     """
     require(isinstance(document, bytes | str), "a survey must be text or bytes", type(document).__name__)
     try:

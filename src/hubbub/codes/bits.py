@@ -15,18 +15,9 @@ from hubbub.errors import ParameterError
 
 @dataclass(frozen=True, slots=True)
 class CodeBits:
-    """How many bits a code gives to strings.
+    """How many bits a code gives to distinct strings: mean, mean by weight, median and the most that nine in ten have.
 
-    Attributes
-    ----------
-    strings : int
-        Distinct strings.
-    mean, weighted_mean : float
-        Bits per string, unweighted and weighted.
-    median, p90 : int
-        Half of the strings have at most `median` bits, nine in ten at most `p90`.
-    escaping : float
-        The share of strings that need ESC.
+    `escaping` is the share of strings that need ESC.
     """
 
     lengths: NDArray[np.int64]

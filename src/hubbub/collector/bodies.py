@@ -29,15 +29,7 @@ _CROWDED: Final = "the room was needed"
 
 
 class Reading:
-    """What one request holds of a budget.
-
-    Attributes
-    ----------
-    held : int
-        Its bytes.
-    task : asyncio.Task or None
-        Who reads it, and can be made to give its room to others.
-    """
+    """What one request holds of a budget: its bytes, and the task that reads it and can be made to give its room."""
 
     def __init__(self) -> None:
         self.held = 0

@@ -16,13 +16,7 @@ STEADY_SECONDS: Final = 3600.0
 
 
 class Clock:
-    """The wall clock, watched by the monotonic one.
-
-    Parameters
-    ----------
-    wall, monotonic : callable
-        Return seconds since 1970, and since any fixed moment. Tests bring their own.
-    """
+    """The wall clock in seconds since 1970, watched by the monotonic one. Tests bring their own two."""
 
     def __init__(self, wall: Callable[[], float] = time.time, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._wall, self._monotonic = wall, monotonic

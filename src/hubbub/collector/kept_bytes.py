@@ -11,15 +11,10 @@ MOST_BYTES: Final = 64 << 20
 
 
 class KeptBytes:
-    """Bytes by key, up to a number of bytes. Those that were not asked for longest are dropped first.
+    """Bytes by key, up to a limit. Those that were not asked for longest are dropped first.
 
     Strangers may ask any number of times: only the first request for a key costs more than a look-up, and one such
     request at a time is worked on, never in the loop.
-
-    Parameters
-    ----------
-    limit : int
-        The most bytes to keep.
     """
 
     def __init__(self, limit: int = MOST_BYTES) -> None:

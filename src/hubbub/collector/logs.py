@@ -25,13 +25,7 @@ _MOST_KINDS: Final = 1000
 
 
 class OncePerMinute(logging.Filter):
-    """Lets one record of each kind through in a minute. The kind is the logger, the message format and the exception.
-
-    Parameters
-    ----------
-    clock : callable
-        Returns seconds that never go back; tests bring their own.
-    """
+    """Lets one record of each kind through in a minute; the kind is its logger, message format and exception."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -57,13 +51,7 @@ class OncePerMinute(logging.Filter):
 
 
 class OneLine(logging.Formatter):
-    """A record as one line of text, or as one JSON object.
-
-    Parameters
-    ----------
-    as_json : bool
-        JSON instead of text.
-    """
+    """A record as one line of text, or as one JSON object."""
 
     def __init__(self, as_json: bool) -> None:
         super().__init__()

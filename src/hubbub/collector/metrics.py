@@ -46,10 +46,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call]  # they would tell th
 class Metrics:
     """The metrics of one collector. Each worker process has one of these.
 
-    Attributes
-    ----------
-    by_status : list of Counter
-        The numbers of reports that were accepted, duplicate and invalid, in this order.
+    `by_status` has the numbers of reports that were accepted, duplicate and invalid, in this order.
     """
 
     def __init__(self) -> None:
@@ -132,14 +129,8 @@ class Metrics:
 class _Facts:
     """Gauges of the store, read when they are collected: they are the same for all processes.
 
-    Parameters
-    ----------
-    store : Store
-        The store whose database and disk are read.
-    folded : float
-        When pending reports were last folded, in seconds since 1970.
-    purged : float
-        When the purge of a survey last got on; 0 if there is nothing to purge.
+    `folded` is when pending reports were last folded, in seconds since 1970; `purged` when the purge of a survey last
+    got on, 0 if there is nothing to purge.
     """
 
     def __init__(self, store: Store, folded: float, purged: float) -> None:

@@ -48,10 +48,7 @@ UNKNOWN: Final = refusals({404: "There is no such survey.", 410: "An earlier ver
 class OwnerRoute(APIRoute):
     """A route for the owner. Strangers are refused before their body is read, and large bodies while they are read.
 
-    Attributes
-    ----------
-    takes_documents : bool
-        Whether a body is JSON, which is read before the request is handled.
+    With `takes_documents` a body is JSON, which is read before the request is handled.
     """
 
     takes_documents: bool = True
@@ -216,14 +213,7 @@ async def hitters(
 @router.post("/surveys/{survey_id}/hitters", responses=UNKNOWN)
 async def hitters_among(survey_id: str, owner: Owner, named: Candidates, asked: Asked) -> AnswerDocument:
     """Like the GET, with candidates: values that were named in advance stand out from a smaller count on."""
-    question = Question(
-        named.top,
-        named.level,
-        named.candidates,
-        named.all_candidates,
-        values_per_person=named.values_per_person,
-    )
-    return await _answer(owner, survey_id, question, asked)
+    return await _answer(owner, survey_id, Question(**dict(named)), asked)
 
 
 @router.get("/surveys/{survey_id}/slices", responses=UNKNOWN)

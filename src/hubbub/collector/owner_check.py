@@ -16,13 +16,7 @@ _HASH_SECONDS: Final = 1.0
 
 
 class OwnerCheck:
-    """Checks the owner's token. While many wrong tokens come, the stored hash is read at most once a second.
-
-    Parameters
-    ----------
-    stored_hash : callable
-        Returns the hash of the owner's token, or None.
-    """
+    """Checks the owner's token. While many wrong tokens come, the stored hash is read at most once a second."""
 
     def __init__(self, stored_hash: Callable[[], str | None]) -> None:
         self._stored_hash = stored_hash

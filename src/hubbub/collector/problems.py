@@ -73,16 +73,9 @@ _KINDS: Final[dict[type[HubbubError], str]] = {
 
 
 class Problem(HTTPException):
-    """A request that is refused.
+    """A request that is refused: a key of `TITLES`, and one sentence about this case.
 
-    Parameters
-    ----------
-    kind : str
-        A key of `TITLES`.
-    detail : str
-        One sentence about this case.
-    headers : dict, optional
-        Headers for the reply. Retry-After is added to every 503.
+    Every 503 has a Retry-After among the headers of its reply.
     """
 
     def __init__(self, kind: str, detail: str, headers: dict[str, str] | None = None) -> None:

@@ -27,19 +27,7 @@ log = logging.getLogger("hubbub.collector")
 
 
 class Purging:
-    """The purges of one collector.
-
-    Parameters
-    ----------
-    store : Store
-        Its store.
-    metrics : Metrics
-        Where it is told when a purge last got on.
-    seconds : float
-        Seconds between two looks for surveys that have ended.
-    purge : callable
-        What deletes the ids; tests bring their own.
-    """
+    """The purges of one collector, which looks for ended surveys every so many seconds. Tests bring their own purge."""
 
     def __init__(self, store: Store, metrics: Metrics, seconds: float, purge: Callable[..., bool] = purge) -> None:
         self._store, self._metrics, self._seconds, self._purge = store, metrics, seconds, purge

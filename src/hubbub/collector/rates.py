@@ -33,20 +33,10 @@ _COUNTED_SECONDS: Final = 5.0
 
 @dataclass(slots=True)
 class _Known:
-    """What is known about the reports of one survey.
+    """What is known about the reports of one survey: how many came, as far as this process knows, and are being stored.
 
-    Attributes
-    ----------
-    count : int
-        How many came, as far as this process knows.
-    coming : int
-        How many are being stored now.
-    until : float
-        When to ask the database again, in seconds of the clock.
-    room : float
-        How many more may come now.
-    since : float
-        When that was computed.
+    `until` is when to ask the database again. `room` is how many more may come, as computed at `since`. Both times are
+    in seconds of the clock.
     """
 
     count: int

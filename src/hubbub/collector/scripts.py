@@ -37,16 +37,9 @@ log = logging.getLogger("hubbub.collector")
 
 
 class Script(NamedTuple):
-    """A script as it is served.
+    """A script as it is served, plain and in gzip, with the value for a page's `integrity` attribute.
 
-    Attributes
-    ----------
-    hashed_name : str
-        Its name with 16 digits of its SHA-256: under this name it never changes.
-    integrity : str
-        The value for a page's `integrity` attribute.
-    body, packed : bytes
-        The script, and the same in gzip.
+    `hashed_name` has 16 digits of its SHA-256: under this name it never changes.
     """
 
     hashed_name: str

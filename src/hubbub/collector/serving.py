@@ -94,19 +94,7 @@ def bind(host: str, port: int) -> socket.socket:
 class _Server(uvicorn.Server):
     """A server that announces when it listens, and ends without an error after a signal.
 
-    Parameters
-    ----------
-    config : uvicorn.Config
-        Its settings.
-    announce : callable
-        Called when it listens and handles signals.
-    prepare : callable, optional
-        Starts a stand-in when a signal asks for a restart.
-
-    Attributes
-    ----------
-    stand_in : Workers, optional
-        What serves while this process restarts, if a signal asked for that.
+    `prepare` starts a stand-in when a signal asks for a restart: `stand_in` serves while this process restarts.
     """
 
     def __init__(
@@ -151,25 +139,9 @@ def serve(
 ) -> Workers | None:
     """Serve until a signal comes, then finish all requests that have begun and fold their reports.
 
-    Parameters
-    ----------
-    database : str
-        The database, as for `Store`. It must exist.
-    listener : socket
-        Where to listen; see `bind`.
-    announce : callable
-        Called when the server listens and handles signals: a signal right after it is not lost.
-    build : callable
-        Makes the application.
-    rates : Rates, optional
-        The limits on the reports of a survey.
-    prepare : callable, optional
-        Starts a stand-in when SIGHUP asks for a restart.
-
-    Returns
-    -------
-    Workers or None
-        The stand-in, if the process is to restart. The listener stays open.
+    The database must exist. `announce` is called when the server listens and handles signals: a signal right after it
+    is not lost. `prepare` starts a stand-in when SIGHUP asks for a restart; then this stand-in is returned, and the
+    listener stays open.
     """
     _give_memory_back()
     with Store(database, create=False) as store:

@@ -20,15 +20,8 @@ T = TypeVar("T")
 class Told(Generic[T]):
     """What signals have told a process.
 
-    Parameters
-    ----------
-    prepare : callable, optional
-        Gets everything ready for a restart, in a thread, while the process goes on.
-
-    Attributes
-    ----------
-    prepared : object
-        What `prepare` returned if the process is to start again, else None.
+    `prepare` gets everything ready for a restart, in a thread, while the process goes on. `prepared` is what it
+    returned if the process is to start again, else None.
     """
 
     def __init__(self, prepare: Callable[[], T] | None) -> None:

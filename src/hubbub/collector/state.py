@@ -39,20 +39,9 @@ T = TypeVar("T")
 
 
 class Collector:
-    """One process of a collector. The application starts and stops it.
+    """One process of a collector. The application starts and stops it, and the caller closes its store.
 
-    Parameters
-    ----------
-    store : Store
-        Its store. The caller closes it.
-    budget : Budget, optional
-        The limit on bytes of uploads in progress.
-    fold_seconds : float
-        Seconds between two folds.
-    clock : Clock, optional
-        The time; tests bring their own.
-    rates : Rates, optional
-        The limits on the reports of a survey.
+    It folds every `fold_seconds`. Tests bring their own clock.
     """
 
     def __init__(

@@ -33,17 +33,10 @@ STAND_IN: Final = "HUBBUB_STAND_IN"
 
 
 class Workers:
-    """The worker processes of one collector.
+    """The worker processes of one collector, which share a listening socket and a directory for their counters.
 
-    Parameters
-    ----------
-    listener : socket
-        The listening socket, which all workers share.
-    metrics : str, optional
-        A directory for their counters.
-    order : object
-        What else they are told: `database` as for `Store`, `log_json`, `application` as module:name, and `rates`, the
-        arguments of `Rates`.
+    `order` is what else they are told: `database` as for `Store`, `log_json`, `application` as module:name, and
+    `rates`, the arguments of `Rates`.
     """
 
     def __init__(self, listener: socket.socket, metrics: str | None, **order: object) -> None:
@@ -138,25 +131,10 @@ def serve_with_workers(
     application: str = "hubbub.collector.app:create_app",
     rates: tuple[int, int] = (20, 0),
 ) -> Workers | None:
-    """Serve in several processes until a signal comes.
+    """Serve in several processes until a signal comes; the other arguments are those of `serving.serve`.
 
-    Parameters
-    ----------
-    database, listener, announce
-        As for `serving.serve`.
-    workers : int
-        The number of processes.
-    log_json : bool
-        Whether their logs are JSON.
-    application : str
-        The function that makes the application of a collector, as module:name, since workers are new processes.
-    rates : pair of int
-        The arguments of `Rates`, for each of the processes.
-
-    Returns
-    -------
-    Workers or None
-        A stand-in, if the signal was SIGHUP, which asks for a restart.
+    `application` makes the application of a collector, as module:name, since workers are new processes; `rates` are the
+    arguments of `Rates` in each. Returns a stand-in if the signal was SIGHUP, which asks for a restart.
     """
     if sys.platform == "win32":
         raise ParameterError("workers must be 1 on Windows, where processes cannot share a socket, got more")

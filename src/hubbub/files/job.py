@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -19,10 +20,10 @@ from numpy.typing import NDArray
 
 from hubbub.errors import InputError, ParameterError
 from hubbub.files.listing import check_unchanged, list_files, stamps_of
-from hubbub.files.processes import Processes
+from hubbub.files.processes import Processes, Work
 from hubbub.files.spill import Spill
 from hubbub.files.tallied import Counts, Tallied
-from hubbub.files.units import CountPartition, CountReports, SpillReports, partition_bits, plan_units
+from hubbub.files.units import count_partition, count_reports, partition_bits, plan_units, spill_reports
 from hubbub.files.work_folder import State, WorkFolder
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Cells, Tally
@@ -36,6 +37,10 @@ Advance = Callable[[int], object]
 """Called with the number of rows done since the last call."""
 
 
+Count = Callable[[int, Cells], tuple[int, Counts]]
+"""Adds a unit to the sums; returns how many reports were added, and the counts."""
+
+
 @dataclass(frozen=True)
 class _Chunk:
     """Adds up units: into `cells` if given; otherwise, in a worker process, into new cells that it returns.
@@ -43,7 +48,7 @@ class _Chunk:
     Cells go from process to process in narrow integers: a chunk has few reports for each.
     """
 
-    count: Callable[[int, Cells], tuple[int, Counts]]
+    count: Count
     cells_shape: tuple[int, ...]
     cells: Cells | None
 
@@ -147,7 +152,7 @@ class TallyJob:
     def _description(self) -> dict[str, Any]:
         """Everything that must be the same when a killed job continues."""
         return {
-            "survey": self._reading.survey_id.hex(),
+            "survey": self._reading.mechanism.survey_id.hex(),
             "files": self._stamps,
             "assume_unique": self._unique,
             "skip_bad": self._reading.skip_bad,
@@ -157,7 +162,7 @@ class TallyJob:
     def _count_all(self, folder: WorkFolder, advance: Advance) -> Tallied:
         """Count all row groups."""
         begun = self._begun(folder)
-        with self._processes(CountReports(self._reading), begun, len(self._rows)) as processes:
+        with self._processes(partial(count_reports, self._reading), begun, len(self._rows)) as processes:
             state = self._count(folder, processes, begun, self._rows, advance)
         return Tallied(state.tally, state.counts + self._skipped)
 
@@ -170,7 +175,8 @@ class TallyJob:
         advance(sum(self._rows) - sum(self._rows[unit] for unit in left))
         partitions = np.diff(np.linspace(0, sum(self._rows), (1 << bits) + 1).astype(int)).tolist()
         begun, most = self._begun(folder), max(len(left), len(partitions))
-        with self._processes(CountPartition(reading, spill), begun, most, SpillReports(reading, spill)) as processes:
+        count, write = partial(count_partition, reading, spill), partial(spill_reports, reading, spill)
+        with self._processes(count, begun, most, write) as processes:
             for units, _ in processes.run(_SPILL, left):
                 advance(sum(self._rows[unit] for unit in units))
             state = self._count(folder, processes, begun, partitions, advance)
@@ -179,11 +185,9 @@ class TallyJob:
 
     def _begun(self, folder: WorkFolder) -> State:
         """What an earlier run has counted."""
-        return folder.load(self._reading.survey_id, self._reading.mechanism.cells_shape)
+        return folder.load(self._reading.mechanism.survey_id, self._reading.mechanism.cells_shape)
 
-    def _processes(
-        self, count: CountReports | CountPartition, begun: State, most: int, spill: SpillReports | None = None
-    ) -> Processes:
+    def _processes(self, count: Count, begun: State, most: int, spill: Work | None = None) -> Processes:
         """The processes of this job, of which at most `most` have something to do at once."""
         jobs = min(self._jobs, most)
         cells = begun.tally.cells if jobs <= 1 else None
@@ -203,7 +207,7 @@ class TallyJob:
                 cells += sums
             added, counts = added + more, counts + counted
             done.update(units)
-            state = State(done, counts, Tally(self._reading.survey_id, added, cells))
+            state = State(done, counts, Tally(self._reading.mechanism.survey_id, added, cells))
             if self._work is not None and time.monotonic() - saved >= self._save_seconds:
                 folder.save(state)
                 saved = time.monotonic()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NoReturn
 
 from hubbub.errors import InputError, system_reason
-from hubbub.inputs.paths import local_path
+from hubbub.inputs.files import local_path
 from hubbub.outputs import identity
 
 SUFFIX: Final = ".parquet"
@@ -17,12 +17,9 @@ SUFFIX: Final = ".parquet"
 def list_files(sources: Iterable[str | os.PathLike[str]]) -> list[str]:
     """The files that paths name; a directory stands for all *.parquet files in and below it, sorted by name.
 
-    A path may begin with ~ or be a pattern such as `reports/2024-*`, as in a shell. `file:` is the only scheme.
-
-    Raises
-    ------
-    InputError
-        A file is named twice (possibly by different paths), does not exist, or a directory has no such files.
+    A path may begin with ~ or be a pattern such as `reports/2024-*`, as in a shell. `file:` is the only scheme. Raises
+    InputError if a file is named twice (possibly by different paths) or does not exist, or a directory has no such
+    files.
     """
     found: dict[object, str] = {}
     for given in sources:

@@ -22,16 +22,9 @@ _works: Sequence[Work] = ()  # in a worker process: its functions
 class Processes:
     """Does units of work, of several kinds one after the other. It is a context manager, which ends its processes.
 
-    With one job, the work is done in this process, when the next result is asked for. With several, it is done in
-    worker processes, which end when this process ends in any way. They start when the first work is given, and stay for
-    the next kind, since each takes half a second of CPU to load the library.
-
-    Parameters
-    ----------
-    works : sequence of callables
-        The kinds of work: each takes a list of units.
-    jobs : int
-        The number of processes.
+    Each kind of work takes a list of units. With one job, the work is done in this process, when the next result is
+    asked for. With several, it is done in worker processes, which end when this process ends in any way. They start
+    when the first work is given, and stay for the next kind, since each takes half a second of CPU to load the library.
     """
 
     def __init__(self, works: Sequence[Work], jobs: int) -> None:

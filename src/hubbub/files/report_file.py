@@ -57,12 +57,7 @@ def records_of(reports: Reports) -> Records:
 class ReportWriter:
     """Writes the reports of a survey into one file. It is a context manager; the file is complete at its end.
 
-    Takes the memory of one row group, about 16 MiB of reports.
-
-    Attributes
-    ----------
-    rows : int
-        Reports written so far.
+    Takes the memory of one row group, about 16 MiB of reports. `rows` is how many were written so far.
     """
 
     def __init__(self, path: str, survey: Survey) -> None:
@@ -106,15 +101,7 @@ class ReportWriter:
 
 
 class ReportFile:
-    """A file of reports of a survey, opened; its schema and footer are checked.
-
-    Attributes
-    ----------
-    name : str
-        Its path.
-    groups : list of int
-        The rows of each row group.
-    """
+    """A file of reports of a survey, opened; its schema and footer are checked. `groups` are the rows of each group."""
 
     def __init__(self, path: str, survey_id: bytes, report_bytes: int) -> None:
         require("A Parquet file", "pyarrow", "files")
@@ -157,10 +144,7 @@ class ReportFile:
     def read(self, group: int) -> Iterator[tuple[Records, int]]:
         """Yield the reports of a row group, some at a time, each time with the number of rows that are not reports.
 
-        Raises
-        ------
-        InputError
-            The row group is damaged. The message names it and the file.
+        Raises InputError, which names the row group and the file, if it is damaged.
         """
         import pyarrow as pa
 

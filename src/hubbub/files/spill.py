@@ -29,20 +29,9 @@ Pieces = list[tuple[int, NDArray[np.int64]]]
 
 @dataclass(frozen=True)
 class Spill:
-    """A directory of records by partition.
+    """A directory of records of `record_bytes` each, in 2^bits partitions; at most `block_bytes` of them are in memory.
 
-    Attributes
-    ----------
-    folder : str
-        The directory of the files.
-    record_bytes : int
-        The size of a record.
-    bits : int
-        There are 2^bits partitions.
-    key : uint64 array
-        The secret key of this run, which spreads ids over partitions.
-    block_bytes : int
-        Bytes of records that are held in memory at once.
+    The secret key of this run spreads ids over partitions.
     """
 
     folder: str

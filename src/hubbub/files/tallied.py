@@ -10,18 +10,9 @@ from hubbub.model.tally import Tally
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A row group or a file that was skipped.
+    """A row group or a file that was skipped, and why, as a sentence that names the file.
 
-    Attributes
-    ----------
-    file : str
-        The path of the file.
-    row_group : int or None
-        The number of the row group; None if no row group of the file could be read.
-    rows : int
-        How many rows the row group has; 0 for a file, since they are not known.
-    reason : str
-        Why, as a sentence that names the file.
+    `row_group` is None if no row group of the file could be read; then `rows` is 0, since they are not known.
     """
 
     file: str

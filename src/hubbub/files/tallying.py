@@ -69,22 +69,22 @@ def tally_reports(survey: Survey, source: Sent | Iterable[Sent], *, assume_uniqu
     if not hasattr(source, "__iter__"):
         kind = type(source).__name__
         raise ParameterError(f"reports must be bytes, an array, a path or a list of them, got {kind}")
-    mechanism, survey_id = mechanism_for(survey), survey.survey_id
+    mechanism = mechanism_for(survey)
     cells = np.zeros(mechanism.cells_shape, np.int64)
-    valid = (validate(mechanism, records)[0] for each in source for records in _records(mechanism, survey_id, each))
+    valid = (validate(mechanism, records)[0] for each in source for records in _records(mechanism, each))
     count = (add_all if assume_unique else _add_distinct)(mechanism, cells, valid)
-    return Tally(survey_id, count, cells)
+    return Tally(mechanism.survey_id, count, cells)
 
 
-def _records(mechanism: SurveyMechanism, survey_id: bytes, sent: Sent) -> Iterator[Records]:
+def _records(mechanism: SurveyMechanism, sent: Sent) -> Iterator[Records]:
     """Yield the records of one source."""
     if isinstance(sent, str | os.PathLike):
         for path in list_files([sent]):
-            with ReportFile(path, survey_id, mechanism.report_dtype.itemsize) as file:
+            with ReportFile(path, mechanism.survey_id, mechanism.report_dtype.itemsize) as file:
                 for group in range(len(file.groups)):
                     yield from (records for records, _ in file.read(group))
     elif isinstance(sent, bytes):
-        yield records_of(parse_batch(sent, survey_id, mechanism.report_dtype))
+        yield records_of(parse_batch(sent, mechanism.survey_id, mechanism.report_dtype))
     else:
         mechanism.validate(sent)  # raises an error for another layout
         yield records_of(sent)

@@ -29,17 +29,7 @@ Groups = tuple[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Reading:
-    """Reads the row groups of each unit.
-
-    Attributes
-    ----------
-    survey : Survey
-        The survey that the reports answer.
-    units : list of lists of Groups
-        The row groups of each unit.
-    skip_bad : bool
-        Whether damaged row groups are counted and skipped, instead of raising an error.
-    """
+    """Reads the row groups of each unit. Damaged ones raise an error, or are counted and skipped with `skip_bad`."""
 
     survey: Survey
     units: list[list[Groups]]
@@ -50,16 +40,11 @@ class Reading:
         """The survey's mechanism, built once in each process."""
         return mechanism_for(self.survey)
 
-    @cached_property
-    def survey_id(self) -> bytes:
-        """The survey's id."""
-        return self.survey.survey_id
-
     def read(self, unit: int, counts: list[Counts]) -> Iterator[Records]:
         """Yield the valid records of a unit, some at a time; its counts are added to `counts[0]`."""
         size = self.mechanism.report_dtype.itemsize
         for path, groups in self.units[unit]:
-            with ReportFile(path, self.survey_id, size) as file:
+            with ReportFile(path, self.mechanism.survey_id, size) as file:
                 if groups[-1] >= len(file.groups):
                     raise changed(path)
                 for group in groups:
@@ -82,57 +67,30 @@ def _damage(file: ReportFile, group: int) -> Counts | None:
     return None
 
 
-@dataclass(frozen=True)
-class CountReports:
-    """Adds up the reports of row groups directly; their ids are known to differ."""
+def count_reports(reading: Reading, unit: int, cells: Cells) -> tuple[int, Counts]:
+    """Add the reports of a unit, whose ids are known to differ, to the sums; return how many, and the counts."""
+    counts = [Counts()]
+    added = add_all(reading.mechanism, cells, reading.read(unit, counts))
+    return added, counts[0]
 
-    reading: Reading
 
-    def __call__(self, unit: int, cells: Cells) -> tuple[int, Counts]:
-        """Add a unit to the sums; return how many reports were added, and the counts."""
+def spill_reports(reading: Reading, spill: Spill, units: list[int]) -> None:
+    """Write the reports of some units to the spill."""
+    for unit in units:
         counts = [Counts()]
-        added = add_all(self.reading.mechanism, cells, self.reading.read(unit, counts))
-        return added, counts[0]
+        spill.write(unit, reading.read(unit, counts), counts)
 
 
-@dataclass(frozen=True)
-class SpillReports:
-    """Writes the reports of row groups to the spill."""
-
-    reading: Reading
-    spill: Spill
-
-    def __call__(self, units: list[int]) -> None:
-        """Write some units."""
-        for unit in units:
-            counts = [Counts()]
-            self.spill.write(unit, self.reading.read(unit, counts), counts)
-
-
-@dataclass(frozen=True)
-class CountPartition:
-    """Adds up the reports of one partition of the spill, each id once."""
-
-    reading: Reading
-    spill: Spill
-
-    def __call__(self, place: int, cells: Cells) -> tuple[int, Counts]:
-        """Add a partition to the sums; return how many reports were added, and the counts."""
-        records = self.spill.read(place, len(self.reading.units))
-        return add_distinct(self.reading.mechanism, cells, records, self.spill.key, self.spill.block_bytes)
+def count_partition(reading: Reading, spill: Spill, place: int, cells: Cells) -> tuple[int, Counts]:
+    """Add one partition of the spill, each id once, to the sums; return how many reports were added, and the counts."""
+    records = spill.read(place, len(reading.units))
+    return add_distinct(reading.mechanism, cells, records, spill.key, spill.block_bytes)
 
 
 def plan_units(survey: Survey, files: list[str], skip_bad: bool, block_bytes: int) -> tuple[Reading, Counts, list[int]]:
     """Open every file once, and divide their row groups into units of about a block of records.
 
-    Returns
-    -------
-    Reading
-        How to read them.
-    Counts
-        The files that were skipped.
-    list of int
-        The rows of each unit.
+    Returns how to read them, the files that were skipped, and the rows of each unit.
     """
     reading = Reading(survey, [], skip_bad)
     size = reading.mechanism.report_dtype.itemsize
@@ -142,7 +100,7 @@ def plan_units(survey: Survey, files: list[str], skip_bad: bool, block_bytes: in
     skipped = Counts()
     for path in files:
         try:
-            with ReportFile(path, reading.survey_id, size) as file:
+            with ReportFile(path, reading.mechanism.survey_id, size) as file:
                 groups = file.groups
         except (InputError, SurveyMismatch) as error:
             if not skip_bad:

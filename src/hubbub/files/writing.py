@@ -21,25 +21,10 @@ ROWS_PER_FILE: Final = 1 << 25
 def write_reports(
     folder: str | os.PathLike[str], survey: Survey, parts: Iterable[Reports], *, rows_per_file: int = ROWS_PER_FILE
 ) -> list[int]:
-    """Write the reports of a survey into a new directory, as part-00000.parquet and so on.
+    """Write the reports of a survey into a new directory, as part-00000.parquet and so on; return the rows of each.
 
-    Takes the memory of one row group. The directory gets its name only when it is complete.
-
-    Parameters
-    ----------
-    folder : path
-        A directory that does not exist yet, or is empty.
-    survey : Survey
-        The survey that the reports answer.
-    parts : iterable of arrays
-        The reports.
-    rows_per_file : int
-        A new file is begun as soon as a file has at least this many reports.
-
-    Returns
-    -------
-    list of int
-        The number of reports in each file.
+    Takes the memory of one row group. The directory must not exist yet, or be empty; it gets its name only when it is
+    complete. A new file is begun as soon as a file has at least `rows_per_file` reports.
     """
     target = os.path.abspath(folder)
     if os.path.exists(target) and (not os.path.isdir(target) or os.listdir(target)):

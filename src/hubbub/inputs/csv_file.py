@@ -32,12 +32,8 @@ def parse_delimiter(text: str) -> str:
 class CsvFile(PeopleFile):
     """Columns named by the first row. Blank rows are skipped, and an empty field is a missing value.
 
-    Attributes
-    ----------
-    given : str, optional
-        The delimiter; by default it is guessed from the first rows.
-    wanted : tuple of str
-        Names of columns that the user asked for. A delimiter that gives the first row all of them is the right one.
+    The delimiter is `given`, or guessed from the first rows: one that gives the first row all `wanted` columns is
+    right.
     """
 
     given: str | None = None

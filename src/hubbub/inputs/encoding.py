@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hubbub.inputs.better_domain import Sample, better_domain
+from hubbub.inputs.better_domain import Better, Sample, better_domain, fitted, held, shorter, too_long
 from hubbub.inputs.columns import read_column
-from hubbub.model.domain import Integers
+from hubbub.model.coded_domain import CodedText
+from hubbub.model.domain import Bytes, Integers
 from hubbub.model.domain_base import OTHER, Domain, normalize_text
 from hubbub.model.estimates import Intake
 from hubbub.model.mechanism import Items
 from hubbub.model.plain import Value, whole_number
 from hubbub.numeric.bulk_items import Marked, encode_marked
 
-_MANY_OTHER = 0.05  # if more of the people than this have a value outside the domain, a better domain is sought
+_MANY = 0.05  # if more of the people than this have a value outside the domain, a better domain is sought
+_FEWER_PEOPLE = 1.2  # by what factor a domain must be better to be named where this one holds the values
 
 
 @dataclass(frozen=True)
@@ -73,13 +75,23 @@ class Encoder:
     """Encodes everybody's values, some at a time, and counts those that were cut or are not in the domain.
 
     With `with_truth` it also counts what people really hold; memory then grows with the number of distinct values. The
-    caller that draws slots sets `over` to the number of people with more values than slots.
+    caller that draws slots sets `over` to the number of people with more values than slots. `seen_from` says how many
+    people must hold a value of so many bits of a domain for it to be found, None if that is out of reach; with it, a
+    domain is also named if this one holds the values but wastes bits.
     """
 
-    def __init__(self, domain: Domain, missing: int = 0, with_truth: bool = False, over: int = 0) -> None:
+    def __init__(
+        self,
+        domain: Domain,
+        missing: int = 0,
+        with_truth: bool = False,
+        over: int = 0,
+        seen_from: Callable[[Domain, float], float | None] | None = None,
+    ) -> None:
         self.domain = domain
         self.truth = Truth(domain) if with_truth else None
         self.over = over
+        self._seen_from = seen_from
         self._missing, self._cut, self._other, self._people = missing, 0, 0, 0
         self._sample = Sample()
 
@@ -96,13 +108,38 @@ class Encoder:
 
     @property
     def intake(self) -> Intake:
-        """The counts so far. If many values are not in the domain, also a domain that would hold more of them."""
-        better = None
-        if self._other > _MANY_OTHER * self._people:
-            kept = 1 - self._other / self._people
-            better = better_domain(self._sample.values, mark)
-            better = better if better is not None and better[1] > kept else None
-        return Intake(self._missing, self._cut, self._other, self.over, *(better or ()))
+        """The counts so far, a domain that would hold the values better, and whether none can hold them."""
+        plain = Intake(self._missing, self._cut, self._other, self.over)
+        many = self._other > _MANY * self._people
+        if not self._people or not (many or self._seen_from):
+            return plain
+        values = self._sample.values
+        marked = mark(self.domain, values)
+        long = too_long(values, marked)
+        plain = replace(plain, too_long=long if long > _MANY else None)
+        better, bits = None, None
+        if many:
+            found = better_domain(values, mark)
+            better = found if found is not None and found.share > 1 - self._other / self._people else None
+        elif isinstance(self.domain, CodedText | Bytes):
+            share, bits = held(self.domain, values, marked)
+            better = next(
+                filter(None, (way(self.domain, share, bits, values, mark) for way in (shorter, fitted))), None
+            )
+        return plain if better is None else self._with_limits(plain, better, bits)
+
+    def _with_limits(self, plain: Intake, better: Better, bits: float | None) -> Intake:
+        """The intake with a better domain and, if this domain holds the values in so many bits, with what it gains.
+
+        Without the better domain, if the gain is small.
+        """
+        told = replace(plain, better_domain=better.name, better_share=better.share)
+        if bits is None or self._seen_from is None:
+            return told
+        now, then = self._seen_from(self.domain, bits), self._seen_from(better.domain, better.bits)
+        if then is None or (now is not None and now < _FEWER_PEOPLE * then):
+            return plain
+        return replace(told, value_limit=now, better_limit=then)
 
 
 def mark(domain: Domain, values: Sequence[Value]) -> Marked:

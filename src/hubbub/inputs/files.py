@@ -11,6 +11,8 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO, ClassVar, cast
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from hubbub.errors import InputError, system_reason
 from hubbub.inputs.decoding import HEAD, MARK, read_blocks, refuse_wide
@@ -21,6 +23,20 @@ Key = int | str | None
 
 _SHOWN, _LONGEST = 8, 40  # the most names that a message lists, and the most characters of each
 _NAME = re.compile(r"(?=.*[^\W\d_])\w[\w .:/()#%-]{0,39}")
+
+
+def local_path(source: str, hint: str = "mount or copy it") -> str:
+    """The path of a file on this machine: ~ is the home, and `file:` the only scheme; other addresses are refused."""
+    if "\0" in source:
+        raise InputError(f"cannot read {source!r}: a name has no null character")
+    if "://" not in source and not source.startswith("file:/"):
+        return os.path.expanduser(source)
+    if os.path.exists(source):
+        return source
+    address = urlsplit(source)
+    if address.scheme != "file" or address.netloc not in ("", "localhost"):
+        raise InputError(f"a file must be in a directory of this machine, got {source!r}: {hint}")
+    return url2pathname(address.path)
 
 
 @contextmanager
@@ -126,10 +142,7 @@ class PeopleFile(ABC):
 def read_lines(path: str) -> Iterator[str]:
     """Yield the lines of a public list, without their ends, by the rules of `PeopleFile`. It may be a pipe.
 
-    Raises
-    ------
-    InputError
-        The file is not UTF-8.
+    Raises InputError if the file is not UTF-8.
     """
     with open(path, "rb") as raw:
         head = raw.read(HEAD)

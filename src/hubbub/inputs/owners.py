@@ -21,18 +21,9 @@ from hubbub.numeric.randomness import RandomWordSource
 
 @dataclass(frozen=True)
 class Owners:
-    """The owner of each value.
+    """The person of each row that holds a value, numbered from 0, and the indices of these rows.
 
-    Attributes
-    ----------
-    of_row : NDArray[np.int64]
-        The person of each row that holds a value, numbered from 0.
-    people : int
-        The number of people, including those without any value.
-    missing : int
-        The number of rows without a value or without a person.
-    rows : array
-        The indices of the other rows.
+    `people` includes those without any value; `missing` counts the rows without a value or without a person.
     """
 
     of_row: NDArray[np.int64]
@@ -68,16 +59,9 @@ def number_owners(rows: Iterable[tuple[object, object]]) -> Owners:
 
 
 class Chosen(NamedTuple):
-    """One row of each person.
+    """The index of one row of each person, in order of rows.
 
-    Attributes
-    ----------
-    rows : array
-        The index of the chosen row of each person, in order of rows.
-    missing : int
-        How many rows have no value or no person.
-    over : int
-        How many people have several different values.
+    `missing` counts the rows without a value or without a person, `over` the people with several different values.
     """
 
     rows: array[int]
@@ -125,18 +109,8 @@ def draw_slots(
 ) -> tuple[Items, int]:
     """The item that each person reports, and how many people have more values than slots.
 
-    Parameters
-    ----------
-    items : Items
-        The items of the rows that hold a value. Values outside the domain have the item `empty`, and fill no slot.
-    owners : Owners
-        The owners of the items.
-    empty : Items
-        The item that an empty slot reports, one row.
-    slots : int
-        The number of slots of each person.
-    random_words : RandomWordSource
-        The source of one random word for each person.
+    `items` are those of the rows that hold a value. Values outside the domain have the item `empty`, and fill no slot;
+    an empty slot reports it, too. Draws one random word for each person.
     """
     kept = np.flatnonzero(first_of_each(items, owners.of_row) & (items != empty).any(axis=1))
     kept = kept[np.argsort(owners.of_row[kept], kind="stable")]

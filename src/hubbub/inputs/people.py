@@ -29,11 +29,10 @@ from hubbub.errors import InputError, ParameterError
 from hubbub.extras import require
 from hubbub.inputs.crowd import Crowd
 from hubbub.inputs.csv_file import CsvFile, parse_delimiter
-from hubbub.inputs.files import Key, Lines, PeopleFile, input_errors
+from hubbub.inputs.files import Key, Lines, PeopleFile, input_errors, local_path
 from hubbub.inputs.json_lines import JsonLines
 from hubbub.inputs.owners import Owners, choose_rows, number_owners
 from hubbub.inputs.parquet import ParquetFile
-from hubbub.inputs.paths import local_path
 from hubbub.model.plain import Value
 
 FORMATS: Final = ("lines", "csv", "jsonl", "parquet")

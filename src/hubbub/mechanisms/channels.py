@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from decimal import ROUND_CEILING, Context, Decimal, localcontext
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,22 +25,29 @@ _ID_WORDS = 2
 _ID_FIELD = ("id", "<u8", (_ID_WORDS,))
 
 
-class LinearQuery(Protocol):
-    """What a channel asks a mechanism: the responses of a person, and those of a whole crowd for a simulation."""
+class LinearQuery(ABC):
+    """What a channel asks a mechanism: the responses of a person, and those of a whole crowd for a simulation.
 
+    The Laplace channel asks for responses and sums, the one-bit channel for bits.
+    """
+
+    @abstractmethod
     def responses(self, items: Items) -> NDArray[np.int8]:
         """All responses of each item, shape (n, coordinates), each at most 1 in size."""
 
-    def sign_bits_at(self, items: Items, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """The bit of each (item, row) pair; 1 means −1."""
-
+    @abstractmethod
     def sample_sums(self, histogram: Histogram, rng: np.random.Generator) -> NDArray[np.int64]:
         """The sums over a crowd of everyone's responses, without noise."""
+
+    def sign_bits_at(self, items: Items, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """The bit of each (item, row) pair that a one-bit report tells; 1 means −1."""
+        raise NotImplementedError("this mechanism has no one-bit form")
 
     def sample_bits(
         self, histogram: Histogram, rng: np.random.Generator
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """How many of a crowd report on each row with true bit 0, and how many with true bit 1."""
+        raise NotImplementedError("this mechanism has no one-bit form")
 
 
 class Channel(ABC):
@@ -197,16 +203,9 @@ class LaplaceChannel(Channel):
 
 
 class OneBitChannel(Channel):
-    """One bit about one row, by randomised response; the row is a public coin of the report's id. Pure ε.
+    """One bit about one of several rows, by randomised response; the row is a public coin of the report's id. Pure ε.
 
-    Parameters
-    ----------
-    rows : int
-        Rows of the query, each answered with a bit.
-    threshold : int
-        The truth is told with chance threshold / 2^64.
-    seed : bytes
-        The survey's public seed.
+    The truth is told with chance threshold / 2^64.
     """
 
     report_dtype = np.dtype([_ID_FIELD, ("bit", "u1")])
@@ -278,12 +277,7 @@ class OneBitChannel(Channel):
 class SlottedBitChannel(OneBitChannel):
     """One bit about one cell. Cells come in slots of 2^bits each: the slot is uniform, then the cell within it.
 
-    Parameters
-    ----------
-    slot_bits : NDArray[np.int64]
-        log₂ of the cells of each slot.
-    threshold, seed
-        As in `OneBitChannel`.
+    `slot_bits` are log₂ of the cells of each slot; the rest is as in `OneBitChannel`.
     """
 
     def __init__(self, slot_bits: NDArray[np.int64], threshold: int, seed: bytes) -> None:

@@ -117,12 +117,8 @@ def create_survey(
 def load_survey(document: bytes | str) -> Survey:
     """Read a survey that somebody else wrote, trusting nothing in it.
 
-    Raises
-    ------
-    ParameterError
-        It is not a survey: a field unknown, missing, of the wrong type or out of range.
-    PrivacyError
-        The privacy loss of its thresholds is above what it states.
+    Raises ParameterError if it is not a survey (a field is unknown, missing, of the wrong type or out of range), and
+    PrivacyError if the privacy loss of its thresholds is above what it states.
     """
     try:
         survey = Survey.from_json(document)

@@ -13,7 +13,7 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub.mechanisms.channels import Channel, OneBitChannel
+from hubbub.mechanisms.channels import Channel, LinearQuery, OneBitChannel
 from hubbub.mechanisms.checks import check_cells, check_inputs, check_reports
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism, check_listed
 from hubbub.model.estimates import Query
@@ -23,7 +23,7 @@ from hubbub.model.tally import Cells, Tally
 from hubbub.numeric.count_law import CountLaw
 
 
-class ChannelMechanism(SurveyMechanism):
+class ChannelMechanism(SurveyMechanism, LinearQuery):
     """A mechanism whose reports are those of a channel, and whose counts are means over parts: rows or slots."""
 
     def __init__(self, survey: Survey, channel: Channel) -> None:
@@ -36,26 +36,6 @@ class ChannelMechanism(SurveyMechanism):
         self.cells_shape = channel.cells_shape
         # ± the largest valid response times the gain, in people: a count is a mean over parts of ± responses.
         self.influence = (channel.largest * channel.gain, -(channel.largest * channel.gain))
-
-    # The linear query that the channel asks: the Laplace channel for responses and sums, the one-bit channel for bits.
-
-    @abstractmethod
-    def responses(self, items: Items) -> NDArray[np.int8]:
-        """What a device responds through the Laplace channel, shape (n, coordinates)."""
-
-    @abstractmethod
-    def sample_sums(self, histogram: Histogram, rng: np.random.Generator) -> NDArray[np.int64]:
-        """The sums over a crowd of everyone's responses, without noise."""
-
-    def sign_bits_at(self, items: Items, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """The bit of each (item, row) pair that a one-bit report tells; 1 means −1."""
-        raise NotImplementedError("this mechanism has no one-bit form")
-
-    def sample_bits(
-        self, histogram: Histogram, rng: np.random.Generator
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """How many of a crowd report on each row with true bit 0, and how many with true bit 1."""
-        raise NotImplementedError("this mechanism has no one-bit form")
 
     # Answered by the channel.
 

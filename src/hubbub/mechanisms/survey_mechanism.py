@@ -37,14 +37,8 @@ _POOLED = "people alone on a value are pooled as fair coins on every row"
 class Condition:
     """The condition under which a theorem promises that the heavy hitter is found.
 
-    Attributes
-    ----------
-    needed_as_printed, needed_corrected : float
-        The count that the heavy hitter must have, in people: as the paper prints it, and with corrected constants.
-    heavy_hitter_count : int
-        The count that it has.
-    holds : bool
-        Whether this count meets the corrected condition.
+    The counts that it must have, in people, are as the paper prints it and with corrected constants. `holds` is whether
+    `heavy_hitter_count`, which it has, meets the latter.
     """
 
     needed_as_printed: float
@@ -55,14 +49,9 @@ class Condition:
 
 @dataclass(frozen=True)
 class Sample:
-    """The decoder of one simulated crowd.
+    """The decoder of one simulated crowd: the mechanism's methods of these names, for this crowd instead of a tally.
 
-    Attributes
-    ----------
-    discover, estimate, counts_of_all
-        Like the mechanism's methods of the same names, but for this crowd instead of a tally.
-    approximation : str
-        How the crowd's law differs from that of real reports; empty if it is exact.
+    `approximation` is how the crowd's law differs from that of real reports; empty if it is exact.
     """
 
     discover: Callable[[Query], Estimates]

@@ -189,10 +189,15 @@ class Intake:
         People with more values than slots, of whose values a random choice got a slot. Counts and intervals are of
         values in slots: up to this many more people may have a value.
     better_domain : str or None
-        If `cut` and `other` are more than 5 %: a domain that would hold more of the values, as the command line spells
-        it.
+        A domain that would hold more of the values, if `other` is more than 5 %, or hold them in fewer bits; as the
+        command line spells it.
     better_share : float or None
         The share of a sample of the values that this domain holds without change.
+    value_limit, better_limit : float or None
+        How many people must hold a usual one of the values for it to be found with the survey's domain, and with the
+        better one; None if that is not known, or if not even all people are enough.
+    too_long : float or None
+        The share of a sample of the values that are longer than any domain can hold, if it is more than 5 %.
     """
 
     missing: int = 0
@@ -201,3 +206,6 @@ class Intake:
     over: int = 0
     better_domain: str | None = None
     better_share: float | None = None
+    value_limit: float | None = None
+    better_limit: float | None = None
+    too_long: float | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,7 +148,3 @@ class Histogram:
     def norm(self) -> float:
         """‖v‖₂: the root of the sum of the squared counts of all values."""
         return math.sqrt(float(np.sum(np.square(self.counts.astype(np.float64)))) + self.singletons)
-
-
-JSON: TypeAlias = Any
-"""Plain data of a survey: strings, whole numbers below 2^53, booleans, None, lists and string-keyed dicts."""

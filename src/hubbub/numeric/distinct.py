@@ -26,14 +26,9 @@ def draw_key() -> NDArray[np.uint64]:
 
 
 def partition(records: Records, key: NDArray[np.uint64], bits: int) -> tuple[Records, NDArray[np.int64]]:
-    """Sort records by their partition, a number of `bits` bits.
+    """A copy of the records sorted by their partition, a number of `bits` bits; within one they keep their order.
 
-    Returns
-    -------
-    Records
-        A copy of the records, those of partition 0 first; within a partition they keep their order.
-    int64 array
-        The start of each partition, and the end of the last: 2^bits + 1 numbers.
+    The second array has the start of each partition, and the end of the last: 2^bits + 1 numbers.
     """
     sorted_records = np.empty_like(records)
     ends = np.zeros((1 << bits) + 1, np.int64)

@@ -12,30 +12,14 @@ from numpy.typing import NDArray
 from hubbub.errors import ParameterError
 from hubbub.jit import kernel
 
-__all__ = ["independent_rows", "inverse", "pack", "parities", "parity_pairs", "rank", "solve", "unpack"]
-
 LIMB = 64
 
 
 def pack(bits: NDArray[np.uint8] | NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Pack a matrix of bits, one row of limbs for each row of bits.
+    """Pack a matrix of bits, shape (r, c), one row of ceil(c / 64) limbs for each row; anything but zero is a one.
 
-    Parameters
-    ----------
-    bits : NDArray[np.uint8] | NDArray[np.bool_]
-        Shape (r, c); anything but zero is a one.
-
-    Returns
-    -------
-    NDArray[np.uint64]
-        Shape (r, ceil(c / 64)).
-
-    Notes
-    -----
     Costs one pass over the bits.
 
-    Examples
-    --------
     >>> pack(np.array([[1, 0, 1], [0, 1, 0]], dtype=np.uint8))
     array([[5],
            [2]], dtype=uint64)
@@ -47,26 +31,8 @@ def pack(bits: NDArray[np.uint8] | NDArray[np.bool_]) -> NDArray[np.uint64]:
 
 
 def unpack(packed: NDArray[np.uint64], columns: int) -> NDArray[np.uint8]:
-    """Undo `pack`.
+    """Undo `pack`: the zeros and ones of a packed matrix, shape (r, columns). Costs one pass over the bits.
 
-    Parameters
-    ----------
-    packed : NDArray[np.uint64]
-        A packed matrix of `columns` columns.
-    columns : int
-        How many columns it has.
-
-    Returns
-    -------
-    NDArray[np.uint8]
-        Shape (r, columns), zeros and ones.
-
-    Notes
-    -----
-    Costs one pass over the bits.
-
-    Examples
-    --------
     >>> unpack(np.array([[5], [2]], dtype=np.uint64), 3)
     array([[1, 0, 1],
            [0, 1, 0]], dtype=uint8)
@@ -85,25 +51,10 @@ def rank(matrix: NDArray[np.uint64], columns: int) -> int:
 
 
 def independent_rows(matrix: NDArray[np.uint64], columns: int, limit: int | None = None) -> NDArray[np.int64]:
-    """Choose independent rows greedily: a row is taken unless the rows taken before it span it.
+    """Choose independent rows of a packed matrix greedily: a row is taken unless the rows taken before it span it.
 
-    Parameters
-    ----------
-    matrix : NDArray[np.uint64]
-        A packed matrix of `columns` columns, the preferred rows first.
-    columns : int
-        How many columns it has.
-    limit : int | None
-        Stop after this many rows; None for all.
-
-    Returns
-    -------
-    NDArray[np.int64]
-        The indices of the chosen rows, ascending.
-
-    Notes
-    -----
-    Costs at most r · rank · limbs steps. Rows after the one that completes the rank are not read.
+    Returns their indices, ascending; `limit` of them at most. Costs at most r · rank · limbs steps. Rows after the one
+    that completes the rank are not read.
     """
     _check_words(matrix, columns)
     if limit is not None and limit < 0:
@@ -114,27 +65,7 @@ def independent_rows(matrix: NDArray[np.uint64], columns: int, limit: int | None
 
 
 def inverse(matrix: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Invert a square matrix.
-
-    Parameters
-    ----------
-    matrix : NDArray[np.uint64]
-        A packed matrix of as many columns as rows.
-
-    Returns
-    -------
-    NDArray[np.uint64]
-        Its inverse, packed.
-
-    Raises
-    ------
-    ParameterError
-        If the matrix is singular.
-
-    Notes
-    -----
-    Costs about c² · limbs steps.
-    """
+    """The inverse of a packed square matrix. Raises ParameterError if it is singular. Costs about c² · limbs steps."""
     columns = matrix.shape[0]
     _check_words(matrix, columns)
     inverted = pack(np.eye(columns, dtype=np.uint8))
@@ -147,28 +78,9 @@ def inverse(matrix: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def solve(matrix: NDArray[np.uint64], rhs: NDArray[np.uint8], columns: int) -> NDArray[np.uint64] | None:
     """Solve matrix · x = rhs, a system of full column rank with perhaps more rows than columns.
 
-    Parameters
-    ----------
-    matrix : NDArray[np.uint64]
-        A packed matrix of `columns` columns.
-    rhs : NDArray[np.uint8]
-        Shape (r,), zeros and ones.
-    columns : int
-        How many columns the matrix has.
-
-    Returns
-    -------
-    NDArray[np.uint64] | None
-        The only solution, packed, of shape (limbs,); None if the rows contradict each other.
-
-    Raises
-    ------
-    ParameterError
-        If the columns are dependent: there would be no solution or many.
-
-    Notes
-    -----
-    Costs at most r · c · limbs steps.
+    `rhs` has zeros and ones. Returns the only solution, packed, of shape (limbs,); None if the rows contradict each
+    other. Raises ParameterError if the columns are dependent: there would be no solution or many. Costs at most r · c ·
+    limbs steps.
     """
     if rhs.shape != matrix.shape[:1]:
         raise ParameterError(f"rhs must have one bit for each of {matrix.shape[0]} rows, got shape {rhs.shape}")
@@ -181,22 +93,8 @@ def solve(matrix: NDArray[np.uint64], rhs: NDArray[np.uint8], columns: int) -> N
 
 
 def parities(matrix: NDArray[np.uint64], vectors: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    """Compute the inner product of every vector with every row.
+    """The inner product of every vector with every row of a matrix: zeros and ones, shape (n, r).
 
-    Parameters
-    ----------
-    matrix : NDArray[np.uint64]
-        Shape (r, limbs).
-    vectors : NDArray[np.uint64]
-        Shape (n, limbs).
-
-    Returns
-    -------
-    NDArray[np.uint8]
-        Shape (n, r), zeros and ones.
-
-    Notes
-    -----
     Costs n · r · limbs steps, several per instruction, and n · r bytes for the result.
     """
     if matrix.shape[1] != vectors.shape[1]:
@@ -208,21 +106,9 @@ def parities(matrix: NDArray[np.uint64], vectors: NDArray[np.uint64]) -> NDArray
 
 
 def parity_pairs(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    """Compute the inner product of each row of `a` with the same row of `b`.
+    """The inner product of each row of `a` with the same row of `b`: zeros and ones. Costs n · limbs steps.
 
-    Parameters
-    ----------
-    a, b : NDArray[np.uint64]
-        Shape (n, limbs); one of the two may have a single row, paired with every row of the other.
-
-    Returns
-    -------
-    NDArray[np.uint8]
-        Shape (n,), zeros and ones.
-
-    Notes
-    -----
-    Costs n · limbs steps.
+    One of the two may have a single row, paired with every row of the other.
     """
     if a.shape[1] != b.shape[1]:
         raise ParameterError(f"both sides must have as many limbs, got {a.shape[1]} and {b.shape[1]} limbs")

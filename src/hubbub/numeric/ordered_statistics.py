@@ -16,8 +16,6 @@ from hubbub.numeric import gf2
 from hubbub.numeric.bisection import bisect
 from hubbub.numeric.tails import binomial_tail, normal_tail
 
-__all__ = ["decode", "success_chance"]
-
 ROUNDING = 1e-12
 """Gains closer than this share of sum |soft| are ties: float64 sums cannot tell them apart."""
 

@@ -14,15 +14,7 @@ from numpy.typing import NDArray
 
 
 class PackedTexts(Sequence[str]):
-    """Texts in UTF-8.
-
-    Parameters
-    ----------
-    data : NDArray[np.uint8]
-        The bytes of all texts, one after the other.
-    offsets : NDArray[np.int64]
-        The start of each text, and the end of the last: one more number than there are texts.
-    """
+    """Texts in UTF-8: the bytes of all, one after the other, with the start of each and the end of the last."""
 
     def __init__(self, data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> None:
         self.data, self.offsets = data, offsets

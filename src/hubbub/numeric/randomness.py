@@ -78,12 +78,15 @@ class Keystream:
         self._lock = threading.Lock()
         self._cipher = cipher
 
-    def fill(self, buffer: memoryview) -> None:
-        """Fill the buffer with the next bytes; one thread at a time."""
+    def draw(self, reports: int, random_words_per_report: int) -> NDArray[np.uint64]:
+        """The next bytes as random words, shape (reports, random_words_per_report); one thread at a time."""
+        drawn = np.empty((reports, random_words_per_report), "<u8")
+        buffer = drawn.reshape(-1).data.cast("B")
         with self._lock:
             for start in range(0, len(buffer), len(self._ZEROS)):
                 part = buffer[start : start + len(self._ZEROS)]
                 self._cipher.update_into(self._ZEROS[: len(part)], part)
+        return drawn.astype(np.uint64, copy=False)
 
 
 def _new_keystream() -> Keystream:
@@ -110,14 +113,12 @@ class BulkRandomWords:
     def draw(self, reports: int, random_words_per_report: int) -> NDArray[np.uint64]:
         """The next random words, shape (reports, random_words_per_report)."""
         _check_sizes(reports, random_words_per_report)
-        random_words = np.empty((reports, random_words_per_report), "<u8")
         keystream = self._keystream
         if keystream.process != _process():
             # The old lock may be held by a thread that does not exist in this process, so it is not used. If two
             # threads get here at once, each makes a new key, which does no harm.
             keystream = self._keystream = _new_keystream()
-        keystream.fill(random_words.reshape(-1).data.cast("B"))
-        return random_words.astype(np.uint64, copy=False)
+        return keystream.draw(reports, random_words_per_report)
 
 
 class KeyedRandomWords:
@@ -145,9 +146,7 @@ class KeyedRandomWords:
     def draw(self, reports: int, random_words_per_report: int) -> NDArray[np.uint64]:
         """The next random words, shape (reports, random_words_per_report)."""
         _check_sizes(reports, random_words_per_report)
-        drawn = np.empty((reports, random_words_per_report), "<u8")
-        self._keystream.fill(drawn.reshape(-1).data.cast("B"))
-        return drawn.astype(np.uint64, copy=False)
+        return self._keystream.draw(reports, random_words_per_report)
 
 
 class SeededRandomWords:

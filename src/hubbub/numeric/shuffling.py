@@ -48,12 +48,8 @@ _NEAR = 1e-4  # relative precision of an ε
 class Kind(NamedTuple):
     """Reports of one kind: how many times likelier they are than in the blanket, for each of two values.
 
-    Attributes
-    ----------
-    first, second : float
-        P₀/ω and P₁/ω. Both 0 for reports outside the blanket.
-    chance : float
-        The chance ω of the kind; the chances of all kinds add up to 1.
+    `first` and `second` are P₀/ω and P₁/ω, both 0 for reports outside the blanket. `chance` is ω; the chances of all
+    kinds add up to 1.
     """
 
     first: float

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import betainc, log_ndtr, ndtr, ndtri, ndtri_exp, stdtrit
 
 from hubbub.errors import ParameterError
+from hubbub.numeric.bisection import first_whole
 
 
 def normal_quantile(chance: float) -> float:
@@ -45,17 +46,17 @@ def normal_error(stderr: float, beta: float) -> float:
 
 def binomial_threshold(trials: int, chance: float, log_level: float) -> int:
     """The least k with ln P[Bin(trials, chance) ≥ k] ≤ log_level; trials + 1 if there is none."""
-    low, high = 0, trials + 1
-    while high - low > 1:
-        successes = (low + high) // 2
+
+    def is_rare(successes: int) -> bool:
         tail, share = float(betainc(successes, trials - successes + 1, chance)), successes / trials
         if tail > 1e-290:
             log_tail = math.log(tail)
         else:  # too small for a float: Chernoff's bound, the Kullback–Leibler divergence of two coins, is sharp enough
             rest = (1 - share) * math.log((1 - share) / (1 - chance)) if share < 1 else 0.0
             log_tail = -trials * (share * math.log(share / chance) + rest)
-        low, high = (low, successes) if log_tail <= log_level else (successes, high)
-    return high
+        return log_tail <= log_level
+
+    return first_whole(is_rare, 0, trials + 1)
 
 
 def binomial_tail(successes: int, trials: int, chance: float) -> float:

@@ -8,14 +8,14 @@ values the paper's vote fails in most runs even without noise; for 1.5 and 2 it 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice, product
 
 import numpy as np
 
-from hubbub.model.mechanism import Histogram
 from hubbub.paper import theorems
-from hubbub.paper.study import BUCKET, BUCKET_HARD, DELTA, EPSILON, Study, decades, finds_first
+from hubbub.paper.study import BUCKET, BUCKET_HARD, DELTA, EPSILON, Cell, Study, decades, finds_first
 from hubbub.simulation import population
 
 BITS, SHARE = 32, 0.5
@@ -40,45 +40,30 @@ class Successes:
 class Setting:
     """The constants of the figure: the crowds, and how many people the theorem requires."""
 
-    epsilon: float
-    delta: float
-    share: float
-    bits: int
-    zipf_bits: int
-    zipf_values: int
-    theorem_people: float
-    corrected_people: float
-    beta: float
+    epsilon: float = EPSILON
+    delta: float = DELTA
+    share: float = SHARE
+    bits: int = BITS
+    zipf_bits: int = ZIPF_BITS
+    zipf_values: int = ZIPF_VALUES
+    theorem_people: float = field(default_factory=lambda: theorem_people(corrected=False))
+    corrected_people: float = field(default_factory=lambda: theorem_people(corrected=True))
+    beta: float = BETA
 
 
-@dataclass(frozen=True)
-class BucketSuccess:
-    """How often one decoder finds the heavy hitter, with the paper's noise."""
-
-    decoder: str
-    people: int
-    zipf: float | None
-    bits: int
-    runs: int
-
-    @property
-    def name(self) -> str:
-        """Decoder, crowd and size."""
-        return f"{self.decoder} zipf {self.zipf} {self.bits} bits {self.people} people"
-
-    def run(self, rng: np.random.Generator) -> Successes:
-        """A new crowd and new hash functions in each run."""
-        contender = (BUCKET if self.decoder == "soft" else BUCKET_HARD)["paper"]
-        successes = 0
-        for mechanism in islice(contender.mechanisms(self.people, self.bits, rng), self.runs):
-            successes += finds_first(mechanism, self._crowd(rng), rng)
-        return Successes(self.decoder, self.zipf, self.bits, self.people, successes, self.runs)
-
-    def _crowd(self, rng: np.random.Generator) -> Histogram:
-        """A crowd of the theorem's kind, or a Zipf crowd."""
-        if self.zipf is None:
-            return population.heavy(self.people, SHARE, None, self.bits, rng)
-        return population.zipf(self.people, self.zipf, ZIPF_VALUES, self.bits, rng)
+def bucket_success(
+    decoder: str, zipf: float | None, bits: int, people: int, runs: int, rng: np.random.Generator
+) -> Successes:
+    """How often one decoder finds the heavy hitter, with the paper's noise: a new crowd and new hashes in each run."""
+    contender = (BUCKET if decoder == "soft" else BUCKET_HARD)["paper"]
+    successes = 0
+    for mechanism in islice(contender.mechanisms(people, bits, rng), runs):
+        if zipf is None:  # the theorem's crowd
+            crowd = population.heavy(people, SHARE, None, bits, rng)
+        else:
+            crowd = population.zipf(people, zipf, ZIPF_VALUES, bits, rng)
+        successes += finds_first(mechanism, crowd, rng)
+    return Successes(decoder, zipf, bits, people, successes, runs)
 
 
 def theorem_people(corrected: bool) -> float:
@@ -93,32 +78,19 @@ def theorem_people(corrected: bool) -> float:
     return theorems.bucket_needed_people(SHARE, rows, scale, corrected)
 
 
-def _cells(quick: bool) -> list[BucketSuccess]:
+def _cells(quick: bool) -> list[Cell[Successes]]:
     """The theorem's crowd in multiples of its people, and Zipf crowds, for both decoders."""
     multiples = _MULTIPLES[::2] if quick else _MULTIPLES
-    grid = decades(5, 11, 2)[:: 4 if quick else 1]
+    crowds = [round(multiple * theorem_people(corrected=False)) for multiple in multiples]
+    crowds_by_zipf: dict[float | None, list[int]] = {None: crowds}
+    crowds_by_zipf |= dict.fromkeys(ZIPF_EXPONENTS, decades(5, 11, 2)[:: 4 if quick else 1])
     cells = []
-    for decoder in ("hard", "soft"):
-        crowds = [round(multiple * theorem_people(corrected=False)) for multiple in multiples]
-        cells += [BucketSuccess(decoder, people, None, BITS, 10 if quick else 100) for people in crowds]
-        for exponent in ZIPF_EXPONENTS:
-            cells += [BucketSuccess(decoder, n, exponent, ZIPF_BITS, 3 if quick else 40) for n in grid]
+    for decoder, (zipf, grid) in product(("hard", "soft"), crowds_by_zipf.items()):
+        bits, runs = (BITS, 10 if quick else 100) if zipf is None else (ZIPF_BITS, 3 if quick else 40)
+        for people in grid:
+            run = partial(bucket_success, decoder, zipf, bits, people, runs)
+            cells.append(Cell(f"{decoder} zipf {zipf} {bits} bits {people} people", run))
     return cells
 
 
-def _setting() -> Setting:
-    """The constants of the figure."""
-    return Setting(
-        EPSILON,
-        DELTA,
-        SHARE,
-        BITS,
-        ZIPF_BITS,
-        ZIPF_VALUES,
-        theorem_people=theorem_people(corrected=False),
-        corrected_people=theorem_people(corrected=True),
-        beta=BETA,
-    )
-
-
-BUCKET_SUCCESS: Study[Setting, Successes] = Study("bucket-success", _cells, _setting)
+BUCKET_SUCCESS: Study[Setting, Successes] = Study("bucket-success", _cells, Setting)

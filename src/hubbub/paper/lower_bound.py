@@ -25,20 +25,10 @@ Estimate = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Rounds:
-    """Independent rounds of the experiment: each array has one entry per round.
+    """Independent rounds of the experiment, of so many people each: each array has one entry per round.
 
-    Attributes
-    ----------
-    people : int
-        People in each round.
-    truth : float
-        The chance that a randomised report is true.
-    ones : Counts
-        People who hold 1.
-    revealed_ones, revealed_zeros : Counts
-        People whose bit was revealed (with chance δ).
-    said_ones, said_zeros : Counts
-        Randomised reports of all others.
+    `truth` is the chance that a randomised report is true. `ones` hold 1. The bits of some were revealed, with chance
+    δ; the others `said` one or zero.
     """
 
     people: int

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -19,7 +20,7 @@ from hubbub.model.coded_domain import CodedText
 from hubbub.model.survey import Survey
 from hubbub.paper import theory_of_tree as theory
 from hubbub.paper.path_bound import PathBound
-from hubbub.paper.study import BETA, EPSILON, TREE, Study, decades
+from hubbub.paper.study import BETA, EPSILON, TREE, Cell, Study, decades
 
 BITS = 64
 MOST_BITS = 256  # of which a bound takes about 6 s; the time grows with the third power
@@ -121,33 +122,21 @@ class Limits:
 class Setting:
     """The constants of the figure."""
 
-    epsilon: float
-    beta: float
-    bits: int
+    epsilon: float = EPSILON
+    beta: float = BETA
+    bits: int = BITS
 
 
-@dataclass(frozen=True)
-class LimitsAt:
-    """All limits for one crowd."""
-
-    people: int
-
-    @property
-    def name(self) -> str:
-        """The size."""
-        return f"{self.people} people"
-
-    def run(self, rng: np.random.Generator) -> Limits:
-        """Nothing is measured: the bound makes its own draws, the same each time."""
-        (tree,) = islice(TREE.mechanisms(self.people, BITS, rng), 1)
-        proved = guarantee_of_search(tree.survey, self.people)
-        stated = self.people * smallest_share(tree, self.people)
-        return Limits(self.people, proved.alpha, proved.exhaustive, proved.converse, stated)
+def limits_at(people: int, rng: np.random.Generator) -> Limits:
+    """All limits for one crowd. Nothing is measured: the bound makes its own draws, the same each time."""
+    (tree,) = islice(TREE.mechanisms(people, BITS, rng), 1)
+    proved = guarantee_of_search(tree.survey, people)
+    return Limits(people, proved.alpha, proved.exhaustive, proved.converse, people * smallest_share(tree, people))
 
 
-def _cells(quick: bool) -> list[LimitsAt]:
+def _cells(quick: bool) -> list[Cell[Limits]]:
     """Crowds of ten thousand to a billion."""
-    return [LimitsAt(people) for people in decades(4, 9, 1 if quick else 2)]
+    return [Cell(f"{people} people", partial(limits_at, people)) for people in decades(4, 9, 1 if quick else 2)]
 
 
-PROVED_SEARCH: Study[Setting, Limits] = Study("proved-search", _cells, lambda: Setting(EPSILON, BETA, BITS))
+PROVED_SEARCH: Study[Setting, Limits] = Study("proved-search", _cells, Setting)

@@ -109,11 +109,6 @@ def count_cells(studies: Sequence[AnyStudy], quick: bool) -> int:
     return sum(len(study.cells(quick)) for study in studies)
 
 
-def usable_cores() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-
-
 def environment() -> dict[str, str]:
     """The versions that the numbers were computed with; nothing that identifies a machine or a person."""
     return {

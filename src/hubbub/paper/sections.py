@@ -14,7 +14,7 @@ import numpy as np
 from hubbub.paper import bucket_success, largest_error, proved_search, separation, smallest_crowd, theorems
 from hubbub.paper.bucket_success import Successes
 from hubbub.paper.largest_error import Errors, Regret
-from hubbub.paper.separation import Failures, Misses, OfTwo
+from hubbub.paper.separation import Failures, Misses, label_of
 from hubbub.paper.smallest_crowd import Crowd
 from hubbub.paper.study import SUBSET, Measured, of_type, select
 
@@ -73,7 +73,7 @@ def _separation(measured: Measured[separation.Setting, Misses | Failures]) -> Se
     central = select(errors, label="central")
     counted, read = (
         [row.rmse / row.people**0.5 for row in errors if row.label == label]
-        for label in (SUBSET.label, OfTwo(SUBSET, 1, 1, posterior=True).label)
+        for label in (SUBSET.label, label_of(SUBSET, posterior=True))
     )
     return Section(
         "The lower bound, and what trust buys (Theorem 3.3)",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -25,8 +26,8 @@ from hubbub.paper.study import (
     NAIVE,
     SUBSET,
     TREE,
+    Cell,
     Contender,
-    CrowdSetting,
     Study,
     decades,
 )
@@ -37,20 +38,15 @@ FAILURE_EPSILONS = (0.5, 1.0, 2.0)
 FAILURE_PEOPLE = 10**6
 ONE_BY_ONE = 10**5  # people in the largest crowd for tree, whose reports are made one by one
 REGRETS = (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0)
+_FINE = tuple(k / 20 for k in range(51))
 
 
 @dataclass(frozen=True)
 class Misses:
     """The errors of one way to count and to choose the larger of two values, all in people.
 
-    Attributes
-    ----------
-    rmse : float
-        Root mean square error of the count of value 1.
-    regret : float
-        By how much the larger count exceeds that of the chosen value: the 1 − β quantile over the runs.
-    mean_regret : float
-        The mean of the same over the runs.
+    `rmse` is of the count of value 1. `regret` is by how much the larger count exceeds that of the chosen value: the 1
+    − β quantile over the runs, and its mean.
     """
 
     kind: str = field(default="error", init=False)
@@ -86,66 +82,47 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Setting(CrowdSetting):
+class Setting:
     """The constants of the figure. Bounds on errors and regrets are divided by √n; the central one is in people."""
 
-    rmse_bound: float
-    guess_regret: float
-    regret_bound: float
-    central_bound: float
-    curves: tuple[Curve, ...]
+    epsilon: float = EPSILON
+    delta: float = DELTA
+    beta: float = BETA
+    bits: int = 1
+    crowd: str = "every person holds one of two values, by a fair coin"
+    rmse_bound: float = theorems.lower_bound_rmse(EPSILON, DELTA)
+    guess_regret: float = normal_quantile(BETA)
+    regret_bound: float = field(default_factory=lambda: theorems.lower_bound_regret(BETA, EPSILON, DELTA))
+    central_bound: float = exponential.error_bound(2, EPSILON, BETA)
+    curves: tuple[Curve, ...] = field(default_factory=lambda: tuple(map(_curve, FAILURE_EPSILONS)))
 
 
-@dataclass(frozen=True)
-class BestLocal:
-    """The best possible estimate and choice from (ε, δ) reports of fair bits."""
-
-    people: int
-    runs: int
-
-    @property
-    def name(self) -> str:
-        """The size."""
-        return f"best {self.people} people"
-
-    def run(self, rng: np.random.Generator) -> Misses:
-        """All rounds at once."""
-        rounds = lower_bound.play(self.people, EPSILON, DELTA, self.runs, rng)
-        return _misses("best local", self.people, rounds.posterior_means() - rounds.ones, rounds.regrets(rng))
+def best_local(people: int, runs: int, rng: np.random.Generator) -> Misses:
+    """The best possible estimate and choice from (ε, δ) reports of fair bits, all rounds at once."""
+    rounds = lower_bound.play(people, EPSILON, DELTA, runs, rng)
+    return _misses("best local", people, rounds.posterior_means() - rounds.ones, rounds.regrets(rng))
 
 
-@dataclass(frozen=True)
-class OfTwo:
-    """A mechanism of this library on fair bits, read by its counts or by the posterior mean."""
+def label_of(contender: Contender, posterior: bool = False) -> str:
+    """Mechanism, calibration and how it is read."""
+    how = "posterior mean" if posterior else contender.calibration
+    return " ".join(filter(None, (contender.label, how)))
 
-    contender: Contender
-    people: int
-    runs: int
-    posterior: bool = False
 
-    @property
-    def label(self) -> str:
-        """Mechanism, calibration and how it is read."""
-        how = "posterior mean" if self.posterior else self.contender.calibration
-        return " ".join(filter(None, (self.contender.label, how)))
+def of_two(contender: Contender, people: int, runs: int, posterior: bool, rng: np.random.Generator) -> Misses:
+    """A mechanism of this library on fair bits, read by its counts or by the posterior mean.
 
-    @property
-    def name(self) -> str:
-        """Label and size."""
-        how = " posterior mean" if self.posterior else ""
-        return f"{self.contender.label} {self.contender.calibration}{how} {self.people} people"
-
-    def run(self, rng: np.random.Generator) -> Misses:
-        """The estimate of the count of value 1, and the value with the larger estimate."""
-        ones = rng.binomial(self.people, 0.5, self.runs)
-        estimates = np.empty((self.runs, 2))
-        for run, mechanism in enumerate(islice(self.contender.mechanisms(self.people, 1, rng), self.runs)):
-            crowd = Histogram(_TWO, np.array([self.people - ones[run], ones[run]]))
-            estimates[run] = mechanism.estimate(mechanism.sample_tally(crowd, rng), _TWO).counts
-            if self.posterior:
-                estimates[run] = posterior_means(estimates[run], self.people, mechanism.noise_stderr(self.people))
-        regrets = lower_bound.regrets(self.people, ones, np.argmax(estimates, axis=1))
-        return _misses(self.label, self.people, estimates[:, 1] - ones, regrets)
+    It estimates the count of value 1, and chooses the value with the larger estimate.
+    """
+    ones = rng.binomial(people, 0.5, runs)
+    estimates = np.empty((runs, 2))
+    for run, mechanism in enumerate(islice(contender.mechanisms(people, 1, rng), runs)):
+        crowd = Histogram(_TWO, np.array([people - ones[run], ones[run]]))
+        estimates[run] = mechanism.estimate(mechanism.sample_tally(crowd, rng), _TWO).counts
+        if posterior:
+            estimates[run] = posterior_means(estimates[run], people, mechanism.noise_stderr(people))
+    regrets = lower_bound.regrets(people, ones, np.argmax(estimates, axis=1))
+    return _misses(label_of(contender, posterior), people, estimates[:, 1] - ones, regrets)
 
 
 def posterior_means(counts: NDArray[np.float64], people: int, stderr: float) -> NDArray[np.float64]:
@@ -157,25 +134,13 @@ def posterior_means(counts: NDArray[np.float64], people: int, stderr: float) -> 
     return people / 2 + pull * (counts - people / 2)
 
 
-@dataclass(frozen=True)
-class Central:
+def central(people: int, runs: int, rng: np.random.Generator) -> Misses:
     """The centralised exponential mechanism, on the crowd that is worst for it; it counts with noise of scale 1/ε."""
-
-    people: int
-    runs: int
-
-    @property
-    def name(self) -> str:
-        """The size."""
-        return f"central {self.people} people"
-
-    def run(self, rng: np.random.Generator) -> Misses:
-        """Run the centralised mechanism on its worst crowd."""
-        crowd = exponential.worst_crowd(self.people, 2, EPSILON, BETA)
-        chosen = np.array([exponential.heavy_hitter(crowd, 2, EPSILON, rng) for _ in range(self.runs)], np.int64)
-        errors = rng.laplace(0.0, 1 / EPSILON, self.runs)
-        regrets = lower_bound.regrets(crowd.people, np.full(self.runs, crowd.counts[1]), chosen)
-        return _misses("central", self.people, errors, regrets, local=False)
+    crowd = exponential.worst_crowd(people, 2, EPSILON, BETA)
+    chosen = np.array([exponential.heavy_hitter(crowd, 2, EPSILON, rng) for _ in range(runs)], np.int64)
+    errors = rng.laplace(0.0, 1 / EPSILON, runs)
+    regrets = lower_bound.regrets(crowd.people, np.full(runs, crowd.counts[1]), chosen)
+    return _misses("central", people, errors, regrets, local=False)
 
 
 def _misses(
@@ -193,66 +158,40 @@ def _misses(
     )
 
 
-@dataclass(frozen=True)
-class Failure:
-    """How often the best local choice misses the heavy hitter by more than c·√n."""
-
-    epsilon: float
-    runs: int
-
-    @property
-    def name(self) -> str:
-        """The ε."""
-        return f"failure at epsilon {self.epsilon}"
-
-    def run(self, rng: np.random.Generator) -> Failures:
-        """All c from the same rounds."""
-        regrets = lower_bound.play(FAILURE_PEOPLE, self.epsilon, 0.0, self.runs, rng).regrets(rng)
-        cuts = [c * math.sqrt(FAILURE_PEOPLE) for c in REGRETS]
-        return Failures(
-            self.epsilon,
-            FAILURE_PEOPLE,
-            self.runs,
-            c=REGRETS,
-            failures=tuple(int((regrets > cut).sum()) for cut in cuts),
-            formula=tuple(theorems.lower_bound_failure(c, self.epsilon) for c in REGRETS),
-        )
+def failure(epsilon: float, runs: int, rng: np.random.Generator) -> Failures:
+    """How often the best local choice misses the heavy hitter by more than c·√n; all c from the same rounds."""
+    regrets = lower_bound.play(FAILURE_PEOPLE, epsilon, 0.0, runs, rng).regrets(rng)
+    failures = tuple(int((regrets > c * math.sqrt(FAILURE_PEOPLE)).sum()) for c in REGRETS)
+    return Failures(epsilon, FAILURE_PEOPLE, runs, REGRETS, failures, _curve(epsilon, REGRETS).chance)
 
 
-def _cells(quick: bool) -> list[BestLocal | OfTwo | Central | Failure]:
+def _curve(epsilon: float, regrets: tuple[float, ...] = _FINE) -> Curve:
+    """The formula for the chance of failure."""
+    return Curve(epsilon, regrets, tuple(theorems.lower_bound_failure(c, epsilon) for c in regrets))
+
+
+def two_cell(contender: Contender, people: int, runs: int, posterior: bool = False) -> Cell[Misses]:
+    """The point of one mechanism and crowd."""
+    how = " posterior mean" if posterior else ""
+    name = f"{contender.label} {contender.calibration}{how} {people} people"
+    return Cell(name, partial(of_two, contender, people, runs, posterior))
+
+
+def _cells(quick: bool) -> list[Cell[Misses | Failures]]:
     """All estimators, for crowds of a hundred to a billion, and the chances of failure."""
     grid = decades(2, 9, 1)[1 if quick else 0 :: 2 if quick else 1]
-    cells: list[BestLocal | OfTwo | Central | Failure] = []
-    cells += [BestLocal(people, 10_000 if quick else 200_000) for people in grid]
-    cells += [Central(people, 2000 if quick else 20_000) for people in grid]
+    cells: list[Cell[Misses | Failures]] = []
+    cells += [Cell(f"best {n} people", partial(best_local, n, 10_000 if quick else 200_000)) for n in grid]
+    cells += [Cell(f"central {n} people", partial(central, n, 2000 if quick else 20_000)) for n in grid]
     contenders, runs = (NAIVE, JL["paper"], JL["onebit"], BUCKET["onebit"], SUBSET), 40 if quick else 500
-    cells += [OfTwo(contender, people, runs) for contender in contenders for people in grid]
+    cells += [two_cell(contender, people, runs) for contender in contenders for people in grid]
     # With two values `subset` is randomised response, and its tally takes no time to draw.
-    cells += [OfTwo(SUBSET, people, 500 if quick else 5_000, posterior=True) for people in grid]
+    cells += [two_cell(SUBSET, people, 500 if quick else 5_000, posterior=True) for people in grid]
     # The tally of tree cannot be drawn at once: its people report one by one.
-    cells += [OfTwo(TREE, people, runs) for people in grid if people <= ONE_BY_ONE]
-    cells += [Failure(epsilon, 20_000 if quick else 1_000_000) for epsilon in FAILURE_EPSILONS]
+    cells += [two_cell(TREE, people, runs) for people in grid if people <= ONE_BY_ONE]
+    runs = 20_000 if quick else 1_000_000
+    cells += [Cell(f"failure at epsilon {epsilon}", partial(failure, epsilon, runs)) for epsilon in FAILURE_EPSILONS]
     return cells
 
 
-def _setting() -> Setting:
-    """The constants of the figure."""
-    fine = tuple(k / 20 for k in range(51))
-    return Setting(
-        EPSILON,
-        DELTA,
-        BETA,
-        bits=1,
-        crowd="every person holds one of two values, by a fair coin",
-        rmse_bound=theorems.lower_bound_rmse(EPSILON, DELTA),
-        guess_regret=normal_quantile(BETA),
-        regret_bound=theorems.lower_bound_regret(BETA, EPSILON, DELTA),
-        central_bound=exponential.error_bound(2, EPSILON, BETA),
-        curves=tuple(
-            Curve(epsilon, fine, tuple(theorems.lower_bound_failure(c, epsilon) for c in fine))
-            for epsilon in FAILURE_EPSILONS
-        ),
-    )
-
-
-SEPARATION: Study[Setting, Misses | Failures] = Study("separation", _cells, _setting)
+SEPARATION: Study[Setting, Misses | Failures] = Study("separation", _cells, Setting)

@@ -7,6 +7,7 @@ that, the others hold a thousand values equally.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from hubbub.paper.study import (
     GLPS_STAGED,
     JL,
     TREE,
+    Cell,
     Contender,
     Study,
     finds_first,
@@ -52,64 +54,40 @@ class Crowd:
 class Setting:
     """The constants of the figure; `wanted` is the share of runs that must succeed."""
 
-    epsilon: float
-    delta: float
-    wanted: float
-    crowd: str
+    epsilon: float = EPSILON
+    delta: float = DELTA
+    wanted: float = WANTED
+    crowd: str = f"one value held by the share, all others different; JL-HH: the rest over {JL_TAIL} values"
 
 
-@dataclass(frozen=True)
-class SmallestCrowd:
-    """The least crowd, on a grid of steps of 2^(1/4), in which nine of ten runs find the value."""
+def smallest_crowd(contender: Contender, bits: int, share: float, runs: int, rng: np.random.Generator) -> Crowd:
+    """The least crowd, on a grid of steps of 2^(1/4), in which nine of ten runs find the value.
 
-    contender: Contender
-    bits: int
-    share: float
-    runs: int
+    Starts with a small crowd and quadruples it until the value is found; then bisects. More people never harm.
+    """
+    tried: dict[int, tuple[int, int]] = {}
 
-    @property
-    def name(self) -> str:
-        """Mechanism, options and share."""
-        options = " ".join(self.contender.options.values())
-        return f"{self.contender.label} {options} {self.bits} bits share {self.share}"
-
-    def run(self, rng: np.random.Generator) -> Crowd:
-        """Start with a small crowd and quadruple it until the value is found; then bisect. More people never harm."""
-        tried: dict[int, tuple[int, int]] = {}
-
-        def found(step: int) -> bool:
-            people = crowd_size(step)
-            tried[people] = self._try(people, rng)
-            return tried[people][0] >= WANTED * self.runs
-
-        low, high = 0, 2 * _STEPS
-        while high < _LAST and not found(high):
-            low, high = high, min(high + 2 * _STEPS, _LAST)
-        high = first_whole(found, low, high)
-        return Crowd(
-            self.contender.mechanism,
-            self.contender.label,
-            self.contender.calibration,
-            self.bits,
-            self.share,
-            self.runs,
-            people=crowd_size(high) if high < _LAST else None,
-            tried=tuple((people, *result) for people, result in sorted(tried.items())),
-        )
-
-    def _try(self, people: int, rng: np.random.Generator) -> tuple[int, int]:
-        """The number of successes and runs; it stops early when too many runs have failed."""
-        may_fail = self.runs - int(np.ceil(WANTED * self.runs))
-        successes = 0
-        for done, mechanism in enumerate(self.contender.mechanisms(people, self.bits, rng), 1):
-            tail = JL_TAIL if self.bits == JL_BITS else None
-            crowd = population.heavy(people, self.share, tail, self.bits, rng)
+    def found(step: int) -> bool:
+        """Whether enough of the runs succeed; stops early when too many have failed."""
+        people, successes = crowd_size(step), 0
+        may_fail = runs - int(np.ceil(WANTED * runs))
+        for done, mechanism in enumerate(contender.mechanisms(people, bits, rng), 1):
+            crowd = population.heavy(people, share, JL_TAIL if bits == JL_BITS else None, bits, rng)
             if not mechanism.samples_any_crowd:
-                crowd = listed(crowd, self.bits, rng)
+                crowd = listed(crowd, bits, rng)
             successes += finds_first(mechanism, crowd, rng)
-            if done == self.runs or done - successes > may_fail:
+            if done == runs or done - successes > may_fail:
                 break
-        return successes, done
+        tried[people] = successes, done
+        return successes >= WANTED * runs
+
+    low, high = 0, 2 * _STEPS
+    while high < _LAST and not found(high):
+        low, high = high, min(high + 2 * _STEPS, _LAST)
+    high = first_whole(found, low, high)
+    people = crowd_size(high) if high < _LAST else None
+    all_tried = tuple((people, *result) for people, result in sorted(tried.items()))
+    return Crowd(contender.mechanism, contender.label, contender.calibration, bits, share, runs, people, all_tried)
 
 
 def listed(crowd: Histogram, bits: int, rng: np.random.Generator) -> Histogram:
@@ -125,19 +103,20 @@ def crowd_size(step: int) -> int:
     return round(100 * 2 ** (step / _STEPS))
 
 
-def _cells(quick: bool) -> list[SmallestCrowd]:
+def _cells(quick: bool) -> list[Cell[Crowd]]:
     """Every mechanism, calibration and share."""
     shares, runs = ((0.5, 0.2), 3) if quick else ((0.5, 0.3, 0.2, 0.1, 0.05), 30)
     pairs = [(contender, JL_BITS) for contender in JL.values()]
     pairs += [(c, BITS) for group in (BUCKET, BUCKET_HARD, GLPS_LEAN, GLPS_STAGED) for c in group.values()]
     pairs.append((TREE, BITS))
-    return [SmallestCrowd(contender, bits, share, runs) for contender, bits in pairs for share in shares]
+    return [
+        Cell(
+            f"{contender.label} {' '.join(contender.options.values())} {bits} bits share {share}",
+            partial(smallest_crowd, contender, bits, share, runs),
+        )
+        for contender, bits in pairs
+        for share in shares
+    ]
 
 
-def _setting() -> Setting:
-    """The constants of the figure."""
-    crowd = f"one value held by the share, all others different; JL-HH: the rest over {JL_TAIL} values"
-    return Setting(EPSILON, DELTA, WANTED, crowd)
-
-
-SMALLEST_CROWD: Study[Setting, Crowd] = Study("smallest-crowd", _cells, _setting)
+SMALLEST_CROWD: Study[Setting, Crowd] = Study("smallest-crowd", _cells, Setting)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -32,15 +32,15 @@ Row_co = TypeVar("Row_co", covariant=True)
 Setting = TypeVar("Setting")
 
 
-class Cell(Protocol[Row_co]):
-    """One point of a figure."""
+@dataclass(frozen=True)
+class Cell(Generic[Row_co]):
+    """One point of a figure: its name, unique in its study, from which its randomness follows; and what measures it.
 
-    @property
-    def name(self) -> str:
-        """The cell's name, unique in its study: its randomness follows from it."""
+    `run` is sent to other processes, so it is a `partial` of a module's function. A row is a dataclass of plain data.
+    """
 
-    def run(self, rng: np.random.Generator) -> Row_co:
-        """Measure the point. The row is a frozen dataclass of plain data."""
+    name: str
+    run: Callable[[np.random.Generator], Row_co]
 
 
 @dataclass(frozen=True)
@@ -53,17 +53,6 @@ class Study(Generic[Setting, Row]):
     name: str
     cells: Callable[[bool], Sequence[Cell[Row]]]
     setting: Callable[[], Setting]
-
-
-@dataclass(frozen=True)
-class CrowdSetting:
-    """The privacy, the universe and the crowd that all cells of a figure have in common."""
-
-    epsilon: float
-    delta: float
-    beta: float
-    bits: int
-    crowd: str
 
 
 @dataclass(frozen=True)

@@ -40,24 +40,9 @@ def compare(
 ) -> Comparison:
     """Run mechanisms at several ε on the same people, person by person, and measure what each finds and costs.
 
-    Parameters
-    ----------
-    domain : Domain
-        The values that can be held.
-    crowd : Histogram
-        The people, without singletons.
-    mechanisms : names, optional
-        By default all registered ones. Cases that cannot be run are left out, with the reason.
-    epsilons : numbers
-        Every mechanism is run with each of them.
-    k : int
-        The number of most common values that should be found.
-    runs, seed : int
-        The number of repetitions, and the seed of all.
-    progress : function
-        Called after every run.
-    peers : str, optional
-        The directory of a virtual environment with pure-ldp, which is then run on the same people.
+    By default all registered mechanisms are run. Cases that cannot be run are left out, with the reason. The crowd has
+    no singletons; the `k` most common values should be found. `peers` is the directory of a virtual environment with
+    pure-ldp, which is then run on the same people.
     """
     python = None if peers is None else python_of(peers)
     if not epsilons or k < 1 or runs < 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pyspark import TaskContext
@@ -22,25 +22,19 @@ from hubbub.model.survey import Survey
 from hubbub.numeric.randomness import KeyedRandomWords
 
 
-@dataclass(frozen=True)
-class _Encode:
+def _encode(survey: Survey, key: bytes, batches: Iterator[Any]) -> Iterator[Any]:
     """The task that makes reports. Run again on the same rows, it makes the same reports."""
+    import pyarrow as pa
 
-    survey: Survey
-    key: bytes
-
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow as pa
-
-        mechanism, encoder = mechanism_for(self.survey), Encoder(self.survey.domain)
-        random_words = KeyedRandomWords(self.key, TaskContext.get().partitionId())
-        schema = report_schema(self.survey.survey_id, mechanism.report_dtype.itemsize)
-        plain = pa.schema([("id", pa.binary()), ("payload", pa.binary())])
-        for batch in batches:
-            items = encoder.encode(present(arrow_values(batch.column(0))))
-            reports = mechanism.randomize(items, random_words.draw(len(items), mechanism.random_words_per_report))
-            made = report_batch(records_of(reports), schema)
-            yield pa.RecordBatch.from_arrays([column.cast(pa.binary()) for column in made.columns], schema=plain)
+    mechanism, encoder = mechanism_for(survey), Encoder(survey.domain)
+    random_words = KeyedRandomWords(key, TaskContext.get().partitionId())
+    schema = report_schema(survey.survey_id, mechanism.report_dtype.itemsize)
+    plain = pa.schema([("id", pa.binary()), ("payload", pa.binary())])
+    for batch in batches:
+        items = encoder.encode(present(arrow_values(batch.column(0))))
+        reports = mechanism.randomize(items, random_words.draw(len(items), mechanism.random_words_per_report))
+        made = report_batch(records_of(reports), schema)
+        yield pa.RecordBatch.from_arrays([column.cast(pa.binary()) for column in made.columns], schema=plain)
 
 
 def encode(df: DataFrame, survey: Survey, column: str) -> DataFrame:
@@ -63,5 +57,5 @@ def encode(df: DataFrame, survey: Survey, column: str) -> DataFrame:
     if column not in df.columns:
         raise InputError(f"the column must be one of {', '.join(df.columns)[:200]}, got {column!r}")
     values = df.select(col("`" + column.replace("`", "``") + "`").alias("value"))  # a name may have dots
-    made = values.mapInArrow(_Encode(survey, os.urandom(32)), "id binary, payload binary")
+    made = values.mapInArrow(partial(_encode, survey, os.urandom(32)), "id binary, payload binary")
     return made.withMetadata("id", {SURVEY_KEY: survey.survey_id.hex()})

@@ -23,11 +23,8 @@ _SECONDS: Final = 10.0
 def open_session(master: str) -> Iterator[SparkSession]:
     """A new session, which is stopped at the end; or the session of this process, if it has one, which is not stopped.
 
-    Parameters
-    ----------
-    master : str
-        Spark's name of the master: local[4], spark://HOST:7077, yarn, k8s://…, or sc://HOST for Spark Connect. Other
-        settings are those of the machine (`spark-defaults.conf`, `SPARK_CONF_DIR`).
+    `master` is Spark's name of it: local[4], spark://HOST:7077, yarn, k8s://…, or sc://HOST for Spark Connect. Other
+    settings are those of the machine (`spark-defaults.conf`, `SPARK_CONF_DIR`).
     """
     if (active := SparkSession.getActiveSession()) is not None:
         with _told():

@@ -20,10 +20,8 @@ _AT_ONCE: Final = 16  # footers that are read at once; they may be far away
 def report_rows(df: DataFrame, survey: Survey) -> DataFrame:
     """The columns of a DataFrame that are counted; a third one, if it has a survey for each row, is whether it is this.
 
-    Raises
-    ------
-    InputError, SurveyMismatch
-        The DataFrame does not hold reports; or its column `id`, or a file that it is read from, states another survey.
+    Raises InputError if it holds no reports, and SurveyMismatch if its column `id`, or a file that it is read from,
+    states another survey.
     """
     if not isinstance(survey, Survey):
         raise ParameterError(f"survey must be a Survey, got {type(survey).__name__}")

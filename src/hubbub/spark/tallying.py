@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -16,12 +17,14 @@ from hubbub.files.listing import check_unchanged, list_files, stamps_of
 from hubbub.files.tallied import Tallied
 from hubbub.files.units import partition_bits, plan_units
 from hubbub.mechanisms.registry import mechanism_for
+from hubbub.model.mechanism import Accumulator
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
 from hubbub.numeric.distinct import draw_key
+from hubbub.spark import tasks as tasks_of
 from hubbub.spark.failures import own_errors
 from hubbub.spark.surveys import report_rows
-from hubbub.spark.tasks import PARTIAL, SPREAD, Count, CountPlaces, Merge, ReadRows, ReadUnits, Spread, sum_partials
+from hubbub.spark.tasks import PARTIAL, SPREAD, Source, read_places, read_rows, read_units
 
 _FAN_IN: Final = 4  # about how many partials one task of a merge adds up
 _MOST_CORES: Final = 1 << 14
@@ -53,11 +56,11 @@ def count(df: DataFrame, survey: Survey, *, assume_unique: bool = False, tasks: 
     tasks : int, optional
         The number of tasks that count, and thus of partial tallies; by default the number of cores of the session.
     """
-    rows, source = report_rows(df, survey), ReadRows(survey)
-    wide = tasks or _cores(df.sparkSession)
+    rows, mechanism = report_rows(df, survey), mechanism_for(survey)
+    wide, source = tasks or _cores(df.sparkSession), partial(read_rows, mechanism)
     if assume_unique:
-        return _collect(rows.coalesce(wide).mapInArrow(Count(source), PARTIAL), survey, wide)
-    return _count_distinct(rows, source, wide, _FRAME_BITS)
+        return _count(rows.coalesce(wide), mechanism, source, wide)
+    return _count_distinct(rows, mechanism, source, wide, _FRAME_BITS)
 
 
 def tally_files(
@@ -79,13 +82,13 @@ def tally_files(
     files = [os.path.abspath(path) for path in given]  # executors have other directories than the driver
     stamps = stamps_of(files)
     reading, skipped, rows = plan_units(survey, files, skip_bad, BLOCK_BYTES)
-    wide = tasks or _cores(spark)
-    numbers, source = spark.range(0, len(rows), 1, max(1, min(wide, len(rows)))), ReadUnits(reading)
+    wide, mechanism, source = tasks or _cores(spark), reading.mechanism, partial(read_units, reading)
+    numbers = spark.range(0, len(rows), 1, max(1, min(wide, len(rows))))
     if assume_unique:
-        found = _collect(numbers.mapInArrow(Count(source), PARTIAL), survey, wide)
+        found = _count(numbers, mechanism, source, wide)
     else:
-        bits = partition_bits(sum(rows), reading.mechanism.report_dtype.itemsize, BLOCK_BYTES, _MOST_BITS)
-        found = _count_distinct(numbers, source, wide, max(_FRAME_BITS, bits))
+        bits = partition_bits(sum(rows), mechanism.report_dtype.itemsize, BLOCK_BYTES, _MOST_BITS)
+        found = _count_distinct(numbers, mechanism, source, wide, max(_FRAME_BITS, bits))
     check_unchanged(files, stamps)
     return Tallied(found.tally, found.counts + skipped)
 
@@ -98,12 +101,12 @@ def hitters(df: DataFrame, survey: Survey, *, assume_unique: bool = False, **que
     return find_hitters(survey, tally(df, survey, assume_unique=assume_unique), **question)
 
 
-def _count_distinct(rows: DataFrame, source: ReadRows | ReadUnits, wide: int, bits: int) -> Tallied:
+def _count_distinct(rows: DataFrame, accumulator: Accumulator, source: Source, wide: int, bits: int) -> Tallied:
     """Spread reports over 2^bits partitions by a secret hash of their ids, and count these one by one."""
     key = draw_key()
-    spread = rows.mapInArrow(Spread(source, key, bits), SPREAD)
+    spread = rows.mapInArrow(partial(tasks_of.spread, source, key, bits), SPREAD)
     places = spread.repartition(wide, "place").sortWithinPartitions("place")
-    return _collect(places.mapInArrow(CountPlaces(source.survey, key), PARTIAL), source.survey, wide)
+    return _count(places, accumulator, partial(read_places, key, accumulator.report_dtype.itemsize), wide)
 
 
 def _cores(spark: SparkSession) -> int:
@@ -117,13 +120,12 @@ def _cores(spark: SparkSession) -> int:
         return int(spark.range(_MOST_CORES).select(spark_partition_id()).distinct().count())
 
 
-def _collect(partials: DataFrame, survey: Survey, wide: int) -> Tallied:
-    """Add up partials in a tree of tasks, and the last few here."""
+def _count(rows: DataFrame, accumulator: Accumulator, source: Source, wide: int) -> Tallied:
+    """Count the reports of a source, add up the partials in a tree of tasks, and the last few here."""
+    partials = rows.mapInArrow(partial(tasks_of.count, accumulator, source), PARTIAL)
     while wide > _FAN_IN:
         wide = -(-wide // _FAN_IN)
-        partials = partials.repartition(wide).mapInArrow(Merge(survey), PARTIAL)
-    shape = mechanism_for(survey).cells_shape
+        partials = partials.repartition(wide).mapInArrow(partial(tasks_of.merge, accumulator), PARTIAL)
     with own_errors():
         batches = partials.toArrow().to_batches()
-    found, counts = sum_partials(iter(batches), survey.survey_id, shape)
-    return Tallied(found, counts)
+    return Tallied(*tasks_of.sum_partials(accumulator, iter(batches)))

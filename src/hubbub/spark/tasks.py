@@ -1,17 +1,17 @@
 """The tasks of Spark: from Arrow batches to one partial tally, in memory that does not grow with the reports.
 
+A task is a `partial` of a function here, with all but its last argument. A mechanism is sent as its survey.
+
 A partial is one row: the bytes of a tally, with their checksum, and the counts. A task that is retried or run twice
 makes the same row again, and Spark takes one of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +22,13 @@ from hubbub.files.job import BLOCK_BYTES
 from hubbub.files.report_columns import read_columns
 from hubbub.files.tallied import Counts
 from hubbub.files.units import Reading
-from hubbub.mechanisms.registry import mechanism_for
-from hubbub.mechanisms.survey_mechanism import SurveyMechanism
-from hubbub.model.survey import Survey
+from hubbub.model.mechanism import Accumulator
 from hubbub.model.tally import Tally
 from hubbub.numeric.distinct import Records, partition
 from hubbub.wire.tally_file import encode_tally, parse_tally
 
 SPREAD: Final = "place long, records binary"
-"""The schema of the rows that `Spread` makes."""
+"""The schema of the rows that `spread` makes."""
 
 PARTIAL: Final = "tally binary, counts binary"
 """The schema of partials, as Spark writes it."""
@@ -46,116 +44,68 @@ def make_partial(tally: Tally, counts: Counts) -> Any:
     return pa.RecordBatch.from_arrays(columns, ["tally", "counts"])
 
 
-def sum_partials(batches: Iterator[Any], survey_id: bytes, cells_shape: tuple[int, ...]) -> tuple[Tally, Counts]:
+def sum_partials(accumulator: Accumulator, batches: Iterator[Any]) -> tuple[Tally, Counts]:
     """Add up the partials of some batches, one at a time."""
-    cells, added, counts = np.zeros(cells_shape, np.int64), 0, Counts()
+    cells, added, counts = np.zeros(accumulator.cells_shape, np.int64), 0, Counts()
     for batch in batches:
         for row in range(batch.num_rows):
-            part = parse_tally(batch.column("tally")[row].as_py(), survey_id, cells_shape)
+            stored = batch.column("tally")[row].as_py()
+            part = parse_tally(stored, accumulator.survey_id, accumulator.cells_shape)
             cells += part.cells
             added += part.count
             counts += Counts.from_bytes(batch.column("counts")[row].as_py())
-    return Tally(survey_id, added, cells), counts
+    return Tally(accumulator.survey_id, added, cells), counts
 
 
-@dataclass(frozen=True)
-class Merge:
-    """The task that adds up partials."""
-
-    survey: Survey
-
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Yield their sum."""
-        yield make_partial(*sum_partials(batches, self.survey.survey_id, mechanism_for(self.survey).cells_shape))
+def merge(accumulator: Accumulator, batches: Iterator[Any]) -> Iterator[Any]:
+    """The task that adds up partials: yield their sum."""
+    yield make_partial(*sum_partials(accumulator, batches))
 
 
-@dataclass(frozen=True)
-class ReadRows:
-    """Where reports come from: the rows of a DataFrame with the columns id and payload.
-
-    A third column is whether a row answers this survey.
-    """
-
-    survey: Survey
-
-    @cached_property
-    def mechanism(self) -> SurveyMechanism:
-        """The survey's mechanism, built once in each process."""
-        return mechanism_for(self.survey)
-
-    def read(self, batches: Iterator[Any], counts: list[Counts]) -> Iterator[Records]:
-        """Yield the valid reports; count all in `counts[0]`."""
-        for batch in batches:
-            if batch.num_columns > 2 and batch.column(2).true_count < batch.num_rows:
-                raise SurveyMismatch(
-                    f"all rows must be to survey {self.survey.survey_id.hex()[:8]}, got others in 'survey_id': filter "
-                    "them before"
-                )
-            records, bad = read_columns(batch.column(0), batch.column(1), self.mechanism.report_dtype.itemsize)
-            kept, invalid = validate(self.mechanism, records)
-            counts[0] += Counts(rows=batch.num_rows, invalid=invalid + bad)
-            yield kept
+Source: TypeAlias = Callable[[Iterator[Any], list[Counts]], Iterator[Records]]
+"""Where reports come from: yields the valid ones of some batches, and counts all in the first of the counts."""
 
 
-@dataclass(frozen=True)
-class ReadUnits:
-    """Where reports come from: row groups that the task reads itself; its rows are the numbers of units."""
-
-    reading: Reading
-
-    @property
-    def survey(self) -> Survey:
-        """The survey that the reports answer."""
-        return self.reading.survey
-
-    @property
-    def mechanism(self) -> SurveyMechanism:
-        """The survey's mechanism."""
-        return self.reading.mechanism
-
-    def read(self, batches: Iterator[Any], counts: list[Counts]) -> Iterator[Records]:
-        """Yield the valid reports; count all in `counts[0]`."""
-        for batch in batches:
-            for unit in batch.column(0).to_pylist():
-                yield from self.reading.read(unit, counts)
+def read_rows(accumulator: Accumulator, batches: Iterator[Any], counts: list[Counts]) -> Iterator[Records]:
+    """The source of a DataFrame with the columns id and payload; a third one is whether a row answers this survey."""
+    for batch in batches:
+        if batch.num_columns > 2 and batch.column(2).true_count < batch.num_rows:
+            short = accumulator.survey_id.hex()[:8]
+            raise SurveyMismatch(f"all rows must be to survey {short}, got others in 'survey_id': filter them before")
+        records, bad = read_columns(batch.column(0), batch.column(1), accumulator.report_dtype.itemsize)
+        kept, invalid = validate(accumulator, records)
+        counts[0] += Counts(rows=batch.num_rows, invalid=invalid + bad)
+        yield kept
 
 
-@dataclass(frozen=True)
-class Count:
-    """The task that adds up reports whose ids are known to differ."""
-
-    source: ReadRows | ReadUnits
-
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Yield the partial of all batches."""
-        mechanism, counts = self.source.mechanism, [Counts()]
-        cells = np.zeros(mechanism.cells_shape, np.int64)
-        added = add_all(mechanism, cells, self.source.read(batches, counts))
-        yield make_partial(Tally(self.source.survey.survey_id, added, cells), counts[0])
+def read_units(reading: Reading, batches: Iterator[Any], counts: list[Counts]) -> Iterator[Records]:
+    """The source of row groups that the task reads itself; its rows are the numbers of units."""
+    for batch in batches:
+        for unit in batch.column(0).to_pylist():
+            yield from reading.read(unit, counts)
 
 
-@dataclass(frozen=True)
-class Spread:
+def count(accumulator: Accumulator, source: Source, batches: Iterator[Any]) -> Iterator[Any]:
+    """The task that adds up reports whose ids are known to differ: yield the partial of all batches."""
+    cells, counts = np.zeros(accumulator.cells_shape, np.int64), [Counts()]
+    added = add_all(accumulator, cells, source(batches, counts))
+    yield make_partial(Tally(accumulator.survey_id, added, cells), counts[0])
+
+
+def spread(source: Source, key: NDArray[np.uint64], bits: int, batches: Iterator[Any]) -> Iterator[Any]:
     """The task that sorts reports by partition. A row is a partition and some of its reports, one after the other.
 
     So Spark shuffles rows of about a kilobyte, not of one report each. The counts are in a row of partition −1.
     """
-
-    source: ReadRows | ReadUnits
-    key: NDArray[np.uint64]
-    bits: int
-
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Yield the rows of all batches."""
-        counts = [Counts()]
-        for block in blocks(self.source.read(batches, counts), _ROW_BYTES << self.bits):
-            records, ends = partition(block, self.key, self.bits)
-            # Long rows are cut: a sender who repeats an id can fill a partition, but not a row.
-            most = 16 * _ROW_BYTES // records.shape[1]
-            cuts = np.unique(np.concatenate([ends, np.arange(0, len(records), most)]))
-            yield _rows(np.searchsorted(ends, cuts[:-1], side="right") - 1, cuts * records.shape[1], records)
-        note = np.frombuffer(counts[0].to_bytes(), np.uint8)
-        yield _rows(np.array([-1]), np.array([0, note.nbytes]), note)
+    counts = [Counts()]
+    for block in blocks(source(batches, counts), _ROW_BYTES << bits):
+        records, ends = partition(block, key, bits)
+        # Long rows are cut: a sender who repeats an id can fill a partition, but not a row.
+        most = 16 * _ROW_BYTES // records.shape[1]
+        cuts = np.unique(np.concatenate([ends, np.arange(0, len(records), most)]))
+        yield _rows(np.searchsorted(ends, cuts[:-1], side="right") - 1, cuts * records.shape[1], records)
+    note = np.frombuffer(counts[0].to_bytes(), np.uint8)
+    yield _rows(np.array([-1]), np.array([0, note.nbytes]), note)
 
 
 def _rows(places: NDArray[np.int64], cuts: NDArray[np.int64], data: NDArray[Any]) -> Any:
@@ -167,37 +117,18 @@ def _rows(places: NDArray[np.int64], cuts: NDArray[np.int64], data: NDArray[Any]
     return pa.RecordBatch.from_arrays(columns, ["place", "records"])
 
 
-@dataclass(frozen=True)
-class CountPlaces:
-    """The task that adds up the rows of `Spread`, sorted by partition, each id once."""
-
-    survey: Survey
-    key: NDArray[np.uint64]
-
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Yield the partial of all batches."""
-        mechanism, counts = mechanism_for(self.survey), [Counts()]
-        cells = np.zeros(mechanism.cells_shape, np.int64)
-        added = add_all(mechanism, cells, self._distinct(batches, mechanism.report_dtype.itemsize, counts))
-        yield make_partial(Tally(self.survey.survey_id, added, cells), counts[0])
-
-    def _distinct(self, batches: Iterator[Any], size: int, counts: list[Counts]) -> Iterator[Records]:
-        """Yield the reports that count, partition by partition; the rest is counted in `counts[0]`."""
-        last = -1
-        for place, rows in groupby(_pairs(batches), key=itemgetter(0)):
-            if place < last:
-                raise HubbubError("Spark did not sort the reports by their partitions")
-            last = place
-            if place < 0:
-                counts[0] = sum((Counts.from_bytes(note) for _, note in rows), start=counts[0])
-                continue
-            parts = (np.frombuffer(data, np.uint8).reshape(-1, size) for _, data in rows)
-            kept, counted = keep_distinct(parts, self.key, BLOCK_BYTES)
-            counts[0] += counted
-            yield kept
-
-
-def _pairs(batches: Iterator[Any]) -> Iterator[tuple[int, bytes]]:
-    """Yield the rows of batches with two columns."""
-    for batch in batches:
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+def read_places(key: NDArray[np.uint64], size: int, batches: Iterator[Any], counts: list[Counts]) -> Iterator[Records]:
+    """The source of rows of `spread`, sorted by partition: reports of `size` bytes, each id once."""
+    last = -1
+    pairs = (pair for batch in batches for pair in zip(*(each.to_pylist() for each in batch.columns), strict=True))
+    for place, rows in groupby(pairs, key=itemgetter(0)):
+        if place < last:
+            raise HubbubError("Spark did not sort the reports by their partitions")
+        last = place
+        if place < 0:
+            counts[0] = sum((Counts.from_bytes(note) for _, note in rows), start=counts[0])
+            continue
+        parts = (np.frombuffer(data, np.uint8).reshape(-1, size) for _, data in rows)
+        kept, counted = keep_distinct(parts, key, BLOCK_BYTES)
+        counts[0] += counted
+        yield kept

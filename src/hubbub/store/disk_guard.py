@@ -25,21 +25,10 @@ log = logging.getLogger("hubbub.store")
 class DiskGuard:
     """What is known about the room for a database. A store has one, and its collector uses the same.
 
-    Parameters
-    ----------
-    engine : Engine
-        The database.
-
-    Attributes
-    ----------
-    step_bytes : int
-        About how many bytes one transaction of folding, purging or shrinking changes. Less on a small or full disk.
-    has_erased_rows : bool
-        Whether the database may still hold copies of rows that were deleted; `remove_erased` removes them.
-    is_full : bool
-        Whether the disk is full: then uploads are refused until the reserve is there again.
-    reserve : Reserve or None
-        The reserved room, from `keep_reserve` on; never with PostgreSQL.
+    One transaction of folding, purging or shrinking changes about `step_bytes`: less on a small or full disk. If it
+    `has_erased_rows`, the database may still hold copies of rows that were deleted; `remove_erased` removes them. If it
+    `is_full`, uploads are refused until the reserve is there again. There is a `reserve` from `keep_reserve` on; never
+    with PostgreSQL.
     """
 
     def __init__(self, engine: Engine) -> None:

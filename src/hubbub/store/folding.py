@@ -22,17 +22,8 @@ _ROWS_AT_ONCE: Final = 500
 def fold(engine: Engine, survey: int, accumulator: Accumulator, guard: DiskGuard) -> Tally:
     """Add all reports that were durable when this was called to the tally, and erase them; return the tally.
 
-    Parameters
-    ----------
-    engine : Engine
-        The database.
-    survey : int
-        The survey's key in the database.
-    accumulator : Accumulator
-        The survey's mechanism.
-    guard : DiskGuard
-        Says about how many bytes of reports one transaction erases, and whether there is room for it. It erases 500
-        rows at most.
+    The guard says about how many bytes of reports one transaction erases, and whether there is room for it. It erases
+    500 rows at most.
     """
     last: int | None = None
 

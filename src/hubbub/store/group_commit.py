@@ -47,20 +47,10 @@ class Receipt(Protocol):
 
 
 class Waiting:
-    """An upload that waits for its turn.
+    """An upload that waits for its turn, and where its outcome is put.
 
-    Parameters
-    ----------
-    upload : Upload
-        The upload. It is forgotten as soon as it is withdrawn, so that it takes no memory while its place is in the
-        queue.
-    receipt : Receipt
-        Where its outcome is put.
-
-    Attributes
-    ----------
-    reports, added : int
-        How many reports it has, and about how many bytes they add to the database.
+    The upload is forgotten as soon as it is withdrawn, so that it takes no memory while its place is in the queue. It
+    has so many `reports`, which add about `added` bytes to the database.
     """
 
     __slots__ = ("_claimed", "added", "receipt", "reports", "upload")
@@ -92,17 +82,10 @@ def _at_once(work: Callable[..., object], *arguments: object) -> None:
 class GroupCommit:
     """The only writer of reports in a process.
 
-    Parameters
-    ----------
-    append : callable
-        Writes uploads in one transaction and returns the outcome of each, as `hubbub.store.reports.append` does.
-    hand_over : callable
-        Calls a function with arguments where receipts may be filled in: `loop.call_soon_threadsafe` for futures of
-        asyncio. It is called once for all uploads of a commit.
-    most_bytes : float
-        About how many bytes one commit may add to the database. An upload that adds more is written alone.
-    clock : callable
-        Returns a time in seconds, with which commits are measured.
+    `append` writes uploads in one transaction and returns the outcome of each, as `hubbub.store.reports.append` does.
+    `hand_over` calls a function where receipts may be filled in, once for all uploads of a commit:
+    `loop.call_soon_threadsafe` for futures of asyncio. A commit adds about `most_bytes` to the database; an upload that
+    adds more is written alone. `clock` returns a time in seconds, with which commits are measured.
     """
 
     def __init__(
@@ -126,14 +109,9 @@ class GroupCommit:
     def submit(self, upload: Upload, receipt: Receipt) -> Waiting:
         """Queue an upload to be written. Returns at once, with what can withdraw it.
 
-        Parameters
-        ----------
-        upload : Upload
-            The upload to write.
-        receipt : Receipt
-            When all reports are durable, it says which of them are new. It gets StoreUnavailable if the commit failed,
-            UnknownSurvey or SurveyClosed if the survey takes no reports. It is always filled in, unless the upload is
-            withdrawn. If it is done before the upload's turn has come, the upload is not written.
+        When all reports are durable, the receipt says which of them are new. It gets StoreUnavailable if the commit
+        failed, UnknownSurvey or SurveyClosed if the survey takes no reports. It is always filled in, unless the upload
+        is withdrawn. If it is done before the upload's turn has come, the upload is not written.
         """
         waiting = Waiting(upload, receipt)
         with self._lock:

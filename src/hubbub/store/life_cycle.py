@@ -68,14 +68,8 @@ def close_survey(store: Store, survey_id: bytes) -> Tally:
 def end_by_the_clock(store: Store, now: int, trusted: bool) -> None:
     """Note which surveys are over, and close for good those whose time of grace is over, too.
 
-    Parameters
-    ----------
-    store : Store
-        The store.
-    now : int
-        Seconds since 1970.
-    trusted : bool
-        Whether the clock has been steady for a while. If not, nothing is closed for good.
+    `now` is in seconds since 1970. Unless the clock can be `trusted`, since it has been steady for a while, nothing is
+    closed for good.
     """
     columns = (surveys.c.key, surveys.c.survey_id, surveys.c.closes, surveys.c.over_since)
     ended = (surveys.c.closes <= now) | surveys.c.over_since.is_not(None)
@@ -117,25 +111,12 @@ def delete_survey(store: Store, survey_id: bytes) -> None:
 
 
 def purge(store: Store, seconds: float = math.inf, before_step: Callable[[Step], bool] = lambda _: True) -> bool:
-    """Delete the report ids of surveys that are closing or deleting.
+    """Delete the report ids of surveys that are closing or deleting; return True when nothing is left to do.
 
-    A survey that fails does not stop the others: the first error is raised at the end. The cost is that of the ids
-    that are deleted: it depends on no statistics of the database.
-
-    Parameters
-    ----------
-    store : Store
-        The store.
-    seconds : float
-        Stop after about this time. What is left is done by the next call.
-    before_step : callable
-        Called before each step; the purge stops there if it returns False. A step that deletes takes well below a
-        second; one that vacuums may take long.
-
-    Returns
-    -------
-    bool
-        True when nothing is left to do.
+    Stops after about so many seconds, and before any step for which `before_step` returns False. A step that deletes
+    takes well below a second; one that vacuums may take long. A survey that fails does not stop the others: the first
+    error is raised at the end. The cost is that of the ids that are deleted: it depends on no statistics of the
+    database.
     """
     deadline = time.monotonic() + seconds
     ending = select(surveys.c.key, surveys.c.survey_id, surveys.c.state).where(

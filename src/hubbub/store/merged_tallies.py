@@ -17,32 +17,11 @@ from hubbub.store.stored_tallies import Change, change_tally
 
 
 def merge_tally(store: Store, survey_id: bytes, key: str, digest: bytes, more: Tally, day: int | None = None) -> bool:
-    """Add a tally to a survey's tally, once for each key. Costs reading and writing the survey's tally.
+    """Add a tally to a survey's tally, open or closed, once for each key. Costs reading and writing the survey's tally.
 
-    Parameters
-    ----------
-    store : Store
-        The store.
-    survey_id : bytes
-        The survey, open or closed.
-    key : str
-        The name of this merge, unique within the survey.
-    digest : bytes
-        SHA-256 of the body that held the tally.
-    more : Tally
-        The tally to add.
-    day : int, optional
-        A day of the slice that it belongs to, since 1970; today, if it is not given.
-
-    Returns
-    -------
-    bool
-        False if the same body was added under this key before; then nothing is changed.
-
-    Raises
-    ------
-    KeyReused
-        Another body was added under this key.
+    `digest` is the SHA-256 of the body that held the tally, and `day` a day since 1970 of the slice that it belongs to;
+    today, if it is not given. Returns False, and changes nothing, if the same body was added under this key before.
+    Raises KeyReused if another one was.
     """
     stored = store.survey(survey_id)
     start = slice_of(day_now() if day is None else day, stored.slice_days)

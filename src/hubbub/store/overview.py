@@ -16,14 +16,8 @@ from hubbub.store.store import SurveyRow
 class ListedSurvey(SurveyRow):
     """One survey in a list.
 
-    Attributes
-    ----------
-    name, mechanism, epsilon, delta : str
-        As in the document; empty if it could not be read when the survey was stored.
-    created : datetime or None
-        In UTC; None for a survey from before version 2 of the tables.
-    expected_reports, reports, pending : int
-        How many reports were expected, how many came, and how many of these are not yet folded.
+    Texts are as in its document; empty if it could not be read when the survey was stored. `created` is in UTC; None
+    for a survey from before version 2 of the tables. `reports` includes the `pending` ones, which are not yet folded.
     """
 
     name: str
@@ -39,16 +33,9 @@ class ListedSurvey(SurveyRow):
 def list_surveys(
     engine: Engine, survey_id: bytes | None = None, newest: tuple[int, int] | None = None
 ) -> list[ListedSurvey]:
-    """Return all surveys, the oldest first, or some of them. Costs one query and a few µs per survey in the list.
+    """Return all surveys, the oldest first, or that of an id. Costs one query and a few µs per survey in the list.
 
-    Parameters
-    ----------
-    engine : Engine
-        The database.
-    survey_id : bytes, optional
-        Return only the survey with this id.
-    newest : pair of int, optional
-        Return the newest first: leave out so many, and return at most so many.
+    `newest` returns the newest first: it leaves out so many, and returns at most so many.
     """
     waiting = select(pending.c.survey, func.sum(pending.c.report_count).label("waiting")).group_by(pending.c.survey)
     not_folded = waiting.subquery()

@@ -27,13 +27,7 @@ _MOST_BESIDE: Final = 4  # times its own size is the most room that is asked for
 
 
 class Reserve:
-    """The reserved space of one database. Several processes may share it.
-
-    Parameters
-    ----------
-    database : Path
-        The file of the database. The reserve is `<database>-reserve`.
-    """
+    """The reserved space of one database, in the file `<database>-reserve`. Several processes may share it."""
 
     def __init__(self, database: Path) -> None:
         self.path = database.with_name(database.name + "-reserve")

@@ -34,19 +34,9 @@ from hubbub.store.upkeep import ROWS_AT_ONCE, check, replace_rows
 def restore(copy: Path, database: str, build: Build = mechanism_for) -> int:
     """Restore a store from a copy, at a place without a store; return the number of its surveys.
 
-    Parameters
-    ----------
-    copy : Path
-        A file that `hubbub store backup` made. It is checked first, and not changed.
-    database : str
-        The database, as for `Store`: a file that does not exist or is empty, or an empty PostgreSQL database.
-    build : callable
-        Makes the mechanism of a survey.
-
-    Raises
-    ------
-    StoreError
-        The copy is damaged, or there is a store already.
+    `copy` is a file that `hubbub store backup` made. It is checked first, and not changed. `database` is as for
+    `Store`: a file that does not exist or is empty, or an empty PostgreSQL database. Raises StoreError if the copy is
+    damaged, or there is a store already.
     """
     _check_copy(copy)
     file = file_of(database)

@@ -64,25 +64,12 @@ State: TypeAlias = Literal["not yet open", "open", "closed", "damaged", "earlier
 class SurveyRow:
     """What every reader of the table of surveys gets: who a survey is, and when it takes reports.
 
-    Attributes
-    ----------
-    key : int
-        Its number in this database.
-    survey_id : bytes
-        The SHA-256 of its document.
-    origins : tuple of str
-        Web origins whose pages may report; "*" is any.
-    opens, closes : datetime or None
-        As in its document, in UTC.
-    closed : bool
-        Whether it was closed for good, by its owner or long after its time was over. A survey can also be closed by
-        the clock alone, and is open again if the clock turns out to be wrong.
-    damage : str
-        What is wrong with its tally; empty if nothing is known to be.
-    earlier : bool
-        Whether an earlier version of hubbub made it, and this one cannot read its reports. It is closed for good.
-    slice_days : int
-        The length of its slices: 7 days or 1 day.
+    `key` is its number in this database, `survey_id` the SHA-256 of its document. Pages of its web `origins` may
+    report; "*" is any. Times are as in its document, in UTC. It is `closed` if it was closed for good, by its owner or
+    long after its time was over; a survey can also be closed by the clock alone, and is open again if the clock turns
+    out to be wrong. `damage` is what is wrong with its tally; empty if nothing is known to be. An `earlier` survey was
+    made by an earlier version of hubbub, and this one cannot read its reports: it is closed for good. Its slices have
+    `slice_days`: 7 days or 1 day.
     """
 
     key: int
@@ -108,16 +95,9 @@ class SurveyRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSurvey(SurveyRow):
-    """A stored survey. Its id is computed once, when it is read from the database.
+    """A stored survey with its canonical JSON. Its id is computed once, when it is read from the database.
 
-    Attributes
-    ----------
-    survey : Survey
-        The public facts.
-    document : bytes
-        Its canonical JSON.
-    built : SurveyMechanism or None
-        Its mechanism, built and checked; None if an earlier version made it.
+    `built` is its mechanism, built and checked; None if an earlier version made it.
     """
 
     survey: Survey
@@ -193,10 +173,7 @@ class Store:
 
         Its slices have 7 days or 1 day. Its names are spelled as it counts them.
 
-        Raises
-        ------
-        ParameterError
-            The survey is in the store already.
+        Raises ParameterError if the store has it already.
         """
         document, survey_id = survey.to_json(), survey.survey_id
         if Survey.from_json(document) != survey:  # one that cannot be read again would fail in every later call
@@ -233,12 +210,8 @@ class Store:
     def survey(self, survey_id: bytes) -> StoredSurvey:
         """Return the survey of this id. Its state may be up to 5 seconds old.
 
-        Raises
-        ------
-        UnknownSurvey
-            There is no such survey, or it is being deleted.
-        StoreDamaged
-            Its document is damaged.
+        Raises UnknownSurvey if there is no such survey, or it is being deleted, and StoreDamaged if its document is
+        damaged.
         """
         if (recent := self.remembered(survey_id.hex())) is not None:
             return recent
@@ -301,13 +274,9 @@ class Store:
     def tally(self, survey_id: bytes, asked: Range = ALL) -> Tally:
         """Return the sums of all reports that were durable when this was called. Folds pending reports first.
 
-        With a range, only those of its slices; this costs reading the slices on one side of the range.
-
-        Raises
-        ------
-        StoreDamaged
-            The tally or its pending reports are not what was written. The survey is marked as damaged: it takes no
-            reports until its tally is replaced.
+        With a range, only those of its slices; this costs reading the slices on one side of the range. Raises
+        StoreDamaged if the tally or its pending reports are not what was written. Then the survey is marked as damaged:
+        it takes no reports until its tally is replaced.
         """
         stored = self.survey(survey_id)
         try:
@@ -338,12 +307,8 @@ class Store:
     def fold_all(self) -> int:
         """Fold all pending reports, then remove the copies of them that the database keeps outside its tables.
 
-        A survey that fails does not stop the others: the first error is raised at the end.
-
-        Returns
-        -------
-        int
-            The number of surveys that had pending reports.
+        Returns the number of surveys that had some. A survey that fails does not stop the others: the first error is
+        raised at the end.
         """
         foldable = (surveys.c.damage.is_(None), surveys.c.state != "earlier")
         with_pending = select(surveys.c.survey_id).where(surveys.c.key.in_(select(pending.c.survey)), *foldable)

@@ -49,17 +49,8 @@ def change_tally(
 
     A change for a later slice than the newest ends that one. A change for an earlier slice is added to it, too.
 
-    Parameters
-    ----------
-    engine : Engine
-        The database.
-    survey : int
-        The survey's key in the database.
-    accumulator : Accumulator
-        The survey's mechanism, which knows its id and the shape of its cells.
-    look : callable
-        Reads what the change is made of, in the same snapshot as the tally; None if there is nothing to change. It is
-        called again if somebody else has changed the tally meanwhile.
+    `look` reads what the change is made of, in the same snapshot as the tally; None if there is nothing to change. It
+    is called again if somebody else has changed the tally meanwhile.
     """
     survey_id, shape = accumulator.survey_id, accumulator.cells_shape
     for _ in range(_CONFLICTS):

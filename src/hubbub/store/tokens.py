@@ -16,13 +16,7 @@ _ROW = meta.c.name == "owner_token"
 
 
 def make_first_token(engine: Engine) -> str | None:
-    """Make the owner's token, unless the store has one already.
-
-    Returns
-    -------
-    str or None
-        The new token, or None if there was one before. A token cannot be read again: only its hash is stored.
-    """
+    """Make and return the owner's token; None if there is one already. It cannot be read again: its hash is stored."""
     if stored_hash(engine) is not None:
         return None
     try:

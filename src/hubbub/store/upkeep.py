@@ -33,15 +33,7 @@ ROWS_AT_ONCE = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The result of a check.
-
-    Attributes
-    ----------
-    surveys, reports, pending, ids : int
-        Numbers of surveys, of reports in their tallies, of reports to be folded, and of report ids.
-    problems : tuple of str
-        One sentence for each problem; empty if the store is not damaged.
-    """
+    """Numbers of surveys, of reports in tallies, of reports to be folded, and of ids; a sentence for each problem."""
 
     surveys: int
     reports: int

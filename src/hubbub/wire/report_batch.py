@@ -22,10 +22,8 @@ def encode_batch(survey_id: bytes, reports: Reports) -> bytes:
 def parse_batch(data: bytes, survey_id: bytes, report_dtype: np.dtype[np.void]) -> Reports:
     """The reports of a batch of this survey. Their content is not checked: use the mechanism's `validate`.
 
-    Raises
-    ------
-    BadLength, BadVersion, SurveyMismatch, LeftOverBytes
-        The batch is malformed; none of it may be used.
+    Raises BadLength, BadVersion, SurveyMismatch or LeftOverBytes if the batch is malformed; then none of it may be
+    used.
     """
     if not data:
         raise BadLength(f"a batch must have a header of {HEADER_BYTES} bytes, got 0 bytes")

@@ -125,14 +125,9 @@ def write_tally(path: PathLike, tally: Tally) -> None:
 
 
 def check_tally_output(path: PathLike, inputs: Iterable[PathLike]) -> None:
-    """Check before a long job that the output can be written, is not an input, and replaces nothing but a tally.
+    """Raise ParameterError before a long job unless the output can be written, is no input, and replaces only a tally.
 
     An existing file counts as a tally if its first bytes and its size fit.
-
-    Raises
-    ------
-    ParameterError
-        One of these conditions does not hold.
     """
     check_outputs([path], inputs)
     if os.path.exists(path) and not _may_be_tally(path):

@@ -45,18 +45,9 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The sizes of an operator.
+    """The sizes of an operator: s, the coordinates to recover, and the identification and estimation blocks of a stage.
 
-    Attributes
-    ----------
-    sparsity : int
-        s: how many coordinates are to be recovered.
-    repeats : int
-        Identification blocks of a stage.
-    estimates : int
-        Estimation blocks of a stage.
-    stages : tuple of Stage
-        Stage t looks for the s/2^t coordinates that those before it have not found.
+    Stage t looks for the s/2^t coordinates that those before it have not found.
     """
 
     sparsity: int
@@ -151,17 +142,7 @@ class Block:
 
 
 class Operator:
-    """Φ, drawn from a public seed; docs/wire-format.md has every bit.
-
-    Parameters
-    ----------
-    bits : int
-        L, the bits of a coordinate's number.
-    layout : Layout
-        The sizes.
-    seed : bytes
-        The 32 bytes that key the public hash.
-    """
+    """Φ, drawn from the 32 bytes that key the public hash; docs/wire-format.md has every bit. `bits` is L."""
 
     def __init__(self, bits: int, layout: Layout, seed: bytes) -> None:
         self.bits = bits
