@@ -102,7 +102,10 @@ LEVEL = ("--level", "0.0001")
     [
         (("--candidates", "{folder}/missing.txt"), "cannot read the names in "),
         (("--candidates", "{folder}"), "cannot read the names in "),
-        (("--candidates", "{folder}/empty.txt"), "the file of candidates must name at least one value, got none in "),
+        (("--candidates", "{folder}/empty.txt"), "a file of names must name at least one value, got none in "),
+        (("--names", "{folder}/empty.txt"), "a file of names must name at least one value, got none in "),
+        (("--names", "{folder}/missing.txt"), "cannot read the names in "),
+        (("--names", "{folder}/named.txt", "--csv", "{folder}/named.txt"), "the output must be none of the inputs, "),
         (("--candidates", "{folder}/foreign.txt"), "candidates must name at least one value of the domain, got none"),
         (("--all-candidates",), "all_candidates must come with candidates, got none"),
         (("--level", "0"), "level must be between 0 and 1, got level=0.0"),

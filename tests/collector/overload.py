@@ -45,11 +45,16 @@ def most_memory(cells: int) -> int:
 
 @dataclass
 class Outcome:
-    """What became of the batches, and how much memory the collector has had at most."""
+    """What became of the batches, and how much memory the collector has had at most.
+
+    `broken` connections are those from which no reply came: a collector closes them if this machine is too busy to send
+    in time. Whether such a batch was stored is known when it is sent again.
+    """
 
     acknowledged: int = 0
     refused: int = 0
     stored_though_refused: int = 0
+    broken: int = 0
     peak_mib: float = 0.0
 
 
@@ -75,13 +80,13 @@ async def _send(url: str, survey_id: bytes, batch: int, until: float, found: Out
     """One connection: batch after batch, each until it is acknowledged."""
     host, _, port = url.removeprefix("http://").partition(":")
     reports = np.zeros(batch, REPORT)
-    refused = False
+    refused = lost = False
     data = b""
-    while time.monotonic() < until:
+    while time.monotonic() < until or lost:
         reader, writer = await asyncio.open_connection(host, int(port))
         try:
-            while time.monotonic() < until:
-                if not refused:
+            while time.monotonic() < until or lost:
+                if not refused and not lost:
                     reports["id"] = np.frombuffer(os.urandom(16 * batch), "<u8").reshape(-1, 2)
                     body = encode_batch(survey_id, reports)
                     path = f"/v1/surveys/{survey_id.hex()}/reports"
@@ -98,12 +103,12 @@ async def _send(url: str, survey_id: bytes, batch: int, until: float, found: Out
                         break
                     continue
                 assert head.startswith(b"http/1.1 200"), reply
-                found.acknowledged += reply["accepted"]
-                found.stored_though_refused += reply["duplicate"]
-                refused = False
+                found.acknowledged += reply["accepted"] + (reply["duplicate"] if lost else 0)
+                found.stored_though_refused += 0 if lost else reply["duplicate"]
+                refused = lost = False
         except (ConnectionError, asyncio.IncompleteReadError):
-            # Nobody knows whether a batch was stored whose reply is lost: from here on another one is sent.
-            raise AssertionError("a connection broke") from None
+            found.broken, lost = found.broken + 1, True
+            assert found.broken < 10 * CONNECTIONS, "a collector that is overloaded replies"
         finally:
             writer.close()
 

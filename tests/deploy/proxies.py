@@ -111,18 +111,23 @@ def caddy_file() -> str:
 
 
 @contextmanager
-def caddy(folder: Path, collector: str) -> Iterator[Proxy]:
-    """A Caddy in front of the collector at this address, with deploy/Caddyfile, and a certificate that is at hand."""
+def caddy(folder: Path, collector: str, read_body: str = "5m") -> Iterator[Proxy]:
+    """A Caddy in front of the collector at this address, with deploy/Caddyfile, and a certificate that is at hand.
+
+    `read_body` is how long a request may take to arrive.
+    """
     ours = caddy_file()
     make_certificate(folder)
     port = free_port()
     for old, new in {
+        "\tservers {": "\tadmin off\n\tauto_https disable_redirects\n\tservers {",
+        "read_body 5m": f"read_body {read_body}",
         "collector:8000": collector.removeprefix("http://"),
         "{$HUBBUB_SITE} {": f"https://127.0.0.1:{port} {{\n\ttls {folder}/fullchain.pem {folder}/privkey.pem",
     }.items():
         assert old in ours
         ours = ours.replace(old, new)
-    (folder / "Caddyfile").write_text(f"{{\n\tadmin off\n\tauto_https disable_redirects\n}}\n{ours}", encoding="utf-8")
+    (folder / "Caddyfile").write_text(ours, encoding="utf-8")
     command = [str(CADDY), "run", "--config", str(folder / "Caddyfile"), "--adapter", "caddyfile"]
     environment = {**os.environ, "HOME": str(folder), "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
     with (

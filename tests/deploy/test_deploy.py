@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import re
 import shutil
+import ssl
 import subprocess
 import tomllib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -192,7 +195,7 @@ def test_a_large_tally_through_a_proxy(service: Service, proxy: Proxy) -> None:
     path = f"/v1/surveys/{survey.survey_id.hex()}/tallies"
     reply = proxy.ask("POST", path, data, Authorization=f"Bearer {service.token}", Idempotency_Key="one")
     assert (reply.status, json.loads(reply.body)["merged"]) == (200, True), reply
-    if (proxy.folder / "Caddyfile").exists():  # it has no reply for whoever stops in the middle of a request
+    if (proxy.folder / "Caddyfile").exists():  # it replies when the request should have arrived: see the next test
         return
     peer = proxy.connect()
     peer.putrequest("POST", path)
@@ -200,3 +203,23 @@ def test_a_large_tally_through_a_proxy(service: Service, proxy: Proxy) -> None:
     peer.endheaders(data[:1000])
     assert peer.getresponse().status == 401
     peer.close()
+
+
+@pytest.mark.slow
+def test_caddy_cuts_off_whoever_stops_in_the_middle(service: Service, tmp_path: Path) -> None:
+    """When the time for a request is over, half a tally gets its 401, and half an upload is not acknowledged."""
+    survey = service.store.add_survey(own_cell_survey(100, "half")).survey
+    half = encode_batch(survey.survey_id, some_reports([1] * 100, 1))
+
+    def stop_at_half(what: str) -> http.client.HTTPResponse:
+        peer = proxy.connect()  # whose patience is 120 s
+        peer.putrequest("POST", f"/v1/surveys/{survey.survey_id.hex()}/{what}")
+        peer.putheader("Content-Length", str(2 * len(half)))
+        peer.endheaders(half)
+        return peer.getresponse()
+
+    with caddy(tmp_path, service.url, read_body="2s") as proxy:
+        assert stop_at_half("tallies").status == 401
+        with suppress(ConnectionError, ssl.SSLError):
+            assert b"accepted" not in stop_at_half("reports").read()
+    assert service.store.tally(survey.survey_id).count == 0

@@ -97,7 +97,7 @@ class Certificate:
 
 
 def certify(survey: Survey, epsilon: Decimal | None = None) -> Certificate:
-    """Audit everything here that makes reports of a survey. Takes some seconds.
+    """Audit everything here that makes reports of a survey. Takes seconds, or minutes if the client is slow.
 
     `epsilon` is the claim; by default the one that the survey states.
     """

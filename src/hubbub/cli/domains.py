@@ -109,6 +109,11 @@ def read_candidates(file: str | None) -> list[str] | None:
     """Values named in advance, from a file; None without one."""
     if file is None:
         return None
-    if not (names := read_names(file)):
-        raise InputError(f"the file of candidates must name at least one value, got none in {file!r}")
+    return read_some_names(file)
+
+
+def read_some_names(path: str) -> list[str]:
+    """Public names from a file, as `read_names`, but at least one."""
+    if not (names := read_names(path)):
+        raise InputError(f"a file of names must name at least one value, got none in {path!r}")
     return names

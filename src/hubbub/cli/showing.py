@@ -75,15 +75,16 @@ class Wanted:
             from hubbub.analysis.plots import check_plot_file
 
             check_plot_file(self.plot)
-        check_outputs([self.plot, self.csv], [*inputs, self.candidates, self.names])
+        own_names = None if self.names in ("auto", "none") else self.names
+        check_outputs([self.plot, self.csv], [*inputs, self.candidates, own_names])
 
     def question(self) -> Question:
         """The question; reads the file of candidates."""
         from hubbub.analysis.question import Question
-        from hubbub.cli.domains import read_candidates, read_names
+        from hubbub.cli.domains import read_candidates, read_some_names
 
         named = read_candidates(self.candidates)
-        names = self.names if self.names in ("auto", "none") else read_names(self.names)
+        names = self.names if self.names in ("auto", "none") else read_some_names(self.names)
         return Question(
             self.top, self.level, named, self.all_candidates, self.hitters_only, self.values_per_person, names
         )
