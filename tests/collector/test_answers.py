@@ -115,7 +115,7 @@ def test_the_same_is_said_here_and_there(kind: Kind, service: Service, monkeypat
         hitters_only=asked.hitters_only,
         values_per_person=asked.values_per_person,
     )
-    assert heading == Heading.of(survey)
+    assert heading == Heading.of(survey, "")
     assert there == here
     assert said(survey, there, asked) == said(survey, here, asked)
     if kind.name == "few people, candidates out of reach":

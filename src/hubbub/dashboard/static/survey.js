@@ -62,7 +62,7 @@ for (const button of document.querySelectorAll("[data-copy]")) {
 const form = /** @type {HTMLFormElement | null} */ (document.getElementById("naming"));
 if (form) {
   const complaint = /** @type {HTMLElement} */ (form.querySelector(".complaint"));
-  const told = /** @type {HTMLElement} */ (form.querySelector("[role=status]"));
+  const told = /** @type {HTMLElement} */ (form.querySelector("[role=status] ul"));
   const names = /** @type {HTMLTextAreaElement} */ (form.elements.namedItem("names"));
   form.querySelector("[type=file]")?.addEventListener("change", async (event) => {
     const [file] = /** @type {HTMLInputElement} */ (event.target).files ?? [];
