@@ -51,6 +51,7 @@ MADE: dict[str, Callable[[], object]] = {
     "Answer, post-processed": lambda: hubbub.find(CROWD, 2, POLL, seed=1).post_processed("simplex"),
     "Plan": lambda: hubbub.plan(POLL, people=500, epsilon=1),
     "Hitter": lambda: hubbub.find(CROWD, 2, POLL, seed=1).hitters[0],
+    "Guess": lambda: hubbub.Guess("tea", 90.0, 20.0, 160.0, 0.5),
     "Intake": lambda: hubbub.find(CROWD, 2, POLL, seed=1).intake,
     "Question": lambda: hubbub.Question(candidates=["tea"]),
     "Query": hubbub.Query,

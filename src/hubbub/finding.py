@@ -69,10 +69,10 @@ def find(
         drawn at random; the answer counts these drawn values, and says how many people have others. By default every
         value belongs to a different person.
     **knobs
-        Instead of a question, its attributes by name: top, level, candidates, all_candidates, hitters_only and
-        values_per_person, as in `Question`. The last needs `persons`: it is the number of slots of each person. Each of
-        her distinct values is in one slot; the others are empty. She reports one slot, drawn at random, empty or not.
-        The answer counts the people who have a value in any slot.
+        Instead of a question, its attributes by name: top, level, candidates, all_candidates, hitters_only,
+        values_per_person, names and guesses, as in `Question`. `values_per_person` needs `persons`: it is the
+        number of slots of each person. Each of her distinct values is in one slot; the others are empty. She reports
+        one slot, drawn at random, empty or not. The answer counts the people who have a value in any slot.
 
     Returns
     -------

@@ -44,6 +44,8 @@ ANSWER = {
     "known_names": 0,
     "own_names": 0,
     "post_processing": "none",
+    "guessed_from": None,
+    "guesses": [],
     "hitters": [ROW],
 }
 STATUS = {

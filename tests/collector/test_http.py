@@ -488,10 +488,8 @@ class TestTheOwner(Sharing):
             assert (refused.status, refused.kind) == (422, "invalid-request")
             assert refused.json["detail"].endswith("got 'Top'")
         refused = service.ask("GET", f"{path}/hitters?top=5&tops=5", owner=True)
-        assert (
-            "(all_candidates, from, hitters_only, last, level, names, to, top, values_per_person), got 'tops'"
-            in refused.json["detail"]
-        )
+        knobs = "(all_candidates, from, guesses, hitters_only, last, level, names, to, top, values_per_person)"
+        assert f"{knobs}, got 'tops'" in refused.json["detail"]
         assert service.ask("GET", f"{path}/status?x", owner=True).status == 422
         assert service.ask("GET", f"{path}/status", owner=True).json["state"] == "open"
         assert service.ask("DELETE", f"{path}?Top=5").kind in ("unauthorized", "too-many-attempts")
@@ -532,8 +530,10 @@ class TestTheOwner(Sharing):
             "foreign_candidates": 0,
             "known_names": 0,
             "own_names": 0,
+            "guessed_from": None,
             "sentences": answer["sentences"],
             "hitters": [],
+            "guesses": [],
         }
 
 

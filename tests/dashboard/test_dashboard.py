@@ -261,11 +261,13 @@ class TestPages:
         """The dashboard says what the owner's routes say."""
         survey = dashboard.ids["closed"]
         document = dashboard.get(f"/surveys/{survey}/answer.json").json
-        asked = dashboard.ask("GET", f"/v1/surveys/{survey}/hitters?top=200", owner=True).json
+        asked = dashboard.ask("GET", f"/v1/surveys/{survey}/hitters?top=200&guesses=10", owner=True).json
         assert document == asked
         text = dashboard.get(f"/surveys/{survey}").body.decode()
         assert "shop.example" in text
         assert "direct" in text
+        for guess in document["guesses"]:
+            assert f"<bdi>{guess['value']}</bdi>, perhaps: " in text
 
     @pytest.mark.parametrize(
         ("kind", "said"),

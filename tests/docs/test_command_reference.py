@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -11,7 +12,7 @@ from click.testing import CliRunner
 from tests.docs.commands import COMMAND_LINE, run_command
 from tests.docs.pages import COMMANDS, DOCS
 
-from hubbub import tally_reports, write_tally
+from hubbub import Guess, tally_reports, write_tally
 from hubbub.cli.main import app
 from hubbub.cli.service import read_survey
 from hubbub.collector.problems import TITLES
@@ -48,6 +49,8 @@ _NAMES = {"out_of_reach"}  # lists of texts, which may be empty
 
 def fields(value: object, path: str = "") -> set[str]:
     """The paths of all fields of a JSON document, with [] for the elements of a list; surveys are not entered."""
+    if path == "guesses" and not value:  # none was asked for
+        return {f"guesses[].{field.name}" for field in dataclasses.fields(Guess)}
     if isinstance(value, list) and not value and path in _NAMES:
         return {f"{path}[]"}
     if isinstance(value, list):

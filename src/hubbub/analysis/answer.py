@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hubbub.model.estimates import Hitter, Intake
+from hubbub.model.estimates import Guess, Hitter, Intake
 
 if TYPE_CHECKING:
     import pandas
@@ -59,6 +59,11 @@ class Answer:
         How many other names were checked by name that stay with the survey, fixed before its first report.
     post_processing : str
         What was done to the counts after they were estimated: "none", "clip" or "simplex".
+    guesses : tuple of Guess
+        The next best values below those that stand out, if they were asked for, the likeliest first. They are no part
+        of what the level is about.
+    guessed_from : float or None
+        The chance of a guess is that so many people hold it, or more; None if no guesses were asked for.
 
     Examples
     --------
@@ -84,6 +89,8 @@ class Answer:
     known_names: int = 0
     own_names: int = 0
     post_processing: str = "none"
+    guesses: tuple[Guess, ...] = ()
+    guessed_from: float | None = None
 
     def limit_for(self, value: object) -> float:
         """How many people must hold this value for the search to find it with a chance of about 95 %.

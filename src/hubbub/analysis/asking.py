@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.analysis.answer import Answer
+from hubbub.analysis.guesses import Named, Prior, contained, guess_values
 from hubbub.analysis.intervals import simultaneous_width
 from hubbub.analysis.question import Asked, Knobs, Question
 from hubbub.analysis.rows import hitters_of, in_people, limit_in_people
@@ -25,7 +26,7 @@ from hubbub.analysis.whole_list import answer_list
 from hubbub.mechanisms.registry import mechanism_for
 from hubbub.mechanisms.selection import FOUND_95
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
-from hubbub.model.estimates import Estimates, Hitter, Query
+from hubbub.model.estimates import Estimates, Guess, Hitter, Query
 from hubbub.model.mechanism import Items
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
@@ -59,8 +60,8 @@ def find_hitters(
     decoder : SurveyMechanism, optional
         The survey's mechanism, if the caller has built it already.
     **knobs
-        Instead of a question, its attributes by name: top, level, candidates, all_candidates, hitters_only and
-        values_per_person, as in `Question`.
+        Instead of a question, its attributes by name: top, level, candidates, all_candidates, hitters_only,
+        values_per_person, names and guesses, as in `Question`.
     """
     asked = Question.of(question, knobs).about(survey.domain)
     return answer_question(decoder or mechanism_for(survey), tally, asked)
@@ -82,12 +83,13 @@ def answer_question(decoder: SurveyMechanism, tally: Tally, asked: Asked) -> Ans
     reported, scored, counted = _search_and_score(decoder, plain, tally, asked, late)
     people = partial(in_people, plain, law)
     found = people(reported)
-    rows, limit = rows_of.searched(query, found, named), None
+    rows, limit, names = rows_of.searched(query, found, named), None, None
     if scored is not None:
         own = asked.own if question.all_candidates else 0
         more, limit = rows_of.listed(of_names, people(scored), found, own)
         limit = max(limit, _named_limit(decoder, plain, of_names, asked.candidates, slots))
         rows += more
+        names = rows_of.named(of_names, people(scored), found)
     if late is not None and counted is not None:
         if question.all_candidates:
             rows += rows_of.late(of_late, people(counted), found, decoder.log_priors(late))
@@ -101,6 +103,10 @@ def answer_question(decoder: SurveyMechanism, tally: Tally, asked: Asked) -> Ans
     if question.all_candidates:  # all of those, and the largest of the others
         beyond = {id(row) for row in [row for row in rows if not (row.listed or row.late)][question.top :]}
         shown = [row for row in rows if id(row) not in beyond]
+    guesses: tuple[Guess, ...] = ()
+    guessed_from = None
+    if question.guesses:
+        guesses, guessed_from = guess_values(decoder, tally, question, query, found, names)
     return Answer(
         tally.count,
         usual,
@@ -113,6 +119,8 @@ def answer_question(decoder: SurveyMechanism, tally: Tally, asked: Asked) -> Ans
         foreign_candidates=asked.foreign,
         known_names=asked.known,
         own_names=asked.own if question.candidates is None else 0,
+        guesses=guesses,
+        guessed_from=guessed_from,
     )
 
 
@@ -155,7 +163,7 @@ def _search_and_score(
     scored = None if named is None else decoder.estimate_beside(tally, named, known)
     if named is not None and scored is not None:
         # Subtract the candidates that stand out, too: they hide and fake one another in the same way.
-        more = scored.items[stand_out(law, scored, of_names) & ~_contained(scored.items, found.items)][:most]
+        more = scored.items[stand_out(law, scored, of_names) & ~contained(scored.items, found.items)][:most]
         if len(more):
             known = np.concatenate([known, more])
             scored = decoder.estimate_beside(tally, named, known)
@@ -213,7 +221,7 @@ class _Rows:
         choices = np.full(len(found.items), math.log(size)) if found.log_priors is None else -found.log_priors
         listed = np.zeros(len(found.items), np.bool_)
         if named is not None:
-            listed = _contained(found.items, named)
+            listed = contained(found.items, named)
             choices[listed] = math.log(len(named))
         rows = hitters_of(self.survey, law, found, width, choices, listed, self.influence)
         return [row for row in rows if row.listed or row.confidence >= 1 - max(query.level, _LEAST_SURE)]
@@ -225,11 +233,10 @@ class _Rows:
         """
         # A candidate that shares buckets needs a larger count; the smallest variance is that of the others.
         law = self.law
-        extra = float(law.collisions(scored.counts, scored.stderrs).min())
-        threshold = law.threshold(math.log(query.level / 2) - math.log(len(scored)), extra)
+        threshold, extra = self._threshold(query, scored)
         limit = law.seen_from(threshold, extra, FOUND_95)
         standing = stand_out(law, scored, query)
-        chosen = ~_contained(scored.items, found.items) & (standing | (np.arange(len(scored)) < own))
+        chosen = ~contained(scored.items, found.items) & (standing | (np.arange(len(scored)) < own))
         if not chosen.any():
             return [], limit
         # The least collisions give the largest width: with more, fewer values come near their larger threshold.
@@ -244,13 +251,24 @@ class _Rows:
 
         Their intervals hold whichever values were named, since each value of the universe has its share of the level.
         """
-        chosen = ~_contained(counted.items, found.items)
+        chosen = ~contained(counted.items, found.items)
         if not chosen.any():
             return []
         width = normal_quantile_log(math.log(query.level / (2 * UNDERSTATED)) + float(log_priors.min()))
         none = np.zeros(int(chosen.sum()), np.bool_)
         picked = replace(_picked(counted, chosen), doubts=np.ones(len(none)))
         return hitters_of(self.survey, self.law, picked, width, -log_priors[chosen], none, self.influence, none)
+
+    def _threshold(self, query: Query, scored: Estimates) -> tuple[float, float]:
+        """The count from which a candidate stands out that shares no bucket, and the variance of its collisions."""
+        extra = float(self.law.collisions(scored.counts, scored.stderrs).min())
+        return self.law.threshold(math.log(query.level / 2) - math.log(len(scored)), extra), extra
+
+    def named(self, query: Query, scored: Estimates, found: Estimates) -> Named:
+        """What guesses need to know of the candidates."""
+        standing = stand_out(self.law, scored, query) | contained(scored.items, found.items)
+        prior = Prior(int(standing.sum()), self._threshold(query, scored)[0], -math.log(len(scored)))
+        return Named(scored, prior, standing)
 
 
 def _picked(scored: Estimates, chosen: NDArray[np.bool_]) -> Estimates:
@@ -266,8 +284,3 @@ def stand_out(law: CountLaw, scored: Estimates, query: Query) -> NDArray[np.bool
     """Which candidates stand out. If nobody held any, one would stand out with a chance of level/2 at most."""
     tails = law.log_tail(scored.counts, law.collisions(scored.counts, scored.stderrs), scored.sharing_tails)
     return np.asarray(tails <= math.log(query.level / 2) - math.log(len(scored)))
-
-
-def _contained(items: Items, among: Items) -> NDArray[np.bool_]:
-    known = {item.tobytes() for item in among}
-    return np.array([item.tobytes() in known for item in items], np.bool_)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, get_type_hints
 
 from hubbub.analysis.post_processing import METHODS
 from hubbub.analysis.sentences import told
-from hubbub.model.estimates import Hitter, Intake
+from hubbub.model.estimates import Guess, Hitter, Intake
 
 if TYPE_CHECKING:
     from hubbub.analysis.answer import Answer
@@ -24,6 +24,7 @@ _FACTS: Final = {
     "known_names": int,
     "own_names": int,
     "post_processing": str,
+    "guessed_from": float | None,
 }
 _INTAKE: Final = tuple(field.name for field in fields(Intake))
 
@@ -45,6 +46,7 @@ def to_document(answer: Answer) -> dict[str, Any]:
         "sentences": told(answer),
         **(asdict(answer.intake) if answer.intake else {}),
         "hitters": [asdict(hitter) for hitter in answer.hitters],
+        "guesses": [asdict(guess) for guess in answer.guesses],
     }
 
 
@@ -65,6 +67,7 @@ def from_document(kind: type[Answer], document: Mapping[str, Any]) -> Answer:
         raise TypeError("post_processing")
     return kind(
         hitters=tuple(read(Hitter, hitter) for hitter in document["hitters"]),
+        guesses=tuple(read(Guess, guess) for guess in document["guesses"]),
         intake=read(Intake, {name: document[name] for name in _INTAKE}) if "missing" in document else None,
         **found,
     )

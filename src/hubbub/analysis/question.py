@@ -19,6 +19,9 @@ from hubbub.name_lists import names
 MAX_SLOTS: Final = 1_000
 """The most values of one person. The error grows with their number, so nobody needs more."""
 
+MAX_GUESSES: Final = 1_000
+"""The most guesses of one answer."""
+
 
 class SurveyNames(NamedTuple):
     """The names that stay with a survey: values that its owner looks for.
@@ -48,6 +51,7 @@ class Knobs(TypedDict, total=False):
     hitters_only: bool
     values_per_person: int
     names: str | Iterable[object]
+    guesses: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,9 @@ class Question:
     names : str or iterable
         "auto" checks the names of the domain's public list (`hubbub.names`) and those that stay with the survey, too,
         if there are no candidates; "none" does not. A list of names is the same as candidates.
+    guesses : int
+        Below the values that stand out, this many of the next best ones, each with its chance; from 0 to 1,000. They
+        change nothing else in the answer.
     query : Query
         The part of the question that a decoder takes.
     """
@@ -89,17 +96,19 @@ class Question:
     hitters_only: bool = False
     values_per_person: int = 1
     names: str | Iterable[object] = "auto"
+    guesses: int = 0
     query: Query = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name in ("top", "level", "values_per_person"):
+        for name in ("top", "level", "values_per_person", "guesses"):
             if not isinstance(given := getattr(self, name), int | float):
                 object.__setattr__(self, name, own_number(given))
         object.__setattr__(self, "query", Query(self.top, self.level))  # which checks both
-        slots = self.values_per_person
-        if isinstance(slots, bool) or not isinstance(slots, int) or not 1 <= slots <= MAX_SLOTS:
-            got = f"values_per_person={shown(slots)}"
-            raise ParameterError(f"values_per_person must be a whole number from 1 to {MAX_SLOTS:,}, got {got}")
+        for name, least, most in (("values_per_person", 1, MAX_SLOTS), ("guesses", 0, MAX_GUESSES)):
+            given = getattr(self, name)
+            if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
+                got = f"{name}={shown(given)}"
+                raise ParameterError(f"{name} must be a whole number from {least} to {most:,}, got {got}")
         for name in ("all_candidates", "hitters_only"):
             if not isinstance(value := getattr(self, name), bool):
                 raise ParameterError(f"{name} must be True or False, got {name}={shown(value)}")

@@ -9,14 +9,14 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hubbub.analysis.wording import number, percent, plural, short, visible
+from hubbub.analysis.wording import number, percent, plural, rounded, short, visible
 from hubbub.model.domain_base import OTHER
 from hubbub.name_lists import is_spam
 
 if TYPE_CHECKING:
     from hubbub.analysis.answer import Answer
     from hubbub.model.domain import Domain
-    from hubbub.model.estimates import Hitter, Intake
+    from hubbub.model.estimates import Guess, Hitter, Intake
 
 LEFT_OUT: Final = ("shown", "over")
 """Kinds about what the rows leave out."""
@@ -24,9 +24,10 @@ LEFT_OUT: Final = ("shown", "over")
 COUNTS: Final = ("slots", "spam", "late", "foreign", *LEFT_OUT, "post", "uneven", "rival")
 """Kinds that a reader of the rows must know."""
 
-BELOW: Final = ("limits", "list", "names", *COUNTS, "intake", "domain")
+BELOW: Final = ("limits", "list", "names", *COUNTS, "guesses", "intake", "domain")
 """The kinds below every table."""
 
+_GUESSED: Final = 20  # guesses in a sentence
 _COMPARED: Final = 3  # values at the top of a list that get a sentence about which others they are ahead of
 
 
@@ -40,8 +41,9 @@ class Sentence(NamedTuple):
         whole list, "names" lists of names, "spam" hosts known from spam, "late" values named after looking, "unseen"
         named values that do not stand out, "slots" several values of a person, "foreign" candidates outside the
         domain, "shown" values beyond `top`, "over" people with more values than slots, "post" post-processing, "uneven"
-        rows that parts of the reports disagree about, "rival" a value that a row may be instead, "intake" values that
-        were not counted as given, "domain" a domain that would hold them better, "forged" crafted reports.
+        rows that parts of the reports disagree about, "rival" a value that a row may be instead, "guesses" the next
+        best values, "intake" values that were not counted as given, "domain" a domain that would hold them better,
+        "forged" crafted reports.
     text : str
         The words.
     """
@@ -98,6 +100,8 @@ def sentences(answer: Answer, example: str = "", domain: Domain | None = None) -
         if hitter.rival is not None:
             either = f"{short(hitter.value)} or {short(hitter.rival)}"
             said.append(("rival", f"{either}: one of the two, since the few reports that tell them apart disagree."))
+    if answer.guessed_from is not None:
+        said.append(("guesses", _about_guesses(answer.guesses, answer.guessed_from)))
     if intake is not None:
         told = [about_intake(intake)] if domain is None else _about_each(intake, domain, answer)
         said += [("intake", text) for text in told] + [("domain", text) for text in about_domain(intake)]
@@ -211,6 +215,15 @@ def _about_rank(rows: Sequence[Hitter], place: int) -> str:
     if behind < below:
         return f"{value} is surely ahead of {behind} of the {len(rows) - 1} others."
     return f"{value} is surely ahead of {short(rows[-1].value) if below == 1 else 'all below it'}."
+
+
+def _about_guesses(guesses: Sequence[Guess], least: float) -> str:
+    """The next best values with their chances, and what these mean."""
+    if not guesses:
+        return "No other value is worth a guess."
+    perhaps = [f"{short(guess.value)}, perhaps: {rounded(100 * guess.chance, 0)} %" for guess in guesses[:_GUESSED]]
+    more = f"; and {len(guesses) - _GUESSED:,} more" if len(guesses) > _GUESSED else ""
+    return f"Guesses, with the chance that {number(least)} people or more hold them: {'; '.join(perhaps)}{more}."
 
 
 def _about_over(over: int, slots: int, people: int) -> str:

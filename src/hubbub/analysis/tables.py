@@ -111,13 +111,17 @@ def _bar(hitter: Hitter, most: float, limit: float | None) -> str:
 
 
 def as_csv(answer: Answer) -> str:
-    """A heading, and a row for each value; lines end with CR LF, as in RFC 4180."""
+    """A heading, and a row for each value; lines end with CR LF, as in RFC 4180.
+
+    If guesses were asked for, they come last, and have a chance instead of a confidence, in a column of its own.
+    """
     text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(COLUMNS)
-    for hitter in answer.hitters:
-        row = asdict(hitter)
-        writer.writerow([harmless(row[name]) for name in COLUMNS])
+    columns = COLUMNS if answer.guessed_from is None else (*COLUMNS, "chance")
+    writer = csv.DictWriter(text, columns)
+    writer.writeheader()
+    guesses = ({**asdict(guess), "stands_out": False} for guess in answer.guesses)
+    for row in (*map(asdict, answer.hitters), *guesses):
+        writer.writerow({name: harmless(value) for name, value in row.items()})
     return text.getvalue()
 
 

@@ -59,6 +59,7 @@ class Wanted:
     top: int
     level: float
     values_per_person: int
+    guesses: int
     post: str
     plot: str | None
     csv: str | None
@@ -86,7 +87,14 @@ class Wanted:
         named = read_candidates(self.candidates)
         names = self.names if self.names in ("auto", "none") else read_some_names(self.names)
         return Question(
-            self.top, self.level, named, self.all_candidates, self.hitters_only, self.values_per_person, names
+            self.top,
+            self.level,
+            named,
+            self.all_candidates,
+            self.hitters_only,
+            self.values_per_person,
+            names,
+            self.guesses,
         )
 
     def deliver(self, view: AnswerView, question: Question) -> None:
@@ -132,6 +140,13 @@ _ANSWER_OPTIONS = all_of(
         default=1,
         metavar="K",
         help="Each person has K slots for values, and reports one; in a file, --person says who has which.",
+    ),
+    click.option(
+        "--guesses",
+        type=WholeNumber(min=0, max=1000),
+        default=0,
+        metavar="K",
+        help="Also the K next best values, each with the chance that many people hold it.",
     ),
     click.option(
         "--post", default="none", metavar="METHOD", help="Make counts plausible afterwards: none, clip or simplex."

@@ -10,10 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hubbub.analysis.answer import Answer
 from hubbub.analysis.naming import MOST_NAMES
-from hubbub.analysis.question import MAX_SLOTS, SurveyNames
+from hubbub.analysis.question import MAX_GUESSES, MAX_SLOTS, SurveyNames
 from hubbub.analysis.reply import Heading, to_reply
 from hubbub.mechanisms.registry import DEFAULT_EXPECTED_REPORTS
-from hubbub.model.estimates import Hitter
+from hubbub.model.estimates import Guess, Hitter
 from hubbub.store.overview import ListedSurvey
 from hubbub.store.store import StoredSurvey
 
@@ -64,6 +64,7 @@ class Candidates(Strict):
     top: int = Field(20, ge=1, le=MAX_TOP)
     level: float = 0.05
     values_per_person: int = Field(1, ge=1, le=MAX_SLOTS)
+    guesses: int = Field(0, ge=0, le=MAX_GUESSES)
 
 
 class SurveyStatus(BaseModel):
@@ -139,8 +140,10 @@ class AnswerDocument(BaseModel):
     known_names: int = Field(description="Names of a public list that were checked by name.")
     own_names: int = Field(description="Other names that stay with the survey, and were checked by name.")
     post_processing: str
+    guessed_from: float | None = Field(description="The chances of guesses are about so many people or more.")
     sentences: list[str] = Field(description="What stands below the table for people.")
     hitters: list[Hitter]
+    guesses: list[Guess] = Field(description="The next best values, which do not stand out.")
 
 
 class UploadReply(BaseModel):

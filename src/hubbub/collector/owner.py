@@ -13,7 +13,7 @@ from starlette.types import Message
 
 from hubbub.analysis.asking import answer_question
 from hubbub.analysis.naming import spell_names
-from hubbub.analysis.question import MAX_SLOTS, Question, SurveyNames
+from hubbub.analysis.question import MAX_GUESSES, MAX_SLOTS, Question, SurveyNames
 from hubbub.collector import documents
 from hubbub.collector.bodies import MAX_BATCH_BYTES, MAX_DOCUMENT_BYTES, read_body
 from hubbub.collector.documents import (
@@ -95,6 +95,7 @@ Owner = Annotated[Collector, Depends(collector_of)]
 Top = Annotated[int, Query(ge=1, le=documents.MAX_TOP, description="At most this many values.")]
 Level = Annotated[float, Query(description="The chance, at most, that anything in the answer is wrong.")]
 Slots = Annotated[int, Query(ge=1, le=MAX_SLOTS, description="The number of slots of each person; one was reported.")]
+Guesses = Annotated[int, Query(ge=0, le=MAX_GUESSES, description="How many of the next best values to add.")]
 Everyone = Annotated[bool, Query(description="A row for every name that stays with the survey.")]
 Checked = Annotated[
     Literal["auto", "none"], Query(description="Whether public names and those of the survey are checked by name.")
@@ -199,6 +200,7 @@ async def hitters(
     values_per_person: Slots = 1,
     names: Checked = "auto",
     all_candidates: Everyone = False,
+    guesses: Guesses = 0,
 ) -> AnswerDocument:
     """Return the values that stand out, with error bars, from all reports that were durable when this was asked.
 
@@ -206,7 +208,7 @@ async def hitters(
     several slots, `values_per_person` is their number, and counts are of people who have the value in any slot. With
     `from`, `to` or `last`, only the reports of these slices of time count.
     """
-    question = Question(top, level, None, all_candidates, hitters_only, values_per_person, names)
+    question = Question(top, level, None, all_candidates, hitters_only, values_per_person, names, guesses=guesses)
     return await _answer(owner, survey_id, question, asked)
 
 

@@ -19,6 +19,7 @@ from hubbub.store.slices import ALL, Range
 from hubbub.store.store import StoredSurvey
 
 TOP: Final = 200
+GUESSES: Final = 10
 REST: Final = 10.0  # pause after a search, in times its duration: searches take at most a tenth of a core
 _MOST_KEPT: Final = 1_000
 _GROWN: Final = 2  # no pause if the reports have grown by this factor: that is rare, and owners watch the first minutes
@@ -118,7 +119,7 @@ class Answers:
 
     def _answer(self, stored: StoredSurvey, slices: Range, names: SurveyNames, closed: bool) -> Explained:
         """Fold, search, and explain the answer. Names of the survey have a row each, unless they are very many."""
-        question = Question(TOP, all_candidates=0 < len(names.fixed) + len(names.later) <= TOP)
+        question = Question(TOP, all_candidates=0 < len(names.fixed) + len(names.later) <= TOP, guesses=GUESSES)
         asked = question.about(stored.survey.domain, names)
         answer = answer_question(stored.mechanism, self._collector.store.tally(stored.survey_id, slices), asked)
         return Explained(answer, explain(stored, answer, closed, asked))

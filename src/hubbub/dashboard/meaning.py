@@ -11,7 +11,7 @@ from hubbub.analysis.outlook import what_is_needed
 from hubbub.analysis.question import Asked
 from hubbub.analysis.sentences import BELOW, about_first, about_level, told
 from hubbub.analysis.shuffle import NOT_LIVE, about_sums
-from hubbub.analysis.wording import cells, finite, number, possible
+from hubbub.analysis.wording import cells, finite, number, possible, rounded
 from hubbub.dashboard import words
 from hubbub.store.store import StoredSurvey
 
@@ -66,6 +66,16 @@ def answer_facts(found: Explained) -> dict[str, Any]:
         "first": about_first(_CHARTED, len(rows)),
         "chart": json.dumps(chart),
         "sentences": found.sentences,
+        "guesses": [
+            {
+                "value": words.visible(guess.value),
+                "chance": f"{rounded(100 * guess.chance, 0)} %",
+                "people": number(max(guess.count, 0.0)),
+                "between": f"{number(guess.low)} – {number(guess.high)}",
+            }
+            for guess in answer.guesses
+        ],
+        "guessed_from": answer.guessed_from,
     }
 
 
@@ -87,7 +97,7 @@ def explain(stored: StoredSurvey, answer: Answer, closed: bool, asked: Asked) ->
     """
     if not answer.reports:
         return ()
-    said = told(answer, {"found", "unseen", *BELOW})
+    said = told(answer, {"found", "unseen", *BELOW} - {"guesses"})  # which have a place of their own
     if not any(hitter.stands_out for hitter in answer.hitters):
         said.append(what_is_needed(stored.survey, answer.reports, candidates=asked.candidates))
     said += [about_level(asked.question.level), *told(answer, ["forged"])]

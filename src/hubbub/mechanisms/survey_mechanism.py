@@ -149,6 +149,14 @@ class SurveyMechanism(ABC):
     def discover(self, tally: Tally, query: Query) -> Estimates:
         """The items that stand out, largest first."""
 
+    def guess(self, tally: Tally, known: Items, most: int, query: Query) -> Estimates:
+        """The values with the largest counts besides the known ones, whether they stand out or not; at most so many."""
+        del query
+        best = self.discover(tally, Query(most + len(known), best_guess=True))
+        those = {item.tobytes() for item in known}
+        new = np.array([k for k, item in enumerate(best.items) if item.tobytes() not in those][:most], np.int64)
+        return Estimates(best.items[new], best.counts[new], best.stderrs[new])
+
     @property
     def most_subtracted(self) -> int:
         """The most known values that `estimate_beside` can subtract from the sums; 0 if it subtracts none."""

@@ -174,6 +174,32 @@ class Hitter:
 
 
 @dataclass(frozen=True, slots=True)
+class Guess:
+    """A value that does not stand out, and that many people may hold all the same.
+
+    Attributes
+    ----------
+    value : int or str
+        The value.
+    count : float
+        Estimated number of people who hold it. Noise lifted most guesses, so it is too high on average.
+    low, high : float
+        An interval for the number of people who hold it, for this value alone and as if it had been chosen in advance.
+    chance : float
+        The chance that at least `guessed_from` people hold it, by the prior that docs/guesses.md states.
+    listed : bool
+        It was named in advance.
+    """
+
+    value: int | str
+    count: float
+    low: float
+    high: float
+    chance: float
+    listed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Intake:
     """How many values were missing, cut or outside the domain. Only a rehearsal has it, since it sees the values.
 

@@ -44,6 +44,7 @@ from hubbub.mechanisms.survey_mechanism import Sample, SurveyMechanism, check_li
 from hubbub.mechanisms.tree import kernels, kernels_reports
 from hubbub.mechanisms.tree.beside import beside, sharing_tails
 from hubbub.mechanisms.tree.code import PathCode
+from hubbub.mechanisms.tree.fit import refit
 from hubbub.mechanisms.tree.forged import fewest_forged
 from hubbub.mechanisms.tree.gates import InBeam, LevelBudget, StandsOut
 from hubbub.mechanisms.tree.law import MAX_MASKS, POLYNOMIALS, MatchLaw
@@ -51,7 +52,7 @@ from hubbub.mechanisms.tree.limits import found_chance, found_from, named_chance
 from hubbub.mechanisms.tree.parameters import FIELDS, derive, stated_lengths, typical_length
 from hubbub.mechanisms.tree.row_counts import RowCounts
 from hubbub.mechanisms.tree.sampling import APPROXIMATION, LEAST_BUCKET_BITS, sample_row_counts
-from hubbub.mechanisms.tree.search import search
+from hubbub.mechanisms.tree.search import guess, search
 from hubbub.mechanisms.tree.shape import ROW_BITS, read_shape
 from hubbub.model.coded_domain import CodedText
 from hubbub.model.estimates import Estimates, Query
@@ -63,6 +64,8 @@ from hubbub.numeric.distinct import copy_ids
 from hubbub.numeric.hadamard import transform
 from hubbub.numeric.hashing import Purpose, derive_key, hash_uint64
 from hubbub.numeric.shuffling import Kind, match_kinds
+
+_WORTH_A_GUESS = 3.0  # standard errors below acceptance; a value further below is hardly ever real
 
 
 class Tree(SurveyMechanism):
@@ -290,6 +293,16 @@ class Tree(SurveyMechanism):
             rivals=rivals,
             fakes=fakes,
         )
+
+    def guess(self, tally: Tally, known: Items, most: int, query: Query) -> Estimates:
+        """The best values besides the known ones, with the odds of their neighbours."""
+        if self.rows == 1:
+            return super().guess(tally, known, most, query)
+        check_tally(tally, self.survey_id, self.cells_shape)
+        left = refit(self.law, self.row_counts(tally), self.code.buckets(known)).left
+        items, counts, doubts = guess(self, left, query, known, most, _WORTH_A_GUESS)
+        stderrs = self._stderrs(left, counts)
+        return Estimates(items, counts, stderrs, log_priors=self.code.log_priors(items), doubts=doubts)
 
     def count_law(self, people: int) -> CountLaw:
         """The law of a count among this many people, ignoring collisions of hashed buckets."""

@@ -8,6 +8,7 @@ hide or fake small ones. `spec` has the same in 50 lines, for a first reading.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -85,10 +86,25 @@ def search(tree: Tree, row_counts: RowCounts, query: Query) -> Found:
         if few and a_pass.capped:  # too few new values for another pass to find more
             break
     if query.best_guess and len(found.items) < query.top:
-        a_pass = _Pass(tree, found.fit.left, query, capped=True)
-        guesses = a_pass.guesses(query.top - len(found.items), {item.tobytes() for item in found.items})
-        found = _with(tree, row_counts, found, guesses, np.ones(len(guesses)), guesses)
+        guesses = guess(tree, found.fit.left, query, found.items, query.top - len(found.items))
+        found = _with(tree, row_counts, found, guesses.items, guesses.doubts, guesses.items)
     return found
+
+
+class Guesses(NamedTuple):
+    """The best values of some roots, best root first: what the rows say of each, and the odds of its neighbours."""
+
+    items: Items
+    counts: NDArray[np.float64]
+    doubts: NDArray[np.float64]
+
+
+def guess(tree: Tree, left: RowCounts, query: Query, known: Items, most: int, far: float = math.inf) -> Guesses:
+    """The best values besides the known ones, which were subtracted; at most so many.
+
+    A root is looked at if its best value is at most `far` standard errors below acceptance.
+    """
+    return _Pass(tree, left, query, capped=True).guesses(most, {item.tobytes() for item in known}, far)
 
 
 def _with(
@@ -118,6 +134,24 @@ class _Paths(NamedTuple):
         """The values at these places."""
         rest = self.items[chosen], self.log_priors[chosen], self.parts[chosen]
         return _Paths(self.front[chosen], self.place[chosen], *rest)
+
+
+class _Root(NamedTuple):
+    """A promising root: its class, the values of its list, what the rows say of each, clipped, and log-weights.
+
+    A weight is prior times likelihood; `rest` is that of all values of the root that are not on the list.
+    """
+
+    number: int
+    values: _Paths
+    said: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    rest: float
+
+    def doubt(self, without: list[int], at: int) -> float:
+        """The posterior odds of all values of the root without some, against the value at a place."""
+        others = np.append(np.delete(self.weights, without), self.rest)
+        return math.exp(min(max(float(np.logaddexp.reduce(others) - self.weights[at]), -700.0), 700.0))
 
 
 @dataclass(frozen=True)
@@ -152,8 +186,8 @@ class _Pass:
         parts = self.row_counts.parts(code.buckets(items))
         return _Paths(of_front[valid], place[valid], items, code.log_priors(items), parts)
 
-    def _beams(self, near: bool = True) -> list[Front]:
-        """The ends of the beams of all classes; if `near`, only what comes near acceptance. At most 64 of a root."""
+    def _beams(self, near: float) -> list[Front]:
+        """The ends of the beams of all classes, if so few standard errors below acceptance. At most 64 of a root."""
         descent, gate = self._descent, StandsOut(LevelBudget(self.query.level))
         caps = crowded_caps(self.row_counts) if self.capped else np.full(self.tree.rows, np.inf)
         classes = self.tree.shape.classes
@@ -161,11 +195,11 @@ class _Pass:
         def beam(number: int) -> Front:
             front = descent.beam(number, caps)
             order = np.argsort(-front.scores, kind="stable")
-            if near:
+            if math.isfinite(near):
                 shortest = classes[number - 1].bits + 1 if number else min(classes[0].bits, 1)
                 shortest = shortest if self.tree.coded else classes[0].bits
                 usual = gate.least(self.tree.law, self._people, np.array([-math.log(2) * shortest]))[0]
-                least = usual - 2 * TUNING.near * self.tree.law.spread(self._people)
+                least = usual - near * self.tree.law.spread(self._people)
                 order = order[: np.count_nonzero(front.scores >= least)]
             roots = front.paths[order, 0] >> np.uint64(64 - classes[number].steps[0])
             by_root = np.argsort(roots, kind="stable")  # the best of each root first
@@ -178,16 +212,12 @@ class _Pass:
         numbers = list(range(len(classes)))[::-1]
         return in_threads(beam, numbers)[::-1]
 
-    def _lists(
-        self,
-        fronts: list[Front],
-        near: _Paths,
-        caps: NDArray[np.float64],
-        pulls: NDArray[np.float64],
-        costs: NDArray[np.float64],
-    ) -> list[Front]:
-        """The list of the root of each path, given for each value the caps of rows and the odds of its size."""
-        descent = self._descent
+    def _roots(self, fronts: list[Front], near: _Paths) -> Iterator[_Root]:
+        """Yield the root of each path with the values of its list, if it has any."""
+        tree, descent = self.tree, self._descent
+        shares = near.counts / max(self._people, 1)
+        caps = most_of_a_row(tree.shape, tree.law, shares, self.row_counts.people, len(near.items))
+        pulls, costs = tree.law.odds(shares)
 
         def one(number: int) -> Front:
             front = fronts[near.front[number]]
@@ -195,14 +225,21 @@ class _Pass:
             found = descent.list_of(front.number, path, caps[number], pulls[number], costs[number])
             return found._replace(paths=found.paths[: TUNING.listed], scores=found.scores[: TUNING.listed])
 
-        return in_threads(one, list(range(len(near.items))))
+        lists = in_threads(one, list(range(len(near.items))))
+        values = self._values(lists) if lists else near
+        for number, front in enumerate(lists):
+            own = values.take(np.flatnonzero(values.front == number))
+            if len(own.items):
+                said = np.minimum(own.parts, caps[number])
+                weights = pulls[number] * said.sum(axis=1) + own.log_priors
+                yield _Root(front.number, own, said, weights, front.let_go + costs[number] * self._people)
 
-    def _near(self, fronts: list[Front], values: _Paths, least_lead: float) -> _Paths:
-        """The best value of each root, best first, if its count is not far below acceptance."""
+    def _near(self, fronts: list[Front], values: _Paths, far: float) -> _Paths:
+        """The best value of each root, best first, if its count is at most so many standard errors below acceptance."""
         gate = StandsOut(LevelBudget(self.query.level))
         lead = values.counts - gate.least(self.tree.law, self._people, values.log_priors)
         order = np.argsort(-lead, kind="stable")
-        order = order[lead[order] >= least_lead]
+        order = order[lead[order] >= -far * self.tree.law.spread(max(self._people, 1))]
         best: dict[tuple[int, int], int] = {}
         for each in order.tolist():
             front = fronts[values.front[each]]
@@ -215,45 +252,28 @@ class _Pass:
 
         The odds are together at most `doubt`. They are of all neighbours but the rival.
         """
-        tree, row_counts = self.tree, self.row_counts
-        budget = LevelBudget(self.query.level)
-        fronts = self._beams()
-        values = self._values(fronts)
-        near = self._near(fronts, values, -TUNING.near * tree.law.spread(self._people))
-        shares = near.counts / max(self._people, 1)
-        caps = most_of_a_row(tree.shape, tree.law, shares, row_counts.people, len(near.items))
-        pulls, costs = tree.law.odds(shares)
-        lists = self._lists(fronts, near, caps, pulls, costs)
-        nothing = values.items[:0], np.empty(0), values.items[:0]
-        if not lists:
-            return nothing
-        values = self._values(lists)
-        lead = values.counts - StandsOut(budget).least(tree.law, self._people, values.log_priors)
-        no_single_row = NoSingleRow(budget, len(lists))
-        best, doubts, rivals = [], [], []
-        for number, front in enumerate(lists):
-            own = np.flatnonzero(values.front == number)
-            if not len(own):
+        tree, budget = self.tree, LevelBudget(self.query.level)
+        fronts = self._beams(2 * TUNING.near)
+        near = self._near(fronts, self._values(fronts), TUNING.near)
+        gate, no_single_row = StandsOut(budget), NoSingleRow(budget, len(near.items))
+        best, doubts, rivals = [near.items[:0]], [], [near.items[:0]]
+        for root in self._roots(fronts, near):
+            at = int(np.argmax(root.weights))
+            first = root.values.take(np.array([at]))
+            parts, prior = first.parts[0], float(first.log_priors[0])
+            if first.counts[0] < gate.least(tree.law, self._people, first.log_priors)[0]:
                 continue
-            said = np.minimum(values.parts[own], caps[number])
-            weights = pulls[number] * said.sum(axis=1) + values.log_priors[own]
-            at = int(np.argmax(weights))
-            first = own[at]
-            parts, prior = values.parts[first], float(values.log_priors[first])
-            if lead[first] < 0 or not self._carried(parts, prior):
+            if not self._carried(parts, prior):
                 continue
-            if not no_single_row.passes(tree.shape, tree.law, row_counts.people, parts, prior):
+            if not no_single_row.passes(tree.shape, tree.law, self.row_counts.people, parts, prior):
                 continue
-            rival = self._rival(front.number, said, at)
-            others = np.append(np.delete(weights, [at, rival]), front.let_go + costs[number] * self._people)
-            best.append(first)
-            rivals.append(own[rival])
-            doubts.append(math.exp(min(max(float(np.logaddexp.reduce(others) - weights[at]), -700.0), 700.0)))
+            rival = self._rival(root.number, root.said, at)
+            best.append(first.items)
+            rivals.append(root.values.items[[rival]])
+            doubts.append(root.doubt([at, rival], at))
         order = np.argsort(doubts, kind="stable")
         sure = order[np.cumsum(np.array(doubts)[order]) <= doubt] if len(order) else order
-        if not len(sure):
-            return nothing
-        return values.items[np.array(best)[sure]], np.array(doubts)[sure], values.items[np.array(rivals)[sure]]
+        return np.concatenate(best)[sure], np.array(doubts)[sure], np.concatenate(rivals)[sure]
 
     def _rival(self, number: int, said: NDArray[np.float64], at: int) -> int:
         """The place of the strongest rival of the value at a place, or of the value itself, given what the rows say.
@@ -290,10 +310,16 @@ class _Pass:
         thirds = np.minimum((3 * middle).astype(np.int64), 2)
         return all(parts[thirds == k].sum() >= 0.25 * share * people[thirds == k].sum() for k in range(3))
 
-    def guesses(self, most: int, known: set[bytes]) -> Items:
+    def guesses(self, most: int, known: set[bytes], far: float) -> Guesses:
         """The best value under each of the best roots, whether it stands out or not."""
-        fronts = self._beams(near=False)
-        values = self._values(fronts)
-        near = self._near(fronts, values, -math.inf)
-        new = [number for number, item in enumerate(near.items) if item.tobytes() not in known]
-        return near.items[np.array(new[:most], np.int64)]
+        fronts = self._beams(far)
+        near = self._near(fronts, self._values(fronts), far)
+        near = near.take(np.arange(min(most + len(known), len(near.items))))
+        items, counts, doubts = [near.items[:0]], [], []
+        for root in self._roots(fronts, near):
+            at = int(np.argmax(root.weights))
+            if root.values.items[at].tobytes() not in known:
+                items.append(root.values.items[[at]])
+                counts.append(float(root.said[at].sum()))
+                doubts.append(root.doubt([at], at))
+        return Guesses(np.concatenate(items)[:most], np.array(counts[:most]), np.array(doubts[:most]))
