@@ -186,7 +186,7 @@ class Guess:
     low, high : float
         An interval for the number of people who hold it, for this value alone and as if it had been chosen in advance.
     chance : float
-        The chance that at least `guessed_from` people hold it, by the prior that docs/guesses.md states.
+        The chance that at least `guessed_from` people hold it, by the prior that docs/reading-answers.md states.
     listed : bool
         It was named in advance.
     """
