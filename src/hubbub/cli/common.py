@@ -78,6 +78,18 @@ def parse_count(name: str, text: str) -> int:
     return int(number)
 
 
+def parse_every(text: str) -> int:
+    """Return the days of a length such as 28, 28d or 4w.
+
+    >>> [parse_every(text) for text in ("28", "28d", "4w")]
+    [28, 28, 28]
+    """
+    digits, unit = (text[:-1], text[-1]) if text[-1:] in ("d", "w") else (text, "d")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 4):
+        raise ParameterError(f"every must be a number of days or weeks such as 28d or 4w, got every={shown(text)}")
+    return int(digits) * (7 if unit == "w" else 1)
+
+
 def print_json(document: dict[str, Any]) -> None:
     """One JSON object on stdout."""
     plain = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"

@@ -42,6 +42,7 @@ class NewSurvey(Strict):
     expected_reports: int = DEFAULT_EXPECTED_REPORTS
     opens: str | None = Field(None, description="RFC 3339.")
     closes: str | None = Field(None, description="RFC 3339.")
+    every: int | None = Field(None, description="Ask again every so many days; it opens with today's slice by default.")
     public_seed: str | None = Field(
         None, pattern=r"^[0-9a-f]{64}$", description="Drawn by the collector unless a rehearsal must be repeatable."
     )
@@ -79,6 +80,7 @@ class SurveyStatus(BaseModel):
     delta: str
     opens: str | None
     closes: str | None
+    every: int | None = Field(description="The days of a period, if it repeats.")
     created: str | None
     expected_reports: int
     reports: int
@@ -177,6 +179,7 @@ def status_document(listed: ListedSurvey, now: datetime) -> SurveyStatus:
         expected_reports=listed.expected_reports,
         reports=listed.reports,
         origins=list(listed.origins),
+        every=listed.every,
         slice="day" if listed.slice_days == 1 else "week",
         **{name: time.isoformat() if time else None for name, time in times.items()},
     )

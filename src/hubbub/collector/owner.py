@@ -38,7 +38,7 @@ from hubbub.store.life_cycle import close_survey, delete_survey
 from hubbub.store.names import change_names, names_of
 from hubbub.store.overview import list_surveys
 from hubbub.store.schema import unknown_survey
-from hubbub.store.slices import SLICE_DAYS, Range, parse_range
+from hubbub.store.slices import SLICE_DAYS, Range, open_now, parse_range
 from hubbub.store.upkeep import tally_file
 from hubbub.wire.report_batch import HEADER_BYTES
 
@@ -138,6 +138,7 @@ router = APIRouter(
 @router.post("/surveys", status_code=201)
 def create(new: NewSurvey, owner: Owner, response: Response) -> NewStatus:
     """Create a survey. Its parameters are derived here; its public seed is drawn from the operating system."""
+    opens = open_now(new.every) if new.every and new.opens is None else new.opens
     survey = create_survey(
         new.name,
         domain_from_json(new.domain),
@@ -146,8 +147,9 @@ def create(new: NewSurvey, owner: Owner, response: Response) -> NewStatus:
         new.mechanism,
         new.options,
         new.expected_reports,
-        new.opens,
+        opens,
         new.closes,
+        every=new.every,
         public_seed=None if new.public_seed is None else bytes.fromhex(new.public_seed),
     )
     if survey.closes is not None and survey.closes <= owner.clock.now():

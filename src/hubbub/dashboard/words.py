@@ -45,7 +45,7 @@ def _span(seconds: float) -> str:
 
 
 def question(domain: Domain) -> str:
-    """Return the question in words; it follows "asks each browser, once"."""
+    """Return the question in words; it follows "asks each browser, once" or "once every 28 days"."""
     if isinstance(domain, CodedText):
         language = "" if domain.language is None else f" in {LANGUAGE_NAMES[domain.language]}"
         return {

@@ -146,7 +146,8 @@ SCHEMA_VERSION: Final = 1 + len(STEPS)
 
 def summary_of(facts: dict[str, object]) -> str:
     """Return the fields of a survey's document that a list shows, as JSON."""
-    return json.dumps({name: facts[name] for name in _SUMMARY})
+    repeats = {"every": facts["every"]} if "every" in facts else {}
+    return json.dumps({name: facts[name] for name in _SUMMARY} | repeats)
 
 
 def seconds_of(moment: object) -> int | None:
