@@ -17,7 +17,7 @@ from click.exceptions import Exit
 from hubbub.analysis.wording import number as number
 from hubbub.analysis.wording import plural as plural
 from hubbub.analysis.wording import visible
-from hubbub.errors import HubbubError, ParameterError
+from hubbub.errors import HubbubError, ParameterError, shown
 
 if TYPE_CHECKING:
     from hubbub.mechanisms.survey_mechanism import SurveyMechanism

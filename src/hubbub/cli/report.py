@@ -57,7 +57,7 @@ def report(
     timeout: float,
     as_json: bool,
 ) -> None:
-    """Answer a survey once, or once in each of its periods. The value is randomised on this device; only the random report is stored and sent.
+    """Answer a survey once, or once in each of its periods. Only a random report of the value is stored and sent.
 
     \b
     hubbub report news.example --survey https://collector.example/v1/surveys/<id>

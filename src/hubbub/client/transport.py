@@ -67,7 +67,9 @@ def exchange(url: str, body: bytes | None, timeout: float) -> bytes:
     try:
         with _opener().open(request, timeout=timeout) as reply:
             if reply.status == 204:
-                raise TryLater("the collector takes no reports to the survey now: it is closed, deleted or not yet open")
+                raise TryLater(
+                    "the collector takes no reports to the survey now: it is closed, deleted or not yet open"
+                )
             if reply.status != 200:
                 raise TryLater(f"the collector answered {reply.status}")
             return _read(reply, timeout)

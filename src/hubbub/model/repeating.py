@@ -53,8 +53,8 @@ def check_budget(epsilon: Decimal, every: int) -> None:
     >>> check_budget(Decimal(2), 7)
     Traceback (most recent call last):
     ...
-    hubbub.errors.ParameterError: a survey every 7 days must have at most ε = 0.528, so that a device answers each time \
-within its budget (ε = 8 in 30 days, 28 in 365), got ε = 2; ε = 2 fits every 28 days
+    hubbub.errors.ParameterError: a survey every 7 days must have at most ε = 0.528, so that a device answers each \
+time within its budget (ε = 8 in 30 days, 28 in 365), got ε = 2; ε = 2 fits every 28 days
     """
     if fits_budget(epsilon, every):
         return
@@ -62,8 +62,8 @@ within its budget (ε = 8 in 30 days, 28 in 365), got ε = 2; ε = 2 fits every 
     longer = next((f"; ε = {epsilon:f} fits every {days} days" for days in weeks), "")
     limits = ", ".join(f"{most} in {days} days" if days < YEAR else f"{most} in {days}" for days, most in BUDGET)
     raise ParameterError(
-        f"a survey every {days_words(every)} must have at most ε = {most_epsilon(every).normalize():f}, so that a device "
-        f"answers each time within its budget (ε = {limits}), got ε = {epsilon:f}{longer}"
+        f"a survey every {days_words(every)} must have at most ε = {most_epsilon(every).normalize():f}, so that a "
+        f"device answers each time within its budget (ε = {limits}), got ε = {epsilon:f}{longer}"
     )
 
 
@@ -103,4 +103,5 @@ def cost_words(epsilon: Decimal, every: int) -> str:
     times = times_in(YEAR, every)
     total = f"{(epsilon * times).normalize():f}"
     often = "once" if times == 1 else f"up to {times} times"
-    return f"It is asked every {days_words(every)}: a browser that stays a year answers {often} and spends ε = {total} in all."
+    year = f"a browser that stays a year answers {often} and spends ε = {total} in all"
+    return f"It is asked every {days_words(every)}: {year}."

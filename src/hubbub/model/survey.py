@@ -28,7 +28,7 @@ _MAX_NAME = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Survey:
-    """One question to a crowd, asked once or every so many days. Equal surveys have equal canonical bytes, and so equal ids.
+    """One question to a crowd, asked once or every so many days. Equal surveys have equal canonical bytes and ids.
 
     Attributes
     ----------
