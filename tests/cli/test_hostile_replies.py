@@ -72,6 +72,7 @@ STATUS = {
     "delta": "0",
     "opens": None,
     "closes": None,
+    "every": None,
     "created": "2026-01-01T00:00:00+00:00",
     "expected_reports": 10,
     "reports": 1,

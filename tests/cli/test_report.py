@@ -75,6 +75,7 @@ def test_json(hubbub_cli, peer: Peer, survey: Survey, tmp_path: Path) -> None:
         "ledger": str(ledger),
         "told_epsilon": "1",
         "told_delta": "0",
+        "year_epsilon": "1",
         "left": {"month": "7", "year": "27", "lifetime": None, "delta": "0.000001"},
         "surveys": [
             {
