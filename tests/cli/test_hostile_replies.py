@@ -43,6 +43,7 @@ ANSWER = {
     "foreign_candidates": 0,
     "known_names": 0,
     "own_names": 0,
+    "remembered_names": 0,
     "post_processing": "none",
     "guessed_from": None,
     "guesses": [],

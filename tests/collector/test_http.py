@@ -532,6 +532,7 @@ class TestTheOwner(Sharing):
             "foreign_candidates": 0,
             "known_names": 0,
             "own_names": 0,
+            "remembered_names": 0,
             "guessed_from": None,
             "sentences": answer["sentences"],
             "hitters": [],

@@ -117,7 +117,8 @@ def answer_question(decoder: SurveyMechanism, tally: Tally, asked: Asked) -> Ans
         values_per_person=slots,
         not_shown=len(rows) - len(shown),
         foreign_candidates=asked.foreign,
-        known_names=asked.known,
+        known_names=asked.known - asked.found,
+        remembered_names=asked.found,
         own_names=asked.own if question.candidates is None else 0,
         guesses=guesses,
         guessed_from=guessed_from,
@@ -140,7 +141,8 @@ def _answer_nobody(decoder: SurveyMechanism, asked: Asked) -> Answer:
         None if decoder.stated_bits[1] is None else math.inf,
         values_per_person=question.values_per_person,
         foreign_candidates=asked.foreign,
-        known_names=asked.known,
+        known_names=asked.known - asked.found,
+        remembered_names=asked.found,
         own_names=asked.own if question.candidates is None else 0,
     )
 

@@ -73,6 +73,10 @@ def sentences(answer: Answer, example: str = "", domain: Domain | None = None) -
     if answer.known_names:
         own = f", and {answer.own_names:,} that stay with the survey" if answer.own_names else ""
         said.append(("names", f"Named ones are the {answer.known_names:,} of a public list that everybody knows{own}."))
+    if answer.remembered_names:
+        found = plural(answer.remembered_names, "name")
+        text = f"{found} found in slices of time before these were checked by name, too; the level is per answer."
+        said.append(("names", text))
     if spam := [short(hitter.value) for hitter in answer.hitters if is_spam(hitter.value)]:
         said.append(("spam", f"Known for made-up visits, by a public list of spam referrers: {', '.join(spam)}."))
     if late := [short(hitter.value) for hitter in answer.hitters if hitter.late]:

@@ -140,6 +140,7 @@ class AnswerDocument(BaseModel):
     foreign_candidates: int = Field(description="Candidates that are not in the domain, and were left out.")
     known_names: int = Field(description="Names of a public list that were checked by name.")
     own_names: int = Field(description="Other names that stay with the survey, and were checked by name.")
+    remembered_names: int = Field(description="Names found in earlier slices of time, and checked by name.")
     post_processing: str
     guessed_from: float | None = Field(description="The chances of guesses are about so many people or more.")
     sentences: list[str] = Field(description="What stands below the table for people.")

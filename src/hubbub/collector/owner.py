@@ -243,7 +243,7 @@ async def trend(
 
     def work() -> TrendDocument:
         """Fold, search, and count in each slice; takes about a second, and a tenth for each slice."""
-        about = question.about(stored.survey.domain, names_of(owner.store.engine, stored))
+        about = question.about(stored.survey.domain, names_of(owner.store.engine, stored, slices))
         periods = periods_between(owner.store, stored, slices)
         found = trend_of(stored.mechanism, periods.tallies, about, periods.repeats, periods.unfinished)
         return documents.trend_document(stored, found, slices.words)
@@ -300,7 +300,7 @@ async def _answer(
 
     def work() -> AnswerDocument:
         """Fold, search and convert the answer; takes about a second of a core."""
-        asked = question.about(stored.survey.domain, names_of(owner.store.engine, stored))
+        asked = question.about(stored.survey.domain, names_of(owner.store.engine, stored, slices))
         sums = owner.store.tally(stored.survey_id, slices)
         found = answer_question(stored.mechanism, sums, asked)
         return documents.answer_document(stored, found, slices.words)
