@@ -18,14 +18,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
 
 from hubbub.audit.exact import Fault, Worst
 from hubbub.audit.implementations import Implementation
 from hubbub.errors import ParameterError, shown
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.numeric.randomness import OSRandomWords, RandomWordSource
-from hubbub.numeric.tails import normal_quantile
+from hubbub.numeric.tails import binomial_bounds, normal_quantile
 
 Which = NDArray[np.uint8]
 Draw = Callable[[Which], list[bytes]]
@@ -77,9 +76,8 @@ def play(
         hits += np.bincount(which[said], minlength=2)
         tested += np.bincount(which, minlength=2)
     mine, other = rule.speaks_for, 1 - rule.speaks_for
-    low = beta.ppf(MISTAKE / 2, hits[mine], tested[mine] - hits[mine] + 1) if hits[mine] else 0.0
-    missed = tested[other] - hits[other]
-    high = beta.isf(MISTAKE / 2, hits[other] + 1, missed) if missed else 1.0
+    low = binomial_bounds(int(hits[mine]), int(tested[mine]), MISTAKE / 2)[0]
+    high = binomial_bounds(int(hits[other]), int(tested[other]), MISTAKE / 2)[1]
     bound = max(0.0, math.log(low / high)) if low > 0 else 0.0
     ordered = (int(hits[mine]), int(hits[other])), (int(tested[mine]), int(tested[other]))
     return Played(bound, rule.part, len(rule.forms), *ordered)
