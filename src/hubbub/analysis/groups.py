@@ -35,14 +35,18 @@ def count_groups(
     totals = decoder.count_groups(tally, list(asked.groups.values()), found)
     proved = _proved(decoder, asked.groups, rows)
     width = normal_quantile_log(math.log(asked.groups_level / 2) - math.log(UNDERSTATED * len(names)))
+    sizes = np.array([len(each) for each in asked.groups.values()])
     counted = []
-    for name, count, extra in zip(names, totals.counts, totals.extras, strict=True):
-        members = len(asked.groups[name])
-        law, one, more = decoder.sum_law(people, members), np.array([count]), np.array([extra])
-        low, high = (float(end[0]) for end in law.limits(one, more, width))
-        stderr = math.sqrt(float(law.variance(np.clip(one, 0.0, people))[0]) + extra)
-        low = min(max(low, proved[name]), high)
-        counted.append(Group(name, members, float(count), float(count) / people, stderr, low, high))
+    for size in np.unique(sizes).tolist():  # groups of one size have one law
+        places = np.flatnonzero(sizes == size)
+        law, counts, extras = decoder.sum_law(people, size), totals.counts[places], totals.extras[places]
+        ends = law.limits(counts, extras, width)
+        stderrs = np.sqrt(law.variance(np.clip(counts, 0.0, people)) + extras)
+        for place, count, stderr, low, high in zip(
+            places.tolist(), counts.tolist(), stderrs.tolist(), *(each.tolist() for each in ends), strict=True
+        ):
+            low = min(max(low, proved[names[place]]), high)
+            counted.append(Group(names[place], size, count, count / people, stderr, low, high))
     if asked.question.groups == "auto":
         counted = [group for group in counted if group.low > 0]
     return tuple(sorted(counted, key=lambda group: -max(group.count, group.low)))

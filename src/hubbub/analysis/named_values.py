@@ -47,8 +47,8 @@ def typed(domain: Domain, given: Iterable[object], what: str) -> list[object]:
 
     13.0 and "13.0" are the whole number 13 where values are numbers.
     """
-    values = [value if isinstance(value, str) else plain(value) for value in given]
-    values = [value for value in values if value is not None]
+    plainly = (value if isinstance(value, str) else plain(value) for value in given)
+    values: list[object] = [value for value in plainly if value is not None]
     if broken := [value for value in values if isinstance(value, str) and _is_broken(value)]:
         raise ParameterError(f"{what} must be texts that UTF-8 can write, got {shown(broken[0])}")
     if not isinstance(domain, Integers):
@@ -98,7 +98,8 @@ def items_of_groups(domain: Domain, groups: object) -> dict[str, Items]:
             if group:
                 found.setdefault(group, []).append(name)
         return {group: items_of(domain, each).items for group, each in found.items() if len(each) > 1}
-    items = {name: items_of(domain, typed(domain, values, "groups")).items for name, values in checked_groups(groups)}
+    pairs = [pair for pair in checked_groups(groups) if isinstance(pair, tuple)]
+    items = {name: items_of(domain, typed(domain, values, "groups")).items for name, values in pairs}
     if empty := [name for name, each in items.items() if not len(each)]:
         raise ParameterError(f"a group must have at least one value of the domain, got none in {shown(empty[0])}")
     return items

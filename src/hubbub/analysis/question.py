@@ -137,8 +137,8 @@ class Question:
             raise ParameterError(f"mode must be {' or '.join(MODES)}, got mode={shown(self.mode)}")
         is_share = isinstance(self.share, int | float) and not isinstance(self.share, bool) and 0 <= self.share <= 1
         if not is_share or (self.share == 0 and self.mode == MODES[1]):
-            least = "above 0 and at most 1" if self.mode == MODES[1] else "from 0 to 1"
-            raise ParameterError(f"share must be {least} for {self.mode}, got share={shown(self.share)}")
+            rule = "above 0 and at most 1" if self.mode == MODES[1] else "from 0 to 1"
+            raise ParameterError(f"share must be {rule} for {self.mode}, got share={shown(self.share)}")
         object.__setattr__(self, "groups", checked_groups(self.groups))
         if self.groups != "none" and self.values_per_person > 1:
             raise ParameterError("groups must be of people with one value each, got values_per_person above 1")
@@ -183,8 +183,8 @@ class Question:
         plain_facts = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
         named = None if self.candidates is None else list(self.candidates)
         groups = checked_groups(self.groups)
-        groups = groups if isinstance(groups, str) else {name: list(each) for name, each in groups}
-        return plain_facts | {"candidates": named, "groups": groups}
+        spelled = groups if isinstance(groups, str) else {name: list(each) for name, each in groups}
+        return plain_facts | {"candidates": named, "groups": spelled}
 
     def about(self, domain: Domain, kept: SurveyNames = NO_NAMES) -> Asked:
         """The question about the values of a domain; `kept` are the names that stay with the survey.

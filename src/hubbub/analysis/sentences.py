@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hubbub.analysis.question import MODES
-from hubbub.analysis.wording import number, percent, plural, rounded, short, visible
+from hubbub.analysis.wording import number, percent, plural, rounded, short, visible, within
 from hubbub.model.domain_base import OTHER
 from hubbub.name_lists import is_spam
 
@@ -39,12 +39,12 @@ class Sentence(NamedTuple):
     ----------
     kind : str
         What it is about: "found" how many values stand out, "limits" what could have been found, "list" the values of a
-        whole list, "names" lists of names, "spam" hosts known from spam, "late" values named after looking, "unseen"
-        named values that do not stand out, "slots" several values of a person, "foreign" candidates outside the
-        domain, "shown" values beyond `top`, "over" people with more values than slots, "post" post-processing, "uneven"
-        rows that parts of the reports disagree about, "rival" a value that a row may be instead, "mode" what
-        is missing near a share, "groups" values counted together, "guesses" the next best values, "intake" values that were not counted as given, "domain" a domain that would hold them better,
-        "forged" crafted reports.
+        whole list, "mode" what is missing near a share, "names" lists of names, "spam" hosts known from spam, "late"
+        values named after looking, "unseen" named values that do not stand out, "slots" several values of a person,
+        "foreign" candidates outside the domain, "shown" values beyond `top`, "over" people with more values than slots,
+        "post" post-processing, "uneven" rows that parts of the reports disagree about, "rival" a value that a row may
+        be instead, "groups" values counted together, "guesses" the next best values, "intake" values that were not
+        counted as given, "domain" a domain that would hold them better, "forged" crafted reports.
     text : str
         The words.
     """
@@ -235,7 +235,7 @@ def _about_guesses(guesses: Sequence[Guess], least: float) -> str:
 def _about_groups(groups: Sequence[Group]) -> str:
     """How many people hold any value of each group."""
     said = [
-        f"{short(group.name)} ({plural(group.members, 'value')}): {number(max(group.count, group.low))} people, "
+        f"{short(group.name)} ({plural(group.members, 'value')}): {number(within(group))} people, "
         f"between {number(group.low)} and {number(group.high)}"
         for group in groups[:_GUESSED]
     ]

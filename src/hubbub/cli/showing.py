@@ -48,8 +48,8 @@ class AnswerView:
 class Wanted:
     """What the options say about a question, as in `Question`, and about what is done with its answer.
 
-    `candidates`, `names` and `groups` are files, or the latter two are auto or none; `plot` and `csv` are files to write. `post` is a
-    method of post-processing.
+    `candidates`, `names` and `groups` are files, or the latter two are auto or none; `plot` and `csv` are files to
+    write. `post` is a method of post-processing.
     """
 
     candidates: str | None
@@ -158,7 +158,7 @@ _ANSWER_OPTIONS = all_of(
         "--groups",
         default="none",
         metavar="LIST",
-        help="Values to count together: auto (those of the public list), none, or a file of values, each with a tab and its group.",
+        help="Values to count together: auto (names of the public list), none, or a file: value, tab, group.",
     ),
     click.option(
         "--mode",

@@ -11,7 +11,7 @@ from hubbub.analysis.outlook import what_is_needed
 from hubbub.analysis.question import Asked
 from hubbub.analysis.sentences import BELOW, about_first, about_level, told
 from hubbub.analysis.shuffle import NOT_LIVE, about_sums
-from hubbub.analysis.wording import cells, finite, number, possible, rounded
+from hubbub.analysis.wording import cells, finite, number, possible, rounded, within
 from hubbub.dashboard import words
 from hubbub.store.store import StoredSurvey
 
@@ -80,7 +80,7 @@ def answer_facts(found: Explained) -> dict[str, Any]:
             {
                 "name": words.visible(group.name),
                 "members": group.members,
-                "people": number(max(group.count, group.low)),
+                "people": number(within(group)),
                 "between": f"{number(group.low)} – {number(group.high)}",
             }
             for group in answer.groups

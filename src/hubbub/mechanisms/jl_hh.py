@@ -145,7 +145,7 @@ class JLHeavyHitters(RowSketch):
         return Estimates(items, counts, self._stderrs(tally, counts))
 
     def sum_extra(self, tally: Tally, items: Items) -> float:
-        """Nothing if all characters are rows: then two counts are uncorrelated. Else what the spread over rows shows."""
+        """Nothing if all characters are rows: then counts are uncorrelated. Else what the spread over rows shows."""
         return 0.0 if self._complete else super().sum_extra(tally, items)
 
     def discover(self, tally: Tally, query: Query) -> Estimates:

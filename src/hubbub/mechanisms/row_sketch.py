@@ -111,7 +111,6 @@ class ChannelMechanism(SurveyMechanism, LinearQuery):
         self.check_items(histogram.items)
         return Tally(self.survey_id, histogram.people, self.channel.sample_cells(self, histogram, rng))
 
-
     def beyond_law(self, parts: NDArray[np.float64], people: int, members: int) -> float:
         """What the spread of a sum's parts shows beyond `sum_law`: the variance of their mean, less that of the law.
 

@@ -29,7 +29,7 @@ _CLOSE = 1e-12
 Floats = NDArray[np.float64]
 
 
-class _Shared(NamedTuple):
+class Shared(NamedTuple):
     """The places where known values share a bucket: value, number of the bucket, and the share of people in its row."""
 
     values: NDArray[np.int64]
@@ -46,7 +46,7 @@ class _Shared(NamedTuple):
 
     def spread(self, what: Floats, size: int) -> Floats:
         """For each value the mean over rows of something that is 0 where no bucket is shared."""
-        return np.bincount(self.values, self.shares * what, size)
+        return np.asarray(np.bincount(self.values, self.shares * what, size), np.float64)
 
 
 def number(groups: Sequence[Items], found: Items) -> tuple[Items, list[NDArray[np.int64]]]:
@@ -55,19 +55,17 @@ def number(groups: Sequence[Items], found: Items) -> tuple[Items, list[NDArray[n
     return items, np.split(numbers.ravel().astype(np.int64), np.cumsum([len(each) for each in groups]))[:-1]
 
 
-def shared_places(buckets: NDArray[np.int64], shares: Floats) -> _Shared:
+def shared_places(buckets: NDArray[np.int64], shares: Floats) -> Shared:
     """Where values share a bucket, given the bucket of each value in each row."""
     rows = np.arange(buckets.shape[1], dtype=np.int64)
     names = rows * (1 << 32) + buckets
     _, where, many = np.unique(names, return_inverse=True, return_counts=True)
     where = where.reshape(names.shape)
     values, row = np.nonzero(many[where] > 1)
-    return _Shared(values, np.unique(where[values, row], return_inverse=True)[1], shares[row])
+    return Shared(values, np.unique(where[values, row], return_inverse=True)[1], shares[row])
 
 
-def count_groups(
-    law: MatchLaw, fit: Fit, buckets: NDArray[np.int64], groups: Sequence[NDArray[np.int64]]
-) -> Totals:
+def count_groups(law: MatchLaw, fit: Fit, buckets: NDArray[np.int64], groups: Sequence[NDArray[np.int64]]) -> Totals:
     """How many people hold any value of each group, and its variance beyond that of uncorrelated counts.
 
     Parameters
@@ -87,20 +85,34 @@ def count_groups(
     shared = shared_places(buckets, row_counts.people / people)
     sums = row_counts.sums(buckets)
     counts, extras = np.empty(len(groups)), np.empty(len(groups))
-    for number, members in enumerate(groups):
+    for place, members in enumerate(groups):
         wanted = np.zeros(len(sums))
         wanted[members] = 1.0
-        weights = _solve(shared, wanted)
-        total = float(weights @ shared.times(weights))  # Σa², a mean over rows
-        squares = weights**2 + shared.spread(shared.weights(weights) ** 2 - weights[shared.values] ** 2, len(sums))
-        uneven = float(np.maximum(sums, 0.0) @ np.maximum(squares - wanted, 0.0))
-        counts[number] = weights @ sums
-        beyond = law.noise * people * (total - len(members)) + (1 + law.own_noise - law.noise) * uneven
-        extras[number] = max(beyond + hidden * total, 0.0)
+        weighed = weigh(shared, wanted)
+        uneven = float(np.maximum(sums, 0.0) @ np.maximum(weighed.squares - wanted, 0.0))
+        counts[place] = weighed.weights @ sums
+        beyond = law.noise * people * (weighed.total - len(members)) + (1 + law.own_noise - law.noise) * uneven
+        extras[place] = max(beyond + hidden * weighed.total, 0.0)
     return Totals(counts, extras)
 
 
-def _solve(shared: _Shared, wanted: Floats) -> Floats:
+class Weighed(NamedTuple):
+    """The weights w of the known values, Σa² as a mean over rows, and for each value the mean over rows of its a²."""
+
+    weights: Floats
+    total: float
+    squares: Floats
+
+
+def weigh(shared: Shared, wanted: Floats) -> Weighed:
+    """How to count a group once: `wanted` is 1 for its members and 0 for all other known values."""
+    weights = _solve(shared, wanted)
+    more = shared.weights(weights) ** 2 - weights[shared.values] ** 2
+    squares = weights**2 + shared.spread(more, len(weights))
+    return Weighed(weights, float(weights @ shared.times(weights)), squares)
+
+
+def _solve(shared: Shared, wanted: Floats) -> Floats:
     """The w with G·w = wanted, by conjugate gradients."""
     found, left = wanted.copy(), wanted - shared.times(wanted)
     step, square = left.copy(), float(left @ left)
