@@ -49,6 +49,9 @@ MADE: dict[str, Callable[[], object]] = {
     "Answer, jl": lambda: hubbub.find([7] * 900, 4, hubbub.Integers(6), "jl", seed=1),
     "Answer, nobody": lambda: hubbub.find_hitters(SURVEY, hubbub.Tally(SURVEY.survey_id, 0, np.zeros(4, np.int64))),
     "Answer, post-processed": lambda: hubbub.find(CROWD, 2, POLL, seed=1).post_processed("simplex"),
+    "Trend": lambda: hubbub.trend(
+        SURVEY, {"2026-10-05": hubbub.Tally(SURVEY.survey_id, 0, np.zeros(4, np.int64))}, hitters_only=True
+    ),
     "Plan": lambda: hubbub.plan(POLL, people=500, epsilon=1),
     "Hitter": lambda: hubbub.find(CROWD, 2, POLL, seed=1).hitters[0],
     "Guess": lambda: hubbub.Guess("tea", 90.0, 20.0, 160.0, 0.5),

@@ -5,6 +5,8 @@ from hubbub.analysis.asking import find_hitters as find_hitters
 from hubbub.analysis.planning import Plan as Plan
 from hubbub.analysis.planning import plan as plan
 from hubbub.analysis.question import Question as Question
+from hubbub.analysis.trend import Trend as Trend
+from hubbub.analysis.trending import trend as trend
 from hubbub.codes.text_code import TextCode as TextCode
 from hubbub.errors import HubbubError as HubbubError
 from hubbub.errors import InputError as InputError

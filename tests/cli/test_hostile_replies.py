@@ -51,6 +51,20 @@ ANSWER = {
     "groups": [],
     "hitters": [ROW],
 }
+TREND = {
+    **ANSWER,
+    "level": 0.05,
+    "repeats": True,
+    "periods": [{"start": day, "reports": 50, "whole": True} for day in ("2026-10-05", "2026-10-12")],
+    "series": [
+        {
+            "value": "tea",
+            "points": [{"count": 5.0, "share": 0.1, "stderr": 1.0, "low": 2.0, "high": 8.0}] * 2,
+            "change": "rising",
+            "since": "2026-10-05",
+        }
+    ],
+}
 STATUS = {
     "survey_id": SURVEY_ID,
     "name": "words",
@@ -121,6 +135,7 @@ def commands(server: Server, folder: Path) -> list[list[str]]:
     (folder / "a.tally").write_bytes(b"x")
     return [
         ["hitters", *survey, *token],
+        ["trend", *survey, *token],
         ["survey", "list", *at, *token],
         ["survey", "show", *survey, *token],
         ["survey", "close", *survey, *token],
@@ -180,6 +195,31 @@ def test_answers_that_are_none(server: Server, tmp_path: Path, change: dict[str,
 @pytest.mark.parametrize(
     "change",
     [
+        {"reports": 10**400},
+        {"level": "small"},
+        {"periods": []},
+        {"periods": TREND["periods"][::-1]},
+        {"series": []},
+        {"series": [{**TREND["series"][0], "since": "2020-01-01"}]},
+    ],
+    ids=lambda change: ascii(change)[:40],
+)
+def test_trends_that_are_none(server: Server, tmp_path: Path, change: dict[str, object]) -> None:
+    """The same for trends: without the change it is shown and written, and with it refused."""
+    file = tmp_path / "a.csv"
+    command = ["trend", "--survey", f"{server.url}/v1/surveys/{SURVEY_ID}", "--token", "x", "--csv", str(file)]
+    server.status, server.body = 200, json.dumps(TREND).encode()
+    run = CliRunner().invoke(app, command)
+    assert run.exit_code == 0
+    assert "tea is rising" in run.output
+    assert len(file.read_text(encoding="utf-8").splitlines()) == 3
+    server.body = json.dumps({**TREND, **change}).encode()
+    complains(command)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
         {"epsilon": "NaN"},
         {"epsilon": "1e999999"},
         {"epsilon": 1},
@@ -197,7 +237,7 @@ def test_answers_that_are_none(server: Server, tmp_path: Path, change: dict[str,
 def test_surveys_that_are_none(server: Server, tmp_path: Path, change: dict[str, object]) -> None:
     """A survey whose fields are of other types, or no numbers and no times, is refused; without them it is shown."""
     wrong = {**STATUS, **change}
-    for command in commands(server, tmp_path)[1:4]:
+    for command in commands(server, tmp_path)[2:5]:
         server.status, server.body = 200, json.dumps({"surveys": [STATUS], **STATUS}).encode()
         assert CliRunner().invoke(app, command).exit_code == 0
         server.body = json.dumps({"surveys": [wrong], **wrong}).encode()

@@ -278,6 +278,7 @@ class TestRefusals(Sharing):
             ("GET", ""),
             ("POST", "/reports"),
             ("GET", "/hitters"),
+            ("GET", "/trend"),
             ("GET", "/tally"),
             ("GET", "/status"),
             ("POST", "/close"),
@@ -481,6 +482,7 @@ class TestTheOwner(Sharing):
         path = f"/v1/surveys/{survey.survey_id.hex()}"
         for method, route in (
             *(("GET", each) for each in ("/v1/surveys", f"{path}/status", f"{path}/hitters", f"{path}/tally")),
+            ("GET", f"{path}/trend"),
             *(("POST", each) for each in ("/v1/surveys", f"{path}/hitters", f"{path}/tallies", f"{path}/close")),
             ("DELETE", path),
         ):
@@ -701,6 +703,7 @@ class TestOperations:
             (f"{survey}/reports", "post"),
             (f"{survey}/status", "get"),
             (f"{survey}/slices", "get"),
+            (f"{survey}/trend", "get"),
             (f"{survey}/close", "post"),
             (f"{survey}/hitters", "get"),
             (f"{survey}/hitters", "post"),

@@ -27,6 +27,7 @@ OPERATIONS = [
     ("GET", "/v1/surveys/{survey_id}/names"),
     ("PUT", "/v1/surveys/{survey_id}/names"),
     ("GET", "/v1/surveys/{survey_id}/slices"),
+    ("GET", "/v1/surveys/{survey_id}/trend"),
     ("GET", "/v1/surveys/{survey_id}/tally"),
     ("POST", "/v1/surveys/{survey_id}/tallies"),
     ("GET", "/healthz"),

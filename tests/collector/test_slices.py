@@ -120,6 +120,30 @@ def test_a_survey_may_have_slices_of_a_day(service: Service) -> None:
     assert service.ask("POST", "/v1/surveys", {**new, "slice": "hour"}, owner=True).status == 422
 
 
+def test_a_trend(service: Service, stored: StoredSurvey, week: int) -> None:
+    """Over HTTP and on the command line: each week has its own counts, and the one that goes on is not whole."""
+    path = f"/v1/surveys/{stored.survey_id.hex()}"
+    found = service.ask("GET", f"{path}/trend", owner=True).json
+    days = [str(date_of(day)) for day in (week - 35, week - 7, week)]
+    assert found["periods"] == [
+        {"start": day, "reports": reports, "whole": reports > 700}
+        for day, reports in zip(days, (900, 800, 700), strict=True)
+    ]
+    assert (found["reports"], found["repeats"], found["level"]) == (2400, False, 0.05)
+    most = {row["value"]: int(np.argmax([point["count"] for point in row["points"]])) for row in found["series"]}
+    assert {color: most[color] for color in COLORS} == {"red": 0, "green": 1, "blue": 2}
+    assert {row["change"] for row in found["series"]} == {""}
+    assert any("later periods hold only new devices" in sentence for sentence in found["sentences"])
+    last = service.ask("GET", f"{path}/trend?last=2w&top=1&hitters_only=true", owner=True).json
+    assert ([each["start"] for each in last["periods"]], last["reports"]) == (days[1:], 1500)
+    asked = ["trend", "--survey", f"{service.url}{path}", "--token", service.token]
+    shown = CliRunner().invoke(app, asked)
+    assert "2,400 reports in 3 periods" in shown.output
+    assert f"{days[2]}, so far" in shown.output
+    assert json.loads(CliRunner().invoke(app, [*asked, "--json", "--to", days[2]]).output)["reports"] == 1700
+    assert service.ask("GET", f"{path}/trend?from=2020-01-06&to=2020-01-13", owner=True).json["reports"] == 0
+
+
 def test_ranges_on_the_command_line(service: Service, stored: StoredSurvey, week: int) -> None:
     """`hitters` takes the range, the title names it, and `survey slices` lists what there is."""
     url = f"{service.url}/v1/surveys/{stored.survey_id.hex()}"

@@ -105,6 +105,7 @@ def test_json_fields_are_documented(name: str, command: str, request: pytest.Fix
         'survey show --survey "$SURVEY"',
         'survey slices --survey "$SURVEY"',
         'hitters --survey "$SURVEY" --top 3',
+        'trend --survey "$SURVEY" --top 3',
         'survey merge empty.tally --survey "$SURVEY"',
         "login",
         "store check",
@@ -114,12 +115,15 @@ def test_json_fields_are_documented(name: str, command: str, request: pytest.Fix
 )
 def test_json_fields_of_the_service_are_documented(command: str) -> None:
     """The same for the commands of a collector."""
-    name = re.match(r"(hitters|login|[a-z]+ [a-z]+)", command)[1]
+    name = re.match(r"(hitters|trend|login|[a-z]+ [a-z]+)", command)[1]
     if "empty.tally" in command:
         survey = read_survey(os.environ["SURVEY"])
         write_tally("empty.tally", tally_reports(survey, []))
     printed = fields(json.loads(run_command(f"hubbub {command} --json")))
     table = set(re.findall(r"^\| `([^`]+)` \|", section(name).partition("### JSON")[2], re.MULTILINE))
+    if name == "trend":  # it has the answer's fields, too
+        table |= set(re.findall(r"^\| `([^`]+)` \|", section("hitters").partition("### JSON")[2], re.MULTILINE))
+        table -= {"period", "seconds"}
     # A list that is empty has no elements to see.
     assert table == printed | ({"problems[]"} if name == "store check" else set())
 

@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from hubbub import Hostnames, Integers, create_survey, mechanism_for
+from hubbub.mechanisms.tree.gates import Place
 from hubbub.mechanisms.tree.limits import found_chance, found_from
 from hubbub.model.domain import Domain
 from hubbub.model.estimates import Query
@@ -45,3 +46,12 @@ def test_a_crowd_that_is_too_small_has_no_limit() -> None:
     """Where not even a value that everybody holds is found with a chance of 95 %, the limit is infinite."""
     tree = mechanism_for(create_survey("limits", Integers(32), 0.5, mechanism="tree", expected_reports=50))
     assert math.isinf(found_from(tree, 50, tree.stated_bits[0], Query()))
+
+
+def test_a_step_that_prunes_nothing_asks_for_nothing() -> None:
+    """A beam has room for all roots of a small tree: a value whose holders all missed the first row can be found."""
+    tree = mechanism_for(create_survey("limits", Integers(64), 6.0, mechanism="tree", expected_reports=100))
+    place = Place(tree.shape, tree.law, tree.shape.classes[0], 64, 0.0, 100 * tree.shape.shares)
+    assert tree.in_beam.widths(place.kind)[0] >= 1 << place.kind.steps[0]
+    assert min(window.rows.stop for window in tree.in_beam.needs(place)) > 1
+    assert found_from(tree, 100, 64, Query()) < 70

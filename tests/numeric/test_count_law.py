@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hubbub.numeric.count_law import UNDERSTATED, gaussian_law, laplace_law, response_law
+from hubbub.numeric.count_law import UNDERSTATED, gap_law, gaussian_law, laplace_law, response_law
 from hubbub.numeric.tails import binomial_threshold, normal_quantile
 
 OVERSTATED = 1.35  # a handful of people at a large ε; it makes intervals wider, never narrower
@@ -49,6 +49,29 @@ def test_tails_of_responses_are_those_of_the_exact_law(epsilon: int, symbols: in
         gaussian += (above[some] / stats.norm.sf(z[some])).tolist()
     if symbols > 2:
         assert max(gaussian) > 2
+
+
+@pytest.mark.parametrize("sizes", [(30, 30), (30, 400), (400, 30), (300, 500)])
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.4])
+def test_tails_of_a_gap_are_those_of_the_exact_law(sizes: tuple[int, int], share: float) -> None:
+    """The difference of two shares: tails down to 10⁻⁹ are hardly too small; those of a normal law are (mutant)."""
+    keep, symbols = keep_of(2, 8), 8
+    first, second = (response_law(people, symbols, keep) for people in sizes)
+    match = 1 / symbols + share * keep * (1 - 1 / symbols)
+    ones, others = (stats.binom.pmf(np.arange(people + 1), people, match) for people in sizes)
+    counts = [(np.arange(people + 1) - people / symbols) * first.step / people for people in sizes]
+    every = np.round((counts[0][:, np.newaxis] - counts[1]).ravel(), 9)
+    gaps, places = np.unique(every, return_inverse=True)
+    above = np.bincount(places, np.outer(ones, others).ravel())[::-1].cumsum()[::-1]
+    some = np.flatnonzero((above < 0.2) & (above > 1e-9))[:: max(1, len(gaps) // 400)]
+    law = gap_law(first, second, np.full(len(some), share))
+    edges = gaps[some] - first.step / (2 * max(sizes))
+    ratio = above[some] / np.exp(law.log_chances(edges, float(sizes[0]))[0])
+    assert ratio.max() <= UNDERSTATED
+    assert ratio.min() >= 1 / 2.5
+    if sizes == (30, 400):
+        z = edges / math.sqrt(float(law.variance(np.array(30.0))))
+        assert (above[some] / stats.norm.sf(z)).max() > 3
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.5, 2.0])

@@ -24,7 +24,9 @@ FORMATS: Final = ("png", "svg", "pdf")
 
 _MOST_BARS: Final = 30
 _TITLE: Final = 90  # characters of a line
-_STANDS: Final = "#7f9fd0"
+STANDS: Final = "#7f9fd0"
+"""The colour of what stands out."""
+
 _NOISE: Final = "#c3c9d0"  # of what does not stand out
 _COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito
 _LINES: Final = ("-", "--", "-.", ":")
@@ -59,7 +61,7 @@ def plot(answer: Answer, ax: Axes | None = None, **style: Any) -> Axes:
     # Post-processing may have moved a count out of its interval.
     below = [max(count - row.low, 0.0) for row, count in zip(rows, counts, strict=True)]
     above = [max(row.high - count, 0.0) for row, count in zip(rows, counts, strict=True)]
-    usual = {"color": [_STANDS if row.stands_out else _NOISE for row in rows], "ecolor": "#22385a", "capsize": 3}
+    usual = {"color": [STANDS if row.stands_out else _NOISE for row in rows], "ecolor": "#22385a", "capsize": 3}
     ax.barh(places, counts, xerr=[below, above], **{**usual, "height": 0.7, "zorder": 2, **style})
     # An unescaped $ would start math mode.
     ax.set_yticks(places, [short(row.value).replace("$", r"\$") for row in rows])
@@ -99,7 +101,7 @@ def save_plot(answer: Answer, path: str) -> None:
 
     figure = Figure(figsize=_size(answer), layout="constrained")
     plot(answer, figure.add_subplot())
-    _write(figure, path)
+    write_figure(figure, path)
 
 
 def draw_chances(
@@ -192,10 +194,10 @@ def _save(path: str, title: str, draw: Callable[[Axes], None]) -> None:
         draw(axes)
         axes.set_title(title, loc="left", fontsize="medium")
         figure.legend(loc="outside right upper")
-        _write(figure, path)
+        write_figure(figure, path)
 
 
-def _write(figure: Figure, path: str) -> None:
+def write_figure(figure: Figure, path: str) -> None:
     """Write a figure, without dates and random ids: the same numbers give the same file.
 
     It does not go through pyplot, whose open figures are left alone. A letter that the font lacks is drawn as a box,

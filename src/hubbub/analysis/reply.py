@@ -1,14 +1,17 @@
-"""What a collector sends: an answer with its survey and its heading, which says who was asked what."""
+"""What a collector sends: an answer or a trend with its survey and its heading, which says who was asked what."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from hubbub.analysis.answer import Answer
 from hubbub.analysis.documents import read
+from hubbub.analysis.trend import Trend
 from hubbub.model.survey import Survey
+
+T = TypeVar("T", Answer, Trend)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +47,13 @@ class Heading:
         return cls(domain.described, mechanism, str(survey.stated), domain.long_example or "", period)
 
 
-def to_reply(survey: Survey, answer: Answer, period: str = "") -> dict[str, Any]:
-    """What a collector sends: the document of an answer with its survey and heading."""
+def to_reply(survey: Survey, answer: Answer | Trend, period: str = "") -> dict[str, Any]:
+    """What a collector sends: the document of an answer or a trend with its survey and heading."""
     return {"survey_id": survey.survey_id.hex(), "heading": asdict(Heading.of(survey, period)), **answer.to_document()}
 
 
-def from_reply(document: Mapping[str, Any]) -> tuple[str, Heading, Answer]:
+def from_reply(document: Mapping[str, Any], kind: type[T]) -> tuple[str, Heading, T]:
     """The id of the survey, the heading and the answer in what a collector sent; raises as `from_document` does."""
     if not isinstance(survey_id := document["survey_id"], str):
         raise TypeError("survey_id")
-    return survey_id, read(Heading, document["heading"]), Answer.from_document(document)
+    return survey_id, read(Heading, document["heading"]), kind.from_document(document)

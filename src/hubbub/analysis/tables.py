@@ -19,6 +19,8 @@ from hubbub.extras import require
 from hubbub.model.estimates import Hitter
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     import pandas
     import polars
     import pyarrow
@@ -44,15 +46,14 @@ _KINDS: Final = {
 
 def as_text(answer: Answer) -> str:
     """Lines for a terminal: the number of reports, the first rows, and what could have been found."""
-    lines = [plural(answer.reports, "report"), *_aligned(answer.hitters[:MOST_ROWS])]
+    shown = answer.hitters[:MOST_ROWS]
+    rows = [_HEADINGS, *((short(hitter.value), *cells(hitter)) for hitter in shown)] if shown else []
+    lines = [plural(answer.reports, "report"), *aligned(rows)]
     return "\n".join(filter(None, [*lines, about_first(MOST_ROWS, len(answer.hitters)), *told(answer)]))
 
 
-def _aligned(hitters: tuple[Hitter, ...]) -> list[str]:
-    """The heading and the rows, as aligned lines."""
-    if not hitters:
-        return []
-    rows = [_HEADINGS, *((short(hitter.value), *cells(hitter)) for hitter in hitters)]
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows as aligned lines: the first column to the left, all others to the right."""
     sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join([row[0].ljust(sizes[0]), *(cell.rjust(size) for cell, size in zip(row[1:], sizes[1:], strict=True))])
@@ -158,44 +159,58 @@ def warn_of_left_out(answer: Answer, stacklevel: int) -> None:
 
 def to_pandas(answer: Answer) -> pandas.DataFrame:
     """The rows as a pandas DataFrame; all rows are copied."""
-    require("A table of pandas", "pandas")
-    import pandas
-
-    columns, value = _columns(answer)
-    kinds = {"value": value, **_KINDS, "ahead_of": "Int64"}
-    dtypes: dict[str, Any] = {name: object if kind == "string" else kind for name, kind in kinds.items()}
-    return pandas.DataFrame({name: pandas.Series(columns[name], dtype=dtypes[name]) for name in COLUMNS})
+    columns, kinds = _columns(answer)
+    return pandas_frame(columns, {**kinds, "ahead_of": "Int64"})
 
 
 def to_polars(answer: Answer) -> polars.DataFrame:
     """The rows as a polars DataFrame; all rows are copied."""
-    require("A table of polars", "polars")
-    import polars
-
-    columns, value = _columns(answer)
-    names = {"float64": "Float64", "bool": "Boolean", "int64": "Int64", "uint64": "UInt64", "string": "String"}
-    kinds = {name: getattr(polars, names[kind]) for name, kind in {"value": value, **_KINDS}.items()}
-    return polars.DataFrame(columns, schema={name: kinds[name] for name in COLUMNS})
+    return polars_frame(*_columns(answer))
 
 
 def to_arrow(answer: Answer) -> pyarrow.Table:
     """The rows as an Arrow table; all rows are copied."""
+    return arrow_table(*_columns(answer))
+
+
+def pandas_frame(columns: Mapping[str, list[Any]], kinds: Mapping[str, str]) -> pandas.DataFrame:
+    """A pandas DataFrame of columns with these types."""
+    require("A table of pandas", "pandas")
+    import pandas
+
+    dtypes: dict[str, Any] = {name: object if kind == "string" else kind for name, kind in kinds.items()}
+    return pandas.DataFrame({name: pandas.Series(columns[name], dtype=dtypes[name]) for name in columns})
+
+
+def polars_frame(columns: Mapping[str, list[Any]], kinds: Mapping[str, str]) -> polars.DataFrame:
+    """A polars DataFrame of columns with these types."""
+    require("A table of polars", "polars")
+    import polars
+
+    names = {"float64": "Float64", "bool": "Boolean", "int64": "Int64", "uint64": "UInt64", "string": "String"}
+    return polars.DataFrame(columns, schema={name: getattr(polars, names[kinds[name]]) for name in columns})
+
+
+def arrow_table(columns: Mapping[str, list[Any]], kinds: Mapping[str, str]) -> pyarrow.Table:
+    """An Arrow table of columns with these types."""
     require("A table of Arrow", "pyarrow", "files")
     import pyarrow
 
-    columns, value = _columns(answer)
-    kinds = {"value": value, **_KINDS}
     makers = {kind: getattr(pyarrow, "bool_" if kind == "bool" else kind)() for kind in set(kinds.values())}
-    return pyarrow.table({name: pyarrow.array(columns[name], makers[kinds[name]]) for name in COLUMNS})
+    return pyarrow.table({name: pyarrow.array(column, makers[kinds[name]]) for name, column in columns.items()})
 
 
-def _columns(answer: Answer) -> tuple[dict[str, list[Any]], str]:
-    """The rows as columns, and the type of the values: a number type if all are numbers that fit it, else "string"."""
+def _columns(answer: Answer) -> tuple[dict[str, list[Any]], dict[str, str]]:
+    """The rows as columns, and the type of each."""
     warn_of_left_out(answer, stacklevel=5)
     rows = [asdict(hitter) for hitter in answer.hitters]
     columns = {name: [row[name] for row in rows] for name in COLUMNS}
-    values = columns["value"]
+    columns["value"], value = type_of_values(columns["value"])
+    return columns, {"value": value, **_KINDS}
+
+
+def type_of_values(values: list[Any]) -> tuple[list[Any], str]:
+    """The values and their type: a number type if all are numbers that fit it, else all as texts."""
     if values and all(isinstance(value, int) and 0 <= value < 1 << 64 for value in values):
-        return columns, "int64" if max(values) < 1 << 63 else "uint64"
-    columns["value"] = list(map(str, values))
-    return columns, "string"
+        return values, "int64" if max(values) < 1 << 63 else "uint64"
+    return list(map(str, values)), "string"

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
 
 import click
 
 from hubbub.cli.common import say_if_compiling
-from hubbub.cli.service import ask_json, need_token, parse_survey_url, read_survey, token_option
+from hubbub.cli.options import all_of
+from hubbub.cli.service import SurveyAddress, ask_json, need_token, parse_survey_url, read_survey, token_option
 from hubbub.cli.showing import AnswerView, Wanted, answer_options
 from hubbub.errors import ParameterError, ServiceError
 
@@ -20,7 +21,30 @@ if TYPE_CHECKING:
     from hubbub.analysis.answer import Answer
     from hubbub.analysis.question import Question
     from hubbub.analysis.reply import Heading
+    from hubbub.analysis.trend import Trend
     from hubbub.model.survey import Survey
+
+T = TypeVar("T", "Answer", "Trend")
+
+_TIMES = all_of(
+    click.option(
+        "--last", metavar="TIME", help="Only these weeks or days up to now, such as 4w; 1w is this week so far."
+    ),
+    click.option("--from", "first", metavar="DATE", help="Only slices of time from this day on, such as 2026-10-05."),
+    click.option("--to", "until", metavar="DATE", help="Only slices of time before this day."),
+)
+
+
+def time_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Options for a range of slices; the function gets those that are given as one argument, `times`."""
+
+    @functools.wraps(function)
+    def with_times(last: str | None, first: str | None, until: str | None, **given: Any) -> None:
+        """Collect the options."""
+        named = (("from", first), ("to", until), ("last", last))
+        function(times={name: text for name, text in named if text is not None}, **given)
+
+    return _TIMES(with_times)
 
 
 @click.command
@@ -32,20 +56,10 @@ if TYPE_CHECKING:
     help="The survey's address, as `survey new` printed it; with --tally also a file.",
 )
 @click.option("--tally", metavar="FILE", help="Answer from this tally, here, instead of asking a collector.")
-@click.option("--last", metavar="TIME", help="Only these weeks or days up to now, such as 4w; 1w is this week so far.")
-@click.option("--from", "first", metavar="DATE", help="Only slices of time from this day on, such as 2026-10-05.")
-@click.option("--to", "until", metavar="DATE", help="Only slices of time before this day.")
+@time_options
 @answer_options
 @token_option
-def hitters(
-    source: str,
-    tally: str | None,
-    last: str | None,
-    first: str | None,
-    until: str | None,
-    token: str | None,
-    wanted: Wanted,
-) -> None:
+def hitters(source: str, tally: str | None, times: dict[str, str], token: str | None, wanted: Wanted) -> None:
     """Ask a collector which values many people hold. The answer uses all reports that it has acknowledged.
 
     With --last, --from or --to it uses the reports of these slices of time: weeks from Monday on, in UTC, or days.
@@ -58,13 +72,12 @@ def hitters(
     """  # noqa: D301
     started = time.perf_counter()
     wanted.check([source, tally])
-    times = {name: text for name, text in (("from", first), ("to", until), ("last", last)) if text is not None}
     if tally is not None and times:
         raise ParameterError(f"--{next(iter(times))} must come without --tally, which is of one time, got both")
     if tally is None:
         parse_survey_url(source)  # a file alone does not say which collector to ask
 
-    @cache
+    @functools.cache
     def survey() -> Survey:
         """Read the survey when it is first needed."""
         return read_survey(source, build=tally is not None)
@@ -100,7 +113,7 @@ def ask_hitters(
 
     `times` has `from`, `to` or `last`, if only some slices of time are asked for.
     """
-    from hubbub.analysis.reply import from_reply
+    from hubbub.analysis.answer import Answer
 
     address = parse_survey_url(url)
     path = f"/v1/surveys/{address.survey_id}/hitters"
@@ -110,8 +123,15 @@ def ask_hitters(
         document = ask_json(address.server, f"{path}?{urlencode(spelled)}", token)
     else:
         document = ask_json(address.server, f"{path}?{urlencode(times)}", token, "POST", knobs)
+    return read_reply(address, document, Answer)
+
+
+def read_reply(address: SurveyAddress, document: Any, kind: type[T]) -> tuple[Heading, T]:
+    """The heading and the answer or trend that a collector sent. Raises ServiceError if it is something else."""
+    from hubbub.analysis.reply import from_reply
+
     try:
-        survey_id, heading, answer = from_reply(document)
+        survey_id, heading, answer = from_reply(document, kind)
     except (KeyError, TypeError, AttributeError):
         raise ServiceError(f"the server at {address.server!r} sent something else than an answer") from None
     if survey_id != address.survey_id:

@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "serve": "Run a collector with its dashboard.",
     "login": "Make a link that logs in to the dashboard.",
     "hitters": "Find the values many people hold, from a collector or a tally.",
+    "trend": "Show which values change, week by week.",
     "encode": "Make reports of the values in a file.",
     "tally": "Add up the reports in Parquet files.",
     "merge": "Add up tallies.",

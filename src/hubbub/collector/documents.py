@@ -12,6 +12,7 @@ from hubbub.analysis.answer import Answer
 from hubbub.analysis.naming import MOST_NAMES
 from hubbub.analysis.question import MAX_GUESSES, MAX_SLOTS, SurveyNames
 from hubbub.analysis.reply import Heading, to_reply
+from hubbub.analysis.trend import Period, Series, Trend
 from hubbub.mechanisms.registry import DEFAULT_EXPECTED_REPORTS
 from hubbub.model.estimates import Group, Guess, Hitter
 from hubbub.store.overview import ListedSurvey
@@ -154,6 +155,15 @@ class AnswerDocument(BaseModel):
     groups: list[Group] = Field(description="Values that are counted together.")
 
 
+class TrendDocument(AnswerDocument):
+    """The answer from the reports of all periods together, and its values period by period."""
+
+    level: float
+    repeats: bool = Field(description="Each device answers in every period; otherwise nothing is compared.")
+    periods: list[Period]
+    series: list[Series] = Field(description="One for each row of `hitters`, in its order.")
+
+
 class UploadReply(BaseModel):
     """The outcome of an upload: numbers of reports, and a status for each report in order."""
 
@@ -200,3 +210,8 @@ def names_document(stored: StoredSurvey, names: SurveyNames, sentences: Iterable
 def answer_document(stored: StoredSurvey, answer: Answer, period: str) -> AnswerDocument:
     """Return an answer about a period as a JSON document."""
     return AnswerDocument(**to_reply(stored.survey, answer, period))
+
+
+def trend_document(stored: StoredSurvey, trend: Trend, period: str) -> TrendDocument:
+    """Return a trend of a period as a JSON document."""
+    return TrendDocument(**to_reply(stored.survey, trend, period))

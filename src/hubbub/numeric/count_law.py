@@ -78,20 +78,8 @@ class CountLaw:
         if slots == 1:
             return self
 
-        def other(t: Floats) -> Triple:
-            value, slope, bend = self.other(slots * t)
-            return value, slots * slope, slots**2 * bend
-
-        def own(t: Floats) -> Triple:
-            held, rest = self.own(slots * t), self.other(slots * t)
-            ahead = held[0] - math.log(slots)
-            behind = rest[0] + math.log1p(-1 / slots)
-            value = np.logaddexp(ahead, behind)
-            weight = np.exp(ahead - value)
-            slope = weight * held[1] + (1 - weight) * rest[1]
-            bend = weight * held[2] + (1 - weight) * rest[2] + weight * (1 - weight) * (held[1] - rest[1]) ** 2
-            return value, slots * slope, slots**2 * bend
-
+        own = partial(_mixed, self, 1 / slots, slots)
+        other = partial(_mixed, self, 0.0, slots)
         return CountLaw(
             self.people, own, other, slots * self.step, self.reach / slots, self.tail_chance, slots * self.slots
         )
@@ -225,6 +213,31 @@ class CountLaw:
         if math.isfinite(self.reach):
             return np.full(held.shape, self.reach)
         return _GAUSSIAN_REACH / np.sqrt(np.maximum(self.variance(held) + extra, 1e-300))
+
+
+def gap_law(first: CountLaw, second: CountLaw, share: Floats) -> CountLaw:
+    """The law of the difference of two estimated shares, of two crowds in which everybody holds a value with a chance.
+
+    It is the law of first/n₁ − second/n₂; the chance is the same in both crowds. Ask for it with `held` = n₁: in the
+    terms of `CountLaw`, the people of the first crowd are those who hold the value. `share` may be an array, of the
+    shape of the edges that are asked about.
+    """
+    share = np.clip(share, 1e-12, 1 - 1e-12)
+    own, other = partial(_mixed, first, share, 1 / first.people), partial(_mixed, second, share, -1 / second.people)
+    reach = min(first.reach * first.people, second.reach * second.people)
+    return CountLaw(first.people + second.people, own, other, 0.0, reach)
+
+
+def _mixed(law: CountLaw, share: Floats | float, scale: float, t: Floats) -> Triple:
+    """The cumulants of `scale` times the part of a report whose sender holds the value with a chance of `share`."""
+    held, rest = law.own(scale * t), law.other(scale * t)
+    with np.errstate(divide="ignore"):
+        ahead, behind = held[0] + np.log(share), rest[0] + np.log1p(-share)
+    value = np.logaddexp(ahead, behind)
+    weight = np.exp(ahead - value)
+    slope = weight * held[1] + (1 - weight) * rest[1]
+    bend = weight * held[2] + (1 - weight) * rest[2] + weight * (1 - weight) * (held[1] - rest[1]) ** 2
+    return value, scale * slope, scale**2 * bend
 
 
 def response_law(people: int, symbols: int, keep: float) -> CountLaw:

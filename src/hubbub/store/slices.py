@@ -99,6 +99,11 @@ def date_of(day: int) -> date:
     return _EPOCH + timedelta(days=day)
 
 
+def day_of(day: date) -> int:
+    """Return the number of a date since 1970."""
+    return (day - _EPOCH).days
+
+
 def parse_range(days: int, first: str | None, until: str | None, last: str | None) -> Range:
     """Return the range that `from`, `to` and `last` name, for slices of so many days.
 
@@ -134,7 +139,7 @@ def parse_range(days: int, first: str | None, until: str | None, last: str | Non
 def parse_day(name: str, text: str) -> int:
     """Return the number of a day since 1970 that is given as 2026-10-05. Raises ParameterError, with the name."""
     try:
-        return (datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).date() - _EPOCH).days
+        return day_of(datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).date())
     except ValueError:
         raise ParameterError(f"{name} must be a date such as 2026-10-05, got {name}={text[:40]!r}") from None
 

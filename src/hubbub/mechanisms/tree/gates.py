@@ -93,12 +93,13 @@ class InBeam:
         return step_widths(kind, beam_width(kind.bits, self.typical, self.root))
 
     def needs(self, place: Place) -> Iterator[Window]:
-        """Down to each step, as rare as the last path of a beam."""
+        """Down to each step that prunes, as rare as the last path of a beam."""
         ends = [place.last_row(step) for step in range(len(place.kind.steps))]
         so_far = np.cumsum(place.shape.shares)[np.array(ends) - 1]
         widths = tuple(self.widths(place.kind).tolist())
         for end, rarity in zip(ends, beam_rarities(place.kind.steps, tuple(so_far.tolist()), widths), strict=True):
-            yield place.window(0, end, rarity)
+            if rarity < 0:  # where all paths have room, nothing is asked: in small crowds a root may have no report
+                yield place.window(0, end, rarity)
 
 
 @lru_cache(maxsize=256)

@@ -1,0 +1,61 @@
+"""The tallies of a survey period by period, each loaded when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import date
+from typing import NamedTuple
+
+from hubbub.model.tally import Tally
+from hubbub.store.slices import Range, date_of, day_now, day_of, slice_of
+from hubbub.store.store import Store, StoredSurvey
+
+
+class Periods(NamedTuple):
+    """The periods of a survey within a range.
+
+    Attributes
+    ----------
+    tallies : mapping of days to Tally
+        The tally of each period by its first day; an empty one if there are no reports.
+    repeats : bool
+        Whether each device answers in every period.
+    unfinished : bool
+        Whether the last period goes on.
+    """
+
+    tallies: Mapping[date, Tally]
+    repeats: bool
+    unfinished: bool
+
+
+class _Tallies(Mapping[date, Tally]):
+    """Tallies of stretches of so many days. The last one, which may grow, is loaded once."""
+
+    def __init__(self, store: Store, survey_id: bytes, starts: list[int], days: int) -> None:
+        self._store, self._survey_id, self._starts, self._days = store, survey_id, starts, days
+        self._last: Tally | None = None
+
+    def __getitem__(self, day: date) -> Tally:
+        if (start := day_of(day)) not in self._starts:
+            raise KeyError(day)
+        if start == self._starts[-1] and self._last is not None:
+            return self._last
+        loaded = self._store.tally(self._survey_id, Range(start, start + self._days))
+        self._last = loaded if start == self._starts[-1] else self._last
+        return loaded
+
+    def __iter__(self) -> Iterator[date]:
+        return map(date_of, self._starts)
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+
+def periods_between(store: Store, stored: StoredSurvey, asked: Range) -> Periods:
+    """Return the periods of a survey that are in a range: its slices that have reports. Folds pending reports first."""
+    days, today = stored.slice_days, day_now()
+    starts = [day_of(each.start) for each in store.slices(stored.survey_id) if asked.has(day_of(each.start))]
+    if not starts:
+        starts = [slice_of(today, days) if asked.first is None else asked.first]
+    return Periods(_Tallies(store, stored.survey_id, starts, days), False, starts[-1] + days > today)
