@@ -46,7 +46,10 @@ ANSWER = {
     "remembered_names": 0,
     "post_processing": "none",
     "guessed_from": None,
+    "mode": "no-false-positives",
+    "share": 0.0,
     "guesses": [],
+    "groups": [],
     "hitters": [ROW],
 }
 TREND = {

@@ -119,7 +119,8 @@ class Answers:
 
     def _answer(self, stored: StoredSurvey, slices: Range, names: SurveyNames, closed: bool) -> Explained:
         """Fold, search, and explain the answer. Names of the survey have a row each, unless they are very many."""
-        question = Question(TOP, all_candidates=0 < len(names.fixed) + len(names.later) <= TOP, guesses=GUESSES)
+        everyone = 0 < len(names.fixed) + len(names.later) <= TOP
+        question = Question(TOP, all_candidates=everyone, guesses=GUESSES, groups="auto")
         asked = question.about(stored.survey.domain, names)
         answer = answer_question(stored.mechanism, self._collector.store.tally(stored.survey_id, slices), asked)
         return Explained(answer, explain(stored, answer, closed, asked))
