@@ -41,6 +41,7 @@ QUERY_EPSILONS = (1.0, 2.0, 4.0)
 QUERIES = "query_6bytes_sorted.txt.gz"
 QUERIES_HASH = "b5750f6998acf3812bbba994954c981a77db510b7867f7cff82e02af13e662db"
 BITS, TOP = 48, 32
+GUESSED = "`tree` with guesses"
 STEPS = (1, 2, 4, 6, 8, 10, 12)  # of PEM; its authors advise the largest that one can afford
 PEER_INPUTS = ("spike1", "zipf1.0")
 PEER_RUNS = {list_peers.DIRECT: 3, list_peers.UNARY: 3, list_peers.GRR: 50, list_peers.OUE: 20, list_peers.SUBSET: 50}
@@ -189,11 +190,12 @@ def scores(listed: NDArray[np.uint64], top: NDArray[np.uint64]) -> tuple[int, fl
     )
 
 
-def tree_list(histogram: Histogram, epsilon: float, rng: np.random.Generator) -> NDArray[np.uint64]:
-    """What `tree` accepts at its usual level, commonest first."""
+def tree_lists(histogram: Histogram, epsilon: float, rng: np.random.Generator) -> tuple[NDArray[np.uint64], ...]:
+    """What `tree` accepts at its usual level, commonest first; and the same, filled up to 32 with its best guesses."""
     survey = create_survey("queries", Integers(BITS), epsilon, mechanism="tree", public_seed=rng.bytes(32))
-    hitters = find_hitters(survey, mechanism_for(survey).sample_tally(histogram, rng)).hitters
-    return np.array([int(str(each.value)) for each in hitters], np.uint64)
+    answer = find_hitters(survey, mechanism_for(survey).sample_tally(histogram, rng), top=TOP, guesses=TOP)
+    found, guessed = ([int(str(each.value)) for each in some] for some in (answer.hitters, answer.guesses))
+    return np.array(found, np.uint64), np.array([*found, *guessed][:TOP], np.uint64)
 
 
 def query_rows(raw: bytes, epsilons: tuple[float, ...], runs: int, seed: int) -> list[Row]:
@@ -205,7 +207,8 @@ def query_rows(raw: bytes, epsilons: tuple[float, ...], runs: int, seed: int) ->
     rows = []
     for epsilon in epsilons:
         rng = np.random.default_rng([seed, int(1000 * epsilon)])
-        lists_of = {"`tree`": [tree_list(histogram, epsilon, rng) for _ in range(runs)]}
+        ours = [tree_lists(histogram, epsilon, rng) for _ in range(runs)]
+        lists_of = {"`tree`": [found for found, _ in ours], GUESSED: [guessed for _, guessed in ours]}
         for step in STEPS:
             plan = peers.usual_pem(step, TOP, BITS)
             lists_of[plan.name] = [peers.run_pem(everybody, epsilon, plan, rng).values for _ in range(runs)]

@@ -33,6 +33,7 @@ from hubbub.model.domain import Integers as Integers
 from hubbub.model.domain import IPv4 as IPv4
 from hubbub.model.domain import UUIDs as UUIDs
 from hubbub.model.estimates import Estimates as Estimates
+from hubbub.model.estimates import Group as Group
 from hubbub.model.estimates import Guess as Guess
 from hubbub.model.estimates import Hitter as Hitter
 from hubbub.model.estimates import Intake as Intake

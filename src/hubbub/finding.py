@@ -70,9 +70,10 @@ def find(
         value belongs to a different person.
     **knobs
         Instead of a question, its attributes by name: top, level, candidates, all_candidates, hitters_only,
-        values_per_person, names and guesses, as in `Question`. `values_per_person` needs `persons`: it is the
-        number of slots of each person. Each of her distinct values is in one slot; the others are empty. She reports
-        one slot, drawn at random, empty or not. The answer counts the people who have a value in any slot.
+        values_per_person, names, guesses, groups, mode and share, as in `Question`. `values_per_person` needs
+        `persons`: it is the number of slots of each person. Each of her distinct values is in one slot; the others are
+        empty. She reports one slot, drawn at random, empty or not. The answer counts the people who have a value in any
+        slot.
 
     Returns
     -------

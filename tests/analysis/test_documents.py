@@ -12,7 +12,8 @@ from types import SimpleNamespace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hubbub import Answer, Hitter, Question, Survey, Words, create_survey
+from hubbub import Answer, Group, Hitter, Question, Survey, Words, create_survey
+from hubbub.analysis.question import MODES
 from hubbub.analysis.reply import Heading
 from hubbub.analysis.tables import as_csv
 from hubbub.cli.showing import AnswerView, show, to_json
@@ -57,6 +58,16 @@ intakes = st.builds(
     better_limit=st.none() | st.floats(1, 1e9),
     too_long=st.none() | st.floats(0, 1),
 )
+groups = st.builds(
+    Group,
+    name=st.text(st.characters(exclude_categories=["Cs"]), max_size=60),
+    members=counts,
+    count=figures,
+    share=figures,
+    stderr=sizes,
+    low=sizes,
+    high=sizes,
+)
 answers = st.builds(
     Answer,
     reports=counts,
@@ -70,6 +81,9 @@ answers = st.builds(
     not_shown=st.integers(0, 10_000),
     foreign_candidates=st.integers(0, 10_000),
     post_processing=st.sampled_from(["none", "clip", "simplex"]),
+    groups=st.lists(groups, max_size=30).map(tuple),
+    mode=st.sampled_from(MODES),
+    share=st.floats(0, 1),
 )
 
 

@@ -43,9 +43,13 @@ ANSWER = {
     "foreign_candidates": 0,
     "known_names": 0,
     "own_names": 0,
+    "remembered_names": 0,
     "post_processing": "none",
     "guessed_from": None,
+    "mode": "no-false-positives",
+    "share": 0.0,
     "guesses": [],
+    "groups": [],
     "hitters": [ROW],
 }
 TREND = {

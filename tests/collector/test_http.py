@@ -496,7 +496,8 @@ class TestTheOwner(Sharing):
             assert (refused.status, refused.kind) == (422, "invalid-request")
             assert refused.json["detail"].endswith("got 'Top'")
         refused = service.ask("GET", f"{path}/hitters?top=5&tops=5", owner=True)
-        knobs = "(all_candidates, from, guesses, hitters_only, last, level, names, to, top, values_per_person)"
+        knobs = "(all_candidates, from, groups, guesses, hitters_only, last, level, mode, names, share, to, top, "
+        knobs += "values_per_person)"
         assert f"{knobs}, got 'tops'" in refused.json["detail"]
         assert service.ask("GET", f"{path}/status?x", owner=True).status == 422
         assert service.ask("GET", f"{path}/status", owner=True).json["state"] == "open"
@@ -538,11 +539,29 @@ class TestTheOwner(Sharing):
             "foreign_candidates": 0,
             "known_names": 0,
             "own_names": 0,
+            "remembered_names": 0,
             "guessed_from": None,
+            "mode": "no-false-positives",
+            "share": 0.0,
             "sentences": answer["sentences"],
             "hitters": [],
             "guesses": [],
+            "groups": [],
         }
+
+    def test_groups_and_modes(self, service: Service) -> None:
+        """Groups of one's own come in a body; a mode has its share; what is given twice, or is no group, is refused."""
+        path = f"/v1/surveys/{service.ask('POST', '/v1/surveys', NEW, owner=True).json['survey_id']}/hitters"
+        asked = service.ask("POST", path, {"groups": {"x": [7, "8"]}}, owner=True).json
+        assert [(group["name"], group["members"]) for group in asked["groups"]] == [("x", 2)]
+        mode = service.ask("GET", f"{path}?mode=no-false-negatives&share=0.5", owner=True).json
+        assert (mode["mode"], mode["share"], mode["groups"]) == ("no-false-negatives", 0.5, [])
+        for body in ({}, {"groups": "auto"}, {"groups": {}}, {"groups": {"x": []}}, {"groups": {"x": [[]]}}):
+            assert service.ask("POST", path, body, owner=True).status == 422
+        for query in ("mode=no-false-negatives", "mode=x", "share=2", "groups=x", "names=auto&names=none"):
+            assert service.ask("GET", f"{path}?{query}", owner=True).status == 422
+        twice = service.ask("GET", f"{path}?names=none&names=none", owner=True)
+        assert twice.json["detail"].endswith("a parameter must be given once, got 'names' twice")
 
 
 class TestRepeating(Sharing):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from sqlalchemy import select
 from tests.collector.service import PATIENCE, Service
 from tests.dashboard.test_dashboard import Dashboard
 
@@ -18,6 +20,8 @@ from hubbub.collector.serving import serving
 from hubbub.collector.state import Collector
 from hubbub.dashboard.app import create_app
 from hubbub.model.mechanism import Histogram
+from hubbub.store.found_before import ended_slices
+from hubbub.store.schema import reading, remembered
 from hubbub.store.slices import date_of, day_now, slice_of
 from hubbub.store.store import Store, StoredSurvey
 from hubbub.store.tokens import replace_token
@@ -142,6 +146,18 @@ def test_a_trend(service: Service, stored: StoredSurvey, week: int) -> None:
     assert f"{days[2]}, so far" in shown.output
     assert json.loads(CliRunner().invoke(app, [*asked, "--json", "--to", days[2]]).output)["reports"] == 1700
     assert service.ask("GET", f"{path}/trend?from=2020-01-06&to=2020-01-13", owner=True).json["reports"] == 0
+
+
+def test_a_collector_looks_at_slices_that_have_ended(service: Service, stored: StoredSurvey, week: int) -> None:
+    """By itself, once, in the thread for answers; the slice that goes on is left alone."""
+    ended, patience = select(remembered.c.slice).where(remembered.c.survey == stored.key), time.monotonic() + PATIENCE
+    found: list[int] = []
+    while week - 7 not in found and time.monotonic() < patience:
+        time.sleep(0.05)
+        with reading(service.store.engine) as connection:
+            found = list(connection.scalars(ended))
+    assert found in ([week - 7], [week - 35, week - 7])  # it may look between the merges
+    assert ended_slices(service.store) == []
 
 
 def test_ranges_on_the_command_line(service: Service, stored: StoredSurvey, week: int) -> None:

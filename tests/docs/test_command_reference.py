@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from tests.docs.commands import COMMAND_LINE, run_command
 from tests.docs.pages import COMMANDS, DOCS
 
-from hubbub import Guess, tally_reports, write_tally
+from hubbub import Group, Guess, tally_reports, write_tally
 from hubbub.cli.main import app
 from hubbub.cli.service import read_survey
 from hubbub.collector.problems import TITLES
@@ -44,13 +44,14 @@ def test_top_level_options_are_documented() -> None:
         assert f"`{option}`" in text
 
 
+_ASKED_FOR = {"guesses": Guess, "groups": Group}
 _NAMES = {"out_of_reach"}  # lists of texts, which may be empty
 
 
 def fields(value: object, path: str = "") -> set[str]:
     """The paths of all fields of a JSON document, with [] for the elements of a list; surveys are not entered."""
-    if path == "guesses" and not value:  # none was asked for
-        return {f"guesses[].{field.name}" for field in dataclasses.fields(Guess)}
+    if path in _ASKED_FOR and not value:  # none was asked for
+        return {f"{path}[].{field.name}" for field in dataclasses.fields(_ASKED_FOR[path])}
     if isinstance(value, list) and not value and path in _NAMES:
         return {f"{path}[]"}
     if isinstance(value, list):

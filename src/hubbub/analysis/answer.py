@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hubbub.model.estimates import Guess, Hitter, Intake
+from hubbub.model.estimates import Group, Guess, Hitter, Intake
 
 if TYPE_CHECKING:
     import pandas
@@ -57,6 +57,8 @@ class Answer:
         How many names of a public list were checked by name; 0 if none was.
     own_names : int
         How many other names were checked by name that stay with the survey, fixed before its first report.
+    remembered_names : int
+        How many more names were checked by name since they were found in earlier slices of time.
     post_processing : str
         What was done to the counts after they were estimated: "none", "clip" or "simplex".
     guesses : tuple of Guess
@@ -64,6 +66,13 @@ class Answer:
         of what the level is about.
     guessed_from : float or None
         The chance of a guess is that so many people hold it, or more; None if no guesses were asked for.
+    groups : tuple of Group
+        Values that are counted together, if groups were asked for, the largest first.
+    mode : str
+        "no-false-positives", or "no-false-negatives": then the rows are all named values, and all that the search
+        found, that may be held by the share.
+    share : float
+        The share of the people that the mode is about; 0 if none was given.
 
     Examples
     --------
@@ -88,9 +97,13 @@ class Answer:
     foreign_candidates: int = 0
     known_names: int = 0
     own_names: int = 0
+    remembered_names: int = 0
     post_processing: str = "none"
     guesses: tuple[Guess, ...] = ()
     guessed_from: float | None = None
+    groups: tuple[Group, ...] = ()
+    mode: str = "no-false-positives"
+    share: float = 0.0
 
     def limit_for(self, value: object) -> float:
         """How many people must hold this value for the search to find it with a chance of about 95 %.

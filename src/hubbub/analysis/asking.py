@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.analysis.answer import Answer
+from hubbub.analysis.groups import count_groups, groups_of_nobody
 from hubbub.analysis.guesses import Named, Prior, contained, guess_values
 from hubbub.analysis.intervals import simultaneous_width
 from hubbub.analysis.question import Asked, Knobs, Question
@@ -61,7 +62,7 @@ def find_hitters(
         The survey's mechanism, if the caller has built it already.
     **knobs
         Instead of a question, its attributes by name: top, level, candidates, all_candidates, hitters_only,
-        values_per_person, names and guesses, as in `Question`.
+        values_per_person, names, guesses, groups, mode and share, as in `Question`.
     """
     asked = Question.of(question, knobs).about(survey.domain)
     return answer_question(decoder or mechanism_for(survey), tally, asked)
@@ -74,7 +75,7 @@ def answer_question(decoder: SurveyMechanism, tally: Tally, asked: Asked) -> Ans
     if tally.count == 0:
         return _answer_nobody(decoder, asked)
     if named is None and survey.domain.is_list and not question.hitters_only:
-        return answer_list(decoder, tally, question)
+        return answer_list(decoder, tally, asked)
     plain = decoder.count_law(tally.count)
     law = plain if slots == 1 else plain.with_slots(slots)
     rows_of = _Rows(survey, law, decoder.influence[0])
@@ -85,22 +86,24 @@ def answer_question(decoder: SurveyMechanism, tally: Tally, asked: Asked) -> Ans
     found = people(reported)
     rows, limit, names = rows_of.searched(query, found, named), None, None
     if scored is not None:
-        own = asked.own if question.all_candidates else 0
+        own = asked.candidates if question.misses_nothing else asked.own if question.all_candidates else 0
         more, limit = rows_of.listed(of_names, people(scored), found, own)
         limit = max(limit, _named_limit(decoder, plain, of_names, asked.candidates, slots))
         rows += more
         names = rows_of.named(of_names, people(scored), found)
     if late is not None and counted is not None:
-        if question.all_candidates:
+        if question.all_candidates or question.misses_nothing:
             rows += rows_of.late(of_late, people(counted), found, decoder.log_priors(late))
         after = set(survey.domain.decode(late))
         rows = [replace(row, late=row.value in after) for row in rows]
-    rows.sort(key=lambda hitter: -hitter.count)
+    large = found.items if names is None else np.concatenate([found.items, names.scored.items[names.standing]])
+    groups = count_groups(decoder, tally, asked, large, rows)
+    rows = sorted((row for row in rows if question.keeps(row, tally.count)), key=lambda hitter: -hitter.count)
     # A limit that is larger than the number of reports is out of reach.
     usual = math.inf if found.detection_limit > tally.count else found.detection_limit
     limit, long = (math.inf if each is not None and each > tally.count else each for each in (limit, found.long_limit))
-    shown = rows[: question.top]
-    if question.all_candidates:  # all of those, and the largest of the others
+    shown = rows if question.misses_nothing else rows[: question.top]
+    if question.all_candidates and not question.misses_nothing:  # all of those, and the largest of the others
         beyond = {id(row) for row in [row for row in rows if not (row.listed or row.late)][question.top :]}
         shown = [row for row in rows if id(row) not in beyond]
     guesses: tuple[Guess, ...] = ()
@@ -117,10 +120,14 @@ def answer_question(decoder: SurveyMechanism, tally: Tally, asked: Asked) -> Ans
         values_per_person=slots,
         not_shown=len(rows) - len(shown),
         foreign_candidates=asked.foreign,
-        known_names=asked.known,
+        known_names=asked.known - asked.found,
+        remembered_names=asked.found,
         own_names=asked.own if question.candidates is None else 0,
         guesses=guesses,
         guessed_from=guessed_from,
+        groups=groups,
+        mode=question.mode,
+        share=float(question.share),
     )
 
 
@@ -140,8 +147,12 @@ def _answer_nobody(decoder: SurveyMechanism, asked: Asked) -> Answer:
         None if decoder.stated_bits[1] is None else math.inf,
         values_per_person=question.values_per_person,
         foreign_candidates=asked.foreign,
-        known_names=asked.known,
+        known_names=asked.known - asked.found,
+        remembered_names=asked.found,
         own_names=asked.own if question.candidates is None else 0,
+        groups=groups_of_nobody(asked),
+        mode=question.mode,
+        share=float(question.share),
     )
 
 

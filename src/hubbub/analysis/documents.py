@@ -8,8 +8,9 @@ from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, Final, TypeVar, get_type_hints
 
 from hubbub.analysis.post_processing import METHODS
+from hubbub.analysis.question import MODES
 from hubbub.analysis.sentences import told
-from hubbub.model.estimates import Guess, Hitter, Intake
+from hubbub.model.estimates import Group, Guess, Hitter, Intake
 
 if TYPE_CHECKING:
     from hubbub.analysis.answer import Answer
@@ -23,8 +24,11 @@ _FACTS: Final = {
     "foreign_candidates": int,
     "known_names": int,
     "own_names": int,
+    "remembered_names": int,
     "post_processing": str,
     "guessed_from": float | None,
+    "mode": str,
+    "share": float,
 }
 _INTAKE: Final = tuple(field.name for field in fields(Intake))
 
@@ -47,6 +51,7 @@ def to_document(answer: Answer) -> dict[str, Any]:
         **(asdict(answer.intake) if answer.intake else {}),
         "hitters": [asdict(hitter) for hitter in answer.hitters],
         "guesses": [asdict(guess) for guess in answer.guesses],
+        "groups": [asdict(group) for group in answer.groups],
     }
 
 
@@ -65,9 +70,12 @@ def from_document(kind: type[Answer], document: Mapping[str, Any]) -> Answer:
         found[name] = document[name]
     if found["post_processing"] not in METHODS:
         raise TypeError("post_processing")
+    if found["mode"] not in MODES:
+        raise TypeError("mode")
     return kind(
         hitters=tuple(read(Hitter, hitter) for hitter in document["hitters"]),
         guesses=tuple(read(Guess, guess) for guess in document["guesses"]),
+        groups=tuple(read(Group, group) for group in document["groups"]),
         intake=read(Intake, {name: document[name] for name in _INTAKE}) if "missing" in document else None,
         **found,
     )

@@ -36,7 +36,7 @@ def post_process(answer: Answer, method: str) -> Answer:
     if method == "clip":
         counts = np.clip(counts, 0.0, people)
     else:
-        exactly = answer.whole_list and answer.values_per_person == 1
+        exactly = answer.whole_list and answer.values_per_person == 1 and not answer.share
         counts = nearest_crowd(counts, people, people * answer.values_per_person, exactly)
     rows = zip(answer.hitters, counts.tolist(), strict=True)
     hitters = tuple(replace(hitter, count=count, share=count / people) for hitter, count in rows)

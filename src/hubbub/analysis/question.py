@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, NamedTuple, TypedDict
 
 import numpy as np
 
+from hubbub.analysis.named_values import Groups, checked_groups, items_of, items_of_groups, typed
 from hubbub.errors import ParameterError, shown
-from hubbub.model.domain import Domain, Integers
-from hubbub.model.estimates import Query
+from hubbub.model.domain import Domain
+from hubbub.model.estimates import Hitter, Query
 from hubbub.model.mechanism import Items
 from hubbub.model.numbers import own_number
-from hubbub.model.plain import plain, whole_number
 from hubbub.name_lists import names
 
 MAX_SLOTS: Final = 1_000
@@ -22,9 +22,12 @@ MAX_SLOTS: Final = 1_000
 MAX_GUESSES: Final = 1_000
 """The most guesses of one answer."""
 
+MODES: Final = ("no-false-positives", "no-false-negatives")
+"""What an answer promises of the values near a share, as Apache DataSketches names it."""
+
 
 class SurveyNames(NamedTuple):
-    """The names that stay with a survey: values that its owner looks for.
+    """The names that stay with a survey: values that its owner looks for, and what was found in earlier slices of time.
 
     Attributes
     ----------
@@ -32,11 +35,16 @@ class SurveyNames(NamedTuple):
         Those that were chosen before the first report, so that no report had a say in the choice.
     later : tuple of str
         Those that were chosen after it.
+    found : tuple of str
+        Those that were found in slices before all that are asked about, so that no report that counts had a say.
     """
 
     fixed: tuple[str, ...] = ()
     later: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()
 
+
+_OF_GROUPS: Final = 0.1  # of the level; the limit of a name grows by less than 1 %
 
 NO_NAMES: Final = SurveyNames()
 
@@ -52,6 +60,9 @@ class Knobs(TypedDict, total=False):
     values_per_person: int
     names: str | Iterable[object]
     guesses: int
+    groups: str | Mapping[str, Iterable[object]]
+    mode: str
+    share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +96,16 @@ class Question:
     guesses : int
         Below the values that stand out, this many of the next best ones, each with its chance; from 0 to 1,000. They
         change nothing else in the answer.
+    groups : str or mapping
+        Values to count together, fixed before anybody looks: their names, each with its values, such as
+        {"Google": ["google.com", "google.de"]}. "auto" takes the groups of the domain's public list, and shows those
+        that somebody holds; "none" has none. Groups have a tenth of the level.
+    mode : str
+        With "no-false-positives" the answer has values that somebody surely holds or, given a share, that surely so
+        large a share of the people hold. With "no-false-negatives" it has all named values, or values of a list,
+        that may be held by this share; what nobody named must be found by the search.
+    share : float
+        A share of the people, from 0 to 1, as the mode says.
     query : Query
         The part of the question that a decoder takes.
     """
@@ -97,10 +118,13 @@ class Question:
     values_per_person: int = 1
     names: str | Iterable[object] = "auto"
     guesses: int = 0
+    groups: str | Mapping[str, Iterable[object]] | Groups = "none"
+    mode: str = MODES[0]
+    share: float = 0.0
     query: Query = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name in ("top", "level", "values_per_person", "guesses"):
+        for name in ("top", "level", "values_per_person", "guesses", "share"):
             if not isinstance(given := getattr(self, name), int | float):
                 object.__setattr__(self, name, own_number(given))
         object.__setattr__(self, "query", Query(self.top, self.level))  # which checks both
@@ -112,6 +136,15 @@ class Question:
         for name in ("all_candidates", "hitters_only"):
             if not isinstance(value := getattr(self, name), bool):
                 raise ParameterError(f"{name} must be True or False, got {name}={shown(value)}")
+        if not isinstance(self.mode, str) or self.mode not in MODES:
+            raise ParameterError(f"mode must be {' or '.join(MODES)}, got mode={shown(self.mode)}")
+        is_share = isinstance(self.share, int | float) and not isinstance(self.share, bool) and 0 <= self.share <= 1
+        if not is_share or (self.share == 0 and self.mode == MODES[1]):
+            rule = "above 0 and at most 1" if self.mode == MODES[1] else "from 0 to 1"
+            raise ParameterError(f"share must be {rule} for {self.mode}, got share={shown(self.share)}")
+        object.__setattr__(self, "groups", checked_groups(self.groups))
+        if self.groups != "none" and self.values_per_person > 1:
+            raise ParameterError("groups must be of people with one value each, got values_per_person above 1")
         if not isinstance(self.names, str):
             if self.candidates is not None:
                 raise ParameterError("names must be auto or none if there are candidates, got a list")
@@ -131,6 +164,15 @@ class Question:
         if not self.candidates:
             raise ParameterError("candidates must name at least one value of the domain, got none")
 
+    @property
+    def misses_nothing(self) -> bool:
+        """Whether the mode is no-false-negatives."""
+        return self.mode == MODES[1]
+
+    def keeps(self, row: Hitter, people: int) -> bool:
+        """Whether a row of an answer about so many people is within the mode and its share."""
+        return row.high >= self.share * people if self.misses_nothing else row.low >= self.share * people
+
     @classmethod
     def of(cls, question: Question | None, knobs: Knobs) -> Question:
         """The question itself, or the one with these attributes; not both."""
@@ -142,7 +184,10 @@ class Question:
     def knobs(self) -> dict[str, Any]:
         """What `Question` takes, as plain data for JSON if the candidates are."""
         plain_facts = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
-        return plain_facts | {"candidates": None if self.candidates is None else list(self.candidates)}
+        named = None if self.candidates is None else list(self.candidates)
+        groups = checked_groups(self.groups)
+        spelled = groups if isinstance(groups, str) else {name: list(each) for name, each in groups}
+        return plain_facts | {"candidates": named, "groups": spelled}
 
     def about(self, domain: Domain, kept: SurveyNames = NO_NAMES) -> Asked:
         """The question about the values of a domain; `kept` are the names that stay with the survey.
@@ -157,31 +202,27 @@ class Question:
             raise ParameterError(
                 f'values_per_person must be 1 for a list without "(other)", got values_per_person={slots}'
             )
+        groups = items_of_groups(domain, self.groups)
         if self.candidates is None:
-            return self._about_names(domain, kept) if self.names == "auto" else Asked(self, None)
-        named = [value if isinstance(value, str) else plain(value) for value in self.candidates]
-        named = [value for value in named if value is not None]
-        if broken := [value for value in named if isinstance(value, str) and _is_broken(value)]:
-            raise ParameterError(f"candidates must be texts that UTF-8 can write, got {shown(broken[0])}")
-        if isinstance(domain, Integers):
-            numbers = (whole_number(value) if isinstance(value, str) else None for value in named)
-            named = [value if number is None else number for value, number in zip(named, numbers, strict=True)]
-        encoded = items_of(domain, named)
+            asked = self._about_names(domain, kept) if self.names == "auto" else Asked(self, None)
+            return replace(asked, groups=groups)
+        encoded = items_of(domain, typed(domain, self.candidates, "candidates"))
         if not len(encoded.items):
             raise ParameterError("candidates must name at least one value of the domain, got none")
-        return Asked(self, encoded.items, encoded.foreign)
+        return Asked(self, encoded.items, encoded.foreign, groups=groups)
 
     def _about_names(self, domain: Domain, kept: SurveyNames) -> Asked:
         """The question about the domain's public list and the names that stay with the survey."""
         public = () if domain.names_list is None else names(domain.names_list)
         if not public and not any(kept):
             return Asked(self, None)
-        own = len(items_of(domain, kept.fixed).items)
-        named = items_of(domain, [*kept.fixed, *public]).items
+        own, both = (len(items_of(domain, each).items) for each in (kept.fixed, [*kept.fixed, *public]))
+        # What was found before and is not among the others comes last.
+        named = items_of(domain, [*kept.fixed, *public, *kept.found]).items
         known = {item.tobytes() for item in named}
         late = items_of(domain, kept.later).items
         late = late[np.array([item.tobytes() not in known for item in late], np.bool_)]
-        return Asked(self, named if len(named) else None, 0, len(named) - own, late)
+        return Asked(self, named if len(named) else None, 0, len(named) - own, late, found=len(named) - both)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,9 +238,13 @@ class Asked:
     foreign : int
         How many candidates are not in the domain; they are left out.
     known : int
-        How many of them, the last ones, are names of a public list alone.
+        How many of them, the last ones, nobody named for this survey: they are on a public list, or were found before.
     late : Items or None
         The items of names that the owner of the survey chose after somebody could look at its reports.
+    groups : mapping
+        The items of the values of each group that are in the domain, each once.
+    found : int
+        How many of the known ones, the last, were found in earlier slices of time alone.
     """
 
     question: Question
@@ -207,6 +252,18 @@ class Asked:
     foreign: int = 0
     known: int = 0
     late: Items | None = None
+    groups: Mapping[str, Items] = field(default_factory=dict)
+    found: int = 0
+
+    @property
+    def groups_level(self) -> float:
+        """The part of the level that intervals of groups have together."""
+        return _OF_GROUPS * self.question.level if self.groups else 0.0
+
+    @property
+    def level(self) -> float:
+        """The part of the level that all else has."""
+        return self.question.level - self.groups_level
 
     @property
     def candidates(self) -> int:
@@ -215,44 +272,19 @@ class Asked:
 
     @property
     def own(self) -> int:
-        """How many values are named by the analyst or the owner; they come before the names of a public list."""
+        """How many values are named by the analyst or the owner; they come before all others."""
         return self.candidates - self.known
 
     def queries(self, top: int) -> tuple[Query, Query, Query]:
         """The queries of the search, of the names, and of names after looking: together they have the question's level.
 
-        Candidates have half of it. If the names of a public list are among them, they have two thirds, since most sites
-        that a survey can see are on it. Of the rest, a tenth is for names after looking, if there are any: they take
-        part in the search as if nobody had named them, and need a level only for their intervals.
+        Candidates have half of it. If names of a public list, or found before, are among them, they have two thirds,
+        since most values that a survey can see are among these. Of the rest, a tenth is for names after looking, if
+        there are any: they take part in the search as if nobody had named them, and need a level only for their
+        intervals.
         """
-        query = replace(self.question.query, top=top)
+        query = replace(self.question.query, top=top).split(1 / (1 - _OF_GROUPS) if self.groups else 1)
         rest = 1 if self.named is None else 3 if self.known else 2
         named = query.split(1.5 if self.known else 2)
         late = 0.0 if self.late is None or not len(self.late) else 0.1
         return query.split(rest / (1 - late)), named, query.split(rest / 0.1)
-
-
-class Encoded(NamedTuple):
-    """The items of some values in the domain, each once and in order, and how many values are outside of it."""
-
-    items: Items
-    foreign: int
-
-
-def items_of(domain: Domain, values: Sequence[object]) -> Encoded:
-    """The items of values that may be repeated or outside the domain."""
-    from hubbub.numeric.bulk_items import encode_marked  # it loads a compiler, which takes a while
-
-    marked = encode_marked(domain, values)
-    inside = marked.items[~marked.other]
-    _, first = np.unique(inside, axis=0, return_index=True)
-    return Encoded(inside[np.sort(first)], int(marked.other.sum()))
-
-
-def _is_broken(text: str) -> bool:
-    """Whether a text has half of a surrogate pair, which a domain replaces: it would ask about another value."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return True
-    return False

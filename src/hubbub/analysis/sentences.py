@@ -9,14 +9,15 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hubbub.analysis.wording import number, percent, plural, rounded, short, visible
+from hubbub.analysis.question import MODES
+from hubbub.analysis.wording import number, percent, plural, rounded, short, visible, within
 from hubbub.model.domain_base import OTHER
 from hubbub.name_lists import is_spam
 
 if TYPE_CHECKING:
     from hubbub.analysis.answer import Answer
     from hubbub.model.domain import Domain
-    from hubbub.model.estimates import Guess, Hitter, Intake
+    from hubbub.model.estimates import Group, Guess, Hitter, Intake
 
 LEFT_OUT: Final = ("shown", "over")
 """Kinds about what the rows leave out."""
@@ -24,10 +25,10 @@ LEFT_OUT: Final = ("shown", "over")
 COUNTS: Final = ("slots", "spam", "late", "foreign", *LEFT_OUT, "post", "uneven", "rival")
 """Kinds that a reader of the rows must know."""
 
-BELOW: Final = ("limits", "list", "names", *COUNTS, "guesses", "intake", "domain")
+BELOW: Final = ("limits", "list", "mode", "names", *COUNTS, "groups", "guesses", "intake", "domain")
 """The kinds below every table."""
 
-_GUESSED: Final = 20  # guesses in a sentence
+_GUESSED: Final = 20  # guesses, or groups, in a sentence
 _COMPARED: Final = 3  # values at the top of a list that get a sentence about which others they are ahead of
 
 
@@ -38,12 +39,12 @@ class Sentence(NamedTuple):
     ----------
     kind : str
         What it is about: "found" how many values stand out, "limits" what could have been found, "list" the values of a
-        whole list, "names" lists of names, "spam" hosts known from spam, "late" values named after looking, "unseen"
-        named values that do not stand out, "slots" several values of a person, "foreign" candidates outside the
-        domain, "shown" values beyond `top`, "over" people with more values than slots, "post" post-processing, "uneven"
-        rows that parts of the reports disagree about, "rival" a value that a row may be instead, "guesses" the next
-        best values, "intake" values that were not counted as given, "domain" a domain that would hold them better,
-        "forged" crafted reports.
+        whole list, "mode" what is missing near a share, "names" lists of names, "spam" hosts known from spam, "late"
+        values named after looking, "unseen" named values that do not stand out, "slots" several values of a person,
+        "foreign" candidates outside the domain, "shown" values beyond `top`, "over" people with more values than slots,
+        "post" post-processing, "uneven" rows that parts of the reports disagree about, "rival" a value that a row may
+        be instead, "groups" values counted together, "guesses" the next best values, "intake" values that were not
+        counted as given, "domain" a domain that would hold them better, "forged" crafted reports.
     text : str
         The words.
     """
@@ -70,9 +71,14 @@ def sentences(answer: Answer, example: str = "", domain: Domain | None = None) -
     else:
         said.append(("limits", _about_limits(answer, example)))
     slots, intake = answer.values_per_person, answer.intake
+    said.append(("mode", _about_mode(answer)))
     if answer.known_names:
         own = f", and {answer.own_names:,} that stay with the survey" if answer.own_names else ""
         said.append(("names", f"Named ones are the {answer.known_names:,} of a public list that everybody knows{own}."))
+    if answer.remembered_names:
+        found = plural(answer.remembered_names, "name")
+        text = f"{found} found in slices of time before these were checked by name, too; the level is per answer."
+        said.append(("names", text))
     if spam := [short(hitter.value) for hitter in answer.hitters if is_spam(hitter.value)]:
         said.append(("spam", f"Known for made-up visits, by a public list of spam referrers: {', '.join(spam)}."))
     if late := [short(hitter.value) for hitter in answer.hitters if hitter.late]:
@@ -100,6 +106,8 @@ def sentences(answer: Answer, example: str = "", domain: Domain | None = None) -
         if hitter.rival is not None:
             either = f"{short(hitter.value)} or {short(hitter.rival)}"
             said.append(("rival", f"{either}: one of the two, since the few reports that tell them apart disagree."))
+    if answer.groups:
+        said.append(("groups", _about_groups(answer.groups)))
     if answer.guessed_from is not None:
         said.append(("guesses", _about_guesses(answer.guesses, answer.guessed_from)))
     if intake is not None:
@@ -203,6 +211,8 @@ def _about_limits(answer: Answer, example: str) -> str:
 def _about_list(answer: Answer) -> list[str]:
     """How many values of a whole list stand out, and which are ahead of which."""
     rows = answer.hitters
+    if answer.share:  # some rows are left out
+        return [f"{plural(len(rows), 'value')} of the list; all intervals hold together, for those who answered."]
     held = f"{len(_standing(answer))} of {plural(len(rows), 'value')} surely held by somebody"
     said = f"{held}; all intervals hold together, for those who answered."
     ahead = [_about_rank(rows, place) for place in range(min(_COMPARED, len(rows))) if rows[place].ahead_of]
@@ -224,6 +234,32 @@ def _about_guesses(guesses: Sequence[Guess], least: float) -> str:
     perhaps = [f"{short(guess.value)}, perhaps: {rounded(100 * guess.chance, 0)} %" for guess in guesses[:_GUESSED]]
     more = f"; and {len(guesses) - _GUESSED:,} more" if len(guesses) > _GUESSED else ""
     return f"Guesses, with the chance that {number(least)} people or more hold them: {'; '.join(perhaps)}{more}."
+
+
+def _about_groups(groups: Sequence[Group]) -> str:
+    """How many people hold any value of each group."""
+    said = [
+        f"{short(group.name)} ({plural(group.members, 'value')}): {number(within(group))} people, "
+        f"between {number(group.low)} and {number(group.high)}"
+        for group in groups[:_GUESSED]
+    ]
+    more = f"; and {len(groups) - _GUESSED:,} more" if len(groups) > _GUESSED else ""
+    return f"Counted together: {'; '.join(said)}{more}."
+
+
+def _about_mode(answer: Answer) -> str:
+    """What is surely in the answer, or surely not; empty without a share."""
+    if not answer.share:
+        return ""
+    held = f"{percent(answer.share)} of the people ({number(answer.share * answer.reports)})"
+    if answer.mode == MODES[0]:
+        return f"All values in this answer are held by at least {held}."
+    if answer.whole_list:
+        return f"No value that {held} or more hold is missing in this answer; some may be held by fewer."
+    named = f"No named value that {held} or more hold is missing in this answer; some may be held by fewer. "
+    seen = answer.detection_limit <= answer.share * answer.reports
+    rest = "is in it only if the search found it, with a chance of about 95 %" if seen else "may be missing"
+    return f"{'' if answer.candidate_limit is None else named}A value that nobody named {rest}."
 
 
 def _about_over(over: int, slots: int, people: int) -> str:

@@ -114,14 +114,17 @@ def _bar(hitter: Hitter, most: float, limit: float | None) -> str:
 def as_csv(answer: Answer) -> str:
     """A heading, and a row for each value; lines end with CR LF, as in RFC 4180.
 
-    If guesses were asked for, they come last, and have a chance instead of a confidence, in a column of its own.
+    Groups come below the values, with the number of their members in a column of its own. If guesses were asked for,
+    they come last, and have a chance instead of a confidence, in a column of its own.
     """
     text = io.StringIO()
-    columns = COLUMNS if answer.guessed_from is None else (*COLUMNS, "chance")
+    columns = (*COLUMNS, *(["members"] if answer.groups else []), *([] if answer.guessed_from is None else ["chance"]))
     writer = csv.DictWriter(text, columns)
     writer.writeheader()
     guesses = ({**asdict(guess), "stands_out": False} for guess in answer.guesses)
-    for row in (*map(asdict, answer.hitters), *guesses):
+    groups = [{"stands_out": group.low > 0, **asdict(group)} for group in answer.groups]
+    groups = [{"value" if name == "name" else name: each for name, each in group.items()} for group in groups]
+    for row in (*map(asdict, answer.hitters), *groups, *guesses):
         writer.writerow({name: harmless(value) for name, value in row.items()})
     return text.getvalue()
 

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.analysis.answer import Answer
+from hubbub.analysis.groups import count_groups
 from hubbub.analysis.intervals import simultaneous_width
-from hubbub.analysis.question import Question
+from hubbub.analysis.question import Asked
 from hubbub.analysis.rows import hitters_of, in_people
 from hubbub.mechanisms.selection import FOUND_95
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
@@ -26,8 +27,9 @@ from hubbub.model.tally import Tally
 from hubbub.numeric.tails import normal_quantile_log, normal_tail_log
 
 
-def answer_list(decoder: SurveyMechanism, tally: Tally, question: Question) -> Answer:
+def answer_list(decoder: SurveyMechanism, tally: Tally, asked: Asked) -> Answer:
     """A row for every value of a list, largest count first. Costs one estimate per value and one per pair."""
+    question = asked.question
     survey, plain = decoder.survey, decoder.count_law(tally.count)
     law = plain.with_slots(question.values_per_person)
     items = np.arange(survey.domain.size, dtype=np.uint64)[:, np.newaxis]
@@ -36,23 +38,27 @@ def answer_list(decoder: SurveyMechanism, tally: Tally, question: Question) -> A
     reported = decoder.estimate(tally, items)
     size, estimates = len(items), reported if law.slots == 1 else in_people(plain, law, reported)
     extra = float(law.collisions(estimates.counts, estimates.stderrs).min())
-    width = simultaneous_width(law, size, -math.inf, extra, question.level / 2)
+    width = simultaneous_width(law, size, -math.inf, extra, asked.level / 2)
     rows = hitters_of(
         survey, law, estimates, width, np.full(size, math.log(size)), np.zeros(size, np.bool_), decoder.influence[0]
     )
-    ahead = values_behind(decoder, tally, reported, question.level / 2, law.slots)
-    marked = (
+    ahead = values_behind(decoder, tally, reported, asked.level / 2, law.slots)
+    marked = [
         replace(row, stands_out=row.low > 0, ahead_of=int(behind)) for row, behind in zip(rows, ahead, strict=True)
-    )
+    ]
+    shown = [row for row in marked if question.keeps(row, tally.count)]
     limit = law.seen_from(law.threshold(float(normal_tail_log(width)), extra), extra, FOUND_95)
     limit = math.inf if limit > tally.count else limit
     return Answer(
         tally.count,
         limit,
-        tuple(sorted(marked, key=lambda row: -row.count)),
+        tuple(sorted(shown, key=lambda row: -row.count)),
         limit_of=partial(_limit_for, survey.domain, limit),
         whole_list=True,
         values_per_person=law.slots,
+        groups=count_groups(decoder, tally, asked, items[:0], marked),
+        mode=question.mode,
+        share=float(question.share),
     )
 
 

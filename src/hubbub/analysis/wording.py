@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, ROUND_HALF_UP, Context, Decimal
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from hubbub.model.estimates import Hitter
+    from hubbub.model.estimates import Group, Hitter
 
 _LONGEST: Final = 40  # characters of a value
 _LEAST = 1e-6  # smaller counts are rounding errors, and are shown as 0
@@ -116,6 +116,11 @@ def cells(hitter: Hitter) -> Cells:
 def possible(hitter: Hitter) -> float:
     """The possible count that is next to the estimate: not below 0, and not above the number of reports."""
     return max(hitter.count, 0.0) if hitter.share <= 1 else hitter.count / hitter.share
+
+
+def within(group: Group) -> float:
+    """The count that is next to the estimate of a group, and in its interval."""
+    return min(max(group.count, group.low), group.high)
 
 
 def at_most(number: float, digits: int = 2) -> str:

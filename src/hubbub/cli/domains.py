@@ -112,6 +112,17 @@ def read_candidates(file: str | None) -> list[str] | None:
     return read_some_names(file)
 
 
+def read_groups(path: str) -> dict[str, list[str]]:
+    """Values to count together, from a file: on each line a value, a tab and the name of its group."""
+    found: dict[str, list[str]] = {}
+    for line in read_some_names(path):
+        value, tab, group = line.partition("\t")
+        if not tab or not group.strip():
+            raise InputError(f"a line of groups must be a value, a tab and the name of its group, got {line!r:.60}")
+        found.setdefault(group.strip(), []).append(value.strip())
+    return found
+
+
 def read_some_names(path: str) -> list[str]:
     """Public names from a file, as `read_names`, but at least one."""
     if not (names := read_names(path)):

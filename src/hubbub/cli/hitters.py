@@ -118,11 +118,10 @@ def ask_hitters(
     address = parse_survey_url(url)
     path = f"/v1/surveys/{address.survey_id}/hitters"
     knobs = question.knobs
-    if question.candidates is None:
+    if question.candidates is None and isinstance(question.groups, str):
         spelled = {name: str(value).lower() for name, value in knobs.items() if name != "candidates"} | dict(times)
         document = ask_json(address.server, f"{path}?{urlencode(spelled)}", token)
     else:
-        del knobs["hitters_only"], knobs["names"]
         document = ask_json(address.server, f"{path}?{urlencode(times)}", token, "POST", knobs)
     return read_reply(address, document, Answer)
 

@@ -80,6 +80,20 @@ def parse_options(pairs: Sequence[str]) -> dict[str, str]:
     return options
 
 
+def parse_share(text: str) -> float:
+    """A share in any of these forms: 0.01, 1%, 1/100.
+
+    >>> [parse_share(text) for text in ("0.01", "1 %", "1/100")]
+    [0.01, 0.01, 0.01]
+    """
+    first, over, second = text.strip().removesuffix("%").partition("/")
+    try:
+        share = float(first) / (float(second) if over else 1.0) / (100 if text.strip().endswith("%") else 1)
+    except (ValueError, ZeroDivisionError):
+        raise ParameterError(f"share must be a number such as 0.01, 1% or 1/100, got share={text!r:.60}") from None
+    return share
+
+
 def all_of(*options: Callable[[F], F]) -> Callable[[F], F]:
     """One decorator for several options, in the order of the help."""
 

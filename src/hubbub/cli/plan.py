@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hubbub.cli.common import complain, number, parse_count, parse_every, plural, print_json, print_table
-from hubbub.cli.options import DOMAINS, Number, WholeNumber, json_option, level_option, mechanism_option, options_option
+from hubbub.cli.options import (
+    DOMAINS,
+    Number,
+    WholeNumber,
+    json_option,
+    level_option,
+    mechanism_option,
+    options_option,
+    parse_share,
+)
 from hubbub.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -102,20 +111,6 @@ def plan(
         print_json(made.to_json() | ({} if found is None else {"proved": found}))
     else:
         _show(made, [] if found is None else found["words"])
-
-
-def parse_share(text: str) -> float:
-    """A share in any of these forms: 0.01, 1%, 1/100.
-
-    >>> [parse_share(text) for text in ("0.01", "1 %", "1/100")]
-    [0.01, 0.01, 0.01]
-    """
-    first, over, second = text.strip().removesuffix("%").partition("/")
-    try:
-        share = float(first) / (float(second) if over else 1.0) / (100 if text.strip().endswith("%") else 1)
-    except (ValueError, ZeroDivisionError):
-        raise ParameterError(f"share must be a number such as 0.01, 1% or 1/100, got share={text!r:.60}") from None
-    return share
 
 
 def _proved(made: Plan) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import click
 
 from hubbub.analysis.wording import cells, number, plural
 from hubbub.cli.common import print_json, print_table
-from hubbub.cli.options import WholeNumber, all_of, json_option, level_option
+from hubbub.cli.options import WholeNumber, all_of, json_option, level_option, parse_share
 from hubbub.errors import ParameterError, system_reason
 from hubbub.outputs import check_outputs
 
@@ -48,8 +48,8 @@ class AnswerView:
 class Wanted:
     """What the options say about a question, as in `Question`, and about what is done with its answer.
 
-    `candidates` and `names` are files, or `names` is auto or none; `plot` and `csv` are files to write. `post` is a
-    method of post-processing.
+    `candidates`, `names` and `groups` are files, or the latter two are auto or none; `plot` and `csv` are files to
+    write. `post` is a method of post-processing.
     """
 
     candidates: str | None
@@ -60,6 +60,9 @@ class Wanted:
     level: float
     values_per_person: int
     guesses: int
+    groups: str
+    mode: str
+    share: str
     post: str
     plot: str | None
     csv: str | None
@@ -76,13 +79,13 @@ class Wanted:
             from hubbub.analysis.plots import check_plot_file
 
             check_plot_file(self.plot)
-        own_names = None if self.names in ("auto", "none") else self.names
-        check_outputs([self.plot, self.csv], [*inputs, self.candidates, own_names])
+        own = [each for each in (self.names, self.groups) if each not in ("auto", "none")]
+        check_outputs([self.plot, self.csv], [*inputs, self.candidates, *own])
 
     def question(self) -> Question:
         """The question; reads the file of candidates."""
         from hubbub.analysis.question import Question
-        from hubbub.cli.domains import read_candidates, read_some_names
+        from hubbub.cli.domains import read_candidates, read_groups, read_some_names
 
         named = read_candidates(self.candidates)
         names = self.names if self.names in ("auto", "none") else read_some_names(self.names)
@@ -95,6 +98,9 @@ class Wanted:
             self.values_per_person,
             names,
             self.guesses,
+            self.groups if self.groups in ("auto", "none") else read_groups(self.groups),
+            self.mode,
+            parse_share(self.share),
         )
 
     def deliver(self, view: AnswerView, question: Question) -> None:
@@ -148,6 +154,19 @@ _ANSWER_OPTIONS = all_of(
         metavar="K",
         help="Also the K next best values, each with the chance that many people hold it.",
     ),
+    click.option(
+        "--groups",
+        default="none",
+        metavar="LIST",
+        help="Values to count together: auto (names of the public list), none, or a file: value, tab, group.",
+    ),
+    click.option(
+        "--mode",
+        default="no-false-positives",
+        metavar="MODE",
+        help="no-false-positives: what surely is above --share; no-false-negatives: all named values that may be.",
+    ),
+    click.option("--share", default="0", help="A share of the people for --mode: 0.01, 1% or 1/100."),
     click.option(
         "--post", default="none", metavar="METHOD", help="Make counts plausible afterwards: none, clip or simplex."
     ),

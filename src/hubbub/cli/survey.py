@@ -117,13 +117,10 @@ def new(
     tell(as_json, _with_url(server, status), _with_url(server, status)["url"])
 
 
-def what_people_tell(
-    surveys: list[dict[str, Any]], epsilon: Decimal, now: datetime, every: int | None = None
-) -> list[str]:
+def what_people_tell(surveys: list[dict[str, Any]], epsilon: Decimal, now: datetime, every: int | None) -> list[str]:
     """Return sentences: the total ε of an owner's surveys, and whether the limits of ledgers will stop answers.
 
-    `surveys` are all of the collector, with `epsilon` and `created`. The newest is among them; `epsilon` is its ε, and
-    `every` are the days of its periods, if it repeats.
+    `surveys` are all of the collector, with `epsilon` and `created`. `epsilon` and `every` are those of the newest one.
     """
     sentences = []
     for days, most in ((30, DEFAULT_CAP.month), (365, DEFAULT_CAP.year)):

@@ -14,7 +14,7 @@ from hubbub.analysis.question import MAX_GUESSES, MAX_SLOTS, SurveyNames
 from hubbub.analysis.reply import Heading, to_reply
 from hubbub.analysis.trend import Period, Series, Trend
 from hubbub.mechanisms.registry import DEFAULT_EXPECTED_REPORTS
-from hubbub.model.estimates import Guess, Hitter
+from hubbub.model.estimates import Group, Guess, Hitter
 from hubbub.store.overview import ListedSurvey
 from hubbub.store.store import StoredSurvey
 
@@ -59,14 +59,19 @@ class Names(Strict):
 
 
 class Candidates(Strict):
-    """A question about candidates: values that are named in advance."""
+    """A question about values that are named in advance: candidates, or groups that are counted together."""
 
-    candidates: list[str | int] = Field(min_length=1, max_length=100_000)
+    candidates: list[str | int] | None = Field(None, min_length=1, max_length=100_000)
     all_candidates: bool = False
     top: int = Field(20, ge=1, le=MAX_TOP)
     level: float = 0.05
     values_per_person: int = Field(1, ge=1, le=MAX_SLOTS)
     guesses: int = Field(0, ge=0, le=MAX_GUESSES)
+    groups: Literal["auto", "none"] | dict[str, list[str | int]] = Field("none", description="Values by group.")
+    mode: Literal["no-false-positives", "no-false-negatives"] = "no-false-positives"
+    share: float = Field(0.0, ge=0, le=1, description="The share of the people that the mode is about.")
+    names: Literal["auto", "none"] = "auto"
+    hitters_only: bool = False
 
 
 class SurveyStatus(BaseModel):
@@ -142,11 +147,15 @@ class AnswerDocument(BaseModel):
     foreign_candidates: int = Field(description="Candidates that are not in the domain, and were left out.")
     known_names: int = Field(description="Names of a public list that were checked by name.")
     own_names: int = Field(description="Other names that stay with the survey, and were checked by name.")
+    remembered_names: int = Field(description="Names found in earlier slices of time, and checked by name.")
     post_processing: str
     guessed_from: float | None = Field(description="The chances of guesses are about so many people or more.")
+    mode: str = Field(description="no-false-positives or no-false-negatives.")
+    share: float = Field(description="The share of the people that the mode is about.")
     sentences: list[str] = Field(description="What stands below the table for people.")
     hitters: list[Hitter]
     guesses: list[Guess] = Field(description="The next best values, which do not stand out.")
+    groups: list[Group] = Field(description="Values that are counted together.")
 
 
 class TrendDocument(AnswerDocument):

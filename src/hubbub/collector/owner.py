@@ -73,6 +73,9 @@ class OwnerRoute(APIRoute):
             if unknown := [name for name in request.query_params if name not in known]:
                 allowed = ", ".join(sorted(known)) or "none"
                 raise ParameterError(f"a parameter must be one of this route ({allowed}), got {shown(unknown[0])}")
+            given = [name for name, _ in request.query_params.multi_items()]
+            if doubled := [name for name in given if given.count(name) > 1]:
+                raise ParameterError(f"a parameter must be given once, got {shown(doubled[0])} twice")
             if not self.takes_documents:
                 return await handle(request)
             budget = collector.owner_budget
@@ -102,6 +105,12 @@ Guesses = Annotated[int, Query(ge=0, le=MAX_GUESSES, description="How many of th
 Everyone = Annotated[bool, Query(description="A row for every name that stays with the survey.")]
 Checked = Annotated[
     Literal["auto", "none"], Query(description="Whether public names and those of the survey are checked by name.")
+]
+Grouped = Annotated[Literal["auto", "none"], Query(description="Whether groups of public names are counted together.")]
+Share = Annotated[float, Query(ge=0, le=1, description="The share of the people that the mode is about.")]
+Mode = Annotated[
+    Literal["no-false-positives", "no-false-negatives"],
+    Query(description="Values that surely have the share, or all named ones that may have it."),
 ]
 
 From = Annotated[str | None, Query(alias="from", description="The first day of the first slice: 2026-10-05.")]
@@ -206,6 +215,9 @@ async def hitters(
     names: Checked = "auto",
     all_candidates: Everyone = False,
     guesses: Guesses = 0,
+    groups: Grouped = "none",
+    mode: Mode = "no-false-positives",
+    share: Share = 0.0,
 ) -> AnswerDocument:
     """Return the values that stand out, with error bars, from all reports that were durable when this was asked.
 
@@ -213,13 +225,20 @@ async def hitters(
     several slots, `values_per_person` is their number, and counts are of people who have the value in any slot. With
     `from`, `to` or `last`, only the reports of these slices of time count.
     """
-    question = Question(top, level, None, all_candidates, hitters_only, values_per_person, names, guesses=guesses)
+    everyone = (all_candidates, hitters_only, values_per_person)
+    question = Question(top, level, None, *everyone, names, guesses, groups, mode, share)
     return await _answer(owner, survey_id, question, asked)
 
 
 @router.post("/surveys/{survey_id}/hitters", responses=UNKNOWN)
 async def hitters_among(survey_id: str, owner: Owner, named: Candidates, asked: Asked) -> AnswerDocument:
-    """Like the GET, with candidates: values that were named in advance stand out from a smaller count on."""
+    """Like the GET, with candidates or groups.
+
+    Candidates are values that were named in advance: they stand out from a smaller count on. The values of a group are
+    counted together.
+    """
+    if named.candidates is None and isinstance(named.groups, str):
+        raise ParameterError("a question must have candidates or groups of its own, got neither")
     return await _answer(owner, survey_id, Question(**dict(named)), asked)
 
 
@@ -245,7 +264,7 @@ async def trend(
 
     def work() -> TrendDocument:
         """Fold, search, and count in each slice; takes about a second, and a tenth for each slice."""
-        about = question.about(stored.survey.domain, names_of(owner.store.engine, stored))
+        about = question.about(stored.survey.domain, names_of(owner.store.engine, stored, slices))
         periods = periods_between(owner.store, stored, slices)
         found = trend_of(stored.mechanism, periods.tallies, about, periods.repeats, periods.unfinished)
         return documents.trend_document(stored, found, slices.words)
@@ -302,7 +321,7 @@ async def _answer(
 
     def work() -> AnswerDocument:
         """Fold, search and convert the answer; takes about a second of a core."""
-        asked = question.about(stored.survey.domain, names_of(owner.store.engine, stored))
+        asked = question.about(stored.survey.domain, names_of(owner.store.engine, stored, slices))
         sums = owner.store.tally(stored.survey_id, slices)
         found = answer_question(stored.mechanism, sums, asked)
         return documents.answer_document(stored, found, slices.words)

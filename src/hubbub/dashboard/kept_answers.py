@@ -82,7 +82,7 @@ class Answers:
         async with self._locks[key]:  # of several waiting requests, the first one searches for all
             kept = self._kept.get(key)
             version = await self.version(stored)
-            names = await asyncio.to_thread(names_of, self._collector.store.engine, stored)
+            names = await asyncio.to_thread(names_of, self._collector.store.engine, stored, slices)
             closed = stored.state(datetime.now(UTC)) == "closed"
             if (
                 kept is not None
@@ -119,7 +119,8 @@ class Answers:
 
     def _answer(self, stored: StoredSurvey, slices: Range, names: SurveyNames, closed: bool) -> Explained:
         """Fold, search, and explain the answer. Names of the survey have a row each, unless they are very many."""
-        question = Question(TOP, all_candidates=0 < len(names.fixed) + len(names.later) <= TOP, guesses=GUESSES)
+        everyone = 0 < len(names.fixed) + len(names.later) <= TOP
+        question = Question(TOP, all_candidates=everyone, guesses=GUESSES, groups="auto")
         asked = question.about(stored.survey.domain, names)
         answer = answer_question(stored.mechanism, self._collector.store.tally(stored.survey_id, slices), asked)
         return Explained(answer, explain(stored, answer, closed, asked))

@@ -11,7 +11,7 @@ from hubbub.analysis.outlook import what_is_needed
 from hubbub.analysis.question import Asked
 from hubbub.analysis.sentences import BELOW, about_first, about_level, told
 from hubbub.analysis.shuffle import NOT_LIVE, about_sums
-from hubbub.analysis.wording import cells, finite, number, possible, rounded
+from hubbub.analysis.wording import cells, finite, number, possible, rounded, within
 from hubbub.dashboard import words
 from hubbub.store.store import StoredSurvey
 
@@ -76,6 +76,15 @@ def answer_facts(found: Explained) -> dict[str, Any]:
             for guess in answer.guesses
         ],
         "guessed_from": answer.guessed_from,
+        "groups": [
+            {
+                "name": words.visible(group.name),
+                "members": group.members,
+                "people": number(within(group)),
+                "between": f"{number(group.low)} – {number(group.high)}",
+            }
+            for group in answer.groups
+        ],
     }
 
 
@@ -97,7 +106,7 @@ def explain(stored: StoredSurvey, answer: Answer, closed: bool, asked: Asked) ->
     """
     if not answer.reports:
         return ()
-    said = told(answer, {"found", "unseen", *BELOW} - {"guesses"})  # which have a place of their own
+    said = told(answer, {"found", "unseen", *BELOW} - {"guesses", "groups"})  # which have places of their own
     if not any(hitter.stands_out for hitter in answer.hitters):
         said.append(what_is_needed(stored.survey, answer.reports, candidates=asked.candidates))
     said += [about_level(asked.question.level), *told(answer, ["forged"])]

@@ -144,6 +144,10 @@ class JLHeavyHitters(RowSketch):
         counts = self.scores(tally, items)
         return Estimates(items, counts, self._stderrs(tally, counts))
 
+    def sum_extra(self, tally: Tally, items: Items) -> float:
+        """Nothing if all characters are rows: then counts are uncorrelated. Else what the spread over rows shows."""
+        return 0.0 if self._complete else super().sum_extra(tally, items)
+
     def discover(self, tally: Tally, query: Query) -> Estimates:
         """Score every value and keep what stands out; with `best_guess`, the paper's argmax."""
         self.check_tally(tally)

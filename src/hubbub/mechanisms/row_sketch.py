@@ -111,6 +111,15 @@ class ChannelMechanism(SurveyMechanism, LinearQuery):
         self.check_items(histogram.items)
         return Tally(self.survey_id, histogram.people, self.channel.sample_cells(self, histogram, rng))
 
+    def beyond_law(self, parts: NDArray[np.float64], people: int, members: int) -> float:
+        """What the spread of a sum's parts shows beyond `sum_law`: the variance of their mean, less that of the law.
+
+        `parts` are what each row or slot says of the sum of so many counts.
+        """
+        held = np.clip(parts.mean(keepdims=True), 0.0, people)
+        spread = float(parts.var()) / max(len(parts) - 1, 1)
+        return max(spread - float(self.sum_law(people, members).variance(held)[0]), 0.0)
+
 
 class RowSketch(ChannelMechanism):
     """A mechanism whose cells are one noisy sum of signs per row."""
@@ -140,3 +149,8 @@ class RowSketch(ChannelMechanism):
         mean_square = float(np.mean(sums * sums))
         spread = np.sqrt(np.maximum(mean_square - counts * counts, 0.0) / max(self.rows - 1, 1))
         return np.maximum(spread, self.noise_stderr(people))
+
+    def sum_extra(self, tally: Tally, items: Items) -> float:
+        """What the spread over rows shows: values with the same signs in many rows, and collisions."""
+        signs = len(items) - 2.0 * self.sign_bits(items).sum(axis=0, dtype=np.float64)
+        return self.beyond_law(signs * self.row_sums(tally), tally.count, len(items))

@@ -54,6 +54,7 @@ from hubbub.numeric.count_law import CountLaw, match_law, mean_variance
 from hubbub.numeric.hashing import Purpose, derive_key, hash_uint64
 from hubbub.numeric.sampling import response_epsilon, response_threshold
 from hubbub.numeric.shuffling import Kind, match_kinds
+from hubbub.numeric.sum_law import window_sum
 
 MAX_VALUES = 4096
 _ONE_BYTE = 256  # windows that a byte can name
@@ -134,6 +135,10 @@ class Subset(SurveyMechanism):
     def count_law(self, people: int) -> CountLaw:
         """The law of a count, exact for any number of people: matches are sums of independent coins."""
         return match_law(people, self.held, self.absent, self.gap)
+
+    def sum_law(self, people: int, members: int) -> CountLaw:
+        """The law of the sum of so many counts, exact for any number of people."""
+        return window_sum(people, self.size, self.window, self.held, self.gap, members)
 
     def noise_stderr(self, people: int) -> float:
         """Standard error of the count of a value that nobody holds."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hubbub.errors import ParameterError, SurveyMismatch
 from hubbub.mechanisms.checks import check_items
-from hubbub.model.estimates import Estimates, Query
+from hubbub.model.estimates import Estimates, Query, Totals
 from hubbub.model.mechanism import Histogram, Items, Randomizer, RandomWords, Reports, add_up
 from hubbub.model.privacy import PrivacyGuarantee
 from hubbub.model.survey import Survey
@@ -26,6 +26,7 @@ from hubbub.model.tally import Cells, Tally
 from hubbub.numeric.count_law import CountLaw, gaussian_law
 from hubbub.numeric.randomness import RandomWordSource, SeededRandomWords
 from hubbub.numeric.shuffling import Kind, pure_kinds
+from hubbub.numeric.sum_law import uncorrelated_sum
 from hubbub.numeric.tails import normal_error
 
 _WORDS_AT_ONCE = 1 << 22
@@ -166,6 +167,27 @@ class SurveyMechanism(ABC):
         """Counts of the items after the values already found are subtracted; by default nothing is subtracted."""
         del found
         return self.estimate(tally, items)
+
+    def count_groups(self, tally: Tally, groups: Sequence[Items], found: Items) -> Totals:
+        """For each group of different items, how many people hold any of them; `found` are large values to subtract.
+
+        By default the sums of the members' counts.
+        """
+        del found
+        counts = np.array([self.estimate(tally, items).counts.sum() for items in groups])
+        return Totals(counts, np.array([self.sum_extra(tally, items) for items in groups]))
+
+    def sum_law(self, people: int, members: int) -> CountLaw:
+        """The law of the sum of the counts of so many values, given how many people hold any of them.
+
+        It has the mechanism's exact covariance of two counts; by default they are uncorrelated.
+        """
+        return uncorrelated_sum(self.count_law(people), members)
+
+    def sum_extra(self, tally: Tally, items: Items) -> float:
+        """The variance (people²) of the sum of the items' counts beyond `sum_law`; by default the law has all of it."""
+        del tally, items
+        return 0.0
 
     def log_priors(self, items: Items) -> NDArray[np.float64]:
         """The logarithm of each item's share of the level of a search; by default all values have the same."""

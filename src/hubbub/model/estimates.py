@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,6 +112,13 @@ class Estimates:
         return len(self.items)
 
 
+class Totals(NamedTuple):
+    """How many people hold any value of each group, and the variance (people²) of that beyond the law of its sum."""
+
+    counts: NDArray[np.float64]
+    extras: NDArray[np.float64]
+
+
 @dataclass(frozen=True, slots=True)
 class Hitter:
     """One value that stands out.
@@ -197,6 +204,36 @@ class Guess:
     high: float
     chance: float
     listed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Values that are counted together, such as the hosts of one company.
+
+    Attributes
+    ----------
+    name : str
+        What they are called together.
+    members : int
+        How many values they are.
+    count : float
+        Estimated number of people who hold any of them: the sum of the members' counts. Unbiased.
+    share : float
+        The count divided by the number of reports.
+    stderr : float
+        The standard error of the count, in people, from the joint law of the members' counts.
+    low, high : float
+        An interval for the number of people who hold any of them, from that law. It holds together with all others of
+        the answer. What the members' own rows prove is used as well, so that the count may be below the interval.
+    """
+
+    name: str
+    members: int
+    count: float
+    share: float
+    stderr: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, slots=True)

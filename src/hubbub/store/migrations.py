@@ -131,6 +131,16 @@ def _names_of_surveys(connection: Connection) -> None:
     )
 
 
+def _remembered_names(connection: Connection) -> None:
+    """Step to version 8: what was found at the end of each slice."""
+    connection.execute(
+        text(
+            "CREATE TABLE hubbub_remembered (survey BIGINT NOT NULL, slice INTEGER NOT NULL, names TEXT NOT NULL,"
+            " PRIMARY KEY (survey, slice))"
+        )
+    )
+
+
 STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _lists_without_documents,
     _tables_of_the_dashboard,
@@ -138,6 +148,7 @@ STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _surveys_of_the_first_tree,
     _slices_of_time,
     _names_of_surveys,
+    _remembered_names,
 )
 """The steps from version 1 on, in order."""
 

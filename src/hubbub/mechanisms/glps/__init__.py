@@ -129,6 +129,12 @@ class GLPSHeavyHitters(ChannelMechanism):
             stderrs[part] = seen.std(axis=1, ddof=1) / math.sqrt(self.operator.slots)
         return Estimates(items, counts, np.maximum(stderrs, self.noise_stderr(tally.count)))
 
+    def sum_extra(self, tally: Tally, items: Items) -> float:
+        """What the spread over slots shows: values in the same buckets, and collisions."""
+        cells, signs = self.operator.columns(self.check_items(items))
+        parts = (signs * self.measurements(tally)[cells]).sum(axis=0)
+        return self.beyond_law(parts, tally.count, len(items))
+
     def recover(self, tally: Tally) -> tuple[Items, NDArray[np.float64]]:
         """v̂ as in Algorithm 2: the recovered values, largest first, and their counts; all others have 0."""
         self.check_tally(tally)

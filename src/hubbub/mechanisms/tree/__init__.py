@@ -14,15 +14,15 @@ found is peeling. Ours are the sum over all rows, thresholds by prior, one class
 
 Read `spec` first: the whole search in 50 lines. Then `shape` (rows, classes and depths) with `tuning`, `law` (what a
 report says), `code` (items as paths), `descend` and `gates` (what is kept on the way down, and why), `search`, `fit`
-(counts of several values at once), `limits` (which counts can be found), `beside` (counts of candidates next to found
-values). `sampling` draws the row counts of a whole simulated crowd at once. The inner loops are in the modules named
-kernels; only these need numba.
+(counts of several values at once), `limits` (which counts can be found), `beside` (candidates next to found values),
+`together` (groups of values). `sampling` draws the row counts of a whole simulated crowd at once. The inner loops are
+in the modules named kernels; only these need numba.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import cached_property, partial
 
 import numpy as np
@@ -41,7 +41,7 @@ from hubbub.mechanisms.checks import (
     whole_text,
 )
 from hubbub.mechanisms.survey_mechanism import Sample, SurveyMechanism, check_listed, check_tally, count_all
-from hubbub.mechanisms.tree import kernels, kernels_reports
+from hubbub.mechanisms.tree import kernels, kernels_reports, together
 from hubbub.mechanisms.tree.beside import beside, sharing_tails
 from hubbub.mechanisms.tree.code import PathCode
 from hubbub.mechanisms.tree.fit import refit
@@ -55,7 +55,7 @@ from hubbub.mechanisms.tree.sampling import APPROXIMATION, LEAST_BUCKET_BITS, sa
 from hubbub.mechanisms.tree.search import guess, search
 from hubbub.mechanisms.tree.shape import ROW_BITS, read_shape
 from hubbub.model.coded_domain import CodedText
-from hubbub.model.estimates import Estimates, Query
+from hubbub.model.estimates import Estimates, Query, Totals
 from hubbub.model.mechanism import Histogram, Items, RandomWords, Reports
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Cells, Tally
@@ -64,6 +64,7 @@ from hubbub.numeric.distinct import copy_ids
 from hubbub.numeric.hadamard import transform
 from hubbub.numeric.hashing import Purpose, derive_key, hash_uint64
 from hubbub.numeric.shuffling import Kind, match_kinds
+from hubbub.numeric.sum_law import window_sum
 
 _WORTH_A_GUESS = 3.0  # standard errors below acceptance; a value further below is hardly ever real
 
@@ -259,6 +260,22 @@ class Tree(SurveyMechanism):
         stderrs = np.sqrt(self._stderrs(scored.left, scored.counts) ** 2 + scored.added)
         tails = sharing_tails(self.shape, self.law, scored.left, buckets)
         return Estimates(items, scored.counts, stderrs, sharing_tails=tails, fakes=scored.fakes)
+
+    def count_groups(self, tally: Tally, groups: Sequence[Items], found: Items) -> Totals:
+        """How many people hold any value of each group, from the joint law of all rows (`together`)."""
+        check_tally(tally, self.survey_id, self.cells_shape)
+        if self.rows == 1:
+            return super().count_groups(tally, groups, found)
+        fit = refit(self.law, self.row_counts(tally), self.code.buckets(found))
+        items, places = together.number(groups, found)
+        return together.count_groups(self.law, fit, self.code.buckets(items), places)
+
+    def sum_law(self, people: int, members: int) -> CountLaw:
+        """The law of the sum of so many counts; in one row, reports name windows of values with the same symbol."""
+        if self.rows > 1:
+            return super().sum_law(people, members)
+        law, size = self.law, 1 << self.shape.bucket_bits
+        return window_sum(people, size, size >> law.masks, law.true, 1 / law.per_match, members)
 
     def log_priors(self, items: Items) -> NDArray[np.float64]:
         """The logarithm of each item's share of the level of a search: short codes have more."""
