@@ -1,12 +1,12 @@
 // The self-starting script: <script defer src="https://collector.example/hubbub.js" data-survey="…"></script>
 // The order of these lines is the one that packs best.
-import { check } from "./check.js";
 import { treeWith } from "./tree.js";
-import { prepare } from "./survey.js";
-import { subset } from "./subset.js";
-import { coded_text } from "./textcode.js";
 import { categories } from "./categories.js";
+import { prepare } from "./survey.js";
+import { check } from "./check.js";
+import { coded_text } from "./textcode.js";
 import { answer } from "./delivery.js";
+import { subset } from "./subset.js";
 
 const script = /** @type {HTMLScriptElement} */ (document.currentScript);
 const tree = treeWith(2, (many) => many);
