@@ -360,14 +360,13 @@ class TestPages:
         assert "a.example\nb.example</textarea>" in fresh.get(page).body.decode()
 
     def test_the_figures_of_the_public_page(self, dashboard: Dashboard) -> None:
-        """It says how often a report is untrue, as the mechanism has it, and what it gives away at most."""
+        """It says what a report gives away at most: e^2 is 7.389."""
         for kind, after, asked in (
             ("busy", "88.1 %", "which site its visitor came from"),
             ("hostile", "88.1 %", "for one of 8 answers"),
         ):
-            stored = dashboard.store.survey(bytes.fromhex(dashboard.ids[kind]))
             text = html.unescape(dashboard.get(f"/about/{dashboard.ids[kind]}").body.decode())
-            assert f"untrue in about {100 * stored.mechanism.lie_chance:.2g} of 100 cases" in text
+            assert "yours makes it at most 7.39 times as likely." in text
             assert f"can become at most {after} sure" in text
             assert f"each browser, once, {asked}." in re.sub(r"\s+", " ", text)
 

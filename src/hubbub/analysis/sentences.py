@@ -213,7 +213,8 @@ def _about_list(answer: Answer) -> list[str]:
     rows = answer.hitters
     if answer.share:  # some rows are left out
         return [f"{plural(len(rows), 'value')} of the list; all intervals hold together, for those who answered."]
-    held = f"{len(_standing(answer))} of {plural(len(rows), 'value')} surely held by somebody"
+    standing = len(_standing(answer))
+    held = f"{standing} of {plural(len(rows), 'value')} {'is' if standing == 1 else 'are'} surely held by somebody"
     said = f"{held}; all intervals hold together, for those who answered."
     ahead = [_about_rank(rows, place) for place in range(min(_COMPARED, len(rows))) if rows[place].ahead_of]
     return [said, *(ahead or ["No value is surely ahead of another."])]

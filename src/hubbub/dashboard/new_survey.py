@@ -21,7 +21,7 @@ from hubbub.mechanisms.subset import MAX_VALUES
 from hubbub.model.coded_domain import Hostnames, Text, Words
 from hubbub.model.domain import Categories, Domain
 
-EPSILONS: Final = {"0.5": "Very private", "1": "Private", "2": "Less private", "4": "Little private"}
+EPSILONS: Final = {"0.5": "Very private", "1": "Private", "2": "Less private", "4": "Weak"}
 MAX_NAMES: Final = MAX_VALUES - 1
 """The most answers of a list; "(other)" is one more."""
 _MOST_PEOPLE: Final = 10**12
@@ -110,11 +110,12 @@ def privacy_choices() -> list[tuple[str, str, str]]:
     """Return the ε of the form, each with its name and its meaning for one person.
 
     >>> privacy_choices()[1]
-    ('1', 'Private', 'ε = 1: an even guess becomes 73.2 % at most')
+    ('1', 'Private', 'ε = 1: who is half sure of an answer becomes at most 73.2 % sure by a report')
     """
     after = {epsilon: words.even_guess(float(epsilon)) for epsilon in EPSILONS}
+    half = "who is half sure of an answer becomes at most"
     return [
-        (epsilon, name, f"ε = {epsilon}: an even guess becomes {after[epsilon]} at most")
+        (epsilon, name, f"ε = {epsilon}: {half} {after[epsilon]} sure by a report")
         for epsilon, name in EPSILONS.items()
     ]
 

@@ -119,7 +119,7 @@ async def show_about(request: Request) -> Response:
             "survey": {**survey_facts_public(stored), "state": state},
             "report_bytes": stored.mechanism.report_dtype.itemsize,
             "after": words.even_guess(float(survey.epsilon)),
-            "untrue": words.untrue(stored.mechanism),
+            "times": words.times(float(stored.survey.epsilon)),
             "examples": words.examples(survey.domain),
             "names": list(names[:_NAMES_SHOWN]),
             "more_names": max(len(names) - _NAMES_SHOWN, 0),
