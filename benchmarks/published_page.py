@@ -54,9 +54,9 @@ ranks found, 32 for the commonest and 1 for the last, as a share of their sum) a
 
 The first two rows take a query for a number of 48 bits, any as likely as any other. PEM reads it letter by letter, so
 that it finds beginnings that many queries share. The third row takes it for what it is, a text: the
-[code](text-codes.md) for texts, which was fitted elsewhere, gives these queries 31 bits on average, those that begin with
-`www.` about 20. This is what a survey about queries would use. It was added after the first two rows had been seen; no
-other domain was tried. The step of PEM is the best of seven in the same runs, which is in its favour.
+[code](text-codes.md) for texts, which was fitted elsewhere, gives these queries 31 bits on average, and those that
+begin with `www.` about 20. This is what a survey about queries would use. It was added after the first two rows had
+been seen; no other domain was tried. The step of PEM is the best of seven in the same runs, which is in its favour.
 """
 PEERS = """
 ## Two cells with other libraries
