@@ -3,14 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # Two tests at a time on two cores: each product of matrices in one thread, or they would wait for each other.
-PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadgroup
 # Where this is set, every program that a test starts compiles all of its modules again, for two seconds each.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help extras demo live paper check test lint vectors statistical bench bench-quick bench-sparse accuracy accuracy-quick
 .PHONY: coverage coverage-quick limits limits-quick planning lists lists-quick siblings bench-collector bench-scale soak
-.PHONY: fuzz browser docs clean
+.PHONY: fuzz browser docs sbom clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -102,6 +102,9 @@ lists-quick: $(VENV)/.ready-dev  ## The same in about a minute, without peers, p
 
 bench-collector: $(VENV)/.ready-dev  ## Measure the collector over HTTP; rewrites docs/collector-benchmarks.md
 	$(BIN)/python benchmarks/collector.py --write docs/collector-benchmarks.md
+
+sbom: $(VENV)/.ready-dev  ## Write sbom.json: every package of an installation, with its version and licence
+	$(BIN)/python tools/sbom.py --out sbom.json
 
 soak: $(VENV)/.ready-dev  ## Kill collectors 1,000 times, harass and restart them while clients report: every report once
 	$(BIN)/python -m tests.collector.simulation --kills 1000

@@ -1,8 +1,8 @@
-"""Measure how often trends say something false, how often they notice a change, and what remembered names add.
+"""Measure how often trends say something false, how often they notice a gain, and what remembered names add.
 
     python benchmarks/trends.py level [--series 2000] [--searched 200] [--seed SEED]
-    python benchmarks/trends.py power [--series 400] [--seed SEED]
-    python benchmarks/trends.py names [--runs 5] [--seed SEED]
+    python benchmarks/trends.py power --series 300 [--seed SEED]
+    python benchmarks/trends.py names [--runs 5] [--people 100000] [--seed SEED]
 
 Prints the tables of docs/trends.md. The seed is drawn afresh unless it is given, and printed.
 
@@ -20,11 +20,27 @@ import secrets
 import time
 from collections.abc import Iterator
 from datetime import date, timedelta
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub import Categories, Hostnames, SeededRandomWords, Survey, Tally, Trend, create_survey, mechanism_for, trend
+from hubbub import (
+    Bytes,
+    Categories,
+    Hostnames,
+    Question,
+    SeededRandomWords,
+    Survey,
+    Tally,
+    Trend,
+    create_survey,
+    mechanism_for,
+    trend,
+)
+from hubbub.analysis.asking import answer_question
+from hubbub.analysis.question import SurveyNames
+from hubbub.analysis.trend_power import SHARE, VALUES, gain_needed, rising_chance
 from hubbub.model.mechanism import Histogram
 from hubbub.simulation.rehearsal import rehearse
 from hubbub.simulation.visitors import SITES
@@ -135,6 +151,78 @@ def measure_level(series: int, searched: int, seed: int) -> None:
             print(f"| {crowd} | {kind} | {epsilon} | {runs} | {' | '.join(map(str, sums))} |", flush=True)
 
 
+def measure_power(series: int, seed: int) -> None:
+    """Print how often a value is called rising in the period in which it gains, and how often that was predicted.
+
+    Three values with a tenth of the people each gain the same in the last period; each series shows three outcomes.
+    """
+    print(f"seed {seed}, {series} series in each cell")
+    print("| people in a period | ε | gain in points | predicted | measured |")
+    print("| --- | --- | --- | --- | --- |")
+    sites, rising = list(SITES[: VALUES - 1]), 3
+    for people, epsilon, wanted in product((4_000, 10_000, 50_000), (1.0, 2.0), (0.5, 0.9)):
+        rng = np.random.default_rng([seed, people, int(epsilon), int(10 * wanted)])
+        survey = create_survey("p", Categories(sites), epsilon, expected_reports=people, public_seed=rng.bytes(32))
+        built = mechanism_for(survey)
+        gain = gain_needed(built, people, wanted)
+        called = 0
+        for _ in range(series):
+            shares = np.full(len(sites), (1 - rising * SHARE) / (len(sites) - rising))
+            shares[:rising] = SHARE
+            last = shares.copy()
+            last[:rising] += gain
+            last[rising:] *= (1 - last[:rising].sum()) / last[rising:].sum()
+            each = [rng.multinomial(people, p) for p in (*[shares] * (PERIODS - 1), last)]
+            tallies = {day_of(k): tally_of(survey, sites, counts, rng) for k, counts in enumerate(each)}
+            found = {row.value: row.change for row in trend(survey, tallies, repeats=True, decoder=built).series}
+            called += sum(found[site] in ("rising", "highest", "new") for site in sites[:rising])
+        share = called / (rising * series)
+        predicted = rising_chance(built, people, SHARE, gain)
+        row = (f"{people:,}", f"{epsilon:g}", f"{100 * gain:.1f}", f"{100 * predicted:.0f} %", f"{100 * share:.1f} %")
+        print(f"| {' | '.join(row)} |", flush=True)
+
+
+def measure_names(runs: int, people: int, seed: int) -> None:
+    """Print how many of the 32 most common values of each period are shown, with and without remembered names.
+
+    Values are texts of 6 bytes, as in published comparisons on the AOL queries: Zipf's law over 50,000 of them, and
+    in every period a tenth of them change places.
+    """
+    print(f"seed {seed}, {runs} runs of {PERIODS} periods with {people:,} people each, ε = 2")
+    domain, values = Bytes(6), 50_000
+    texts = [f"q{number:05d}" for number in range(values)]
+    items, weights = domain.encode(texts), np.arange(1, values + 1) ** -1.0
+    shown, false = np.zeros((2, PERIODS)), 0
+    for run in range(runs):
+        rng = np.random.default_rng([seed, run])
+        survey = create_survey("aol", domain, 2, expected_reports=people, public_seed=rng.bytes(32))
+        built, ranks = mechanism_for(survey), np.arange(values)
+        total, found = None, dict[str, None]()
+        for period in range(PERIODS):
+            moved = rng.permutation(values)[: values // 10]
+            ranks[np.sort(moved)] = ranks[moved]
+            counts = rng.multinomial(people, weights / weights.sum())[ranks]
+            words = SeededRandomWords(int(rng.integers(2**63)))
+            tally = rehearse(built, [np.repeat(items, counts, axis=0)], words)
+            top = {texts[place] for place in np.argsort(-counts)[:32]}
+            for way, names in enumerate((SurveyNames(), SurveyNames(found=tuple(found)))):
+                answer = answer_question(built, tally, Question(1000).about(domain, names))
+                seen = {row.value for row in answer.hitters if row.stands_out}
+                shown[way, period] += len(seen & top)
+                false += sum(counts[texts.index(value)] == 0 if value in texts else 1 for value in seen)
+            total = tally if total is None else total + tally
+            answer = answer_question(built, total, Question(1000).about(domain))
+            found |= dict.fromkeys(str(row.value) for row in answer.hitters if row.stands_out)
+    print("| period | fresh search | with remembered names | times |")
+    print("| --- | --- | --- | --- |")
+    for period in range(PERIODS):
+        fresh, named = shown[:, period] / runs
+        print(f"| {period + 1} | {fresh:.1f} | {named:.1f} | {named / max(fresh, 1e-9):.2f} |")
+    fresh, named = shown[:, 1:].mean(axis=1) / runs
+    print(f"| 2 to {PERIODS} | {fresh:.1f} | {named:.1f} | {named / max(fresh, 1e-9):.2f} |")
+    print(f"shown though nobody holds them: {false}")
+
+
 def main() -> None:
     """Print the tables of one part."""
     parser = argparse.ArgumentParser()
@@ -142,11 +230,16 @@ def main() -> None:
     parser.add_argument("--series", type=int, default=2_000)
     parser.add_argument("--searched", type=int, default=200)
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--people", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=secrets.randbits(31))
     asked = parser.parse_args()
     started = time.perf_counter()
     if asked.part == "level":
         measure_level(asked.series, asked.searched, asked.seed)
+    elif asked.part == "power":
+        measure_power(asked.series, asked.seed)
+    elif asked.part == "names":
+        measure_names(asked.runs, asked.people, asked.seed)
     print(f"{time.perf_counter() - started:.0f} s")
 
 

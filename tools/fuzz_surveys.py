@@ -45,6 +45,8 @@ GOOD = [
     create_survey("fuzz", domain, epsilon, mechanism=mechanism, options=options, public_seed=_SEED, expected_reports=99)
     for domain, epsilon, mechanism, options in _ASKED
 ]
+# One that repeats, for devices like the first nine.
+GOOD.insert(9, create_survey("fuzz", Integers(3), "2", public_seed=_SEED, every=28, opens="2029-12-31T00:00:00Z"))
 _DOCUMENTS = [survey.to_json().decode() for survey in GOOD]
 _VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 2, 3, 8, 20, 21, 255, 256, 2**24, 2**31, 2**53 + 1, 2**63, 2**64, -(2**63), 10**400),
@@ -99,7 +101,7 @@ def _changed_field(data: Any, draw: random.Random) -> Any:
             collect(inner[key])
 
     collect(data)
-    close = [(inner, key) for inner, key in places if key == "epsilon" or "threshold" in str(key)]
+    close = [(inner, key) for inner, key in places if key in ("epsilon", "every") or "threshold" in str(key)]
     if not places:
         return data
     inner, key = draw.choice(close if close and draw.random() < 0.4 else places)

@@ -205,6 +205,7 @@ def tree_vectors() -> Iterator[dict[str, Any]]:
         yield good(name, with_classes(survey, sizes, max(3, bits // 8), 9), [*integers(bits), *high])
     texts = with_classes(ask(Text(64), "2"), [*range(1, 65)], 7, 10)
     yield good("64 classes of coded text 64", texts, list(TEXTS[:8]))
+    yield good("every 28 days", REPEATING, list(TEXTS[:8]))
 
 
 def subset_vectors() -> Iterator[dict[str, Any]]:
@@ -212,6 +213,9 @@ def subset_vectors() -> Iterator[dict[str, Any]]:
     yield good("categories", ask(NAMES, "1", "subset"), [*NAMES.names, *TEXTS[:12], None])
     for epsilon in ("0.1", "2"):
         yield good(f"closed, {epsilon}", ask(CLOSED, epsilon, "subset"), [*CLOSED.names, *TEXTS[:12], 7, None])
+    for every, opens in ((1, "2029-01-02"), (366, "2024-02-29")):
+        repeating = ask(CLOSED, "0.07", "subset", every=every, opens=f"{opens}T00:00:00Z")
+        yield good(f"closed, every {every}", repeating, [*CLOSED.names, None])
     for bits, epsilon in ((1, "1"), (2, "0.5"), (3, "1"), (5, "2"), (6, "0.7"), (8, "4"), (10, "1"), (12, "5")):
         yield good(f"integers {bits}", ask(Integers(bits), epsilon, "subset"), integers(bits))
     long = Categories([f"name {number}" for number in range(700)])
@@ -267,6 +271,7 @@ SUBSET = ask(Integers(8), "1", "subset")
 DENSE = ask(Integers(8), "1", "jl", options={"projection": "dense"}, expected_reports=1000)
 _TABLE = {"bytes": "ab", "tokens": ["ab"], "ends": [".b"], "class": "000000", "lengths": ["223333"]}
 CODED = ask(CodedText(TextCode(_TABLE), "words-1", 32), "1")
+REPEATING = ask(CodedText(TextCode(_TABLE), "words-1", 32), "2", every=28, opens="2029-12-31T00:00:00Z")
 SHORT_TEXT = ask(CodedText(TextCode(_TABLE), "words-1", 16), "1")
 ONE_ROW = ask(Integers(5), "1")
 
@@ -296,6 +301,16 @@ _BAD_FIELDS: dict[tuple[str, str], tuple[Survey, tuple[Any, ...]]] = {
     ("a survey", "public_seed"): (JL, (..., "00" * 31, "AB" * 32, "zz" * 32, 7)),
     ("a survey", "expected_reports"): (JL, (..., 0, -1, 10**15 + 1, "100", True)),
     ("a survey", "opens"): (JL, (..., "2030-01-01", "2030-01-01T00:00:00+00:00", "2030-13-01T00:00:00Z", 0)),
+    ("a survey", "every"): (JL, (28,)),  # it does not say when it opens
+    ("every 28 days", "every"): (
+        REPEATING,
+        (None, 0, -1, -28, 367, 10**20, "28", "", True, False, [28], {}, 7, 26),  # the last two exceed the budget
+    ),
+    ("every 28 days", "opens"): (
+        REPEATING,
+        (None, "", 0, "2030-01-01T00:00:00Z", "2029-12-31T00:00:01Z", "2029-12-31T12:00:00Z"),
+    ),
+    ("every 28 days", "epsilon"): (REPEATING, ("2.000000000000000000000000000001", "2.1", "8")),
     ("a survey", "domain"): (JL, (..., None, [], "integers", {"kind": "floats"}, {"kind": ["ipv4"]})),
     ("integers", "domain.bits"): (JL, (..., 0, 513, "16", True)),
     ("integers", "domain.surprise"): (JL, (1,)),
@@ -410,6 +425,10 @@ def bad_surveys() -> Iterator[dict[str, str]]:
         "a lone surrogate": changed(JL, "name", "x").replace('"name":"x"', '"name":"\\ud800"'),
         "a lone surrogate in an option": text.replace('"calibration":"onebit"', '"calibration":"\\udfff"'),
         "61 digits": text.replace('"epsilon":"1"', f'"epsilon":"1.{"0" * 59}1"'),
+        "every with a fraction": REPEATING.to_json().decode().replace('"every":28', '"every":28.0'),
+        "every with an exponent": REPEATING.to_json().decode().replace('"every":28', '"every":2.8e1'),
+        "every twice": REPEATING.to_json().decode()[:-1] + ',"every":28}',
+        "every, huge": REPEATING.to_json().decode().replace('"every":28', f'"every":{"9" * 400}'),
         "closes before it opens": changed(JL, "opens", "2031-01-01T00:00:00Z").replace(
             '"closes":null', '"closes":"2030-01-01T00:00:00Z"'
         ),

@@ -148,7 +148,7 @@ def test_candidates_are_offered() -> None:
     """A plan of a search says what 1,000 candidates would do, as a plan with so many does; a list needs none."""
     made = plan(Integers(64), people=8_000, epsilon=1)
     assert made.named_share == plan(Integers(64), people=8_000, epsilon=1, candidates=1_000).share
-    assert "if they were among 1,000 candidates named in advance" in made.words[1]
+    assert "if you name up to 1,000 values to look for" in made.words[1]
     assert plan(POLL, people=8_000, epsilon=1).named_share is None
     assert plan(Integers(8), people=8_000, epsilon=1).named_share is None  # which has no 1,000 values
 

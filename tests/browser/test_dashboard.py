@@ -104,7 +104,7 @@ def test_from_the_form_to_the_first_report(context: Any, collector: Collector, s
     page.get_by_label("What do you want to know?").fill(HOSTILE_NAME)
     page.get_by_label("How many people will answer?").fill("2000")
     page.locator("#preview .share").nth(2).wait_for()
-    page.get_by_text("Little private").click()
+    page.get_by_text("Weak").click()
     page.locator("#preview").get_by_text("With 2,000 people at ε = 4 a value is seen if").wait_for()
     page.get_by_label("On which site?").fill("München.example/a")
     page.get_by_label("On which site?").blur()

@@ -52,6 +52,9 @@ def test_figure(hubbub_cli: Cli, tmp_path: Path) -> None:
         (("-n", "100", "-e", "1", "--plot", "a.gif"), "the name of a figure must end in .png, .svg or .pdf"),
         (("-n", "100", "-e", "1", "--plot", "no/such/a.png"), "the output must be in a directory that exists"),
         (("-n", "100", "-e", "1", "--candidates", "x"), "candidates"),
+        (("-n", "100", "-e", "2", "--every", "1w"), "every 7 days must have at most ε = 0.528"),
+        (("-n", "100", "-e", "2", "--every", "four"), "every must be a number of days or weeks such as 28d or 4w"),
+        (("-n", "100", "-e", "2", "--every", "0"), "every must be a whole number of days from 1 to 366, got every=0"),
     ],
 )
 def test_refusals_are_one_sentence(hubbub_cli: Cli, options: tuple[str, ...], said: str) -> None:
@@ -149,6 +152,14 @@ def test_compare_refuses_in_one_sentence(hubbub_cli: Cli, options: tuple[str, ..
     assert (run.returncode, run.stdout) == (2, "")
     assert said in run.stderr
     assert run.stderr.count("\n") == 1
+
+
+def test_a_plan_says_what_a_year_costs(hubbub_cli: Cli) -> None:
+    """If the survey repeats, and the budget carries it."""
+    made = json.loads(hubbub_cli("plan", "-n", "500", "-e", "2", "--every", "4w", *POLL, "--json").stdout)
+    assert made["every"] == 28
+    said = "It is asked every 28 days: a browser that stays a year answers up to 14 times and spends ε = 28 in all."
+    assert said in made["words"]
 
 
 def test_a_plan_says_its_language(hubbub_cli: Cli) -> None:

@@ -75,6 +75,7 @@ def test_json(hubbub_cli, peer: Peer, survey: Survey, tmp_path: Path) -> None:
         "ledger": str(ledger),
         "told_epsilon": "1",
         "told_delta": "0",
+        "year_epsilon": "1",
         "left": {"month": "7", "year": "27", "lifetime": None, "delta": "0.000001"},
         "surveys": [
             {
@@ -141,7 +142,7 @@ def test_a_survey_that_is_closed(hubbub_cli, peer: Peer, survey: Survey) -> None
     peer.faults = ["", *["problem 410"] * 100]  # the survey itself is there
     queued = hubbub_cli("report", SECRET, "--survey", peer.url(survey), "--timeout", "1")
     assert queued.returncode == 3
-    assert "(410)); the report is in the ledger, and is dropped if that stays so for 7 days." in queued.stdout
+    assert "(410)); the report is in the ledger, and is given up if that stays so for 7 days." in queued.stdout
 
 
 def test_a_queued_report(hubbub_cli, peer: Peer, survey: Survey, tmp_path: Path) -> None:

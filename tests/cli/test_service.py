@@ -184,6 +184,13 @@ def test_an_epsilon_that_clients_refuse_is_warned_of(owner: Cli) -> None:
     assert owner("survey", "list").stdout.startswith("2 surveys at ")
     small = owner("survey", "new", "small", "--domain", "integers:16", "--epsilon", "0.1")
     assert "answering all 3 surveys" in small.stderr
+    weekly = owner("survey", "new", "weeks", "--domain", "integers:16", "--epsilon", "0.5", "--every", "1w", "--json")
+    assert json.loads(weekly.stdout)["every"] == 7
+    assert weekly.stderr.endswith("a browser that stays a year answers up to 53 times and spends ε = 26.5 in all.\n")
+    assert "every 7 days" in owner("survey", "show", "--survey", json.loads(weekly.stdout)["url"]).stdout
+    refused = owner("survey", "new", "weeks", "--domain", "integers:16", "--epsilon", "2", "--every", "7d")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "ε = 2 fits every 28 days" in refused.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

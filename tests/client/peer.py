@@ -28,6 +28,7 @@ class Peer:
         self.lock = threading.Lock()
         self.released = threading.Event()  # what a slow reply waits for
         self.base = ""
+        self.gone = False  # whether all surveys are over
         self.headers: dict[str, str] = {}
 
     def url(self, survey: Survey) -> str:
@@ -72,7 +73,7 @@ class _Handler(BaseHTTPRequestHandler):
             if body is not None:
                 peer.posted.append(body)
             fault = peer.faults.pop(0) if peer.faults else ""
-            survey = peer.surveys.get(self.path.removesuffix("/reports").rpartition("/")[2])
+            survey = peer.surveys.get(self.path.removesuffix("/reports").removesuffix("/open").rpartition("/")[2])
             reply = b""
             if survey is not None and body is not None and fault in ("", "lost reply", "half a reply", "slow"):
                 reply = json.dumps(peer.count(survey, body)).encode()
@@ -108,6 +109,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         elif fault == "other survey":
             reply = next(survey.to_json() for survey in self.peer.surveys.values() if survey.to_json() != reply)
+        elif self.peer.gone:
+            status, reply = 204, b""
         elif not known:
             status, kind, reply = 404, "application/problem+json", b'{"title": "No such survey"}'
         self.send_response(status)

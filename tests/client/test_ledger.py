@@ -66,7 +66,6 @@ def test_an_entry_is_what_the_person_reads(device: DeviceSurvey, ledger: Path) -
         "state": "pending",
         "report": "010203",
         "detail": "",
-        "missing": "",
     }
     assert stat.S_IMODE(ledger.stat().st_mode) == 0o600
     book.settle(device.survey_id.hex(), "sent", "")
@@ -227,7 +226,6 @@ GOOD_ENTRY = {
     "state": "sent",
     "report": "",
     "detail": "",
-    "missing": "",
 }
 CORRUPTED = {
     "empty": b"",
@@ -253,7 +251,6 @@ CORRUPTED = {
             "report": "xy",
             "url": "file:///etc/passwd",
             "answered": None,
-            "missing": "2030-01-01T00:00:00Z",
             "extra": "1",
         }.items()
     },

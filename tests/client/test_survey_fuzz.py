@@ -13,7 +13,7 @@ from hubbub import ParameterError, Survey, load_survey
 from hubbub.client import SurveyError
 from hubbub.client.survey import read_survey
 
-FOR_DEVICES = GOOD[:9]
+FOR_DEVICES = GOOD[:10]
 DEEP = 985
 
 

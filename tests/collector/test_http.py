@@ -427,6 +427,12 @@ class TestTheOwner(Sharing):
             {"closes": "yesterday"},
             {"closes": "9999-12-31T23:59:59-23:59"},
             {"opens": "0001-01-01T00:00:00+23:59"},
+            {"every": 0},
+            {"every": "28"},
+            {"every": True},
+            {"every": 10},
+            {"every": 7},
+            {"every": 28, "opens": "2030-01-01T00:00:00Z"},
             {"origins": ["javascript:alert(1)"]},
             {"public_seed": "00"},
             {"surprise": 1},
@@ -533,6 +539,7 @@ class TestTheOwner(Sharing):
             "foreign_candidates": 0,
             "known_names": 0,
             "own_names": 0,
+            "remembered_names": 0,
             "guessed_from": None,
             "mode": "no-false-positives",
             "share": 0.0,
@@ -557,8 +564,51 @@ class TestTheOwner(Sharing):
         assert twice.json["detail"].endswith("a parameter must be given once, got 'names' twice")
 
 
+class TestRepeating(Sharing):
+    """Surveys that are asked again."""
+
+    def test_it_opens_at_once_with_its_slice(self, service: Service) -> None:
+        """Without `opens` the first period has begun with the week, or with the day."""
+        for every, length in ((28, "week"), (10, "day"), (14, "day")):
+            asked = {**NEW, "epsilon": "0.5", "every": every, "slice": length}
+            made = service.ask("POST", "/v1/surveys", asked, owner=True)
+            assert (made.status, made.json["every"], made.json["state"]) == (201, every, "open")
+            opens = datetime.fromisoformat(made.json["opens"])
+            assert (opens.hour, opens.minute, opens.weekday() if every % 7 == 0 else 0) == (0, 0, 0)
+            assert datetime.now(UTC) - opens < timedelta(days=7 if every % 7 == 0 else 2)
+            document = service.ask("GET", f"/v1/surveys/{made.json['survey_id']}").json
+            assert document["every"] == every
+        plain = service.ask("POST", "/v1/surveys", NEW, owner=True).json
+        assert plain["every"] is None
+        assert "every" not in service.ask("GET", f"/v1/surveys/{plain['survey_id']}").json
+
+    def test_what_would_fit(self, service: Service) -> None:
+        """A survey beyond the budget is refused in a sentence that names an ε and a number of days that fit."""
+        reply = service.ask("POST", "/v1/surveys", {**NEW, "every": 7}, owner=True)
+        assert reply.status == 422
+        assert "at most ε = 0.528" in reply.json["detail"]
+        assert reply.json["detail"].endswith("got ε = 2; ε = 2 fits every 28 days")
+        reply = service.ask("POST", "/v1/surveys", {**NEW, "epsilon": "0.5", "every": 10}, owner=True)
+        assert reply.json["detail"] == "every must be whole slices of 7 days, got every=10; slices may be days"
+
+
 class TestPages(Sharing):
     """What browsers need."""
+
+    def test_a_survey_that_is_over_is_empty(self, service: Service, survey: Survey) -> None:
+        """Pages learn that a survey is closed, deleted or not yet open from a reply that is no error."""
+        path = f"/v1/surveys/{survey.survey_id.hex()}"
+        opened = service.ask("GET", f"{path}/open", Origin="https://a.example")
+        assert (opened.status, opened.body) == (200, service.ask("GET", path).body)
+        later = service.store.add_survey(own_cell_survey(CELLS, "later", opens=datetime.now(UTC) + timedelta(days=1)))
+        assert service.ask("POST", f"{path}/close", owner=True).status == 200
+        gone = [path, f"/v1/surveys/{later.survey_id.hex()}", f"/v1/surveys/{'0' * 64}"]
+        for each in gone:
+            reply = service.ask("GET", f"{each}/open", Origin="https://a.example")
+            assert (reply.status, reply.body) == (204, b"")
+            assert reply.headers["access-control-allow-origin"] == "*"
+            assert reply.headers["cache-control"] == "public, max-age=300"
+        assert service.ask("GET", path).status == 200  # its document stays
 
     def test_the_survey_can_be_cached(self, service: Service, survey: Survey) -> None:
         """The document is served as it is, with a tag that is its id."""

@@ -19,6 +19,7 @@ OPERATIONS = [
     ("GET", "/v1/surveys"),
     ("GET", "/v1/surveys/{survey_id}"),
     ("DELETE", "/v1/surveys/{survey_id}"),
+    ("GET", "/v1/surveys/{survey_id}/open"),
     ("POST", "/v1/surveys/{survey_id}/reports"),
     ("GET", "/v1/surveys/{survey_id}/status"),
     ("POST", "/v1/surveys/{survey_id}/close"),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import html
 import json
+import time
 from collections.abc import Iterator
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from sqlalchemy import select
 from tests.collector.service import PATIENCE, Service
 from tests.dashboard.test_dashboard import Dashboard
 
@@ -18,6 +22,9 @@ from hubbub.collector.serving import serving
 from hubbub.collector.state import Collector
 from hubbub.dashboard.app import create_app
 from hubbub.model.mechanism import Histogram
+from hubbub.store.found_before import ended_slices
+from hubbub.store.merged_tallies import merge_tally
+from hubbub.store.schema import reading, remembered
 from hubbub.store.slices import date_of, day_now, slice_of
 from hubbub.store.store import Store, StoredSurvey
 from hubbub.store.tokens import replace_token
@@ -144,6 +151,18 @@ def test_a_trend(service: Service, stored: StoredSurvey, week: int) -> None:
     assert service.ask("GET", f"{path}/trend?from=2020-01-06&to=2020-01-13", owner=True).json["reports"] == 0
 
 
+def test_a_collector_looks_at_slices_that_have_ended(service: Service, stored: StoredSurvey, week: int) -> None:
+    """By itself, once, in the thread for answers; the slice that goes on is left alone."""
+    ended, patience = select(remembered.c.slice).where(remembered.c.survey == stored.key), time.monotonic() + PATIENCE
+    found: list[int] = []
+    while week - 7 not in found and time.monotonic() < patience:
+        time.sleep(0.05)
+        with reading(service.store.engine) as connection:
+            found = list(connection.scalars(ended))
+    assert found in ([week - 7], [week - 35, week - 7])  # it may look between the merges
+    assert ended_slices(service.store) == []
+
+
 def test_ranges_on_the_command_line(service: Service, stored: StoredSurvey, week: int) -> None:
     """`hitters` takes the range, the title names it, and `survey slices` lists what there is."""
     url = f"{service.url}/v1/surveys/{stored.survey_id.hex()}"
@@ -182,3 +201,28 @@ def test_ranges_in_the_dashboard(service: Dashboard, stored: StoredSurvey, week:
     assert service.get(f"{page}/answer.json?last=1w").json["reports"] == 700
     assert service.get(f"{page}/answer.csv?last=1w").body != service.get(f"{page}/answer.csv").body
     assert service.get(f"{page}?last=4x").status == 422
+
+
+def test_values_over_time_in_the_dashboard(service: Dashboard, week: int) -> None:
+    """The page has a chart for each value, and each value a page; values of strangers are text."""
+    names = ["<script>alert(1)</script>", "a&b=c?d#e", "green"]
+    survey = create_survey("<b>", Categories(names), 4, mechanism="subset", public_seed=bytes(32))
+    stored = service.store.add_survey(survey)
+    for k, people in enumerate((900, 700)):
+        merge_tally(
+            service.store, stored.survey_id, str(k), bytes(32), of_color(stored, names[k], people), week - 7 * k
+        )
+    page = f"/surveys/{stored.survey_id.hex()}"
+    assert f'href="{page}/trend">values over time' in service.get(page).body.decode()
+    reply = service.get(f"{page}/trend")
+    text = reply.body.decode()
+    assert text.count("<svg") == len(names) + 1
+    assert "<script>alert" not in text
+    assert "style=" not in text
+    assert "default-src 'none'" in reply.headers["content-security-policy"]
+    for name in names[:2]:
+        alone = service.get(f"{page}/trend?{urlencode({'value': name})}").body.decode()
+        assert f"?{html.escape(urlencode({'value': name}))}" in text
+        assert f"<h1><bdi>{html.escape(name)}</bdi></h1>" in alone
+        assert (alone.count("<svg"), alone.count('<th scope="row">')) == (1, 2)
+    assert service.get(f"{page}/trend?value=nobody&last=1w").body.decode().count("<svg") == len(names) + 1

@@ -360,14 +360,13 @@ class TestPages:
         assert "a.example\nb.example</textarea>" in fresh.get(page).body.decode()
 
     def test_the_figures_of_the_public_page(self, dashboard: Dashboard) -> None:
-        """It says how often a report is untrue, as the mechanism has it, and what it gives away at most."""
+        """It says what a report gives away at most: e^2 is 7.389."""
         for kind, after, asked in (
             ("busy", "88.1 %", "which site its visitor came from"),
             ("hostile", "88.1 %", "for one of 8 answers"),
         ):
-            stored = dashboard.store.survey(bytes.fromhex(dashboard.ids[kind]))
             text = html.unescape(dashboard.get(f"/about/{dashboard.ids[kind]}").body.decode())
-            assert f"untrue in about {100 * stored.mechanism.lie_chance:.2g} of 100 cases" in text
+            assert "yours makes it at most 7.39 times as likely." in text
             assert f"can become at most {after} sure" in text
             assert f"each browser, once, {asked}." in re.sub(r"\s+", " ", text)
 
@@ -525,6 +524,38 @@ class TestForms:
         assert fresh.send(f"{place}/delete", {"name": "Referrers"}).headers["location"] == "/"
         assert fresh.get(place).status == 404
 
+    def test_a_survey_that_repeats(self, fresh: Dashboard) -> None:
+        """The form makes it, says what a year costs, and refuses what no budget carries; everybody is told."""
+        form = {**self.FORM, "epsilon": "2", "every": "28", "slice": "day"}
+        cost = "a browser that stays a year answers up to 14 times and spends ε = 28 in all."
+        assert any(cost in said for said in fresh.send("/new/preview", form).json["words"])
+        place = fresh.send("/new", form).headers["location"]
+        status = fresh.ask("GET", f"/v1{place}/status", owner=True).json
+        assert (status["every"], status["slice"], status["state"]) == (28, "day", "open")
+        assert "once every 28 days for each browser" in plain(fresh.get(place).body.decode())
+        about = plain(fresh.get(place.replace("surveys", "about")).body.decode())
+        assert "each browser, once every 28 days, which site" in about
+        assert cost in about
+        refused = fresh.send("/new", {**form, "every": "7"})
+        assert refused.status == 422
+        assert "ε = 2 fits every 28 days" in refused.body.decode()
+        assert fresh.send("/new/preview", {**form, "every": "7"}).json["complaint"].endswith("fits every 28 days")
+
+    def test_ask_again(self, fresh: Dashboard) -> None:
+        """What is over can be asked again with one button: the same question, with an id of its own."""
+        form = {**self.FORM, "every": "28", "slice": "day", "named": "rare.example"}
+        place = fresh.send("/new", form).headers["location"]
+        assert "Ask again" not in fresh.get(place).body.decode()
+        fresh.send(f"{place}/close", {})
+        assert "Remove the line, or ask again" in fresh.get(place).body.decode()
+        again = fresh.send(f"{place}/again", {}).headers["location"]
+        assert again != place
+        old, new = (fresh.ask("GET", f"/v1{each}/status", owner=True).json for each in (place, again))
+        differ = {"survey_id", "state", "created"}
+        assert {name for name in old if old[name] != new[name]} <= differ
+        assert (old["state"], new["state"]) == ("closed", "open")
+        assert fresh.ask("GET", f"/v1{again}/names", owner=True).json["fixed"] == ["rare.example"]
+
     def test_sites_are_spelled_as_browsers_do(self, fresh: Dashboard) -> None:
         """Several sites may be named; paths and the ports of schemes are no part of an origin."""
         sites = "example.org, https://WWW.example.org:443/news,http://localhost:8080, example.org,"
@@ -558,6 +589,9 @@ class TestForms:
             {"domain": "list", "names": "one"},
             {"epsilon": "9"},
             {"epsilon": "nan"},
+            {"every": "1"},
+            {"every": "-7"},
+            {"slice": "month"},
             {"people": "many"},
             {"people": "0"},
             {"people": "1" * 30},

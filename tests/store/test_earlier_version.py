@@ -43,6 +43,7 @@ from hubbub.wire.report_batch import encode_batch
 PACKED = Path(__file__).parent.parent / "data" / "store_version_4.db.xz"
 EARLIER = ("hosts", "numbers")
 LATER = (  # what later versions added
+    "DROP TABLE hubbub_remembered",
     "DROP TABLE hubbub_names",
     "DROP TABLE hubbub_slices",
     "ALTER TABLE hubbub_surveys DROP COLUMN slice_days",

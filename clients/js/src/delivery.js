@@ -1,5 +1,5 @@
-import { check, checkText } from "./check.js";
-import { WINDOWS, dayOf, readLedger, spentIn, writeLedger } from "./ledger.js";
+import { check, checkText, checkWhole } from "./check.js";
+import { WINDOWS, dayOf, leftIn, readLedger, writeLedger } from "./ledger.js";
 import { fromHex } from "./survey.js";
 import { utf8 } from "./text.js";
 
@@ -20,8 +20,14 @@ const request = (url, body) =>
   });
 
 /**
- * Answer a survey, unless this browser has answered it before, and send all reports that are not acknowledged yet. A lock
- * prevents two tabs from doing so at once.
+ * Whether this is the first view of a visit that calls this, whatever page it came from. Who is in the middle of a visit
+ * when a period begins answers on the next visit: a later view of a visit does not know where the visitor came from.
+ */
+const isFirstView = () => /** @type {any} */ (sessionStorage.hubbub) ^ (sessionStorage.hubbub = 1); // nothing counts as 0
+
+/**
+ * Answer a survey, unless this browser has answered it before, in this period if it repeats; and send all reports that are
+ * not acknowledged yet. A lock prevents two tabs from doing so at once.
  *
  * @param {string} url the survey's address, which ends with its id
  * @param {unknown} value anything
@@ -35,17 +41,23 @@ export const answer = (url, value, maxEpsilon, read) =>
     const id = url.slice(-64);
     let ledger = readLedger();
     check(!(navigator.globalPrivacyControl || navigator.doNotTrack === "1" || localStorage.hubbubOut));
-    if (!ledger[id]) {
-      const document = await (await request(url)).text();
+    const before = ledger[id];
+    if (!before || (before.next && isFirstView() && isOver(before))) {
+      const document = await (await request(url + "/open")).text(); // empty if the survey is over: then it is not drawn
       const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", utf8(document)));
       check(`${digest}` === `${fromHex(id)}`);
-      const [{ name, epsilon, closes }, makeReport] = read(document);
-      checkText(epsilon, /^[0-4](\.\d+)?$/);
-      ledger[id] = { name, epsilon, closes, url, answered: dayOf() };
-      check(!isClosed(ledger[id]) && epsilon <= maxEpsilon && WINDOWS.every(([days, most]) => spentIn(ledger, days) < most + 1e-9));
+      const [{ name, epsilon, opens, every }, makeReport] = read(document);
+      checkText(epsilon, /^([0-3](\.\d+)?|4)$/);
+      const answered = dayOf();
+      if (before) ledger[id + before.next] = before;
+      else if (every) isFirstView();
+      // Where it is anything else than days, it is over at once, and so refused.
+      const next = every && answered + checkWhole(every, 1, 366) - (checkWhole(answered - Date.parse(opens) / 864e5, 0, 1e5) % every);
+      ledger[id] = { name, epsilon, url, answered, next };
+      check(!isOver(ledger[id]) && +epsilon <= maxEpsilon && WINDOWS.every((window) => leftIn(ledger, window) > -1e-9));
       // Epsilon is spent before random words are drawn. Whatever happens later, they are never drawn again.
       ledger = writeLedger(ledger);
-      check(ledger[id]); // what the browser does not store must not be sent
+      check(!isOver(ledger[id])); // what the browser does not store must not be sent; it may still have the last answer
       const random = crypto.getRandomValues(new Uint8Array(40));
       // The wait begins before the value is looked at, so that it hides how long that takes.
       const waited = new Promise((resolve) => {
@@ -53,7 +65,7 @@ export const answer = (url, value, maxEpsilon, read) =>
         addEventListener("pagehide", resolve);
       });
       ledger[id].report = [1, ...digest, ...makeReport(value, random)];
-      ledger = writeLedger(ledger);
+      writeLedger(ledger);
       await waited;
     }
     // All at once: a page that goes away gets no second turn. What fails is sent on a later view.
@@ -61,19 +73,18 @@ export const answer = (url, value, maxEpsilon, read) =>
     writeLedger(ledger);
   });
 
-/** Whether a survey has closed. @param {{ closes: any }} survey */
-const isClosed = ({ closes }) => Date.now() > Date.parse(closes);
+/** Whether the period of an answer is over; never, if its survey does not repeat. @param {any} entry */
+const isOver = ({ next }) => next <= dayOf();
 
-/** Send the report of an entry, if it waits, and erase it if it need not be sent again. @param {import("./ledger.js").Entry} entry */
+/** Send the report of an entry, if it waits, and erase it if it need not be sent again. @param {any} entry */
 const send = async (entry) => {
   if (!entry.report) return;
-  let done = isClosed(entry);
-  if (!done) {
+  // After 7 days a report is given up: a collector knows its id for longer, so that it is never counted twice.
+  if (!isOver(entry) && dayOf() - entry.answered < 8) {
     const reply = await request(entry.url + "/reports", new Uint8Array(entry.report));
-    const status = (entry.status = reply.status);
-    if (status === 200) done = (await reply.json()).statuses;
-    else if (status === 404 || status === 410) done = dayOf() - (entry.missing ??= dayOf()) > 7;
-    else done = /^4(?!0[89]|2[59])/.test(`${status}`); // after 408, 409, 425, 429 and 5xx, try again later
+    entry.status = reply.status;
+    // What is refused for good is given up. After anything else, such as 404, 429 or 503, try again later.
+    if (!(reply.ok ? (await reply.json()).statuses : /4(0[03]|1[03]|22)/.test(entry.status))) return;
   }
-  if (done) delete entry.report;
+  delete entry.report;
 };

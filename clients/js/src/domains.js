@@ -4,21 +4,22 @@
  * @typedef {object} Domain
  * @property {number} size how many items there are
  * @property {string} fallback the item for values that do not fit
- * @property {(value: any) => string} lookUp the item of a value, in base 2; throws if the value does not fit. Leading
- *   zeros of an item are missing only in the lists of the self-starting script
+ * @property {(value: any) => string} lookUp the item of a value, in base 2; throws if the value does not fit. Only in the
+ *   self-starting script, items of lists are numbers
  */
 
 /** A kind of domain. @typedef {(data: any) => Domain} Kind */
 
+import { bits } from "./bits.js";
 import { categories } from "./categories.js";
 import { hex, integers, ipv4 } from "./numbers.js";
 import { text } from "./plaintext.js";
 import { coded_text } from "./textcode.js";
 
-/** A kind whose items have all their leading zeros. @param {Kind} kind @returns {Kind} */
+/** A kind whose items are numbers or lack leading zeros, as strings of bits. @param {(data: any) => any} kind @returns {Kind} */
 const padded = (kind) => (data) => {
   const { size, fallback, lookUp } = kind(data);
-  const pad = (/** @type {string} */ item) => item.padStart(Math.ceil(Math.log2(size)), "0");
+  const pad = (/** @type {any} */ item) => bits(item, Math.ceil(Math.log2(size)));
   return { size, fallback: pad(fallback), lookUp: (value) => pad(lookUp(value)) };
 };
 

@@ -1,6 +1,6 @@
 /**
- * What this browser has reported on this site, in localStorage: entries by survey id. Entries are never removed, so that
- * a survey is answered only once.
+ * What this browser has reported on this site, in localStorage: entries by survey id, and those of earlier periods by id and
+ * `next`. Entries are never removed, so that a survey is answered only once in each period.
  *
  * @typedef {Record<string, Entry>} Ledger
  */
@@ -14,9 +14,8 @@
  * @property {any} epsilon the survey's, as a string
  * @property {string} url
  * @property {number} answered the day, counted from 1970
- * @property {any} closes a time like 2030-01-31T00:00:00Z, or null
  * @property {any} [report] the bytes to send, until they are acknowledged or given up
- * @property {number} [missing] the day when the collector first replied that there is no such survey
+ * @property {number} [next] if the survey repeats, the day when its next period begins
  * @property {number} [status] the HTTP status of the last reply
  */
 
@@ -39,14 +38,14 @@ export const WINDOWS = [
 ];
 
 /**
- * The epsilon of all answers of the last days; NaN if an entry is damaged. An answer from the future counts, too: the
+ * The epsilon that a window of the budget has left; NaN if an entry is damaged. An answer from the future counts, too: the
  * clock may have been wrong.
  *
  * @param {Ledger} ledger
- * @param {number} days
+ * @param {number[]} window its days, and the epsilon that it has in all
  */
-export const spentIn = (ledger, days) =>
+export const leftIn = (ledger, [days, most]) =>
   Object.values(ledger).reduce(
-    (sum, { answered, epsilon }) => (answered < dayOf() - days ? sum : epsilon > 0 ? sum + +epsilon : NaN),
-    0,
+    (left, { answered, epsilon }) => (answered < dayOf() - days ? left : epsilon > 0 ? left - epsilon : NaN),
+    most,
   );

@@ -1,3 +1,4 @@
+import { fromBits } from "./bits.js";
 import { bucket, jl } from "./onebit.js";
 import { independentMasks } from "./onerow.js";
 import { subset } from "./subset.js";
@@ -10,7 +11,10 @@ import { treeWith } from "./tree.js";
  */
 export const mechanisms = {
   tree: treeWith(1, (many, first, length, ends) => (ends.length > 1 ? many : independentMasks(first, length))),
-  subset,
+  subset: (parameters, domain, hash) => {
+    const { odds, respond } = subset(parameters, domain, hash);
+    return { odds, respond: (item, ...rest) => respond(/** @type {any} */ (fromBits(item)), ...rest) };
+  },
   jl,
   bucket,
 };

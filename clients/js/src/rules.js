@@ -1,8 +1,8 @@
 import { checkText } from "./check.js";
-import { cut } from "./text.js";
+import { encoder } from "./text.js";
 
-/** @param {string} text */
-const lower = (text) => cut(text.toLowerCase().normalize(), 64);
+/** A text in lower case, cut after 64 bytes. @param {string} text */
+const lower = (text, low = text.toLowerCase().normalize()) => low.slice(0, encoder.encodeInto(low, new Uint8Array(64)).read);
 
 /** The names of the rules of coded text (docs/text-codes.md). */
 export const RULES = ["text-1", "words-1", "hostnames-1", "hostnames-2"];
@@ -24,12 +24,11 @@ export const normal = (rules, text) =>
             text
               .trim()
               .replace(/^([a-z][a-z\d+.-]*:)?\/\//i, "")
-              .replace(/[/\\?#].*/s, "")
-              .replace(/.*@/s, "")
+              .replace(/^[^/\\?#]*@|[/\\?#].*/gs, "")
               .replace(/[A-Z]/g, (letter) => letter.toLowerCase())
               .normalize()
               .replace(/^(\[[\da-f:.]+]).*|\.*(:.*)?$/s, "$1")
           ) // an address in brackets stays, or dots and a port go
             .replace(/^(2(www\.)*|3((www|m|lm?|mobile|amp|old)\.)*)(?=.*\.)|^./, ""),
-          /^(\[[\da-f:.]+]|[^\0-\x20\x7f"%<>[\]^`{|}\s]+)$/,
+          /^(\[[\da-f:.]+]|[^\0- \x7f"%<>[\]^`{|}\s]+)$/,
         );

@@ -1,5 +1,6 @@
 // All checks that a document is a survey, each with a sentence. The self-starting script leaves them out: it checks only
 // the fields that it reads (prepare in survey.js, and the domains and mechanisms), and refuses without a word.
+import { WINDOWS } from "./ledger.js";
 import { isPrivate } from "./privacy.js";
 import { textOf, utf8 } from "./text.js";
 
@@ -57,7 +58,7 @@ const SHAPES = MECHANISM.map(
   ([name, options, parameters]) =>
     new RegExp(
       `^\\{"closes":${TIME},"delta":${DECIMAL},"domain":\\{(?:${DOMAIN})\\},"epsilon":${DECIMAL},` +
-        `"expected_reports":${NUMBER},"mechanism":"${name}","name":"${LETTER}{1,200}","opens":${TIME},` +
+        `(?:"every":${NUMBER},)?"expected_reports":${NUMBER},"mechanism":"${name}","name":"${LETTER}{1,200}","opens":${TIME},` +
         `"options":\\{${options}\\},"parameters":\\{${parameters}\\},"public_seed":"[\\da-f]{64}","version":1\\}$`,
       "u",
     ),
@@ -74,6 +75,19 @@ function readTime(name, text, otherwise) {
   const written = date.toJSON()?.replace(".000", "");
   demand(text === null || written === text, `${name} must be a time like 2030-01-31T00:00:00Z`);
   return text === null ? otherwise : +date;
+}
+
+/** A survey that repeats: its periods begin with days, and fit the budget of a browser. @param {any} data */
+function checkRepeats({ epsilon, every, opens }) {
+  within("every", every, 1, 366);
+  demand(opens?.endsWith("T00:00:00Z"), "a survey that repeats must open at 00:00:00Z");
+  demand(every % 7 || new Date(opens).getUTCDay() === 1, "a survey that repeats in whole weeks must open on a Monday");
+  const [whole, fraction = ""] = epsilon.split(".");
+  const fits = WINDOWS.every(([days, most]) => {
+    const times = BigInt(Math.ceil(days / every));
+    return BigInt(whole + fraction) * times <= BigInt(most) * 10n ** BigInt(fraction.length);
+  });
+  demand(fits, "a survey that repeats must fit the budget in every period");
 }
 
 /** @param {import("./textcode.js").Table} table */
@@ -176,6 +190,7 @@ export function checkSurvey(document) {
   checkDecimal("delta", delta);
   within("delta", +delta, delta === "0" ? 0 : 1e-60, 0.36787944117144232);
   demand(readTime("opens", data.opens, 0) < readTime("closes", data.closes, Infinity), "closes must be after opens");
+  if ("every" in data) checkRepeats(data);
   const { size, length } = checkDomain(data.domain);
   if (mechanism === "tree") checkTree(parameters, length, data.domain.kind === "coded_text");
   else if (mechanism !== "subset") checkOneBit(data, length);

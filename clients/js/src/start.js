@@ -1,12 +1,12 @@
 // The self-starting script: <script defer src="https://collector.example/hubbub.js" data-survey="…"></script>
 // The order of these lines is the one that packs best.
-import { check } from "./check.js";
 import { treeWith } from "./tree.js";
-import { prepare } from "./survey.js";
-import { subset } from "./subset.js";
-import { coded_text } from "./textcode.js";
 import { categories } from "./categories.js";
+import { prepare } from "./survey.js";
+import { check } from "./check.js";
+import { coded_text } from "./textcode.js";
 import { answer } from "./delivery.js";
+import { subset } from "./subset.js";
 
 const script = /** @type {HTMLScriptElement} */ (document.currentScript);
 const tree = treeWith(2, (many) => many);
@@ -31,7 +31,7 @@ const tell = async (valueOf) => {
     const { dataset, src } = /** @type {any} */ (script);
     if ("consent" in dataset) await consented;
     const url = new URL("v1/surveys/" + dataset.survey, src).href;
-    await answer(url, valueOf(dataset), Math.min(4, dataset.maxEpsilon ?? 4), read);
+    await answer(url, valueOf(dataset), dataset.maxEpsilon ?? 4, read);
   } catch {
     // An error must never disturb the page.
   }
@@ -41,6 +41,6 @@ window.hubbub = { consent, report: (value) => tell(() => value) };
 
 script?.dataset.manual ??
   tell(({ value, none = "direct" }) => {
-    const host = document.referrer.split("/")[2] ?? location.host;
-    return value ?? (host === location.host ? none : host);
+    const host = document.referrer.split("/")[2];
+    return value ?? (host && host !== location.host ? host : none);
   });

@@ -1,4 +1,4 @@
-import { fromBits, words32 } from "./bits.js";
+import { words32 } from "./bits.js";
 import { checkWhole } from "./check.js";
 import { randomized } from "./mechanism.js";
 
@@ -9,11 +9,11 @@ const mix = (word) => {
   return (word ^ (word >>> 16)) >>> 0;
 };
 
-/** @type {import("./mechanism.js").Mechanism} */
+/** Items are numbers here. @type {import("./mechanism.js").Mechanism} */
 export const subset = ({ window }, { size }, hash) => {
   checkWhole(size, 2, 4096);
   checkWhole(window, 1, size - 1); // a longer window would overlap itself, and tell the truth more often
-  return randomized(size, window, (item, id) => {
+  return randomized(size, window, (/** @type {any} */ item, id) => {
     const [high, low] = words32(hash(13, ...id));
     const left = [...Array(size).keys()];
     // All values get their places in the circle, so that the time does not depend on the item.
@@ -23,6 +23,6 @@ export const subset = ({ window }, { size }, hash) => {
       left.pop();
       return window > 1 ? place : value;
     });
-    return places[fromBits(item)];
+    return places[item];
   });
 };

@@ -12,7 +12,7 @@ const words = (bytes) => [...new Uint32Array(bytes.buffer)];
  * A survey that was checked, and what makes a report of it (the id and the response) from any value and 32 random bytes
  * or more, of which the first 16 are the id.
  *
- * @typedef {[{ name: string, epsilon: any, closes: any }, (value: unknown, random: Uint8Array<ArrayBuffer>) => number[]]} Ready
+ * @typedef {[{ name: string, epsilon: any, opens: any, every: any }, (value: unknown, random: Uint8Array<ArrayBuffer>) => number[]]} Ready
  */
 
 /**
@@ -25,9 +25,8 @@ const words = (bytes) => [...new Uint32Array(bytes.buffer)];
  * @returns {Ready}
  */
 export const prepare = (survey, kind, mechanism) => {
-  const { name, closes, domain: described, parameters, epsilon, public_seed } = survey;
+  const { name, domain: described, parameters, epsilon, public_seed } = survey;
   checkText(name, /^[^]{1,400}$/);
-  checkText(closes ?? "Z", /^[\dT:-]*Z$/);
   const domain = kind(described);
   const { odds, respond, keep = parameters.keep_threshold } = mechanism(parameters, domain, hashWith(words(fromHex(public_seed))));
   checkText(keep, /^[1-9]\d{0,19}$/);
@@ -43,7 +42,7 @@ export const prepare = (survey, kind, mechanism) => {
     }
     const [, , chance, choice] = new BigUint64Array(random.buffer);
     // A bigint and a text are compared as whole numbers.
-    return [...random.slice(0, 16), ...respond(item, words(random.slice(0, 16)), chance < keep, choice)];
+    return [...random.slice(0, 16), ...respond(item, words(random).slice(0, 4), chance < keep, choice)];
   };
   return [survey, makeReport];
 };

@@ -6,7 +6,7 @@ export const textOf = (value) => {
   return String(value).replace(/\p{Cs}/gu, "\ufffd").normalize();
 };
 
-const encoder = new TextEncoder();
+export const encoder = new TextEncoder();
 
 /** The bytes of a text in UTF-8. @param {string} text */
 export const utf8 = (text) => encoder.encode(text);

@@ -9,7 +9,7 @@ import { textOf, utf8 } from "./text.js";
  * @typedef {{ bytes: string, tokens: string[], ends: string[], class: string, lengths: string[] }} Table
  */
 
-/** Coded text. @type {import("./domains.js").Kind} */
+/** Coded text. It has too many items for `size` to be needed. @type {(data: any) => any} */
 export const coded_text = ({ code, normalization, width }) => {
   /** @type {Table} */
   const { bytes, tokens, ends, class: after, lengths } = code;
@@ -27,16 +27,14 @@ export const coded_text = ({ code, normalization, width }) => {
   });
 
   return {
-    size: 2 ** width,
     fallback: "1".repeat(width),
-    lookUp(value) {
+    lookUp(/** @type {any} */ value) {
       const text = normal(rules, textOf(value));
       let input = byteBits(utf8(text));
       check(input.length <= 512); // the rules cut a text after 64 bytes, but not a host
       let [row] = rows;
       let code = "";
-      let done = false;
-      const tails = [];
+      const codes = [];
 
       /**
        * The canonical code word of a symbol: words are ordered by length, then by symbol, and fill the numbers from 0 up.
@@ -52,8 +50,8 @@ export const coded_text = ({ code, normalization, width }) => {
         return bits(start, 15).slice(0, own);
       };
 
-      // A text of 64 bytes has at most 64 symbols and an end. The steps after the end add nothing: they are there so that
-      // the time does not depend on the text.
+      // A text of 64 bytes has at most 64 symbols and an end. The steps after the end give longer codes, which lose: they are
+      // there so that the time does not depend on the text.
       for (let step = 65; step--; ) {
         let symbol = input ? 1 : 0;
         symbols.map((text, index) => {
@@ -62,15 +60,14 @@ export const coded_text = ({ code, normalization, width }) => {
         });
         // A tail: a 1, the number of bytes less 1 in six bits, and the bytes.
         const tail = code + codeWord(1) + bits(input.length / 8 + 63, 7) + input;
-        if (input) tails.push(tail);
-        const word = codeWord(symbol) + (symbol === 1 ? "0" + input.slice(0, 8) : "");
-        if (!done) code += word;
-        done ||= !symbol || symbol >= firstEnd;
+        if (input) codes.push(tail);
+        code += codeWord(symbol) + (symbol === 1 ? "0" + input.slice(0, 8) : "");
+        if (!symbol || symbol >= firstEnd) codes.unshift(code);
         input = input.slice(symbols[symbol].length || 8);
         row = rows[parseInt(after[symbol], 36)];
       }
 
-      [code] = [code, ...tails].sort((a, b) => a.length - b.length); // the shortest; of several, the first
+      [code] = codes.sort((a, b) => a.length - b.length); // the shortest; of several, that of symbols alone
       check(text !== "(other)" && code.length <= width);
       return code.padEnd(width, "0");
     },

@@ -1,6 +1,6 @@
 // The second script, for one page of a site: fills <div data-hubbub-ledger></div> with the surveys that this browser has
 // answered, what is left of the budget, and a button to opt out.
-import { WINDOWS, readLedger, spentIn, writeLedger } from "./ledger.js";
+import { WINDOWS, leftIn, readLedger, writeLedger } from "./ledger.js";
 
 /** @param {string} name @param {string} [text] @param {Node[]} [inside] */
 function element(name, text = "", inside = []) {
@@ -32,10 +32,17 @@ const rounded = (number) => `${+number.toFixed(6)}`;
 /** What was spent, in all and in each window of the budget. @param {import("./ledger.js").Ledger} ledger */
 function budget(ledger) {
   const parts = WINDOWS.map(([days, most]) => {
-    const spent = spentIn(ledger, days);
-    return `${rounded(spent)} of ${most} in the last ${days} days, so ${rounded(Math.max(0, most - spent))} is left`;
+    const left = leftIn(ledger, [days, most]);
+    return `${rounded(most - left)} of ${most} in the last ${days} days, so ${rounded(Math.max(0, left))} is left`;
   });
-  return `Privacy loss in all: ε = ${rounded(spentIn(ledger, Infinity))}; ${parts.join("; ")}.`;
+  return `Privacy loss in all: ε = ${rounded(-leftIn(ledger, [Infinity, 0]))}; ${parts.join("; ")}.`;
+}
+
+/** What all answers of a year reveal together at most, as odds. @param {import("./ledger.js").Ledger} ledger */
+function odds(ledger) {
+  const times = Math.exp(-leftIn(ledger, [365, 0]));
+  const text = times < 1e6 ? (Math.ceil(times * 10) / 10).toLocaleString() : `10^${Math.ceil(Math.log10(times))}`;
+  return `All answers of the last 365 days together changed the odds of any guess about you at most ${text}-fold.`;
 }
 
 /** Opt out, or take part again. After an opt-out, reports that are not delivered yet are not sent. @param {boolean} out */
@@ -63,6 +70,7 @@ function show(place) {
       ),
       ...(told ? [table(ledger)] : []),
       element("p", budget(ledger)),
+      element("p", odds(ledger)),
       element("p", out ? "You opted out: this browser sends no more reports. " : "", [button]),
     );
   } catch {

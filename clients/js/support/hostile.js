@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { argv } from "node:process";
 import { fileURLToPath } from "node:url";
+import { changed } from "./page.js";
 import { load } from "./vectors.js";
 
 const TOP = 1n << 64n;
@@ -22,6 +23,7 @@ export const MODULE = built("hubbub.mjs").replace(
 /** A browser in memory, which runs one of the built files against a collector that serves one document. */
 export class Browser {
   storage = /** @type {Record<string, string>} */ ({});
+  session = /** @type {Record<string, any>} */ ({});
   now = Date.UTC(2030, 0, 1);
   document = "";
   id = "";
@@ -39,6 +41,7 @@ export class Browser {
       location: { host: "site.example" },
       navigator: { locks: { request: async (/** @type {string} */ _, /** @type {() => any} */ work) => work() } },
       localStorage: this.storage,
+      sessionStorage: this.session,
       crypto: {
         subtle: { digest: async () => new Uint8Array(Buffer.from(this.id, "hex")).buffer },
         getRandomValues: (/** @type {Uint8Array} */ bytes) => {
@@ -51,7 +54,7 @@ export class Browser {
       fetch: async (/** @type {string} */ _, /** @type {any} */ { body }) => {
         if (!body) return { text: async () => this.document };
         this.posted.push(Buffer.from(body).toString("hex"));
-        return { status: 200, json: async () => ({ statuses: ["accepted"] }) };
+        return { ok: true, status: 200, json: async () => ({ statuses: ["accepted"] }) };
       },
       setTimeout: (/** @type {() => void} */ work) => work(),
       addEventListener: () => {},
@@ -165,6 +168,36 @@ export async function measure(browser, document, values) {
   return loss <= stated * SLACK ? { loss } : { loss, fault: `it reveals ${loss}, and states ${stated}` };
 }
 
+/**
+ * A browser that visits a page on some days, with two views each, while a collector serves one document: how often random
+ * words were drawn and reports sent, the epsilon that was booked, and the most of it in 31 and in 366 days.
+ *
+ * @param {string} source a built file
+ * @param {string} document
+ * @param {Iterable<number>} days
+ */
+export async function stay(source, document, days) {
+  const browser = new Browser(source);
+  browser.serve(document);
+  const start = browser.now;
+  let draws = 0;
+  for (const day of days) {
+    browser.now = start + day * 864e5;
+    delete browser.session.hubbub;
+    for (let view = 0; view < 2; view++) {
+      browser.drew = false;
+      await browser.report("a");
+      if (browser.drew) draws++;
+    }
+  }
+  const told = Object.values(browser.ledger).map(({ answered, epsilon }) => [answered, +epsilon]);
+  /** @param {number} within */
+  const most = (within) =>
+    Math.max(0, ...told.map(([end]) => told.reduce((sum, [day, loss]) => (day <= end && day >= end - within ? sum + loss : sum), 0)));
+  const booked = told.reduce((sum, [, loss]) => sum + loss, 0);
+  return { draws, sent: browser.posted.length, booked, month: most(30), year: most(365) };
+}
+
 /** Numbers from 0 up to 1 that a seed determines (xorshift). @param {number} seed */
 export function generator(seed) {
   let state = Math.imul(seed + 1, 0x9e3779b1) || 1;
@@ -190,6 +223,7 @@ export const OF_SCRIPT = [
   vector("subset", "closed, 2"),
   { ...small, parameters: { ...small.parameters, masks: 2, keep_threshold: "5543047035272007536" }, epsilon: "1" },
   small,
+  JSON.parse(changed(JSON.stringify(small), { every: 28, opens: "2029-12-31T00:00:00Z" })),
 ];
 
 /** Surveys that only the module answers. */
@@ -204,7 +238,7 @@ export const OF_MODULE = [
 const VALUES = ["a", "b", "aber", "red", "0", "7", "1.2.3.4", "not on any list", "", null];
 
 // prettier-ignore
-const ODD = [
+export const ODD = [
   "7", -10, ".7e1", 0, -0, -1, 1, 2, 1.5, 0.5, 1e308, -1e308, 5e-324, 2 ** 53, 2 ** 64, 2 ** 32 + 1, 4097, "", " ", " 1 ", "0x10", "0b1",
   "1e0", "1e3", "1e-400", "-1000000", "-1", "+1", "01", "1.", ".5", "1.0", "NaN", "Infinity", "-Infinity", "1_0", "٣", "\n1", "4", "1", "0",
   "18446744073709551615", "18446744073709551616", "-9223372036854775808", "1".repeat(400), `0.${"0".repeat(400)}1`, null, true, false, [],
@@ -253,7 +287,7 @@ function mutate(data, random) {
   let twice = "";
   do {
     let parent = data;
-    let key = gentle ? pick([...parts, "parameters", "epsilon"]) : pick(Object.keys(data));
+    let key = gentle ? pick([...parts, "parameters", "epsilon", ...("every" in data ? ["every", "opens"] : [])]) : pick(Object.keys(data));
     while (parent[key] && typeof parent[key] === "object" && Object.keys(parent[key]).length && random() < 0.85) {
       parent = parent[key];
       key = pick(Object.keys(parent));

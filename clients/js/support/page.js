@@ -10,6 +10,8 @@ export const DAY = 864e5;
 /** A browser's memory of one site: storage, locks and a clock. */
 export class Site {
   storage = /** @type {any} */ ({});
+  /** What a tab keeps for a visit. */
+  session = /** @type {any} */ ({});
   now = Date.UTC(2030, 0, 1);
   /** How long the script wanted to wait, each time; it never has to. @type {number[]} */
   waits = [];
@@ -44,6 +46,7 @@ export class Site {
       location: { host: "site.example" },
       navigator: navigator && { locks: this.locks, ...navigator },
       localStorage: this.storage,
+      sessionStorage: this.session,
       crypto: webcrypto,
       Date: { now: () => this.now, parse: Date.parse },
       fetch: (/** @type {string} */ url, /** @type {any} */ options) => {
@@ -91,8 +94,8 @@ export class Collector {
     request.on("data", (part) => parts.push(part));
     request.on("end", () => {
       if (request.method === "GET") {
-        const document = this.surveys.get(/** @type {string} */ (request.url).slice(-64));
-        response.writeHead(document ? 200 : 404).end(document);
+        const document = this.surveys.get(/** @type {string} */ (request.url).slice(-69, -5)); // …/<id>/open
+        response.writeHead(document ? 200 : 204).end(document);
         return;
       }
       this.onPost();

@@ -1,7 +1,7 @@
 // No document makes the built files reveal more than the epsilon that they write down: measured, for many documents.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Browser, MODULE, OF_MODULE, OF_SCRIPT, SCRIPT, attack, hostile, measure } from "../support/hostile.js";
+import { Browser, MODULE, ODD, OF_MODULE, OF_SCRIPT, SCRIPT, attack, hostile, measure, stay } from "../support/hostile.js";
 
 const SLACK = 1e-6;
 
@@ -45,3 +45,38 @@ test("a good survey reveals exactly what it states", async () => {
     }
   }
 });
+
+const REPEATING = OF_SCRIPT[OF_SCRIPT.length - 1];
+/** @param {any} value */
+const isDays = (value) => Number.isInteger(value) && !Object.is(value, -0) && value >= 1 && value <= 366;
+
+test("no document makes a browser that stays for a year answer more often than its periods and its budget allow", async () => {
+  // prettier-ignore
+  const odd = [...ODD, ["28"], "28", " 28", "28.0", "2.8e1", 28.5, 1 / 28, -28, 367, 1e9, 2 ** 31, 2 ** 32 + 28, -(2 ** 32) + 28, 1e-9];
+  for (const source of [SCRIPT, MODULE]) {
+    for (const every of [undefined, ...odd]) {
+      const { draws, sent, booked } = await stay(source, JSON.stringify({ ...REPEATING, every }), [0, 1, 2, 26, 27, 30]);
+      if (every === undefined) assert.deepEqual([draws, sent, booked], [1, 1, 2]);
+      else if (!isDays(every)) assert.deepEqual([draws, sent, booked], [0, 0, 0], JSON.stringify(every));
+      else assert.ok(draws === sent && booked === 2 * draws && booked <= 8 && draws <= Math.ceil(32 / Number(every)) + 1, `${every} ${draws}`);
+    }
+    for (const opens of [undefined, ...ODD, "2029-12-31T00:00:01Z", "2030-01-02T00:00:00Z", "9999-12-31T00:00:00Z"]) {
+      const { draws, sent, booked } = await stay(source, JSON.stringify({ ...REPEATING, opens }), [0, 1, 27, 28, 29]);
+      assert.ok(draws === sent && booked === 2 * draws && draws <= 2, `${JSON.stringify(opens)} ${draws}`);
+    }
+  }
+});
+
+test("the budget holds whatever a survey that repeats asks, and periods are kept", async () => {
+  /** @type {[number, string, number?][]} */
+  const cases = [[1, "2"], [7, "0.5", 53], [7, "2"], [28, "2", 14], [366, "2", 2]]; // prettier-ignore
+  for (const [every, epsilon, answers] of cases) {
+    const found = await stay(SCRIPT, JSON.stringify({ ...REPEATING, every, epsilon, parameters: small(+epsilon) }), Array(368).keys());
+    assert.ok(found.month <= 8 && found.year <= 28, `${every} ${JSON.stringify(found)}`);
+    assert.ok(found.draws === found.sent && found.booked === found.draws * +epsilon, `${every} ${JSON.stringify(found)}`);
+    if (answers) assert.equal(found.draws, answers, `every ${every}, epsilon ${epsilon}`);
+  }
+});
+
+/** Parameters of an epsilon. @param {number} epsilon */
+const small = (epsilon) => (epsilon < 2 ? { ...REPEATING.parameters, keep_threshold: "1" } : REPEATING.parameters);

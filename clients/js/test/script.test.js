@@ -46,7 +46,7 @@ const reported = () => toHex(collector.posted[collector.posted.length - 1]).slic
 
 test("the first view loads the survey and sends a report; later views request nothing", async () => {
   const first = await site.view({ survey }, at);
-  assert.deepEqual(collector.requests, [`GET /v1/surveys/${survey}`, `POST /v1/surveys/${survey}/reports`]);
+  assert.deepEqual(collector.requests, [`GET /v1/surveys/${survey}/open`, `POST /v1/surveys/${survey}/reports`]);
   assert.equal(toHex(collector.posted[0]).slice(0, 66), "01" + survey);
   assert.equal(collector.posted[0].length, 50);
   const { name, epsilon, report, status, answered } = site.ledger[survey];
@@ -146,7 +146,7 @@ test("a report is written down before it is sent", async () => {
 });
 
 test("later views send the same bytes, until a collector acknowledges them", async () => {
-  const faults = [503, 500, 408, 409, 425, 429, 0, "<html>", "{}", 204, 404, 410];
+  const faults = [503, 500, 408, 409, 425, 429, 0, "<html>", "{}", 204, 404];
   for (const fault of faults) {
     collector.faults = [fault];
     await site.view({ survey }, at);
@@ -160,7 +160,7 @@ test("later views send the same bytes, until a collector acknowledges them", asy
 });
 
 test("other refusals are final", async () => {
-  for (const fault of [400, 403, 413, 422]) {
+  for (const fault of [400, 403, 410, 413, 422]) {
     site = new Site();
     collector.faults = [fault];
     await site.view({ survey }, at);
@@ -169,11 +169,11 @@ test("other refusals are final", async () => {
   }
 });
 
-test("404 and 410 are final after 7 days of such replies", async () => {
-  for (const fault of [404, 410]) {
+test("a report is given up 7 days after it was made", async () => {
+  for (const fault of [404, 503]) {
     site = new Site();
     for (const [days, kept] of [[0, true], [7.9, true], [8, false]]) { // prettier-ignore
-      collector.faults = [fault];
+      collector.faults = kept ? [fault] : [];
       site.now = Date.UTC(2030, 0, 1) + Number(days) * DAY;
       await site.view({ survey }, at);
       assert.equal(!!site.ledger[survey].report, kept);
@@ -182,17 +182,13 @@ test("404 and 410 are final after 7 days of such replies", async () => {
   }
 });
 
-test("nothing is sent after the survey closes", async () => {
-  const closing = collector.add(changed(HOSTS, { closes: "2030-01-02T00:00:00Z" }));
-  collector.faults = [503];
-  await site.view({ survey: closing }, at);
-  site.now += 2 * DAY;
-  assert.deepEqual((await site.view({ survey: closing }, at)).requests, []);
-  assert.equal(site.ledger[closing].report, undefined);
-  const late = new Site();
-  late.now = site.now;
-  await late.view({ survey: closing }, at);
-  assert.equal(collector.posted.length, 1);
+test("a report is given up when the collector says that the survey has closed", async () => {
+  collector.faults = [503, 410];
+  await site.view({ survey }, at);
+  await site.view({ survey }, at);
+  assert.deepEqual([site.ledger[survey].report, site.ledger[survey].status], [undefined, 410]);
+  assert.deepEqual((await site.view({ survey }, at)).requests, []);
+  assert.equal(collector.posted.length, 2);
 });
 
 test("a report to a survey that is not open yet is sent later", async () => {
@@ -293,7 +289,7 @@ test("a list with a malformed field is refused before anything is drawn", async 
   for (const names of ["yes", {}, { length: 3 }, [1, 2], ["yes", null], [], ["yes"], Array(4097).fill("x"), null]) {
     await site.view({ survey: collector.add(changed(POLL, { domain: { ...list.domain, names } })) }, { ...at, crypto });
   }
-  const fields = { mechanism: ["constructor", "__proto__", ["subset"], null], name: [7, "", null, "x".repeat(401)], closes: [5, "soon", [], {}] };
+  const fields = { mechanism: ["constructor", "__proto__", ["subset"], null], name: [7, "", null, "x".repeat(401)] };
   for (const [name, values] of Object.entries({ ...fields, public_seed: ["", "AB".repeat(32), "00", 7] })) {
     for (const value of values) await site.view({ survey: collector.add(changed(POLL, { [name]: value })) }, { ...at, crypto });
   }
@@ -373,14 +369,9 @@ test("the budget can be spent to its end", async () => {
 
 test("an id has one spelling", async () => {
   for (const id of [survey.toUpperCase(), `${survey}?`, `${survey}%20`, survey.slice(0, 63)]) {
-    collector.surveys.set(id.slice(-64), HOSTS);
+    for (const each of [id, id.slice(-64)]) collector.surveys.set(each, HOSTS);
     await site.view({ survey: id }, at);
   }
-  assert.deepEqual([collector.posted.length, site.ledger], [0, {}]);
-});
-
-test("a survey that has closed costs nothing", async () => {
-  await site.view({ survey: collector.add(changed(HOSTS, { closes: "2029-12-31T00:00:00Z" })) }, at);
   assert.deepEqual([collector.posted.length, site.ledger], [0, {}]);
 });
 
@@ -455,7 +446,7 @@ test("no error reaches the page, whatever is missing", async () => {
   await site.view({ survey }, { src: "no address" });
   await site.view({ survey }, { ...at, fetch: () => { throw new Error("no"); } }); // prettier-ignore
   for (const name of ["location", "navigator", "localStorage", "fetch", "crypto"]) {
-    await site.view({ survey }, { ...at, [name]: null });
+    await site.view({ survey }, { ...at, referrer: "https://a.example/", [name]: null });
   }
   await site.view({ survey }, { ...at, document: { currentScript: null, referrer: "" } });
   await new Promise((resolve) => setTimeout(resolve, 20));
@@ -492,4 +483,113 @@ test("surveys that the script leaves to the module are not answered", async () =
     await site.view({ survey: collector.add(entry.survey) }, at);
   }
   assert.deepEqual([collector.posted.length, site.ledger], [0, {}]);
+});
+
+const MONTHLY = changed(HOSTS, { every: 28, opens: "2029-12-31T00:00:00Z" }); // its next period begins on 2030-01-28
+
+test("a survey that repeats is answered once in each period, with fresh noise", async () => {
+  const id = collector.add(MONTHLY);
+  const day = site.now / DAY;
+  for (const [days, posted] of [[0, 1], [1, 1], [26.99, 1], [27, 2], [54.99, 2], [55, 3], [200, 4]]) { // prettier-ignore
+    site.session = {};
+    site.now = (day + days) * DAY;
+    const { requests } = await site.view({ survey: id }, at);
+    assert.equal(collector.posted.length, posted, `day ${days}`);
+    if (days === 1 || days === 54.99) assert.deepEqual(requests, []);
+  }
+  assert.equal(new Set(collector.posted.map((report) => toHex(report).slice(66, 98))).size, 4); // ids
+  const entries = Object.values(site.ledger);
+  assert.deepEqual(entries.map(({ epsilon }) => epsilon), Array(4).fill("1.5"));
+  assert.deepEqual(entries.map(({ answered }) => answered - day).sort((a, b) => a - b), [0, 27, 55, 200]);
+  assert.equal(site.ledger[id].next, day + 223);
+});
+
+test("a report that is not delivered is given up when the next period begins, and never doubled", async () => {
+  const id = collector.add(MONTHLY);
+  site.now += 25 * DAY;
+  collector.faults = [503, 0];
+  await site.view({ survey: id }, at);
+  site.now += 1 * DAY;
+  await site.view({ survey: id }, at);
+  assert.equal(new Set(collector.posted.map(toHex)).size, 1); // the same bytes
+  site.now += 1 * DAY;
+  site.session = {};
+  await site.view({ survey: id }, at);
+  const [first, again, next] = collector.posted.map(toHex);
+  assert.ok(first === again && next !== first && collector.posted.length === 3);
+  const entries = Object.values(site.ledger);
+  assert.deepEqual(entries.map(({ report }) => report), [undefined, undefined]);
+  assert.deepEqual(entries.map(({ epsilon }) => epsilon), ["1.5", "1.5"]);
+});
+
+test("who is in the middle of a visit when a period begins answers on the next visit", async () => {
+  const id = collector.add(MONTHLY);
+  const ask = (/** @type {string} */ referrer) => site.view({ survey: id }, { ...at, referrer, crypto: truthful().crypto });
+  site.now += 27 * DAY - 1;
+  await ask("https://news.example/"); // the first view of all
+  site.now += 1;
+  for (const referrer of ["https://site.example/", "", "https://other.example/"]) {
+    assert.deepEqual((await ask(referrer)).requests, []); // whatever the referrer is: waiting reveals nothing of it
+  }
+  site.session = {}; // another visit
+  site.now += DAY;
+  await ask("https://other.example/");
+  assert.deepEqual([collector.posted.length, reported()], [2, truth(HOSTS, "other.example")]);
+  site.now += 27 * DAY; // a tab that stayed open
+  await ask("https://site.example/");
+  assert.equal(collector.posted.length, 2);
+  // A first view that cannot reach the collector is the first view of its visit all the same.
+  site.session = {};
+  await site.view({ survey: id }, { src: "http://127.0.0.1:1/hubbub.js" });
+  await ask("https://site.example/");
+  assert.equal(collector.posted.length, 2);
+});
+
+test("a survey that does not repeat knows no visits", async () => {
+  const sessionStorage = new Proxy({}, { get: () => assert.fail(), set: () => assert.fail() });
+  for (const storage of [sessionStorage, null, undefined]) {
+    site = new Site();
+    for (let view = 0; view < 3; view++) await site.view({ survey }, { ...at, sessionStorage: storage });
+    assert.deepEqual([collector.posted.length, site.ledger[survey].status], [1, 200]);
+    assert.deepEqual(Object.keys(site.ledger[survey]).sort(), ["answered", "epsilon", "name", "status", "url"]);
+    collector.posted = [];
+  }
+});
+
+test("a period is not answered again if the browser does not store that it was", async () => {
+  const id = collector.add(MONTHLY);
+  await site.view({ survey: id }, at);
+  site.now += 28 * DAY;
+  let draws = 0;
+  const crypto = { subtle: webcrypto.subtle, getRandomValues: (/** @type {any} */ bytes) => (draws++, bytes) };
+  const silent = new Proxy(site.storage, { set: () => true }); // keeps what it has
+  for (let view = 0; view < 3; view++) {
+    site.session = {};
+    await site.view({ survey: id }, { ...at, crypto, localStorage: silent });
+  }
+  assert.deepEqual([draws, collector.posted.length], [0, 1]);
+});
+
+test("a survey that is over costs nothing, and is no error", async () => {
+  const id = collector.add(MONTHLY);
+  await site.view({ survey: id }, at);
+  collector.surveys.clear(); // 204 from now on
+  site.now += 28 * DAY;
+  for (let view = 0; view < 2; view++) {
+    site.session = {};
+    await site.view({ survey: id }, at);
+    await site.view({ survey }, at);
+  }
+  assert.deepEqual([collector.posted.length, Object.keys(site.ledger)], [1, [id]]);
+});
+
+test("a clock that is set back gives no second answer", async () => {
+  const id = collector.add(MONTHLY);
+  site.now += 100 * DAY;
+  for (const days of [0, -30, -99, 5]) {
+    site.session = {};
+    site.now += days * DAY;
+    await site.view({ survey: id }, at);
+  }
+  assert.equal(collector.posted.length, 1);
 });

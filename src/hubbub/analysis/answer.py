@@ -57,6 +57,8 @@ class Answer:
         How many names of a public list were checked by name; 0 if none was.
     own_names : int
         How many other names were checked by name that stay with the survey, fixed before its first report.
+    remembered_names : int
+        How many more names were checked by name since they were found in earlier slices of time.
     post_processing : str
         What was done to the counts after they were estimated: "none", "clip" or "simplex".
     guesses : tuple of Guess
@@ -95,6 +97,7 @@ class Answer:
     foreign_candidates: int = 0
     known_names: int = 0
     own_names: int = 0
+    remembered_names: int = 0
     post_processing: str = "none"
     guesses: tuple[Guess, ...] = ()
     guessed_from: float | None = None

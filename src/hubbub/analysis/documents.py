@@ -24,6 +24,7 @@ _FACTS: Final = {
     "foreign_candidates": int,
     "known_names": int,
     "own_names": int,
+    "remembered_names": int,
     "post_processing": str,
     "guessed_from": float | None,
     "mode": str,

@@ -59,7 +59,7 @@ def about_limits(plan: Plan) -> str:
     """A sentence that compares: other ε, and candidates with a plain search."""
     said = []
     if plan.named_share is not None and not plan.known_names:
-        said.append(f"if they were among 1,000 candidates named in advance, {_seen(plan.named_share)}")
+        said.append(f"if you name up to 1,000 values to look for, {_seen(plan.named_share)}")
     for limit in plan.limits:
         here = limit.epsilon == plan.epsilon
         if here and plan.candidates:
@@ -69,7 +69,7 @@ def about_limits(plan: Plan) -> str:
             said.append(part)
     if not said:
         return ""
-    return f"The same people would show, {'; '.join(said)}."
+    return f"With the same people you would see, {'; '.join(said)}."
 
 
 def about_slots(plan: Plan) -> str:

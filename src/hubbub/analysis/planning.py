@@ -17,6 +17,7 @@ from hubbub.errors import ParameterError, shown
 from hubbub.model.coded_domain import Text
 from hubbub.model.domain import Domain
 from hubbub.model.numbers import parse_decimal, parse_epsilon, parse_people
+from hubbub.model.repeating import check_budget, check_days, cost_words
 from hubbub.name_lists import names
 
 EPSILONS: Final = (0.5, 1.0, 2.0, 4.0)
@@ -112,6 +113,8 @@ class Plan:
         How private the sums are to an observer who sees nothing else; None if that is not known.
     outlook : Outlook
         Makes the predictions; it can answer further questions.
+    every : int or None
+        The days of a period, if the survey repeats. Everything else is about one period.
     """
 
     domain: Domain
@@ -139,6 +142,7 @@ class Plan:
     years: tuple[Year, ...]
     outside: Outside | None
     outlook: Outlook = field(repr=False, compare=False)
+    every: int | None = None
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -156,6 +160,8 @@ class Plan:
         said += [f"The values: {self.domain.described}.", about_length(self.domain)]
         if self.epsilon is not None:
             said.append(about_one_person(self.epsilon))
+        if self.epsilon is not None and self.every is not None:
+            said.append(cost_words(Decimal(str(self.epsilon)), self.every))
         if self.outside is not None:
             said += [self.outside.words, ASSUMPTION, WHY_IDS]
         return tuple(filter(None, said))
@@ -203,6 +209,7 @@ def plan(
     chance: float = 0.95,
     level: float = 0.05,
     values_per_person: int = 1,
+    every: int | None = None,
 ) -> Plan:
     """What a survey would find, and what it takes: any two of people, epsilon and share give the third.
 
@@ -229,11 +236,14 @@ def plan(
         The chance, at most, that anything in the answer is wrong.
     values_per_person : int
         The number of slots of a person, one for each value that she may have; she reports one slot (see `find`).
+    every : int, optional
+        The survey repeats every so many days. The plan is about the reports of one period.
 
     Raises
     ------
     ParameterError
-        If fewer than two of the three are given, or any argument cannot be used.
+        If fewer than two of the three are given, or any argument cannot be used, or if the budget of a person does not
+        allow the survey in every period.
 
     Examples
     --------
@@ -265,7 +275,11 @@ def plan(
     elif share is None and people is not None and known is not None:
         least = outlook.smallest_share(people, known)
         share = least if math.isfinite(least) else None
-    return _filled(outlook, people, known, share, solved)
+    if every is not None:
+        check_days(every)
+        if known is not None:
+            check_budget(Decimal(str(known)), every)
+    return replace(_filled(outlook, people, known, share, solved), every=every)
 
 
 def _filled(

@@ -27,7 +27,7 @@ MODES: Final = ("no-false-positives", "no-false-negatives")
 
 
 class SurveyNames(NamedTuple):
-    """The names that stay with a survey: values that its owner looks for.
+    """The names that stay with a survey: values that its owner looks for, and what was found in earlier slices of time.
 
     Attributes
     ----------
@@ -35,10 +35,13 @@ class SurveyNames(NamedTuple):
         Those that were chosen before the first report, so that no report had a say in the choice.
     later : tuple of str
         Those that were chosen after it.
+    found : tuple of str
+        Those that were found in slices before all that are asked about, so that no report that counts had a say.
     """
 
     fixed: tuple[str, ...] = ()
     later: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()
 
 
 _OF_GROUPS: Final = 0.1  # of the level; the limit of a name grows by less than 1 %
@@ -213,12 +216,13 @@ class Question:
         public = () if domain.names_list is None else names(domain.names_list)
         if not public and not any(kept):
             return Asked(self, None)
-        own = len(items_of(domain, kept.fixed).items)
-        named = items_of(domain, [*kept.fixed, *public]).items
+        own, both = (len(items_of(domain, each).items) for each in (kept.fixed, [*kept.fixed, *public]))
+        # What was found before and is not among the others comes last.
+        named = items_of(domain, [*kept.fixed, *public, *kept.found]).items
         known = {item.tobytes() for item in named}
         late = items_of(domain, kept.later).items
         late = late[np.array([item.tobytes() not in known for item in late], np.bool_)]
-        return Asked(self, named if len(named) else None, 0, len(named) - own, late)
+        return Asked(self, named if len(named) else None, 0, len(named) - own, late, found=len(named) - both)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,11 +238,13 @@ class Asked:
     foreign : int
         How many candidates are not in the domain; they are left out.
     known : int
-        How many of them, the last ones, are names of a public list alone.
+        How many of them, the last ones, nobody named for this survey: they are on a public list, or were found before.
     late : Items or None
         The items of names that the owner of the survey chose after somebody could look at its reports.
     groups : mapping
         The items of the values of each group that are in the domain, each once.
+    found : int
+        How many of the known ones, the last, were found in earlier slices of time alone.
     """
 
     question: Question
@@ -247,6 +253,7 @@ class Asked:
     known: int = 0
     late: Items | None = None
     groups: Mapping[str, Items] = field(default_factory=dict)
+    found: int = 0
 
     @property
     def groups_level(self) -> float:
@@ -265,15 +272,16 @@ class Asked:
 
     @property
     def own(self) -> int:
-        """How many values are named by the analyst or the owner; they come before the names of a public list."""
+        """How many values are named by the analyst or the owner; they come before all others."""
         return self.candidates - self.known
 
     def queries(self, top: int) -> tuple[Query, Query, Query]:
         """The queries of the search, of the names, and of names after looking: together they have the question's level.
 
-        Candidates have half of it. If the names of a public list are among them, they have two thirds, since most sites
-        that a survey can see are on it. Of the rest, a tenth is for names after looking, if there are any: they take
-        part in the search as if nobody had named them, and need a level only for their intervals.
+        Candidates have half of it. If names of a public list, or found before, are among them, they have two thirds,
+        since most values that a survey can see are among these. Of the rest, a tenth is for names after looking, if
+        there are any: they take part in the search as if nobody had named them, and need a level only for their
+        intervals.
         """
         query = replace(self.question.query, top=top).split(1 / (1 - _OF_GROUPS) if self.groups else 1)
         rest = 1 if self.named is None else 3 if self.known else 2

@@ -75,6 +75,10 @@ def sentences(answer: Answer, example: str = "", domain: Domain | None = None) -
     if answer.known_names:
         own = f", and {answer.own_names:,} that stay with the survey" if answer.own_names else ""
         said.append(("names", f"Named ones are the {answer.known_names:,} of a public list that everybody knows{own}."))
+    if answer.remembered_names:
+        found = plural(answer.remembered_names, "name")
+        text = f"{found} found in slices of time before these were checked by name, too; the level is per answer."
+        said.append(("names", text))
     if spam := [short(hitter.value) for hitter in answer.hitters if is_spam(hitter.value)]:
         said.append(("spam", f"Known for made-up visits, by a public list of spam referrers: {', '.join(spam)}."))
     if late := [short(hitter.value) for hitter in answer.hitters if hitter.late]:
@@ -209,7 +213,8 @@ def _about_list(answer: Answer) -> list[str]:
     rows = answer.hitters
     if answer.share:  # some rows are left out
         return [f"{plural(len(rows), 'value')} of the list; all intervals hold together, for those who answered."]
-    held = f"{len(_standing(answer))} of {plural(len(rows), 'value')} surely held by somebody"
+    standing = len(_standing(answer))
+    held = f"{standing} of {plural(len(rows), 'value')} {'is' if standing == 1 else 'are'} surely held by somebody"
     said = f"{held}; all intervals hold together, for those who answered."
     ahead = [_about_rank(rows, place) for place in range(min(_COMPARED, len(rows))) if rows[place].ahead_of]
     return [said, *(ahead or ["No value is surely ahead of another."])]

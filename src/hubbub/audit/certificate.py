@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ import numpy as np
 
 import hubbub
 from hubbub.audit.exact import Fault, Worst, classes_of, worst_loss
+from hubbub.audit.game import LEAST_DRAWS, MISTAKE, Played, check_draws, fixed_id, play
 from hubbub.audit.implementations import Implementation, implementations
 from hubbub.errors import ParameterError
 from hubbub.mechanisms.registry import mechanism_for
@@ -26,6 +27,7 @@ METHOD: Final = (
 )
 _VALUES: Final = 16
 _IDS: Final = 24
+_FAST_RUNS: Final = 200_000  # reports to audit the library
 _DRAWN: Final = 1 << 14  # ids among which one is looked for each row
 
 
@@ -34,7 +36,7 @@ class Finding:
     """What the audit of one implementation found: what tells most, or the check that failed, and how.
 
     `worst` is None if a check failed before; `check` and `sentence` are empty if all passed. `values`, `ids` and `rows`
-    say how many were tried.
+    say how many were tried. `played` is the guessing game, if there was one.
     """
 
     implementation: Implementation
@@ -44,6 +46,7 @@ class Finding:
     values: int
     ids: int
     rows: int
+    played: Played | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +94,31 @@ class Certificate:
             "ids": found.ids,
             "rows": found.rows,
             "runs": 0 if worst is None else worst.runs,
+            "played": None if found.played is None else played_document(found.played),
             "failed_check": found.check or None,
             "sentence": found.sentence or None,
         }
 
 
-def certify(survey: Survey, epsilon: Decimal | None = None) -> Certificate:
+def played_document(played: Played) -> dict[str, Any]:
+    """A guessing game as JSON."""
+    return {
+        "loss_at_least": played.loss_at_least,
+        "mistake": MISTAKE,
+        "part": played.part,
+        "forms": played.forms,
+        "hits": list(played.hits),
+        "tested": list(played.tested),
+    }
+
+
+def certify(
+    survey: Survey, epsilon: Decimal | None = None, draws: int = 0, advance: Callable[[int], None] = lambda _: None
+) -> Certificate:
     """Audit everything here that makes reports of a survey. Takes seconds, or minutes if the client is slow.
 
-    `epsilon` is the claim; by default the one that the survey states.
+    `epsilon` is the claim; by default the one that the survey states. With `draws`, a guessing game is played with so
+    many reports of each of the worst two values; slow implementations make fewer. `advance` is told of each report.
     """
     mechanism = mechanism_for(survey)
     if not mechanism.word_classes:
@@ -107,13 +126,16 @@ def certify(survey: Survey, epsilon: Decimal | None = None) -> Certificate:
         raise ParameterError(
             f"an exact audit must be of pure ε without Laplace noise, got {survey.mechanism} {options}"
         )
+    if draws:
+        check_draws(draws)
     values = some_values(survey)
     found, missing = implementations(survey, values)
     claim = survey.epsilon if epsilon is None else epsilon
     findings = []
     for implementation in found:
         try:
-            findings.append(audit(implementation, mechanism, len(values), claim))
+            found_worst = audit(implementation, mechanism, len(values), claim)
+            findings.append(guessed(found_worst, mechanism, claim, draws, advance) if draws else found_worst)
         except ParameterError as error:
             missing[implementation.name] = str(error)
     return Certificate(survey, claim, tuple(values), tuple(findings), missing)
@@ -138,6 +160,29 @@ def audit(implementation: Implementation, mechanism: SurveyMechanism, values: in
         return Finding(implementation, None, fault.check, str(fault), *tried)
     sentence = f"the loss must be at most ε = {epsilon:f}, got {worst.loss:.6g}" if worst.loss > epsilon else ""
     return Finding(implementation, worst, "loss" if sentence else "", sentence, *tried)
+
+
+def guessed(
+    finding: Finding, mechanism: SurveyMechanism, epsilon: Decimal, draws: int, advance: Callable[[int], None]
+) -> Finding:
+    """The finding with a guessing game; as it was if there is no worst pair to play with."""
+    if finding.worst is None:
+        return finding
+    slower = _FAST_RUNS // finding.implementation.most_runs
+    played = play(
+        fixed_id(finding.implementation, mechanism, finding.worst), max(LEAST_DRAWS, draws // slower), advance
+    )
+    sentence = above(played, epsilon)
+    if finding.check or not sentence:
+        return replace(finding, played=played)
+    return replace(finding, played=played, check="game", sentence=sentence)
+
+
+def above(played: Played, epsilon: Decimal) -> str:
+    """What is wrong if a game shows more than is claimed; empty if it does not."""
+    if played.loss_at_least <= float(epsilon):
+        return ""
+    return f"the loss must be at most ε = {epsilon:f}, got at least {played.loss_at_least:.6g} in a guessing game"
 
 
 def some_values(survey: Survey) -> list[str]:

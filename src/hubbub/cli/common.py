@@ -17,7 +17,7 @@ from click.exceptions import Exit
 from hubbub.analysis.wording import number as number
 from hubbub.analysis.wording import plural as plural
 from hubbub.analysis.wording import visible
-from hubbub.errors import HubbubError, ParameterError
+from hubbub.errors import HubbubError, ParameterError, shown
 
 if TYPE_CHECKING:
     from hubbub.mechanisms.survey_mechanism import SurveyMechanism
@@ -76,6 +76,18 @@ def parse_count(name: str, text: str) -> int:
     if not number.is_finite() or number != number.to_integral_value() or not 1 <= number <= 10**15:
         raise ParameterError(f"{name} must be a whole number from 1 to 10^15, got {name}={text!r}")
     return int(number)
+
+
+def parse_every(text: str) -> int:
+    """Return the days of a length such as 28, 28d or 4w.
+
+    >>> [parse_every(text) for text in ("28", "28d", "4w")]
+    [28, 28, 28]
+    """
+    digits, unit = (text[:-1], text[-1]) if text[-1:] in ("d", "w") else (text, "d")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 4):
+        raise ParameterError(f"every must be a number of days or weeks such as 28d or 4w, got every={shown(text)}")
+    return int(digits) * (7 if unit == "w" else 1)
 
 
 def print_json(document: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
@@ -40,6 +41,7 @@ def show(ledger: str | None, as_json: bool) -> None:
     No value is in the ledger. Without a command, `hubbub ledger` does the same.
     """
     from hubbub.client import Ledger, LedgerError
+    from hubbub.client.budget import spent
 
     book = Ledger(ledger)
     try:
@@ -48,10 +50,11 @@ def show(ledger: str | None, as_json: bool) -> None:
         raise InputError(str(error)) from None
     left = limits.left(entries.values())
     epsilon, delta = (format(total, "f") for total in book.totals(entries))
+    year = spent(entries.values())["year"]
     shown = ("name", "url", "epsilon", "delta", "answered", "state", "detail")
     if as_json:
-        surveys = [{"survey_id": key, **{name: entry[name] for name in shown}} for key, entry in entries.items()]
-        told = {"told_epsilon": epsilon, "told_delta": delta, "left": _spelled(left)}
+        surveys = [{"survey_id": key[:64], **{name: entry[name] for name in shown}} for key, entry in entries.items()]
+        told = {"told_epsilon": epsilon, "told_delta": delta, "year_epsilon": format(year, "f"), "left": _spelled(left)}
         print_json({"ledger": book.path, **told, "surveys": surveys})
         return
     if not entries:
@@ -71,10 +74,11 @@ def show(ledger: str | None, as_json: bool) -> None:
         if len(collectors) > 1
     ]
     sums = f"All together ε = {epsilon} and δ = {delta}. The ledger is {book.path}"
-    caption = [*each_told, sums, _left(limits, left)]
+    caption = [*each_told, sums, _left(limits, left), odds_of_year(year)]
     print_table("Told from this device", [*columns, ("answered", "left"), ("state", "left")], rows, caption)
 
 
+_LN_10: Final = Decimal(10).ln()
 _NAMES: Final = {
     "month": "ε in 30 days",
     "year": "ε in 365 days",
@@ -148,6 +152,19 @@ def _left(limits: Cap, left: Cap) -> str:
     most, parts = _spelled(limits), _spelled(left)
     told = [f"{_NAMES[name]} {part} of {most[name]}" for name, part in parts.items() if part is not None]
     return f"Left: {', '.join(told)}." if told else "There is no limit."
+
+
+def odds_of_year(epsilon: Decimal) -> str:
+    """Return a sentence: what all answers of a year reveal together at most, as odds.
+
+    >>> odds_of_year(Decimal(2))[-17:], odds_of_year(Decimal(28))[-19:]
+    ('at most 7.4-fold.', 'at most 10^13-fold.')
+    """
+    times = f"{math.ceil(10 * math.exp(epsilon)) / 10:,g}" if epsilon < 12 else f"10^{math.ceil(epsilon / _LN_10)}"
+    return (
+        f"All answers of the last 365 days together, ε = {epsilon:f}, changed the odds of any guess about you at most "
+        f"{times}-fold."
+    )
 
 
 def _collector(entry: dict[str, str]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hubbub.cli.common import complain, number, parse_count, plural, print_json, print_table
+from hubbub.cli.common import complain, number, parse_count, parse_every, plural, print_json, print_table
 from hubbub.cli.options import (
     DOMAINS,
     Number,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     metavar="K",
     help="Each person may have K values, and reports one slot of K.",
 )
+@click.option("--every", metavar="LENGTH", help="The survey repeats every so many days or weeks: 28d or 4w.")
 @mechanism_option
 @options_option
 @click.option(
@@ -58,6 +59,7 @@ def plan(
     domain: str,
     candidates: str,
     values_per_person: int,
+    every: str | None,
     mechanism: str | None,
     options: dict[str, str],
     chance: float,
@@ -77,6 +79,7 @@ def plan(
     hubbub plan --people 8000 --epsilon 1 --domain hostnames --candidates 1000
     hubbub plan --epsilon 2 --share 1% --domain words
     hubbub plan --people 50k --epsilon 2 --domain hostnames --values-per-person 5
+    hubbub plan --people 10k --epsilon 2 --domain hostnames --every 4w
     hubbub plan --people 500 --share 0.2 --domain choices:yes,no,unsure
     hubbub plan --people 1m --epsilon 1 --domain integers:64 --proved
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
@@ -99,6 +102,7 @@ def plan(
         chance=chance,
         level=level,
         values_per_person=values_per_person,
+        every=None if every is None else parse_every(every),
     )
     if plot is not None:
         _draw(made, plot)

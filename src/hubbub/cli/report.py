@@ -57,7 +57,7 @@ def report(
     timeout: float,
     as_json: bool,
 ) -> None:
-    """Answer a survey once. The value is randomised on this device; only the random report is stored and sent.
+    """Answer a survey once, or once in each of its periods. Only a random report of the value is stored and sent.
 
     \b
     hubbub report news.example --survey https://collector.example/v1/surveys/<id>
@@ -67,7 +67,8 @@ def report(
     will send it when run again; 2 nothing was or will be sent. Whatever the value is, the same is sent and printed.
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
     from hubbub.client import Client, ClientError, Ledger
-    from hubbub.client.delivery import MISSING_DAYS
+    from hubbub.client.delivery import DAYS_TO_DELIVER
+    from hubbub.client.ledger import current
 
     if len(values) != 1:
         raise ParameterError(f"one value must be given, in quotes if it has spaces, got {len(values)}")
@@ -92,7 +93,7 @@ def report(
         raise InputError(f"the survey could not be fetched ({result.detail or 'timeout'}); nothing was kept")
     if result.status == "refused":
         raise InputError(f"the survey was not answered: {result.detail}")
-    entry = entries[client.survey_id]
+    entry = entries[current(entries, client.survey_id)]
     told = Ledger.totals(entries)
     status = "already" if first.status == "already" and result.status == "sent" else result.status
     if as_json:
@@ -110,8 +111,7 @@ def report(
             }
         )
     else:
-        gone = (result.detail or "").endswith(("(404)", "(410)"))
-        kept = "is in the ledger" + (f", and is dropped if that stays so for {MISSING_DAYS} days" if gone else "")
+        kept = f"is in the ledger, and is given up if that stays so for {DAYS_TO_DELIVER} days"
         sentence = {
             "sent": "Sent: the collector has the report.",
             "already": "Answered before: nothing new was made or sent.",

@@ -13,7 +13,7 @@ import click
 
 from hubbub.analysis.documents import fits
 from hubbub.analysis.wording import visible
-from hubbub.cli.common import complain, number, parse_count, plural, print_json, print_table, tell
+from hubbub.cli.common import complain, number, parse_count, parse_every, plural, print_json, print_table, tell
 from hubbub.cli.domains import parse_domain, read_names
 from hubbub.cli.options import DOMAINS, OrderedGroup, delta_option, epsilon_option, json_option, options_option
 from hubbub.cli.service import (
@@ -28,11 +28,13 @@ from hubbub.cli.service import (
 )
 from hubbub.client import DEFAULT_CAP, DEFAULT_MAX_EPSILON
 from hubbub.errors import ParameterError, ServiceError, shown
+from hubbub.model.repeating import cost_words, days_words
 
 _STATUS: Final = {
     **dict.fromkeys(("survey_id", "name", "state", "mechanism", "epsilon", "delta", "slice"), str),
     **dict.fromkeys(("damage", "opens", "closes", "created"), str | None),
     **dict.fromkeys(("reports", "expected_reports"), int),
+    "every": int | None,
     "origins": list,
 }
 _NAMES: Final = ("fixed", "later", "sentences")
@@ -55,6 +57,7 @@ def survey() -> None:
 @click.option("--people", "-n", default="100k", help="Reports to expect; any number may come.")
 @click.option("--opens", metavar="TIME", help="RFC 3339, such as 2030-01-31T00:00:00Z.")
 @click.option("--closes", metavar="TIME", help="RFC 3339; default: when you close it.")
+@click.option("--every", metavar="LENGTH", help="Ask again every so many days or weeks: 28d or 4w. It opens at once.")
 @click.option(
     "--origin", multiple=True, metavar="URL", help="Pages of this origin may report; repeatable; default: all."
 )
@@ -69,6 +72,7 @@ def survey() -> None:
 def new(
     domain: str,
     people: str,
+    every: str | None,
     origin: tuple[str, ...],
     names: str | None,
     slice_length: str | None,
@@ -82,10 +86,12 @@ def new(
 
     \b
     hubbub survey new referrers --domain hostnames --epsilon 1
+    hubbub survey new referrers --domain hostnames --epsilon 2 --every 4w
     hubbub survey new referrers --domain hostnames --out survey.json
     hubbub survey new countries --domain categories:countries.txt --origin https://www.example.org
     """  # noqa: D301
     values, facts["expected_reports"] = parse_domain(domain), parse_count("people", people)
+    facts["every"] = None if every is None else parse_every(every)
     if out is not None:
         for option, given in (("--origin", origin), ("--slice", slice_length), ("--names", names)):
             if given:
@@ -106,15 +112,15 @@ def new(
         raise ServiceError(f"the server at {server!r} sent something else than a new survey")
     for sentence in status["sentences"]:
         complain(sentence)
-    for sentence in what_people_tell(listed, Decimal(status["epsilon"]), datetime.now(UTC)):
+    for sentence in what_people_tell(listed, Decimal(status["epsilon"]), datetime.now(UTC), status["every"]):
         complain(sentence)
     tell(as_json, _with_url(server, status), _with_url(server, status)["url"])
 
 
-def what_people_tell(surveys: list[dict[str, Any]], epsilon: Decimal, now: datetime) -> list[str]:
+def what_people_tell(surveys: list[dict[str, Any]], epsilon: Decimal, now: datetime, every: int | None) -> list[str]:
     """Return sentences: the total ε of an owner's surveys, and whether the limits of ledgers will stop answers.
 
-    `surveys` are all of the collector, with `epsilon` and `created`. The newest is among them; `epsilon` is its ε.
+    `surveys` are all of the collector, with `epsilon` and `created`. `epsilon` and `every` are those of the newest one.
     """
     sentences = []
     for days, most in ((30, DEFAULT_CAP.month), (365, DEFAULT_CAP.year)):
@@ -126,7 +132,9 @@ def what_people_tell(surveys: list[dict[str, Any]], epsilon: Decimal, now: datet
                 f"answering all {len(recent)} surveys that you made in {days} days costs a person ε = {told:f}; "
                 f"ledgers allow {most:f} in {days} days, so those who answered the others will not answer this one"
             )
-    if not sentences and DEFAULT_CAP.month is not None and 5 * epsilon > DEFAULT_CAP.month:
+    if every is not None:
+        sentences.append(cost_words(epsilon, every))
+    elif not sentences and DEFAULT_CAP.month is not None and 5 * epsilon > DEFAULT_CAP.month:
         weeks = int(DEFAULT_CAP.month / epsilon)
         sentences.append(
             f"asked every week, this adds up to ε = {4 * epsilon:f} in four weeks; ledgers allow {DEFAULT_CAP.month:f} "
@@ -313,6 +321,8 @@ def _write_survey(path: str, **facts: Any) -> dict[str, Any]:
     from hubbub.mechanisms.registry import create_survey
     from hubbub.outputs import write_whole
 
+    if facts["every"] and facts["opens"] is None:
+        raise ParameterError("--every must come with --opens, if there is --out, got no --opens")
     if os.path.lexists(path):  # reports of the survey in it would become useless
         raise ParameterError(f"the output must be a new file, got {path!r}, which exists")
     made = create_survey(**facts)
@@ -372,6 +382,7 @@ def _show(url: str, route: str, token: str | None, method: str, as_json: bool) -
         "privacy": f"ε = {document['epsilon']}" + (f", δ = {document['delta']}" if document["delta"] != "0" else ""),
         "opens": document["opens"] or "at once",
         "closes": _closes(document["state"], document["closes"]),
+        "repeats": f"every {days_words(document['every'])}" if document["every"] else "no",
         "origins": ", ".join(document["origins"]),
         "slices": f"each {document['slice']}",
     }

@@ -150,8 +150,8 @@ def _ask(source: str, question: Question, token: str, times: dict[str, str]) -> 
     from hubbub.analysis.trend import Trend
 
     address = parse_survey_url(source)
-    left_out = ("candidates", "guesses", "values_per_person")
-    spelled = {name: str(value).lower() for name, value in question.knobs.items() if name not in left_out}
+    knobs = ("top", "level", "all_candidates", "hitters_only", "names")
+    spelled = {name: str(getattr(question, name)).lower() for name in knobs}
     path = f"/v1/surveys/{address.survey_id}/trend?{urlencode(spelled | times)}"
     return read_reply(address, ask_json(address.server, path, token), Trend)
 

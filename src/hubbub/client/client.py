@@ -1,4 +1,4 @@
-"""The client: answers one survey, once, and delivers the response in the background."""
+"""The client: answers one survey, once in each period, and delivers the response in the background."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .background import Background
 from .budget import Cap, Number, parse_limit
 from .checks import ClientError, LedgerError, SurveyError
 from .delivery import Delivery
-from .ledger import SURVEY_URL, Ledger
+from .ledger import SURVEY_URL, Ledger, current
 from .slots import Slots
 from .survey import DeviceSurvey, encode_report, read_survey
 from .transport import Missing, TryLater
@@ -35,8 +35,8 @@ class Result(NamedTuple):
     ----------
     status : str
         sent: the collector has it. queued: it is in the ledger and will be sent. waiting: the survey has not been
-        fetched yet, and the value is only in memory. already: this survey was answered before, and no new report was
-        made. refused: nothing was or will be sent. none: nothing was reported.
+        fetched yet, and the value is only in memory. already: this survey was answered before, in this period if it
+        repeats, and no new report was made. refused: nothing was or will be sent. none: nothing was reported.
     detail : str
         The reason in one sentence, or empty.
     """
@@ -46,7 +46,7 @@ class Result(NamedTuple):
 
 
 class Client:
-    """Answers one survey, once.
+    """Answers one survey: once, or once in each of its periods.
 
     The constructor raises ClientError for wrong arguments. No method raises an error: a Result says what went wrong.
 
@@ -155,7 +155,7 @@ class Client:
         return self._ledger
 
     def report(self, value: object) -> Result:
-        """Answer the survey with this value, unless it was answered before. Does not wait for the network.
+        """Answer the survey with this value, unless it was answered before (in this period). Does not wait.
 
         If the survey has been fetched, the report is made and written to the ledger before this returns. It is sent in
         the background as soon as the collector can be reached, by this process or by a later one.
@@ -170,7 +170,7 @@ class Client:
             try:
                 if self._survey is not None:
                     result = self._respond(self._survey, value)
-                elif self._held or self._id in self._ledger.load().entries:
+                elif self._held or current(self._ledger.load().entries, self._id):
                     result = Result("already")
                 else:  # it is answered when the survey has been fetched
                     self._held.append(value)
@@ -293,8 +293,8 @@ class Client:
     def _fetch(self) -> None:
         """Fetch the survey, unless that was done or it was answered before; answer it if a value is waiting."""
         try:
-            if self._survey is None and not self._refusal and self._id not in self._ledger.load().entries:
-                document = self._delivery.exchange(self._url, None)
+            if self._survey is None and not self._refusal and not current(self._ledger.load().entries, self._id):
+                document = self._delivery.exchange(self._url + "/open", None)
                 if hashlib.sha256(document).hexdigest() != self._id:  # a sign-in page, or a collector that cheats
                     raise TryLater("the reply was not the survey that the address names")
                 self._survey = self._checked(document)

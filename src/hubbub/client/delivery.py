@@ -9,11 +9,11 @@ import time
 from datetime import UTC, date, datetime
 from typing import Final
 
-from .ledger import Entry, Ledger
+from .ledger import Entry, Ledger, current, is_over
 from .transport import Missing, Refused, TryLater, exchange
 
-MISSING_DAYS: Final = 7
-"""How long a client keeps trying if a collector says that the survey is missing or closed, which may be a mistake."""
+DAYS_TO_DELIVER: Final = 7
+"""After so many days a report is given up. A collector knows its id for longer, so that it is never counted twice."""
 
 
 class Delivery:
@@ -27,24 +27,27 @@ class Delivery:
         self._ledger = ledger
         self._timeout = timeout
         self._spread = spread
-        self._moments: dict[str, float] = {}  # by survey id: when the report that was left behind may be sent
+        self._moments: dict[str, float] = {}  # by key: when the report that was left behind may be sent
         self._not_before: dict[str, tuple[float, str]] = {}  # by address: when it may be tried again, and why not now
 
     def send_pending(self, first: str, changed: threading.Condition) -> None:
-        """Send each pending report of the ledger once, also those that earlier processes left, that of `first` first.
+        """Send each pending report of the ledger once, also those that earlier processes left.
+
+        Begins with today's report to the survey with the id `first`.
 
         `changed` is notified after each try. Raises TryLater if some reports are still pending; its `seconds` are the
         shortest time that one of them has to wait.
         """
         entries = self._ledger.load().entries
         later = []
-        for survey_id in sorted(entries, key=lambda each: each != first):
-            entry = entries[survey_id]
+        mine = current(entries, first)
+        for key in sorted(entries, key=lambda each: each != mine):
+            entry = entries[key]
             if entry["state"] == "pending":
                 try:
-                    if survey_id != first:
-                        self._await_moment(survey_id)
-                    self._ledger.settle(survey_id, *self._send(survey_id, entry))
+                    if key != mine:
+                        self._await_moment(key)
+                    self._ledger.settle(key, *self._send(key, entry))
                 except TryLater as error:
                     later.append(error)
                 with changed:
@@ -52,21 +55,23 @@ class Delivery:
         if later:
             raise TryLater(str(later[0]), min(error.seconds for error in later))
 
-    def _await_moment(self, survey_id: str) -> None:
+    def _await_moment(self, key: str) -> None:
         """Raise TryLater until the random moment of a report has come. It is drawn when the report is first seen."""
         drawn = time.monotonic() + self._spread * secrets.randbelow(1 << 32) / 2**32
-        if (left := self._moments.setdefault(survey_id, drawn) - time.monotonic()) > 0:
+        if (left := self._moments.setdefault(key, drawn) - time.monotonic()) > 0:
             raise TryLater("it waits for a moment of its own", left)
 
-    def _send(self, survey_id: str, entry: Entry) -> tuple[str, str]:
-        """Send one report; return the new state of its entry, and why."""
+    def _send(self, key: str, entry: Entry) -> tuple[str, str]:
+        """Send one report, or give it up; return the new state of its entry, and why."""
+        today = datetime.now(UTC).date()
+        if is_over(key, today.isoformat()):
+            return "refused", "the next period began before the report was delivered"
+        if (today - date.fromisoformat(entry["answered"])).days > DAYS_TO_DELIVER:  # of the first, a part has passed
+            return "refused", f"the report could not be delivered within {DAYS_TO_DELIVER} days"
         try:
             reply = self.exchange(entry["url"] + "/reports", bytes.fromhex(entry["report"]))
-        except Missing as error:
-            since = date.fromisoformat(self._ledger.note_missing(survey_id))
-            if (datetime.now(UTC).date() - since).days <= MISSING_DAYS:  # of the first day, only a part may have passed
-                raise TryLater(str(error)) from None
-            return "refused", str(error)
+        except Missing as error:  # this may be an operator's mistake
+            raise TryLater(str(error)) from None
         except Refused as error:
             return "refused", str(error)
         try:

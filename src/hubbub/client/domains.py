@@ -6,7 +6,6 @@ import json
 import operator
 import re
 import unicodedata
-import zlib
 from collections.abc import Callable
 from decimal import Decimal
 from ipaddress import IPv4Address
@@ -282,7 +281,7 @@ def read_domain(data: Any) -> Domain:
         return Domain(len(names) + 1, len(names), lambda value: positions[_text(value)])
 
     def stand_in(text: str) -> int:
-        return zlib.crc32(text.encode()) * len(names) >> 32
+        return int.from_bytes(text.encode(), "big") % 65_521 % len(names)
 
     def closed_item(value: object) -> int:
         text = _text(value)

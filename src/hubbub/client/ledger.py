@@ -2,12 +2,14 @@
 
     {"version": 1, "cap": {"month": "8", "year": "28", "lifetime": "", "delta": "0.000001"},
      "surveys": {"<survey id>": {"name": …, "url": …, "epsilon": …, "delta": …, "answered": "2030-01-31",
-                                 "state": "pending", "report": "<hex of what is sent>", "detail": "", "missing": ""}}}
+                                 "state": "pending", "report": "<hex of what is sent>", "detail": ""}}}
+
+If a survey repeats, the key of an answer is "<survey id>/<day when the next period begins>".
 
 An entry is written before anything random is drawn for its report, and it is never removed. So whatever happens after
-that (an error, a full disk, the end of the process), the survey is answered at most once, a retry sends the same bytes,
-and the sums of ε and δ only grow. `cap` has the person's limits. No value is in the ledger. The bytes of a report are
-removed when it is delivered.
+that (an error, a full disk, the end of the process), the survey is answered at most once in each period, a retry sends
+the same bytes, and the sums of ε and δ only grow. `cap` has the person's limits. No value is in the ledger. The bytes
+of a report are removed when it is delivered or given up.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal, localcontext
 from typing import Any, Final, NamedTuple
@@ -45,7 +47,6 @@ _ENTRY: Final = {
     "state": re.compile(r"begun|pending|sent|refused"),  # begun: while its report is made, under the lock
     "report": re.compile(r"([0-9a-f]{2})*"),
     "detail": re.compile(r"(?s).*"),
-    "missing": re.compile(r"(\d{4}-\d\d-\d\d)?", re.ASCII),  # since what day the survey is missing
 }
 _INTERRUPTED: Final = "the making of the report was interrupted; its cost counts, and nothing will be sent"
 _LIMIT: Final = re.compile(r"([0-9]{1,7}(\.[0-9]{1,60})?)?", re.ASCII)
@@ -155,46 +156,39 @@ class Ledger:
             The report would cost more than one of these limits allows; nothing is written.
         """
         with self.changing() as (cap, entries):
-            if survey.survey_id.hex() in entries:
+            today = datetime.now(UTC).date()
+            key = survey.key(today)
+            if current(entries, survey.survey_id.hex(), today):
                 return False
             cap.check(entries.values(), survey.epsilon, survey.delta, asked=asked)
-            entries[survey.survey_id.hex()] = {
+            entries[key] = {
                 "name": survey.name,
                 "url": url,
                 "epsilon": format(survey.epsilon, "f"),
                 "delta": format(survey.delta, "f"),
-                "answered": datetime.now(UTC).strftime(DAY),
+                "answered": today.strftime(DAY),
                 "state": "begun",
                 "report": "",
                 "detail": "",
-                "missing": "",
             }
             self._write(cap, entries)
-            entries[survey.survey_id.hex()] |= {"state": "pending", "report": make().hex()}
+            entries[key] |= {"state": "pending", "report": make().hex()}
         return True
 
-    def note_missing(self, survey_id: str) -> str:
-        """Note that the collector does not know the survey; return since what day that has been so."""
-        with self.changing() as (_, entries):
-            if survey_id not in entries:
-                return datetime.now(UTC).strftime(DAY)
-            entry = entries[survey_id]
-            entry["missing"] = entry["missing"] or datetime.now(UTC).strftime(DAY)
-            return entry["missing"]
-
-    def settle(self, survey_id: str, state: str, detail: str) -> None:
+    def settle(self, key: str, state: str, detail: str) -> None:
         """Note that a report was sent or refused, and remove its bytes. Only the first note counts."""
         with self.changing() as (_, entries):
-            if survey_id in entries and entries[survey_id]["state"] == "pending":
-                entries[survey_id] |= {"state": state, "report": "", "detail": detail}
+            if key in entries and entries[key]["state"] == "pending":
+                entries[key] |= {"state": state, "report": "", "detail": detail}
 
     def settled(self, survey_id: str) -> Entry | None:
-        """Return the entry of a survey, if there is one; while another process makes its report, wait for that."""
-        entry = self.load().entries.get(survey_id)
-        if entry is not None and entry["state"] == "begun":
+        """Return today's answer to a survey, if there is one; while another process makes its report, wait for that."""
+        entries = self.load().entries
+        key = current(entries, survey_id)
+        if key and entries[key]["state"] == "begun":
             with self.changing() as (_, entries):
-                entry = entries.get(survey_id)
-        return entry
+                pass
+        return entries.get(key)
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[tuple[Cap, dict[str, Entry]]]:
@@ -244,6 +238,20 @@ class Ledger:
                     os.close(folder)
 
 
+def current(entries: Iterable[str], survey_id: str, today: date | None = None) -> str:
+    """Return the key of the answer to a survey, or to its period of today; empty if there is none.
+
+    An answer of a later period counts, too: the clock may have been wrong.
+    """
+    day = (datetime.now(UTC).date() if today is None else today).isoformat()
+    return next((key for key in entries if key.startswith(survey_id) and not is_over(key, day)), "")
+
+
+def is_over(key: str, today: str) -> bool:
+    """Return whether the period of an answer is over; never, if its survey does not repeat."""
+    return "/" in key and key.partition("/")[2] <= today
+
+
 def _read_contents(data: dict[str, Any]) -> Contents | None:
     """Return what a ledger holds, or None if it is not one."""
     cap, entries = data.get("cap"), data.get("surveys")
@@ -253,15 +261,20 @@ def _read_contents(data: dict[str, Any]) -> Contents | None:
         return None
     if not all(isinstance(limit, str) and _LIMIT.fullmatch(limit) for limit in cap.values()):
         return None
-    for survey_id, entry in entries.items():
+    for key, entry in entries.items():
+        if isinstance(entry, dict):
+            entry.pop("missing", None)  # which earlier clients wrote
         if not isinstance(entry, dict) or set(entry) != set(_ENTRY):
             return None
         if not all(isinstance(entry[name], str) and pattern.fullmatch(entry[name]) for name, pattern in _ENTRY.items()):
             return None
+        survey_id, repeats, until = key.partition("/")
         if entry["url"].rpartition("/")[2] != survey_id or not Decimal(entry["epsilon"]) > 0:
             return None
         try:
             date.fromisoformat(entry["answered"])
+            if repeats and date.fromisoformat(until).isoformat() != until:
+                return None
         except ValueError:
             return None
     return Contents(Cap(**{name: Decimal(limit) if limit else None for name, limit in cap.items()}), entries)

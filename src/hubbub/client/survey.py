@@ -7,11 +7,12 @@ import json
 import re
 import struct
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-from .checks import ClientError, SurveyError, fields, once, require
+from .checks import ClientError, SurveyError, fields, once, require, whole
 from .domains import Domain, read_domain
 from .mechanisms import Randomizer, read_bucket, read_jl, read_subset, read_tree
 
@@ -20,6 +21,8 @@ _FIELDS: Final = (
     *("version", "name", "domain", "epsilon", "delta", "mechanism", "options", "parameters", "public_seed"),
     *("expected_reports", "opens", "closes"),
 )
+_MOST_DAYS: Final = 366
+_BUDGET: Final = ((30, 8), (365, 28))  # days, and the most ε in so many: DEFAULT_CAP, whatever a person changes
 _OPTIONS: Final = {
     "tree": {"size": "auto|small|standard"},
     "subset": {},
@@ -42,6 +45,23 @@ class DeviceSurvey(NamedTuple):
     delta: Decimal
     domain: Domain
     randomizer: Randomizer
+    opens: str = ""
+    every: int = 0
+
+    def key(self, today: date) -> str:
+        """Return the key of an answer in the ledger: the survey's id and, if it repeats, the day of the next period.
+
+        Raises SurveyError if it repeats, and its first period has not begun.
+        """
+        if not self.every:
+            return self.survey_id.hex()
+        passed = (today - date.fromisoformat(self.opens[:10])).days
+        if passed < 0:
+            raise SurveyError(f"the survey opens on {self.opens[:10]}, and it is {today}")
+        try:
+            return f"{self.survey_id.hex()}/{today + timedelta(days=self.every - passed % self.every)}"
+        except OverflowError:  # the year 10000
+            raise SurveyError(f"the survey has no next period after {today}") from None
 
 
 def encode_report(survey: DeviceSurvey, value: object, random_words: Sequence[int]) -> bytes:
@@ -74,7 +94,8 @@ def read_survey(document: bytes | str) -> DeviceSurvey:
 
 def _read(data: Any) -> DeviceSurvey:
     """Return the survey in a parsed document."""
-    fields(data, "a survey", _FIELDS)
+    is_repeated = isinstance(data, dict) and "every" in data
+    fields(data, "a survey", (*_FIELDS, "every") if is_repeated else _FIELDS)
     require(type(data["version"]) is int and data["version"] == 1, "version must be 1", data["version"])
     name, seed = data["name"], data["public_seed"]
     require(isinstance(name, str) and 1 <= len(name) <= 200, "name must be a string of 1 to 200 characters", name)
@@ -87,6 +108,7 @@ def _read(data: Any) -> DeviceSurvey:
     require(type(people) is int and 1 <= people <= 10**15, "expected_reports must be from 1 to 10^15", people)
     opens, closes = (_time(when, data[when]) for when in ("opens", "closes"))
     require(not opens or not closes or opens < closes, "closes must be after opens", closes)
+    every = _every(data, opens, epsilon) if is_repeated else 0
     try:
         canonical = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -96,7 +118,19 @@ def _read(data: Any) -> DeviceSurvey:
     if randomizer.loss > epsilon:
         raise SurveyError(f"a survey must keep the ε = {epsilon} that it states, got ε = {randomizer.loss:.6g}")
     survey_id = hashlib.sha256(canonical).digest()
-    return DeviceSurvey(survey_id, bytes([BATCH_VERSION]) + survey_id, name, epsilon, delta, domain, randomizer)
+    header = bytes([BATCH_VERSION]) + survey_id
+    return DeviceSurvey(survey_id, header, name, epsilon, delta, domain, randomizer, opens, every)
+
+
+def _every(data: dict[str, Any], opens: str, epsilon: Decimal) -> int:
+    """Return the days of a period, after checks that periods begin with days, and fit the budget."""
+    every = whole(data, "every", 1, _MOST_DAYS)
+    require(opens.endswith("T00:00:00Z"), "a survey that repeats must open at 00:00:00Z", opens)
+    is_monday = bool(opens) and date.fromisoformat(opens[:10]).weekday() == 0
+    require(is_monday or every % 7 != 0, "a survey that repeats in whole weeks must open on a Monday", opens)
+    fits = all(Fraction(epsilon) * -(-days // every) <= most for days, most in _BUDGET)
+    require(fits, f"a survey every {every} days must fit the budget (ε = 8 in 30 days, 28 in 365)", f"ε = {epsilon}")
+    return every
 
 
 def _randomizer(data: dict[str, Any], seed: bytes, domain: Domain) -> Randomizer:

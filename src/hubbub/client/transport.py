@@ -66,6 +66,10 @@ def exchange(url: str, body: bytes | None, timeout: float) -> bytes:
     request = urllib.request.Request(url, body, headers)  # noqa: S310  # http and https only: ledger.SURVEY_URL
     try:
         with _opener().open(request, timeout=timeout) as reply:
+            if reply.status == 204:
+                raise TryLater(
+                    "the collector takes no reports to the survey now: it is closed, deleted or not yet open"
+                )
             if reply.status != 200:
                 raise TryLater(f"the collector answered {reply.status}")
             return _read(reply, timeout)

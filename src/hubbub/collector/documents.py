@@ -43,6 +43,7 @@ class NewSurvey(Strict):
     expected_reports: int = DEFAULT_EXPECTED_REPORTS
     opens: str | None = Field(None, description="RFC 3339.")
     closes: str | None = Field(None, description="RFC 3339.")
+    every: int | None = Field(None, description="Ask again every so many days; it opens with today's slice by default.")
     public_seed: str | None = Field(
         None, pattern=r"^[0-9a-f]{64}$", description="Drawn by the collector unless a rehearsal must be repeatable."
     )
@@ -85,6 +86,7 @@ class SurveyStatus(BaseModel):
     delta: str
     opens: str | None
     closes: str | None
+    every: int | None = Field(description="The days of a period, if it repeats.")
     created: str | None
     expected_reports: int
     reports: int
@@ -145,6 +147,7 @@ class AnswerDocument(BaseModel):
     foreign_candidates: int = Field(description="Candidates that are not in the domain, and were left out.")
     known_names: int = Field(description="Names of a public list that were checked by name.")
     own_names: int = Field(description="Other names that stay with the survey, and were checked by name.")
+    remembered_names: int = Field(description="Names found in earlier slices of time, and checked by name.")
     post_processing: str
     guessed_from: float | None = Field(description="The chances of guesses are about so many people or more.")
     mode: str = Field(description="no-false-positives or no-false-negatives.")
@@ -195,6 +198,7 @@ def status_document(listed: ListedSurvey, now: datetime) -> SurveyStatus:
         expected_reports=listed.expected_reports,
         reports=listed.reports,
         origins=list(listed.origins),
+        every=listed.every,
         slice="day" if listed.slice_days == 1 else "week",
         **{name: time.isoformat() if time else None for name, time in times.items()},
     )

@@ -41,7 +41,7 @@ from hubbub.store.names import change_names, names_of
 from hubbub.store.overview import list_surveys
 from hubbub.store.periods import periods_between
 from hubbub.store.schema import unknown_survey
-from hubbub.store.slices import SLICE_DAYS, Range, parse_range
+from hubbub.store.slices import SLICE_DAYS, Range, open_now, parse_range
 from hubbub.store.upkeep import tally_file
 from hubbub.wire.report_batch import HEADER_BYTES
 
@@ -150,6 +150,7 @@ router = APIRouter(
 @router.post("/surveys", status_code=201)
 def create(new: NewSurvey, owner: Owner, response: Response) -> NewStatus:
     """Create a survey. Its parameters are derived here; its public seed is drawn from the operating system."""
+    opens = open_now(new.every) if new.every and new.opens is None else new.opens
     survey = create_survey(
         new.name,
         domain_from_json(new.domain),
@@ -158,8 +159,9 @@ def create(new: NewSurvey, owner: Owner, response: Response) -> NewStatus:
         new.mechanism,
         new.options,
         new.expected_reports,
-        new.opens,
+        opens,
         new.closes,
+        every=new.every,
         public_seed=None if new.public_seed is None else bytes.fromhex(new.public_seed),
     )
     if survey.closes is not None and survey.closes <= owner.clock.now():
@@ -262,7 +264,7 @@ async def trend(
 
     def work() -> TrendDocument:
         """Fold, search, and count in each slice; takes about a second, and a tenth for each slice."""
-        about = question.about(stored.survey.domain, names_of(owner.store.engine, stored))
+        about = question.about(stored.survey.domain, names_of(owner.store.engine, stored, slices))
         periods = periods_between(owner.store, stored, slices)
         found = trend_of(stored.mechanism, periods.tallies, about, periods.repeats, periods.unfinished)
         return documents.trend_document(stored, found, slices.words)
@@ -319,7 +321,7 @@ async def _answer(
 
     def work() -> AnswerDocument:
         """Fold, search and convert the answer; takes about a second of a core."""
-        asked = question.about(stored.survey.domain, names_of(owner.store.engine, stored))
+        asked = question.about(stored.survey.domain, names_of(owner.store.engine, stored, slices))
         sums = owner.store.tally(stored.survey_id, slices)
         found = answer_question(stored.mechanism, sums, asked)
         return documents.answer_document(stored, found, slices.words)

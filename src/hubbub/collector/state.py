@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, TypeVar
 
 import numpy as np
@@ -23,6 +23,7 @@ from hubbub.collector.problems import Problem
 from hubbub.collector.purging import STALLED_SECONDS, Purging
 from hubbub.collector.rates import Rates
 from hubbub.errors import HubbubError, StoreBroken, StoreFull, StoreUnavailable, UnknownSurvey
+from hubbub.store.found_before import ended_slices, remember
 from hubbub.store.group_commit import GroupCommit, Waiting
 from hubbub.store.life_cycle import end_by_the_clock, give_back
 from hubbub.store.reports import BYTES_OF_AN_ID, Outcome, Upload, append
@@ -70,6 +71,7 @@ class Collector:
         self._purging = Purging(store, self.metrics, fold_seconds)
         self._folding_since: float | None = None  # when the fold that runs now began
         self._frozen = 0  # modules that were loaded when `freeze` was last called
+        self._remembering: Future[None] | None = None  # the last search of slices that have ended
         self._stopping = threading.Event()
         self._wake = threading.Event()
         self._ready_lock = threading.Lock()
@@ -227,7 +229,7 @@ class Collector:
         was_full, failures = self.guard.is_full, list[HubbubError]()
         self.guard.begin_round()
         # The first step empties the log of the database: it may need all of the reserve even if nobody knew of it.
-        steps = [self.guard.remove_erased, self._fold_pending, self._follow_the_clock, self._purge]
+        steps = [self.guard.remove_erased, self._fold_pending, self._follow_the_clock, self._purge, self._remember]
         for step in [*steps, self._give_back] if was_full else steps:
             try:
                 step()
@@ -261,6 +263,16 @@ class Collector:
         """Purge for about a second, on SQLite. If something is left, it continues after the next fold."""
         if not self._stopping.is_set() and not self._purging.turn():
             self._wake.set()
+
+    def _remember(self) -> None:
+        """Let the thread for answers search slices that have ended, those of one survey at a time."""
+        if self._stopping.is_set() or (self._remembering is not None and not self._remembering.done()):
+            return
+        last, self._remembering = self._remembering, None
+        if last is not None:
+            last.result()  # raises what went wrong; it is tried again
+        if ended := ended_slices(self.store):
+            self._remembering = self._answers.submit(remember, self.store, ended[0])
 
     def _follow_the_clock(self) -> None:
         """Close surveys whose time is over. After a jump of the clock nothing is closed for good for an hour."""

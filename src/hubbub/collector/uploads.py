@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
@@ -56,6 +57,22 @@ async def get_survey(request: Request) -> Response:
     kept: KeptBytes = request.app.state.kept
     packed = await kept.get(("document", stored.survey_id), lambda: gzip.compress(stored.document, 9, mtime=0))
     return Response(packed, media_type="application/json", headers=headers)
+
+
+async def get_open_survey(request: Request) -> Response:
+    """Return a survey like `get_survey` while it takes reports, and else an empty reply with 204.
+
+    Scripts of web pages ask for it before they make a report. A status of 4xx would be an error in a visitor's console,
+    though nothing is wrong: the line is on the page, and the survey is over.
+    """
+    collector: Collector = request.app.state.collector
+    headers = {"Access-Control-Allow-Origin": "*"}
+    with suppress(UnknownSurvey):
+        stored = await collector.find(request.path_params["survey_id"])
+        if stored.state(collector.clock.now()) == "open":
+            return await get_survey(request)
+        headers = _cors_headers(request.scope, stored)
+    return Response(status_code=204, headers={**headers, "Cache-Control": _CACHE})
 
 
 async def preflight(request: Request) -> Response:
@@ -184,6 +201,19 @@ ROUTES: Final = [
         summary="Read the canonical JSON of a survey",
         response_description="The survey; its id is the SHA-256 of these bytes.",
         responses=refusals(_UNREADABLE),
+        openapi_extra={"parameters": [_PLACE]},
+    ),
+    PlainRoute(
+        f"{_SURVEY}/open",
+        get_open_survey,
+        methods=["GET"],
+        tags=["everybody"],
+        summary="Read the canonical JSON of a survey, if it takes reports now",
+        response_description="The survey; its id is the SHA-256 of these bytes.",
+        responses={
+            204: {"description": "The survey is closed, not yet open, or there is none."},
+            **refusals({code: text for code, text in _UNREADABLE.items() if code != 404}),
+        },
         openapi_extra={"parameters": [_PLACE]},
     ),
     PlainRoute(

@@ -11,17 +11,19 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from hubbub.analysis.question import SurveyNames
 from hubbub.collector.bodies import read_body
 from hubbub.collector.state import Collector
 from hubbub.dashboard.access import for_owner
-from hubbub.dashboard.new_survey import MAX_NAMES, forecast, parse_form, privacy_choices
+from hubbub.dashboard.new_survey import MAX_NAMES, PERIODS, forecast, parse_form, privacy_choices
 from hubbub.dashboard.pages import find_survey, survey_facts
 from hubbub.dashboard.rendering import HEADERS, render
 from hubbub.dashboard.words import visible
 from hubbub.errors import ParameterError
 from hubbub.mechanisms.registry import create_survey
 from hubbub.store.life_cycle import close_survey, delete_survey
-from hubbub.store.names import change_names
+from hubbub.store.names import change_names, names_of
+from hubbub.store.slices import open_now
 from hubbub.store.store import StoredSurvey
 
 
@@ -38,7 +40,7 @@ async def create(request: Request) -> Response:
     def make() -> StoredSurvey:
         """Derive the survey and store it, in a thread."""
         wanted = parse_form(given)
-        return collector.store.add_survey(create_survey(*wanted.of_survey), wanted.origins, names=wanted.names)
+        return collector.store.add_survey(wanted.survey(), wanted.origins, wanted.slice_days, wanted.names)
 
     try:
         stored = await asyncio.to_thread(make)
@@ -54,7 +56,7 @@ async def preview(request: Request) -> Response:
     def work() -> dict[str, Any]:
         """Ask the planner, in a thread."""
         wanted = parse_form({**given, "name": given.get("name") or "a survey"})
-        return forecast(wanted.domain, wanted.epsilon, wanted.mechanism, wanted.people)
+        return forecast(wanted.domain, wanted.epsilon, wanted.mechanism, wanted.people, wanted.every)
 
     try:
         async with request.app.state.forecasting:
@@ -83,6 +85,24 @@ async def close(request: Request) -> Response:
     return RedirectResponse(f"/surveys/{stored.survey_id.hex()}", 303, HEADERS)
 
 
+async def ask_again(request: Request) -> Response:
+    """Make the next survey from one that is over: the same question with a new seed, and so a new id."""
+    collector: Collector = request.app.state.collector
+    stored = await find_survey(request)
+
+    def make() -> StoredSurvey:
+        """Derive the survey and store it, in a thread."""
+        old, kept = stored.survey, names_of(collector.store.engine, stored)
+        opens = None if old.every is None else open_now(old.every)
+        asked = (old.name, old.domain, old.epsilon, old.delta, old.mechanism, old.options, old.expected_reports, opens)
+        names = SurveyNames((*kept.fixed, *kept.later))
+        made = create_survey(*asked, every=old.every)
+        return collector.store.add_survey(made, stored.origins, stored.slice_days, names)
+
+    made = await asyncio.to_thread(make)
+    return RedirectResponse(f"/surveys/{made.survey_id.hex()}", 303, HEADERS)
+
+
 async def delete(request: Request) -> Response:
     """Delete a survey if its name was typed; else ask again."""
     collector: Collector = request.app.state.collector
@@ -98,6 +118,7 @@ async def delete(request: Request) -> Response:
 def _form(request: Request, given: dict[str, str], complaint: str = "", status: int = 200) -> Response:
     """Show the form, with its fields filled in and an error message."""
     facts = {"owner": True, "given": given, "complaint": complaint, "epsilons": privacy_choices(), "most": MAX_NAMES}
+    facts["periods"] = PERIODS
     return render(request, "new.html", facts, status)
 
 
@@ -130,6 +151,7 @@ ROUTES: Final = [
         ("POST", f"{_SURVEY}/names", keep_names),
         ("GET", f"{_SURVEY}/close", partial(_ask, template="close.html")),
         ("POST", f"{_SURVEY}/close", close),
+        ("POST", f"{_SURVEY}/again", ask_again),
         ("GET", f"{_SURVEY}/delete", partial(_ask, template="delete.html")),
         ("POST", f"{_SURVEY}/delete", delete),
     )

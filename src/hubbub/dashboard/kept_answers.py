@@ -82,7 +82,7 @@ class Answers:
         async with self._locks[key]:  # of several waiting requests, the first one searches for all
             kept = self._kept.get(key)
             version = await self.version(stored)
-            names = await asyncio.to_thread(names_of, self._collector.store.engine, stored)
+            names = await asyncio.to_thread(names_of, self._collector.store.engine, stored, slices)
             closed = stored.state(datetime.now(UTC)) == "closed"
             if (
                 kept is not None

@@ -1,10 +1,11 @@
-"""The five questions of a new survey: what, from which values, how private, how many people, which site."""
+"""The questions of a new survey: what, from which values, how private, how often, how many people, which site."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -17,11 +18,17 @@ from hubbub.analysis.shuffle import ASSUMPTION, WHY_IDS
 from hubbub.analysis.wording import number, one_in
 from hubbub.dashboard import words
 from hubbub.errors import ParameterError
+from hubbub.mechanisms.registry import create_survey
 from hubbub.mechanisms.subset import MAX_VALUES
 from hubbub.model.coded_domain import Hostnames, Text, Words
 from hubbub.model.domain import Categories, Domain
+from hubbub.model.repeating import check_budget
+from hubbub.model.survey import Survey
+from hubbub.store.slices import SLICE_DAYS, open_now
 
-EPSILONS: Final = {"0.5": "Very private", "1": "Private", "2": "Less private", "4": "Little private"}
+EPSILONS: Final = {"0.5": "Very private", "1": "Private", "2": "Less private", "4": "Weak"}
+PERIODS: Final = {"0": "Once", "28": "Every 4 weeks", "7": "Every week", "84": "Every 12 weeks"}
+"""How often a browser is asked: days, with words."""
 MAX_NAMES: Final = MAX_VALUES - 1
 """The most answers of a list; "(other)" is one more."""
 _MOST_PEOPLE: Final = 10**12
@@ -48,6 +55,10 @@ class Wanted(NamedTuple):
         The web origins whose pages may report.
     names : SurveyNames
         The values that are looked for by name.
+    every : int or None
+        The days of a period, if it repeats.
+    slice_days : int
+        The days of a slice of time: 7 or 1.
     """
 
     name: str
@@ -57,11 +68,14 @@ class Wanted(NamedTuple):
     people: int
     origins: tuple[str, ...]
     names: SurveyNames
+    every: int | None
+    slice_days: int
 
-    @property
-    def of_survey(self) -> tuple[str, Domain, str, None, str, None, int]:
-        """The arguments of `create_survey`."""
-        return self.name, self.domain, self.epsilon, None, self.mechanism, None, self.people
+    def survey(self) -> Survey:
+        """Derive the survey. One that repeats opens with today's slice."""
+        opens = None if self.every is None else open_now(self.every)
+        few = (self.name, self.domain, self.epsilon, None, self.mechanism, None, self.people)
+        return create_survey(*few, opens=opens, every=self.every)
 
 
 def parse_form(given: Mapping[str, str]) -> Wanted:
@@ -76,16 +90,23 @@ def parse_form(given: Mapping[str, str]) -> Wanted:
     mechanism = "subset" if isinstance(domain, Categories) else "tree"
     people, origins = _people(given.get("people", "")), _origins(given.get("site", ""))
     lines = [] if domain.is_list else given.get("named", "").splitlines()
-    return Wanted(name, domain, epsilon, mechanism, people, origins, SurveyNames(spell_names(domain, lines).names))
+    names = SurveyNames(spell_names(domain, lines).names)
+    every, slice_days = given.get("every", "0"), SLICE_DAYS.get(given.get("slice", "week"))
+    if every not in PERIODS or slice_days is None:
+        raise ParameterError("Choose how often it is asked, and whether sums are kept for weeks or days.")
+    days = int(every) or None
+    if days is not None:
+        check_budget(Decimal(epsilon), days)
+    return Wanted(name, domain, epsilon, mechanism, people, origins, names, days, slice_days)
 
 
 @lru_cache(maxsize=100)
-def forecast(domain: Domain, epsilon: str, mechanism: str, people: int) -> dict[str, Any]:
+def forecast(domain: Domain, epsilon: str, mechanism: str, people: int, every: int | None = None) -> dict[str, Any]:
     """Return the planner's result, and the smallest share if a tenth of the people come, or ten times as many.
 
     Takes a few seconds of CPU; results are cached.
     """
-    made = plan(domain, people=people, epsilon=epsilon, mechanism=mechanism)
+    made = plan(domain, people=people, epsilon=epsilon, mechanism=mechanism, every=every)
     built = made.outlook.mechanism_at(people, float(epsilon))
     crowds = []
     for came in (max(1, people // 10), people, 10 * people):
@@ -110,11 +131,12 @@ def privacy_choices() -> list[tuple[str, str, str]]:
     """Return the ε of the form, each with its name and its meaning for one person.
 
     >>> privacy_choices()[1]
-    ('1', 'Private', 'ε = 1: an even guess becomes 73.2 % at most')
+    ('1', 'Private', 'ε = 1: who is half sure of an answer becomes at most 73.2 % sure by a report')
     """
     after = {epsilon: words.even_guess(float(epsilon)) for epsilon in EPSILONS}
+    half = "who is half sure of an answer becomes at most"
     return [
-        (epsilon, name, f"ε = {epsilon}: an even guess becomes {after[epsilon]} at most")
+        (epsilon, name, f"ε = {epsilon}: {half} {after[epsilon]} sure by a report")
         for epsilon, name in EPSILONS.items()
     ]
 

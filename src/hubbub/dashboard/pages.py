@@ -23,6 +23,7 @@ from hubbub.dashboard.meaning import answer_facts
 from hubbub.dashboard.rendering import HEADERS, render, show_kept
 from hubbub.model.coded_domain import CodedText
 from hubbub.model.domain import Categories
+from hubbub.model.repeating import cost_words, days_words
 from hubbub.store.daily import reports_by_day
 from hubbub.store.names import names_of
 from hubbub.store.schema import reading
@@ -119,7 +120,7 @@ async def show_about(request: Request) -> Response:
             "survey": {**survey_facts_public(stored), "state": state},
             "report_bytes": stored.mechanism.report_dtype.itemsize,
             "after": words.even_guess(float(survey.epsilon)),
-            "untrue": words.untrue(stored.mechanism),
+            "times": words.times(float(stored.survey.epsilon)),
             "examples": words.examples(survey.domain),
             "names": list(names[:_NAMES_SHOWN]),
             "more_names": max(len(names) - _NAMES_SHOWN, 0),
@@ -165,6 +166,8 @@ def survey_facts_public(stored: StoredSurvey) -> dict[str, Any]:
         "delta": format(survey.delta, "f"),
         "mechanism": survey.mechanism,
         "question": words.question(survey.domain),
+        "often": "once" if survey.every is None else f"once every {days_words(survey.every)}",
+        "cost": "" if survey.every is None else cost_words(survey.epsilon, survey.every),
         "origins": list(stored.origins),
     }
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 from typing import Final
 
 from hubbub.analysis import wording
 from hubbub.analysis.person import beliefs
-from hubbub.analysis.wording import at_most_percent, plural
-from hubbub.mechanisms.survey_mechanism import SurveyMechanism
+from hubbub.analysis.wording import at_most, at_most_percent, plural
 from hubbub.model.coded_domain import LANGUAGE_NAMES, CodedText
 from hubbub.model.domain import Categories, Domain
 
@@ -45,17 +45,17 @@ def _span(seconds: float) -> str:
 
 
 def question(domain: Domain) -> str:
-    """Return the question in words; it follows "asks each browser, once"."""
+    """Return the question in words; it follows "asks each browser, once" or "once every 28 days"."""
     if isinstance(domain, CodedText):
         language = "" if domain.language is None else f" in {LANGUAGE_NAMES[domain.language]}"
         return {
             "hostnames": "which site its visitor came from",
-            "words": f"for a word{language}",
-            "text": "for a short text",
+            "words": f"for a word{language} that the page gives it, such as a search",
+            "text": "for a short text that the page gives it",
         }[domain.normalization[:-2]]
     if isinstance(domain, Categories):
         return f"for one of {len(domain.names):,} answers"
-    return "for a value"
+    return "for a value that the page gives it"
 
 
 def asks_for_site(domain: Domain) -> bool:
@@ -72,10 +72,13 @@ def even_guess(epsilon: float) -> str:
     return at_most_percent(beliefs(epsilon)[-1].after)
 
 
-def untrue(mechanism: SurveyMechanism) -> str:
-    """Return in how many of 100 cases a report does not match its sender's value; empty if that is not defined."""
-    chance = mechanism.lie_chance
-    return "" if chance is None else f"{100 * chance:.2g}"
+def times(epsilon: float) -> str:
+    """Return how many times as likely one value makes a response at most, compared with any other: e^ε, rounded up.
+
+    >>> times(1.0), times(4.0)
+    ('2.72', '54.6')
+    """
+    return at_most(math.exp(epsilon), 3)
 
 
 def examples(domain: Domain) -> list[str]:

@@ -46,6 +46,7 @@ def create_survey(
     opens: datetime | str | None = None,
     closes: datetime | str | None = None,
     *,
+    every: int | None = None,
     public_seed: bytes | None = None,
 ) -> Survey:
     """Derive everything that both sides must share, once, and check the privacy it guarantees.
@@ -70,6 +71,8 @@ def create_survey(
         The crowd to derive parameters for.
     opens, closes : datetime or str, optional
         The first and last moment at which reports are taken, with a time zone.
+    every : int, optional
+        Ask again every so many days. Then `opens` must be the start of a day, and of a Monday for whole weeks.
     public_seed : bytes, optional
         32 bytes; drawn from the operating system unless a rehearsal must be repeatable.
 
@@ -109,6 +112,7 @@ def create_survey(
         expected_reports=expected_reports,
         opens=opens,  # type: ignore[arg-type]  # Survey parses strings
         closes=closes,  # type: ignore[arg-type]
+        every=every,
     )
     mechanism_for(survey)  # raises a PrivacyError if the guarantee is too weak
     return survey

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
@@ -195,7 +194,7 @@ class Categories(Domain):
     """A public list of names, and "(other)" for the rest.
 
     A closed list (`other=False`), such as yes and no, has no "(other)". A value that is not on it becomes one of its
-    names, always the same one, chosen by the CRC-32 of its text. So use it only if every value is on the list.
+    names, always the same one, chosen by the bytes of its text. So use it only if every value is on the list.
 
     >>> Categories(["red", "green"]).decode(Categories(["red", "green"]).encode(["green", "mauve"]))
     ['green', '(other)']
@@ -272,7 +271,7 @@ class Categories(Domain):
 
     def _stand_in(self, text: str) -> int:
         """The index of the name that a closed list uses for a text that is not on it."""
-        return zlib.crc32(text.encode("utf-8")) * len(self.names) >> 32
+        return int.from_bytes(text.encode("utf-8"), "big") % 65_521 % len(self.names)
 
     def lacks(self, value: object) -> bool:
         """Whether a value is not one of the names."""

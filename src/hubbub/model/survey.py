@@ -19,6 +19,7 @@ from hubbub.errors import ParameterError, shown
 from hubbub.model.domain import Domain, domain_from_json
 from hubbub.model.numbers import parse_delta, parse_epsilon, parse_people
 from hubbub.model.privacy import PrivacyGuarantee
+from hubbub.model.repeating import check_budget, check_every
 
 SURVEY_VERSION: Final = 1
 SEED_BYTES: Final = 32
@@ -27,7 +28,7 @@ _MAX_NAME = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Survey:
-    """One question to a crowd, for one period. Equal surveys have equal canonical bytes, and so equal ids.
+    """One question to a crowd, asked once or every so many days. Equal surveys have equal canonical bytes and ids.
 
     Attributes
     ----------
@@ -49,6 +50,9 @@ class Survey:
         The number of reports that the parameters were derived for; any number may come.
     opens, closes : datetime or None
         The first and last moment at which reports are taken, in UTC.
+    every : int or None
+        The days of a period, if it repeats: a device answers once in each. It must open at the start of a day, of a
+        Monday for whole weeks, and fit the budget of a device.
     stated : PrivacyGuarantee
         The privacy guarantee that is stated to every person: epsilon and delta.
     survey_id : bytes
@@ -66,6 +70,7 @@ class Survey:
     expected_reports: int
     opens: datetime | None = None
     closes: datetime | None = None
+    every: int | None = None
     stated: PrivacyGuarantee = field(init=False, repr=False)
     survey_id: bytes = field(init=False, repr=False)
 
@@ -93,6 +98,9 @@ class Survey:
         if self.opens and self.closes and self.closes <= self.opens:
             said = self.closes.replace(tzinfo=None).isoformat()
             raise ParameterError(f"closes must be after opens, got closes={said}Z")
+        if self.every is not None:
+            check_every(self.every, self.opens)
+            check_budget(self.epsilon, self.every)
         object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
         object.__setattr__(self, "stated", PrivacyGuarantee(self.epsilon, self.delta))
@@ -115,6 +123,8 @@ class Survey:
             document[name] = text.rstrip("0").rstrip(".") if "." in text else text
         for name, time in (("opens", self.opens), ("closes", self.closes)):
             document[name] = None if time is None else time.replace(tzinfo=None).isoformat() + "Z"
+        if self.every is not None:  # left out otherwise, so that surveys keep their ids
+            document["every"] = self.every
         # All keys are ASCII, for which Python's order of code points is RFC 8785's order of UTF-16 units.
         text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         return text.encode("utf-8")
@@ -140,7 +150,7 @@ class Survey:
             raise ParameterError(f"version must be {SURVEY_VERSION}, got version={shown(data.get('version'))}")
         if unknown := sorted(set(data) - expected):
             raise ParameterError(f"a survey has no field of this name, got {shown(unknown[0])}")
-        if missing := sorted(expected - set(data)):
+        if missing := sorted(expected - set(data) - {"every"}):
             raise ParameterError(f"a survey must have the field {shown(missing[0])}, got none")
         for name in ("epsilon", "delta", "public_seed", "options", "parameters"):
             kind, wanted = (dict, "an object") if name in ("options", "parameters") else (str, "a string")

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, log_ndtr, ndtr, ndtri, ndtri_exp, stdtrit
+from scipy.special import betainc, betaincinv, log_ndtr, ndtr, ndtri, ndtri_exp, stdtrit
 
 from hubbub.errors import ParameterError
 from hubbub.numeric.bisection import first_whole
@@ -22,6 +22,18 @@ def normal_quantile(chance: float) -> float:
 def normal_quantile_log(log_chance: float) -> float:
     """Q⁻¹ of e^log_chance, for chances too small for a float."""
     return float(-ndtri_exp(log_chance))
+
+
+def binomial_bounds(hits: int, tries: int, chance: float) -> tuple[float, float]:
+    """The Clopper–Pearson bounds on the chance of a hit; each is wrong with this chance at most.
+
+    >>> low, high = binomial_bounds(0, 10, 0.025)
+    >>> low, round(high, 4)
+    (0.0, 0.3085)
+    """
+    low = float(betaincinv(hits, tries - hits + 1, chance)) if hits else 0.0
+    high = float(betaincinv(hits + 1, tries - hits, 1 - chance)) if hits < tries else 1.0
+    return low, high
 
 
 def student_quantile(chance: float, degrees: int) -> float:

@@ -55,6 +55,7 @@ def group_surveys(survey: Survey, count: int) -> list[Survey]:
             survey.expected_reports // count,
             survey.opens,
             survey.closes,
+            every=survey.every,
             public_seed=hashlib.sha256(survey.public_seed + number.to_bytes(4, "little")).digest(),
         )
         for number in range(count)

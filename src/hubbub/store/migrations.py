@@ -131,6 +131,16 @@ def _names_of_surveys(connection: Connection) -> None:
     )
 
 
+def _remembered_names(connection: Connection) -> None:
+    """Step to version 8: what was found at the end of each slice."""
+    connection.execute(
+        text(
+            "CREATE TABLE hubbub_remembered (survey BIGINT NOT NULL, slice INTEGER NOT NULL, names TEXT NOT NULL,"
+            " PRIMARY KEY (survey, slice))"
+        )
+    )
+
+
 STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _lists_without_documents,
     _tables_of_the_dashboard,
@@ -138,6 +148,7 @@ STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _surveys_of_the_first_tree,
     _slices_of_time,
     _names_of_surveys,
+    _remembered_names,
 )
 """The steps from version 1 on, in order."""
 
@@ -146,7 +157,8 @@ SCHEMA_VERSION: Final = 1 + len(STEPS)
 
 def summary_of(facts: dict[str, object]) -> str:
     """Return the fields of a survey's document that a list shows, as JSON."""
-    return json.dumps({name: facts[name] for name in _SUMMARY})
+    repeats = {"every": facts["every"]} if "every" in facts else {}
+    return json.dumps({name: facts[name] for name in _SUMMARY} | repeats)
 
 
 def seconds_of(moment: object) -> int | None:

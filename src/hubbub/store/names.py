@@ -10,16 +10,26 @@ from sqlalchemy import Connection, Engine, delete, insert, select
 
 from hubbub.analysis.naming import check_number, spell_names
 from hubbub.analysis.question import NO_NAMES, SurveyNames
-from hubbub.store.schema import names, pending, reading, tallies, unknown_survey, writing
+from hubbub.store.schema import names, pending, reading, remembered, tallies, unknown_survey, writing
+from hubbub.store.slices import ALL, Range
 
 if TYPE_CHECKING:
     from hubbub.store.store import StoredSurvey
 
 
-def names_of(engine: Engine, stored: StoredSurvey) -> SurveyNames:
-    """Return the names of a survey. Costs one read."""
+def names_of(engine: Engine, stored: StoredSurvey, asked: Range = ALL) -> SurveyNames:
+    """Return the names of a survey, with those that were found before the slices that are asked about. Costs two reads.
+
+    A name that was remembered with a slice is a candidate for later slices only: on its own slice and earlier ones it
+    was chosen by looking. So none is if the range has no beginning.
+    """
     with reading(engine) as connection:
-        return _read(connection, stored.key)
+        names = _read(connection, stored.key)
+        if asked.first is None:
+            return names
+        mine = (remembered.c.survey == stored.key, remembered.c.slice < asked.first)
+        rows = connection.scalars(select(remembered.c.names).where(*mine).order_by(remembered.c.slice))
+        return names._replace(found=tuple(dict.fromkeys(name for row in rows for name in json.loads(row))))
 
 
 def change_names(engine: Engine, stored: StoredSurvey, given: Iterable[object]) -> tuple[SurveyNames, tuple[str, ...]]:
@@ -50,7 +60,8 @@ def change_names(engine: Engine, stored: StoredSurvey, given: Iterable[object]) 
 def add_names(connection: Connection, survey: int, now: SurveyNames) -> None:
     """Write the names of a survey that has none, by its key. The transaction is the caller's."""
     if any(now):
-        connection.execute(insert(names).values(survey=survey, names=json.dumps(now._asdict(), ensure_ascii=False)))
+        own = {"fixed": now.fixed, "later": now.later}
+        connection.execute(insert(names).values(survey=survey, names=json.dumps(own, ensure_ascii=False)))
 
 
 def _read(connection: Connection, survey: int) -> SurveyNames:

@@ -18,6 +18,7 @@ class ListedSurvey(SurveyRow):
 
     Texts are as in its document; empty if it could not be read when the survey was stored. `created` is in UTC; None
     for a survey from before version 2 of the tables. `reports` includes the `pending` ones, which are not yet folded.
+    `every` is the days of a period, if it repeats.
     """
 
     name: str
@@ -28,6 +29,7 @@ class ListedSurvey(SurveyRow):
     expected_reports: int
     reports: int
     pending: int
+    every: int | None
 
 
 def list_surveys(
@@ -71,6 +73,7 @@ def list_surveys(
                 expected_reports=facts.get("expected_reports", 0),
                 reports=(row.folded or 0) + int(row.waiting or 0),
                 pending=int(row.waiting or 0),
+                every=facts.get("every"),
                 origins=tuple(json.loads(row.origins)),
                 closed=row.state != "open",
                 damage=row.damage or ("" if facts else "its document could not be read"),

@@ -20,6 +20,7 @@ from hubbub.store.schema import (
     imports,
     pending,
     reading,
+    remembered,
     report_ids,
     slices,
     surveys,
@@ -133,7 +134,7 @@ def restore_survey(store: Store, copy: Path, survey_id: bytes) -> int:
                     connection.execute(insert(tallies).values(**newer, survey=key, version=stored.version))
                 whole = {"damage": None, "document": old.document, "slice_days": old.slice_days}
                 connection.execute(update(surveys).where(mine).values(**whole))
-                for table in (slices, imports, daily):  # what the sums are made of
+                for table in (slices, imports, daily, remembered):  # what sums are made of, and what was found
                     connection.execute(delete(table).where(table.c.survey == key))
                     mine_then = rows.execute(select(table).where(table.c.survey == old.key)).all()
                     if mine_then:

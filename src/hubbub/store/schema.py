@@ -133,6 +133,14 @@ names = Table(
     Column("names", Text, nullable=False),  # JSON: lists of names, `fixed` before the first report and `later`
 )
 
+remembered = Table(
+    "hubbub_remembered",
+    metadata,
+    Column("survey", BigInteger, primary_key=True, autoincrement=False),
+    Column("slice", Integer, primary_key=True, autoincrement=False),  # the last slice that was searched
+    Column("names", Text, nullable=False),  # what the search of all slices up to it found, as a JSON list
+)
+
 scripts = Table(
     "hubbub_scripts",
     metadata,

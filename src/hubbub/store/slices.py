@@ -94,6 +94,11 @@ def slice_of(day: int, days: int) -> int:
     return day - (day - _FIRST_MONDAY) % days
 
 
+def open_now(every: int) -> str:
+    """Return when a survey that repeats opens, if it is to open now: its first period begins with today's slice."""
+    return f"{date_of(slice_of(day_now(), 7 if every % 7 == 0 else 1))}T00:00:00Z"
+
+
 def date_of(day: int) -> date:
     """Return the date of a day number."""
     return _EPOCH + timedelta(days=day)

@@ -173,9 +173,13 @@ class Store:
 
         Its slices have 7 days or 1 day. Its names are spelled as it counts them.
 
-        Raises ParameterError if the store has it already.
+        Raises ParameterError if the store has it already, or if its periods are not whole slices.
         """
         document, survey_id = survey.to_json(), survey.survey_id
+        if survey.every is not None and survey.every % slice_days:
+            raise ParameterError(
+                f"every must be whole slices of {slice_days} days, got every={survey.every}; slices may be days"
+            )
         if Survey.from_json(document) != survey:  # one that cannot be read again would fail in every later call
             raise ParameterError(f"a survey must be readable from its own JSON, got one that is not: {survey.name!r}")
         empty = Tally(survey_id, 0, np.zeros(self.build(survey).cells_shape, np.int64))

@@ -73,7 +73,7 @@ export function bars(figure) {
       const x = at(limit);
       svg.append(shape("line", { x1: x, x2: x, y1: top - 4, y2: bottom, class: "limit" }));
       const late = x > width - 170;
-      svg.append(shape("text", { x: late ? x - 5 : x + 5, y: 12, class: "limit-text", "text-anchor": late ? "end" : "start" }, `seen from ${from} on`));
+      svg.append(shape("text", { x: late ? x - 5 : x + 5, y: 12, class: "limit-text", "text-anchor": late ? "end" : "start" }, `below ${from}, a value may be missing`));
     }
     svg.append(texts);
     place.replaceChildren(svg);
