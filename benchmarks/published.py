@@ -15,14 +15,14 @@ import hashlib
 import json
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub import Categories, Histogram, Integers, SeededRandomWords, create_survey, find_hitters, mechanism_for
+from hubbub import Categories, Histogram, Integers, SeededRandomWords, Text, create_survey, find_hitters, mechanism_for
 from hubbub.model.mechanism import run_protocol
 
 try:
@@ -41,7 +41,8 @@ QUERY_EPSILONS = (1.0, 2.0, 4.0)
 QUERIES = "query_6bytes_sorted.txt.gz"
 QUERIES_HASH = "b5750f6998acf3812bbba994954c981a77db510b7867f7cff82e02af13e662db"
 BITS, TOP = 48, 32
-GUESSED = "`tree` with guesses"
+GUESSED, TEXTS = "`tree` with guesses", "`tree` with guesses, texts"
+TEXT_RUNS = 8  # half a minute each
 STEPS = (1, 2, 4, 6, 8, 10, 12)  # of PEM; its authors advise the largest that one can afford
 PEER_INPUTS = ("spike1", "zipf1.0")
 PEER_RUNS = {list_peers.DIRECT: 3, list_peers.UNARY: 3, list_peers.GRR: 50, list_peers.OUE: 20, list_peers.SUBSET: 50}
@@ -190,6 +191,26 @@ def scores(listed: NDArray[np.uint64], top: NDArray[np.uint64]) -> tuple[int, fl
     )
 
 
+def as_texts(numbers: NDArray[np.uint64]) -> list[str]:
+    """Queries by their numbers, first bit first, as texts of six characters."""
+    return [int(number).to_bytes(BITS // 8, "little").decode("latin-1") for number in first_bit_first(numbers)]
+
+
+def as_numbers(texts: Sequence[str]) -> NDArray[np.uint64]:
+    """The numbers of texts, first bit first; one that is no query has the number 2^64 − 1."""
+    sizes = [len(text) == BITS // 8 and all(ord(letter) < 256 for letter in text) for text in texts]
+    plain = [text if fits else "" for text, fits in zip(texts, sizes, strict=True)]
+    numbers = np.array([int.from_bytes(text.encode("latin-1"), "little") for text in plain], np.uint64)
+    return np.where(sizes, first_bit_first(numbers), np.uint64(2**64 - 1))
+
+
+def text_list(texts: Histogram, epsilon: float, rng: np.random.Generator) -> NDArray[np.uint64]:
+    """What `tree` finds and guesses if queries are texts, whose code gives plausible ones fewer bits than 48."""
+    survey = create_survey("queries", Text(), epsilon, mechanism="tree", public_seed=rng.bytes(32))
+    answer = find_hitters(survey, mechanism_for(survey).sample_tally(texts, rng), top=TOP, guesses=TOP)
+    return as_numbers([str(each.value) for each in (*answer.hitters, *answer.guesses)][:TOP])
+
+
 def tree_lists(histogram: Histogram, epsilon: float, rng: np.random.Generator) -> tuple[NDArray[np.uint64], ...]:
     """What `tree` accepts at its usual level, commonest first; and the same, filled up to 32 with its best guesses."""
     survey = create_survey("queries", Integers(BITS), epsilon, mechanism="tree", public_seed=rng.bytes(32))
@@ -204,28 +225,29 @@ def query_rows(raw: bytes, epsilons: tuple[float, ...], runs: int, seed: int) ->
     numbers = first_bit_first(numbers)
     histogram, top = Histogram(numbers[:, np.newaxis], counts), numbers[:TOP]
     everybody = np.repeat(numbers << np.uint64(64 - BITS), counts)
+    items, places = np.unique(Text().encode(as_texts(numbers)), axis=0, return_inverse=True)
+    texts = Histogram(items, np.bincount(places.ravel(), counts).astype(np.int64))
     rows = []
     for epsilon in epsilons:
         rng = np.random.default_rng([seed, int(1000 * epsilon)])
         ours = [tree_lists(histogram, epsilon, rng) for _ in range(runs)]
         lists_of = {"`tree`": [found for found, _ in ours], GUESSED: [guessed for _, guessed in ours]}
+        lists_of[TEXTS] = [text_list(texts, epsilon, rng) for _ in range(min(runs, TEXT_RUNS))]
         for step in STEPS:
             plan = peers.usual_pem(step, TOP, BITS)
             lists_of[plan.name] = [peers.run_pem(everybody, epsilon, plan, rng).values for _ in range(runs)]
         print(f"ε = {epsilon:g} is done", file=sys.stderr, flush=True)
         for name, listed in lists_of.items():
             each = np.array([scores(one, top) for one in listed])
-            absent = np.mean([(~np.isin(one, numbers)).sum() for one in listed])
-            error = each.std(axis=0, ddof=1) / np.sqrt(runs)
+            error = each.std(axis=0, ddof=1) / np.sqrt(len(listed))
             rows.append(
                 {
                     "method": name,
                     "epsilon": epsilon,
-                    "runs": runs,
+                    "runs": len(listed),
                     "mean": each.mean(axis=0).tolist(),
                     "stderr": error.tolist(),
                     "listed": float(np.mean([len(one) for one in listed])),
-                    "absent": float(absent),
                 }
             )
     return rows

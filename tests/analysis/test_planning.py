@@ -12,7 +12,19 @@ import numpy as np
 import pytest
 
 import hubbub
-from hubbub import Categories, Hostnames, Integers, ParameterError, Query, create_survey, mechanism_for, names, plan
+from hubbub import (
+    Categories,
+    Domain,
+    Hostnames,
+    Integers,
+    ParameterError,
+    Query,
+    Question,
+    create_survey,
+    mechanism_for,
+    names,
+    plan,
+)
 from hubbub.analysis.outlook import Outlook, chance_to_see, what_is_needed
 from hubbub.analysis.person import about_one_person, beliefs, years
 from hubbub.analysis.plan_words import verdict
@@ -323,6 +335,12 @@ def test_a_chance_must_be_a_number() -> None:
     """A chance that is no number is told, not stumbled over."""
     with pytest.raises(ParameterError, match="chance must be between 0 and 1, got chance="):
         plan(POLL, people=100, epsilon=1, chance="often")
+
+
+@pytest.mark.parametrize("domain", [Hostnames(), Integers(32)], ids=str)
+def test_a_plan_has_the_level_of_the_search(domain: Domain) -> None:
+    """A plan about a search is at the level that an answer's search has, beside names of a public list and without."""
+    assert Outlook(domain).test_level == Question().about(domain).queries(1)[0].level
 
 
 @pytest.mark.slow

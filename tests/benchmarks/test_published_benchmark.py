@@ -48,6 +48,14 @@ def test_queries_are_numbered_as_their_authors_do() -> None:
     assert bits[:8] == f"{ord('g'):08b}"[::-1]
 
 
+def test_queries_are_texts() -> None:
+    """They come back from texts; what cannot be a query is none."""
+    numbers = published.first_bit_first(published.read_queries(gzip.compress(b"google\t5\nwww.my\t3\n"))[0])
+    assert published.as_texts(numbers) == ["google", "www.my"]
+    assert published.as_numbers(["google", "www.my"]).tolist() == numbers.tolist()
+    assert published.as_numbers(["too long", "\u0100bcdef"]).tolist() == [2**64 - 1] * 2
+
+
 def test_scores_of_a_list() -> None:
     """All of the top has every score 1; the commonest alone has 32 of 528 ranks."""
     top = np.arange(32, dtype=np.uint64)

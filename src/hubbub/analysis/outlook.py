@@ -91,6 +91,11 @@ class Outlook:
         """The number of values of the domain, without "(other)"."""
         return self.domain.size - self.domain.has_other
 
+    @property
+    def test_level(self) -> float:
+        """The part of the level that chances are about: the search has a third if public names are checked, too."""
+        return self.level / 3 if self.domain.names_list is not None and not self.candidates else self.level
+
     def mechanism_at(self, people: int, epsilon: float) -> SurveyMechanism:
         """The mechanism of a survey of this many people; cached. For a text code it takes up to a second."""
         key = (epsilon, people)
@@ -114,7 +119,7 @@ class Outlook:
         `bits` is the length of its code, if values differ in length; by default that of a usual value.
         """
         built = self.mechanism_at(people, epsilon)
-        return chance_to_see(built, people, share * people, self.candidates, self.level, bits, self.slots)
+        return chance_to_see(built, people, share * people, self.candidates, self.test_level, bits, self.slots)
 
     def stderr(self, people: int, epsilon: float, share: float) -> float:
         """The standard error of the count of a value that this share of the people have, in people."""
@@ -126,7 +131,7 @@ class Outlook:
     def smallest_share(self, people: int, epsilon: float, bits: int | None = None) -> float:
         """The share from which a value is found with the wanted chance; infinite if not even all people are enough."""
         built = self.mechanism_at(people, epsilon)
-        return smallest_share(built, people, self.candidates, self.level, self.wanted, bits, self.slots)
+        return smallest_share(built, people, self.candidates, self.test_level, self.wanted, bits, self.slots)
 
     def people_needed(self, epsilon: float, share: float) -> float:
         """How many people it takes to find this share with the wanted chance; infinite if 10¹² are not enough.
