@@ -532,7 +532,9 @@ class TestForms:
         place = fresh.send("/new", form).headers["location"]
         status = fresh.ask("GET", f"/v1{place}/status", owner=True).json
         assert (status["every"], status["slice"], status["state"]) == (28, "day", "open")
-        assert "once every 28 days for each browser" in plain(fresh.get(place).body.decode())
+        page = plain(fresh.get(place).body.decode())
+        assert "once every 28 days for each browser" in page
+        assert "It counts browsers at their first view of each period, not visits." in page
         about = plain(fresh.get(place.replace("surveys", "about")).body.decode())
         assert "each browser, once every 28 days, which site" in about
         assert cost in about
