@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.analysis.test_documents import SURVEY, answers
 
-from hubbub import Answer, Categories, Histogram, Question, Tally, Trend, create_survey, mechanism_for, trend
+from hubbub import Answer, Categories, Histogram, Question, Tally, Trend, create_survey, mechanism_for, plan, trend
 from hubbub.analysis.trend import Period, Point, Series
 from hubbub.analysis.trend_power import SHARE, gain_needed, rising_chance
 from hubbub.analysis.trend_words import ONCE
@@ -187,3 +187,5 @@ def test_the_gain_that_is_called_rising() -> None:
     assert rising_chance(built, 10_000, SHARE, 0.0) < 0.05 / 4 / 20
     assert rising_chance(built, 2_000, SHARE, needed) < 0.2
     assert gain_needed(built, 30) == math.inf
+    said = "a value that 1 in 10 hold must gain about 6 points in a period to be called rising"
+    assert said in str(plan(sites, people=10_000, epsilon=2, every=28))

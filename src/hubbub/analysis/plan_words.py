@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from hubbub.analysis.outlook import MOST_EPSILON
-from hubbub.analysis.wording import chance_percent, one_in, what_is_seen
+from hubbub.analysis.trend_power import PERIODS, SHARE, VALUES
+from hubbub.analysis.wording import chance_percent, one_in, rounded, what_is_seen
 from hubbub.codes.table import MAX_BYTES
 
 if TYPE_CHECKING:
@@ -70,6 +71,18 @@ def about_limits(plan: Plan) -> str:
     if not said:
         return ""
     return f"With the same people you would see, {'; '.join(said)}."
+
+
+def about_gain(people: int, epsilon: float, gain: float) -> str:
+    """A sentence: how much a value must gain from one period to the next to be called rising."""
+    of = f"With {_people(people)} in a period at ε = {epsilon:g}, a value that {one_in(SHARE)} hold"
+    if gain == math.inf:
+        return f"{of} cannot be called rising, however much it gains."
+    points = rounded(100 * gain, 0 if gain > 0.03 else 1)
+    return (
+        f"{of} must gain about {points} points in a period to be called rising, among {VALUES} values in {PERIODS} "
+        "periods."
+    )
 
 
 def about_slots(plan: Plan) -> str:

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from hubbub.analysis.outlook import LADDER, MOST_EPSILON, Outlook, ways_to_see
 from hubbub.analysis.person import Belief, Year, about_one_person, beliefs, years
-from hubbub.analysis.plan_words import about_length, about_limits, about_names, about_share, about_slots
+from hubbub.analysis.plan_words import about_gain, about_length, about_limits, about_names, about_share, about_slots
 from hubbub.analysis.shuffle import ASSUMPTION, WHY_IDS, Outside, seen_from_outside
+from hubbub.analysis.trend_power import gain_needed
 from hubbub.analysis.wording import one_in, round_up, size_words, time_words
 from hubbub.errors import ParameterError, shown
 from hubbub.model.coded_domain import Text
@@ -162,6 +163,10 @@ class Plan:
             said.append(about_one_person(self.epsilon))
         if self.epsilon is not None and self.every is not None:
             said.append(cost_words(Decimal(str(self.epsilon)), self.every))
+            if self.people is not None and self.values_per_person == 1:
+                built = self.outlook.mechanism_at(self.people, self.epsilon)
+                gain = gain_needed(built, self.people, self.wanted, level=self.level)
+                said.append(about_gain(self.people, self.epsilon, gain))
         if self.outside is not None:
             said += [self.outside.words, ASSUMPTION, WHY_IDS]
         return tuple(filter(None, said))

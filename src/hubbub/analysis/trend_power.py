@@ -9,7 +9,7 @@ import numpy as np
 
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.numeric.bisection import bisect
-from hubbub.numeric.count_law import UNDERSTATED, gap_law
+from hubbub.numeric.count_law import UNDERSTATED, Floats, gap_law
 from hubbub.numeric.tails import normal_tail
 
 SHARE: Final = 0.1
@@ -35,13 +35,13 @@ def rising_chance(built: SurveyMechanism, people: int, share: float, gain: float
     law, after = built.count_law(people), min(share + gain, 1.0)
     extra = float(law.collisions(np.zeros(1), np.array([built.noise_stderr(people)]))[0])
 
-    def spread(held: float) -> float:
+    def spread(held: Floats | float) -> Floats:
         """The standard error of an estimated share."""
-        noise = float(law.variance(np.array([held * people]))[0]) + extra
-        return math.sqrt(noise + people * held * (1 - held)) / people
+        each = np.asarray(held, np.float64)
+        return np.asarray(np.sqrt(law.variance(each * people) + extra + people * each * (1 - each)) / people)
 
     pooled = (share + after) / 2
-    between = gap_law(law, law, np.array([min(pooled + spread(pooled) / math.sqrt(2), max(pooled, 0.5))]))
+    between = gap_law(law, law, np.array([min(pooled + float(spread(pooled)) / math.sqrt(2), max(pooled, 0.5))]))
     enough = math.log(level / 4) - math.log(2 * UNDERSTATED * VALUES * (PERIODS - 1))
 
     def is_sure(gap: float) -> bool:
@@ -49,8 +49,12 @@ def rising_chance(built: SurveyMechanism, people: int, share: float, gain: float
         edge = np.array([gap - law.step / (2 * people)])
         return float(between.log_chances(edge, float(people), 2 * extra / people**2)[0][0]) <= enough
 
-    _, needed = bisect(is_sure, 0.0, 40 * spread(pooled), close=lambda low, high: high - low < _CLOSE * high)
-    ahead = normal_tail((needed - gain - spread(after) * _GRID) / spread(share))
+    _, needed = bisect(is_sure, 0.0, 40 * float(spread(pooled)), close=lambda low, high: high - low < _CLOSE * high)
+    last = after + spread(after) * _GRID
+    most = last - needed
+    for _ in range(4):  # how much is needed depends on what both periods show
+        most = last - needed * spread(np.clip((last + most) / 2, 0.0, 1.0)) / spread(pooled)
+    ahead = normal_tail((share - most) / spread(share))
     weights = np.exp(-(_GRID**2) / 2)
     return 1 - float(weights @ (1 - ahead) ** (PERIODS - 1) / weights.sum())
 

@@ -53,9 +53,17 @@ class _Tallies(Mapping[date, Tally]):
 
 
 def periods_between(store: Store, stored: StoredSurvey, asked: Range) -> Periods:
-    """Return the periods of a survey that are in a range: its slices that have reports. Folds pending reports first."""
-    days, today = stored.slice_days, day_now()
-    starts = [day_of(each.start) for each in store.slices(stored.survey_id) if asked.has(day_of(each.start))]
+    """Return the periods of a survey that are in a range and have reports. Folds pending reports first.
+
+    They are the periods of a survey that repeats, and otherwise slices. A period that is only partly in the range is
+    left out: regular visitors answer first, so a part of it holds other people than the whole.
+    """
+    every, opens = stored.survey.every, stored.survey.opens
+    days = every or stored.slice_days
+    first = slice_of(0, days) if every is None or opens is None else day_of(opens.date())
+    present = {first + (day_of(each.start) - first) // days * days for each in store.slices(stored.survey_id)}
+    starts = [start for start in sorted(present) if asked.has(start) and asked.has(start + days - 1)]
     if not starts:
-        starts = [slice_of(today, days) if asked.first is None else asked.first]
-    return Periods(_Tallies(store, stored.survey_id, starts, days), False, starts[-1] + days > today)
+        starts = [slice_of(day_now(), stored.slice_days) if asked.first is None else asked.first]
+    tallies = _Tallies(store, stored.survey_id, starts, days)
+    return Periods(tallies, every is not None, starts[-1] + days > day_now())
