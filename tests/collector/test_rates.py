@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -172,3 +173,20 @@ def test_the_owner_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             service.store.tally(stored.survey_id)  # fold
             wait_until(lambda told=told: above()[2] == told[2])
             assert above() == told
+
+
+def test_each_period_of_a_survey_that_repeats_expects_as_many(tmp_path: Path) -> None:
+    """A survey that is asked every week for years is not stopped by the reports of its first months."""
+    asked = {"opens": "2029-12-31T00:00:00Z", "expected_reports": EXPECTED}
+    weekly, once = (create_survey("weeks", Integers(8), "0.5", every=every, **asked) for every in (7, None))
+    begun = {"2029-12-01": 1, "2029-12-31": 1, "2030-01-06": 1, "2030-01-07": 2, "2030-12-30": 53}
+    for day, periods in begun.items():
+        now = datetime.fromisoformat(f"{day}T23:00:00+00:00")
+        assert rates.expected_so_far(weekly, now) == periods * EXPECTED
+        assert rates.expected_so_far(once, now) == EXPECTED
+    today = datetime.now(UTC).replace(hour=0, minute=0, second=0)
+    repeating = own_cell_survey(EXPECTED, every=14, opens=today - timedelta(days=today.weekday() + 28))
+    with running(str(tmp_path / "a.db"), rates=Rates(times=2)) as service:
+        stored = service.store.add_survey(repeating)
+        assert send(service, stored, 6 * EXPECTED, 1).json["accepted"] == 6 * EXPECTED  # three periods have begun
+        assert send(service, stored, 1, 2).status == 429

@@ -26,7 +26,7 @@ from prometheus_client import (
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
-from hubbub.collector.rates import NOTICE_TIMES, is_above
+from hubbub.collector.rates import NOTICE_TIMES, expected_so_far, is_above
 from hubbub.collector.workers import METRICS_DIRECTORY
 from hubbub.errors import HubbubError
 from hubbub.store.daily import uploads_by_survey
@@ -155,7 +155,7 @@ class _Facts:
                 "hubbub_pending_age_seconds", "The longest that a report may have waited to be folded.", age
             )
             came = uploads_by_survey(self._store.engine)
-            above = sum(is_above(came.get(each.key, 0), each.expected_reports) for each in listed)
+            above = sum(is_above(came.get(each.key, 0), expected_so_far(each)) for each in listed)
             yield GaugeMetricFamily(
                 "hubbub_surveys_above_expected",
                 f"Surveys that got {NOTICE_TIMES} times the expected reports or more.",

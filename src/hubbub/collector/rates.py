@@ -12,10 +12,13 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 from hubbub.collector.problems import RETRY_SECONDS, Problem
+from hubbub.model.survey import Survey
 from hubbub.store.daily import reports_by_day
+from hubbub.store.overview import ListedSurvey
 from hubbub.store.store import Store, StoredSurvey
 
 NOTICE_TIMES: Final = 3
@@ -53,6 +56,14 @@ def is_above(reports: int, expected: int) -> bool:
     (False, True)
     """
     return reports >= NOTICE_TIMES * expected > 0
+
+
+def expected_so_far(survey: Survey | ListedSurvey, now: datetime | None = None) -> int:
+    """Return how many reports a survey expects by now: if it repeats, as many in each period that has begun."""
+    if survey.every is None or survey.opens is None:
+        return survey.expected_reports
+    passed = (datetime.now(UTC) if now is None else now) - survey.opens
+    return survey.expected_reports * max(1, passed.days // survey.every + 1)
 
 
 class Rates:
@@ -104,7 +115,7 @@ class Rates:
             known.room += reserved - accepted
 
     def _require_room(self, stored: StoredSurvey, known: _Known, reports: int) -> None:
-        if self.times and known.count + known.coming + reports > self.times * stored.survey.expected_reports:
+        if self.times and known.count + known.coming + reports > self.times * expected_so_far(stored.survey):
             sentence = f"the survey has {self.times} times the reports that were expected; send this again later"
             raise Problem("too-many-reports", sentence, {"Retry-After": str(random.randint(*_WAIT_SECONDS))})
         if not self._per_second:

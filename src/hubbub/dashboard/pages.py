@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from hubbub.analysis.tables import as_csv
 from hubbub.collector.documents import answer_document
-from hubbub.collector.rates import NOTICE_TIMES, is_above
+from hubbub.collector.rates import NOTICE_TIMES, expected_so_far, is_above
 from hubbub.collector.scripts import shipped
 from hubbub.collector.state import Collector
 from hubbub.dashboard import words
@@ -84,7 +84,7 @@ async def show_state(request: Request) -> Response:
     document = {
         "reports": kept.found.answer.reports if kept is not None and is_newest else sum(days.values()),
         "version": version,
-        "above": is_above(sum(days.values()), stored.survey.expected_reports),
+        "above": is_above(sum(days.values()), expected_so_far(stored.survey)),
         "state": stored.state(datetime.now(UTC)),
     }
     return JSONResponse(document, headers=HEADERS)
@@ -176,7 +176,7 @@ def survey_facts(request: Request, stored: StoredSurvey) -> dict[str, Any]:
     """Return the facts of a survey for its owner, without the answer. Reads its counters."""
     collector: Collector = request.app.state.collector
     reports = sum(reports_by_day(collector.store.engine, stored.key).values())
-    expected = stored.survey.expected_reports
+    expected = expected_so_far(stored.survey)
     return {
         **survey_facts_public(stored),
         "reports": reports,
