@@ -8,7 +8,18 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from hubbub import Categories, Domain, Histogram, Integers, create_survey, mechanism_for
+from hubbub import (
+    Categories,
+    Domain,
+    Histogram,
+    Hostnames,
+    Integers,
+    SeededRandomWords,
+    create_survey,
+    find_hitters,
+    mechanism_for,
+    run_protocol,
+)
 from hubbub.mechanisms.registry import REGISTRY
 from hubbub.mechanisms.tree import Tree
 from hubbub.mechanisms.tree.together import shared_places, weigh
@@ -112,3 +123,22 @@ def test_every_mechanism_counts_groups(mechanism: str) -> None:
         assert abs(totals.counts[place] - truth) < 4 * stderr
         assert totals.counts[place] == pytest.approx(alone.counts[:members].sum())
         assert stderr < 1.02 * alone.stderrs[:members].sum()
+
+
+def test_values_that_share_every_bucket_have_no_count_of_their_own() -> None:
+    """A crowd of one reports on one row. A member that shares its bucket with another value is said to be unknown."""
+    shared = shared_places(np.array([[5], [5]], np.int64), np.ones(1))
+    assert not weigh(shared, np.array([1.0, 0.0])).solved
+    apart = shared_places(np.array([[5, 1], [5, 2]], np.int64), np.array([0.5, 0.5]))
+    assert weigh(apart, np.array([1.0, 0.0])).solved
+
+
+@pytest.mark.parametrize("people", [0, 1, 2, 10])
+def test_a_handful_of_people_have_an_answer_with_groups(people: int) -> None:
+    """The first reports of a survey come before there is anything to tell values apart by."""
+    survey = create_survey("groups", Hostnames(), 4, expected_reports=1000, public_seed=bytes(32))
+    mechanism = mechanism_for(survey)
+    items = survey.domain.encode(["google.com"] * people)
+    tally = run_protocol(mechanism, items, SeededRandomWords(people).draw(people, mechanism.random_words_per_report))
+    answer = find_hitters(survey, tally, groups="auto")
+    assert all(0 <= each.low <= each.high <= people for each in answer.groups)

@@ -92,36 +92,43 @@ def count_groups(law: MatchLaw, fit: Fit, buckets: NDArray[np.int64], groups: Se
         uneven = float(np.maximum(sums, 0.0) @ np.maximum(weighed.squares - wanted, 0.0))
         counts[place] = weighed.weights @ sums
         beyond = law.noise * people * (weighed.total - len(members)) + (1 + law.own_noise - law.noise) * uneven
-        extras[place] = max(beyond + hidden * weighed.total, 0.0)
+        extras[place] = max(beyond + hidden * weighed.total, 0.0) if weighed.solved else people**2
     return Totals(counts, extras)
 
 
 class Weighed(NamedTuple):
-    """The weights w of the known values, Σa² as a mean over rows, and for each value the mean over rows of its a²."""
+    """The weights w of the known values, Σa² as a mean over rows, and for each value the mean over rows of its a².
+
+    Not `solved` if a member and another value share every bucket that anybody reported on, as in a crowd of one.
+    """
 
     weights: Floats
     total: float
     squares: Floats
+    solved: bool
 
 
 def weigh(shared: Shared, wanted: Floats) -> Weighed:
     """How to count a group once: `wanted` is 1 for its members and 0 for all other known values."""
-    weights = _solve(shared, wanted)
+    weights, solved = _solve(shared, wanted)
     more = shared.weights(weights) ** 2 - weights[shared.values] ** 2
     squares = weights**2 + shared.spread(more, len(weights))
-    return Weighed(weights, float(weights @ shared.times(weights)), squares)
+    return Weighed(weights, float(weights @ shared.times(weights)), squares, solved)
 
 
-def _solve(shared: Shared, wanted: Floats) -> Floats:
-    """The w with G·w = wanted, by conjugate gradients."""
+def _solve(shared: Shared, wanted: Floats) -> tuple[Floats, bool]:
+    """The w with G·w = wanted, by conjugate gradients, and whether there is one."""
     found, left = wanted.copy(), wanted - shared.times(wanted)
     step, square = left.copy(), float(left @ left)
     for _ in range(_ROUNDS):
         if square <= _CLOSE:
             break
         image = shared.times(step)
-        length = square / float(step @ image)
+        bend = float(step @ image)
+        if bend <= _CLOSE * float(step @ step):
+            break
+        length = square / bend
         found, left = found + length * step, left - length * image
         square, before = float(left @ left), square
         step = left + square / before * step
-    return found
+    return found, square <= _CLOSE
