@@ -54,6 +54,7 @@ MADE: dict[str, Callable[[], object]] = {
     ),
     "Plan": lambda: hubbub.plan(POLL, people=500, epsilon=1),
     "Hitter": lambda: hubbub.find(CROWD, 2, POLL, seed=1).hitters[0],
+    "Group": lambda: hubbub.Group("Tea", 2, 90.0, 0.9, 20.0, 40.0, 140.0),
     "Guess": lambda: hubbub.Guess("tea", 90.0, 20.0, 160.0, 0.5),
     "Intake": lambda: hubbub.find(CROWD, 2, POLL, seed=1).intake,
     "Question": lambda: hubbub.Question(candidates=["tea"]),

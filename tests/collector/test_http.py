@@ -754,6 +754,7 @@ class TestOperations:
             (f"{survey}/status", "get"),
             (f"{survey}/slices", "get"),
             (f"{survey}/trend", "get"),
+            (f"{survey}/open", "get"),
             (f"{survey}/close", "post"),
             (f"{survey}/hitters", "get"),
             (f"{survey}/hitters", "post"),

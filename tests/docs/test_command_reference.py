@@ -70,7 +70,7 @@ def fields(value: object, path: str = "") -> set[str]:
         ("simulate", "simulate -m bucket -n 8000 --bits 32 --heavy 0.5 --json --seed 1"),
         ("compare", "compare --zipf 1 -n 500 --bits 20 --mechanisms jl,tree,subset --epsilons 4 --json --seed 1"),
         ("mechanisms", "mechanisms --json"),
-        ("audit", "audit -m glps --domain integers:4 --json"),
+        ("audit", "audit -m glps --domain integers:4 --draws 1k --json"),
         ("paper", "paper --quick --only error-against-universe --jobs 1 --out report --json --seed 1"),
         ("code measure", "code measure own.json countries.txt --kind words --json"),
         ("encode", "encode referrers.txt --survey survey.json -o other --json"),
