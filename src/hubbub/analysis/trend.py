@@ -217,7 +217,9 @@ def _series(data: Mapping[str, Any]) -> Series:
 
 def _day(text: object) -> date:
     """The day of a document."""
+    if not isinstance(text, str):
+        raise TypeError("a day")
     try:
-        return date.fromisoformat(text)  # type: ignore[arg-type]  # refused below
+        return date.fromisoformat(text)
     except ValueError:
         raise TypeError("a day") from None
