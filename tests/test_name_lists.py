@@ -62,3 +62,9 @@ def test_an_unknown_list_is_refused() -> None:
     """The message names the lists."""
     with pytest.raises(ParameterError, match="must be one of sites, spam, words"):
         hubbub.names("names")
+
+
+def test_a_group_has_one_spelling() -> None:
+    """Groups that differ in capitals or an exclamation mark only would share out the people of one site."""
+    spelled = set(groups("sites").values())
+    assert len({group.casefold().rstrip("!") for group in spelled}) == len(spelled)

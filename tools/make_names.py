@@ -58,12 +58,16 @@ def of_moz(data: Path) -> Iterator[tuple[str, str]]:
 
 
 def sites(data: Path) -> dict[str, str]:
-    """All hosts as a survey counts them, each with its group, which may be empty; the first source wins."""
-    found, domain = {"direct": ""}, Hostnames()
+    """All hosts as a survey counts them, each with its group, which may be empty; the first source wins.
+
+    So does the first spelling of a group: "Yahoo" and "Yahoo!" are one.
+    """
+    found, domain, spellings = {"direct": ""}, Hostnames(), dict[str, str]()
     for host, group in (*by_hand(), *of_matomo(data), *of_moz(data)):
         name = NORMALIZATIONS["hostnames-2"](host)
         if name and _HOST.fullmatch(name) and domain.decode(domain.encode([name])) == [name]:
-            found.setdefault(name, group.replace("%2B", "+"))
+            group = group.replace("%2B", "+")
+            found.setdefault(name, spellings.setdefault(group.casefold().rstrip("!"), group))
     return found
 
 
