@@ -80,6 +80,9 @@ class SurveyMechanism(ABC):
         The shape of the tally's cells.
     influence : tuple of two floats
         The most and the least that one report, honest or not, adds to the count of a value, in people.
+    certifies : bool
+        Whether a count moves by no more than that for each forged report, or by what the estimates say, and the error
+        of a count does not depend on what is forged. Then answers are certified against forged reports.
     stated_bits : tuple of int and (int or None)
         Code bits of a usual value and of a long one, for which chances are stated; None if no value is long.
     """
@@ -90,6 +93,7 @@ class SurveyMechanism(ABC):
     cells_shape: tuple[int, ...]
     influence: tuple[float, float]
     noise_draws: int = 1
+    certifies: bool = False
 
     def __init__(self, survey: Survey) -> None:
         self.survey = survey
