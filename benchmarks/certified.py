@@ -67,6 +67,7 @@ KINDS: dict[str, Kind] = {
     "tree, sites": Kind("tree", Hostnames(), tuple(_SITES), 1_500, {"names": "none"}),
 }
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
+SCHEDULE = [*list(KINDS)[:4] * 21, *["tree, numbers"] * 14, "tree, candidates", "tree, sites"]  # searches are slow
 
 
 @cache
@@ -161,7 +162,7 @@ class Trial(NamedTuple):
     wrong: list[str]
 
 
-def try_crowd(number: int, seed: int, kinds: Sequence[str] = tuple(KINDS)) -> Trial:
+def try_crowd(number: int, seed: int, kinds: Sequence[str] = SCHEDULE) -> Trial:
     """Attack one crowd."""
     rng = np.random.default_rng([seed, number])
     kind, epsilon = kinds[number % len(kinds)], float(rng.choice(EPSILONS))
@@ -224,7 +225,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
     with ProcessPoolExecutor(options.workers) as workers:
-        jobs = partial(try_crowd, seed=options.seed, kinds=tuple(options.kinds))
+        jobs = partial(try_crowd, seed=options.seed, kinds=[kind for kind in SCHEDULE if kind in options.kinds])
         crowds, rows, wrong = Counter[str](), Counter[str](), Counter[str]()
         for trial in workers.map(jobs, range(options.crowds), chunksize=10):
             crowds[trial.kind] += 1
@@ -232,6 +233,8 @@ def main() -> None:
             wrong[trial.kind] += bool(trial.wrong)
             if trial.wrong:
                 print(trial, flush=True)
+            if crowds.total() % 1000 == 0:
+                print(f"{crowds.total():,} crowds, {wrong.total()} with anything wrong", flush=True)
         print("| kind | attacked crowds | rows certified for the forged reports | crowds with anything wrong |")
         print("| --- | ---: | ---: | ---: |")
         for kind in options.kinds:

@@ -27,6 +27,7 @@ from hubbub.numeric.count_law import CountLaw
 if TYPE_CHECKING:
     from hubbub.analysis.answer import Answer
 
+_NEAR: Final = 1e-6  # reports
 _WAYS: Final = math.log(2 * 4096)  # two reasons for a count, and more ways to share a row than any tree has
 
 Floats = NDArray[np.float64]
@@ -83,9 +84,7 @@ class Moved:
         """
         if not self.certifies or not rows:
             return list(rows)
-        moves = {
-            value: move for batch in self.batches for value, move in zip(batch.values, batch.moves, strict=True)
-        }
+        moves = {value: move for batch in self.batches for value, move in zip(batch.values, batch.moves, strict=True)}
         counts = np.array([row.count for row in rows] + [unseen])
         most, least = np.array([moves[row.value] for row in rows]).T
         falls = np.append(-least, np.max(-least))  # how far a forged report can have pushed a value down
@@ -96,7 +95,8 @@ class Moved:
             # So many reports lift this one and lower the other by as much as they are apart.
             nearest = np.minimum(nearest, (counts[place] - counts) / (most[place] + falls))
             few = float(nearest[place + 1 :].min())
-            few = max(min(math.ceil(few) - 1 if math.isfinite(few) else few, standing), 0)
+            # Equal counts have no order, so that few that make them equal are too many, but for rounding.
+            few = max(min(math.ceil(few - _NEAR) - 1 if math.isfinite(few) else few, standing), 0)
             placed.append(replace(row, first_to=int(few) if math.isfinite(few) else 0))
         return placed
 

@@ -103,6 +103,8 @@ def trend_of(
     """The trend of a question that was checked against the domain of the mechanism's survey."""
     if asked.question.guesses:
         raise ParameterError(f"guesses must be 0 in a trend, got guesses={asked.question.guesses}")
+    if asked.question.forged:
+        raise ParameterError(f"forged must be 0 in a trend, got forged={asked.question.forged}")
     keys = {_day(key): key for key in tallies}
     if not keys or len(keys) < len(tallies):
         raise ParameterError(f"tallies must be at least one, each of another day, got {len(keys)} days")

@@ -101,6 +101,7 @@ Owner = Annotated[Collector, Depends(collector_of)]
 Top = Annotated[int, Query(ge=1, le=documents.MAX_TOP, description="At most this many values.")]
 Level = Annotated[float, Query(description="The chance, at most, that anything in the answer is wrong.")]
 Slots = Annotated[int, Query(ge=1, le=MAX_SLOTS, description="The number of slots of each person; one was reported.")]
+Forged = Annotated[int, Query(ge=0, lt=1 << 53, description="Suppose that so many of the reports are forged.")]
 Guesses = Annotated[int, Query(ge=0, le=MAX_GUESSES, description="How many of the next best values to add.")]
 Everyone = Annotated[bool, Query(description="A row for every name that stays with the survey.")]
 Checked = Annotated[
@@ -218,6 +219,7 @@ async def hitters(
     groups: Grouped = "none",
     mode: Mode = "no-false-positives",
     share: Share = 0.0,
+    forged: Forged = 0,
 ) -> AnswerDocument:
     """Return the values that stand out, with error bars, from all reports that were durable when this was asked.
 
@@ -226,7 +228,7 @@ async def hitters(
     `from`, `to` or `last`, only the reports of these slices of time count.
     """
     everyone = (all_candidates, hitters_only, values_per_person)
-    question = Question(top, level, None, *everyone, names, guesses, groups, mode, share)
+    question = Question(top, level, None, *everyone, names, guesses, groups, mode, share, forged)
     return await _answer(owner, survey_id, question, asked)
 
 

@@ -21,6 +21,7 @@ from hubbub.dashboard.access import base_url, for_everybody, for_owner, has_sess
 from hubbub.dashboard.kept_answers import Answers
 from hubbub.dashboard.meaning import answer_facts
 from hubbub.dashboard.rendering import HEADERS, render, show_kept
+from hubbub.errors import ParameterError, shown
 from hubbub.model.coded_domain import CodedText
 from hubbub.model.domain import Categories
 from hubbub.model.repeating import cost_words, days_words
@@ -69,8 +70,14 @@ async def show_answer(request: Request) -> Response:
     """Show the answer alone, as HTML that a script puts into the page."""
     stored = await find_survey(request)
     kept = await request.app.state.answers.get(stored, asked_slices(request, stored))
+    found, complaint = kept.found, ""
+    if (forged := request.query_params.get("forged", "0")) != "0":
+        try:
+            found = await asyncio.to_thread(found.if_forged, read_count(forged))
+        except ParameterError as error:
+            complaint = str(error)
     survey = {"id": stored.survey_id.hex()}
-    facts = {"answer": answer_facts(kept.found), "survey": survey, "query": query_of(request)}
+    facts = {"answer": answer_facts(found), "survey": survey, "query": query_of(request), "complaint": complaint}
     return render(request, "answer.html", facts)
 
 
@@ -133,6 +140,13 @@ def asked_slices(request: Request, stored: StoredSurvey) -> Range:
     """Return the slices of time that the address asks for: all, or those of `from`, `to` or `last`."""
     asked = request.query_params
     return parse_range(stored.slice_days, asked.get("from"), asked.get("to"), asked.get("last"))
+
+
+def read_count(text: str) -> int:
+    """Return a number of reports that a page asks about."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 15):
+        raise ParameterError(f"forged must be a whole number of at least 0, got {shown(text)}")
+    return int(text)
 
 
 def query_of(request: Request) -> str:

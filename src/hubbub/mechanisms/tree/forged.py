@@ -74,7 +74,7 @@ def of_forgers(tree: Tree, fit: Fit, items: Items, query: Query) -> Forgers:
             told = said[places, window.rows].sum(axis=1)
             told = said[places].sum(axis=1) - told if window.without else told
             stands[places] = np.minimum(stands[places], (told - window.least) / most[places])
-    return Forgers(np.maximum(np.ceil(fewest), 0.0), np.maximum(np.ceil(stands) - 1, 0.0), moves)
+    return Forgers(np.maximum(np.ceil(fewest), 0.0), np.maximum(np.ceil(stands - 1e-6) - 1, 0.0), moves)
 
 
 def moves_of(fit: Fit, influence: tuple[float, float]) -> NDArray[np.float64]:
