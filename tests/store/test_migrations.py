@@ -120,7 +120,7 @@ def test_surveys_without_names_stay(database: str) -> None:
         append(store.engine, [Upload(stored.key, some_reports([7, 8]))])
         store.fold_all()
         with writing(store.engine) as connection:
-            for table in ("names", "remembered"):
+            for table in ("names", "remembered", "sealing_keys", "releases"):
                 connection.execute(text(f"DROP TABLE hubbub_{table}"))
             connection.execute(update(meta).where(meta.c.name == "schema_version").values(value="6"))
     with Store(database, build) as store:

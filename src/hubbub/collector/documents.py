@@ -15,6 +15,7 @@ from hubbub.analysis.reply import Heading, to_reply
 from hubbub.analysis.trend import Period, Series, Trend
 from hubbub.mechanisms.registry import DEFAULT_EXPECTED_REPORTS
 from hubbub.model.estimates import Group, Guess, Hitter
+from hubbub.sealing.request import LEAST_CROWD, MOST_CROWD
 from hubbub.store.overview import ListedSurvey
 from hubbub.store.store import StoredSurvey
 
@@ -29,6 +30,12 @@ class Strict(BaseModel):
     """Refuses unknown fields, and numbers that come as another type."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class ThroughRelay(Strict):
+    """The owner's choice for a survey whose reports come through a relay."""
+
+    crowd: int = Field(ge=LEAST_CROWD, le=MOST_CROWD, description="The fewest reports that are passed on together.")
 
 
 class NewSurvey(Strict):
@@ -50,6 +57,9 @@ class NewSurvey(Strict):
     origins: list[Origin] = Field(["*"], max_length=100, description="Web origins whose pages may report.")
     slice: SliceLength = Field("week", description="Sums are kept for each week (from Monday on, UTC) or each day.")
     names: GivenNames = Field([], description="Values that are looked for by name.")
+    relay: ThroughRelay | None = Field(
+        None, description="Reports come sealed through a relay only; `closes` must be within 366 days."
+    )
 
 
 class Names(Strict):

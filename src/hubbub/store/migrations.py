@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -24,7 +25,7 @@ from typing import Final
 from sqlalchemy import Connection, Engine, insert, inspect, select, text, update
 
 from hubbub.errors import StoreError
-from hubbub.store.schema import available, copy_sqlite, database_file, meta, metadata, reading, writing
+from hubbub.store.schema import available, database_file, meta, metadata, reading, writing
 
 log = logging.getLogger("hubbub.store")
 
@@ -141,6 +142,18 @@ def _remembered_names(connection: Connection) -> None:
     )
 
 
+def _surveys_through_relays(connection: Connection) -> None:
+    """Add keys of surveys whose reports are sealed, and the releases that relays sent."""
+    binary = "BLOB" if connection.dialect.name == "sqlite" else "BYTEA"
+    for table in (
+        f"hubbub_sealing_keys (survey BIGINT NOT NULL, hash TEXT NOT NULL, public {binary} NOT NULL,"
+        f" private {binary} NOT NULL, PRIMARY KEY (survey), UNIQUE (hash))",
+        f"hubbub_releases (survey BIGINT NOT NULL, release {binary} NOT NULL, part INTEGER NOT NULL,"
+        " parts INTEGER NOT NULL, reports BIGINT NOT NULL, PRIMARY KEY (survey, release, part))",
+    ):
+        connection.execute(text(f"CREATE TABLE {table}"))
+
+
 STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _lists_without_documents,
     _tables_of_the_dashboard,
@@ -149,6 +162,7 @@ STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _slices_of_time,
     _names_of_surveys,
     _remembered_names,
+    _surveys_through_relays,
 )
 """The steps from version 1 on, in order."""
 
@@ -157,8 +171,8 @@ SCHEMA_VERSION: Final = 1 + len(STEPS)
 
 def summary_of(facts: dict[str, object]) -> str:
     """Return the fields of a survey's document that a list shows, as JSON."""
-    repeats = {"every": facts["every"]} if "every" in facts else {}
-    return json.dumps({name: facts[name] for name in _SUMMARY} | repeats)
+    more = {name: facts[name] for name in ("every", "crowd") if name in facts}
+    return json.dumps({name: facts[name] for name in _SUMMARY} | more)
 
 
 def seconds_of(moment: object) -> int | None:
@@ -210,6 +224,14 @@ def _upgrade(engine: Engine, version: int) -> None:
         with available(), closing(engine.raw_connection()) as raw:
             raw.cursor().execute("PRAGMA auto_vacuum = INCREMENTAL")
             raw.cursor().execute("VACUUM")
+
+
+def copy_sqlite(engine: Engine, target: Path, *afterwards: str) -> None:
+    """Copy a SQLite database to a file with SQLite's own backup, and run some statements on the copy."""
+    with available(), closing(engine.raw_connection()) as source, closing(sqlite3.connect(target)) as copy:
+        source.driver_connection.backup(copy)  # type: ignore[union-attr]  # sqlite3's own
+        for statement in afterwards:
+            copy.execute(statement)
 
 
 def _keep_copy(engine: Engine, file: Path, version: int) -> Path:

@@ -39,6 +39,7 @@ from hubbub.store.schema import (
     unknown_survey,
     writing,
 )
+from hubbub.store.sealing_keys import add_key, check_key
 from hubbub.store.slices import ALL, Range, Slice, day_now, list_slices, slice_of, sum_between
 from hubbub.wire.tally_file import encode_tally
 
@@ -168,14 +169,17 @@ class Store:
         origins: Iterable[str] = ("*",),
         slice_days: int = 7,
         names: SurveyNames = NO_NAMES,
+        private: bytes | None = None,
     ) -> StoredSurvey:
         """Add a survey with an empty tally, and return the stored survey.
 
-        Its slices have 7 days or 1 day. Its names are spelled as it counts them.
+        Its slices have 7 days or 1 day. Its names are spelled as it counts them. `private` is the private half of its
+        key, if it goes through a relay.
 
         Raises ParameterError if the store has it already, or if its periods are not whole slices.
         """
         document, survey_id = survey.to_json(), survey.survey_id
+        check_key(survey, private)
         if survey.every is not None and survey.every % slice_days:
             raise ParameterError(
                 f"every must be whole slices of {slice_days} days, got every={survey.every}; slices may be days"
@@ -200,6 +204,8 @@ class Store:
                 key = connection.execute(added).scalar_one()
                 connection.execute(insert(tallies).values(survey=key, **first))
                 add_names(connection, key, names)
+                if private is not None:
+                    add_key(connection, key, private)
         except StoreUnavailable as error:
             if isinstance(error.__cause__, IntegrityError):
                 raise ParameterError(f"a survey must be new, got {survey_id.hex()[:8]} twice") from None
