@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine, create_engine, inspect, text, update
 from tests.collector.own_cell import build, own_cell_survey, some_reports
+from tests.store.earlier import turn_back
 
 from hubbub.errors import StoreError
 from hubbub.model.tally import Tally
@@ -119,10 +120,7 @@ def test_surveys_without_names_stay(database: str) -> None:
         stored = store.add_survey(own_cell_survey(CELLS))
         append(store.engine, [Upload(stored.key, some_reports([7, 8]))])
         store.fold_all()
-        with writing(store.engine) as connection:
-            for table in ("names", "remembered"):
-                connection.execute(text(f"DROP TABLE hubbub_{table}"))
-            connection.execute(update(meta).where(meta.c.name == "schema_version").values(value="6"))
+        turn_back(store, 6)
     with Store(database, build) as store:
         stored = store.survey(stored.survey_id)
         assert store.tally(stored.survey_id).count == 2

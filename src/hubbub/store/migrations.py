@@ -141,6 +141,21 @@ def _remembered_names(connection: Connection) -> None:
     )
 
 
+def _sites(connection: Connection) -> None:
+    """Step to version 9: sites, and the surveys that are their questions."""
+    key = "INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT"
+    if connection.dialect.name != "sqlite":
+        key = "BIGSERIAL PRIMARY KEY"
+    for table in (
+        f"hubbub_sites (key {key}, site TEXT NOT NULL UNIQUE, name TEXT NOT NULL, origins TEXT NOT NULL,"
+        " own TEXT NOT NULL, epsilon TEXT NOT NULL, people BIGINT NOT NULL, every INTEGER, opens TEXT,"
+        " slice_days INTEGER NOT NULL, created BIGINT NOT NULL)",
+        "hubbub_questions (survey BIGINT NOT NULL, site BIGINT NOT NULL, place INTEGER NOT NULL, asks TEXT NOT NULL,"
+        ' "of" TEXT NOT NULL, PRIMARY KEY (survey))',
+    ):
+        connection.execute(text(f"CREATE TABLE {table}"))
+
+
 STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _lists_without_documents,
     _tables_of_the_dashboard,
@@ -149,6 +164,7 @@ STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _slices_of_time,
     _names_of_surveys,
     _remembered_names,
+    _sites,
 )
 """The steps from version 1 on, in order."""
 

@@ -22,6 +22,7 @@ from hubbub.store.schema import (
     reading,
     remembered,
     report_ids,
+    sites,
     slices,
     surveys,
     tallies,
@@ -102,7 +103,7 @@ def _copy_into(source: Store, database: str, build: Build) -> None:
             raise StoreError("restore needs a database without surveys, got one that has some")
         replace_rows(rows, connection)
         if connection.dialect.name != "sqlite":
-            for name in (surveys.name, pending.name):
+            for name in (surveys.name, pending.name, sites.name):
                 statement = f"SELECT setval(pg_get_serial_sequence('{name}', 'key'), MAX(key)) FROM {name}"  # noqa: S608
                 connection.execute(text(statement))
 

@@ -141,6 +141,33 @@ remembered = Table(
     Column("names", Text, nullable=False),  # what the search of all slices up to it found, as a JSON list
 )
 
+sites = Table(
+    "hubbub_sites",
+    metadata,
+    Column("key", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),  # small, never used again
+    Column("site", Text, nullable=False, unique=True),  # 32 hex digits, in the line that pages have
+    Column("name", Text, nullable=False),
+    Column("origins", Text, nullable=False),  # web origins that may report, as a JSON list
+    Column("own", Text, nullable=False),  # hosts that are no referrers, as a JSON list
+    Column("epsilon", Text, nullable=False),  # of a new question, unless it says another
+    Column("people", BigInteger, nullable=False),  # who are expected in each period, for all questions together
+    Column("every", Integer),  # the days of a period; NULL if each browser is asked once
+    Column("opens", Text),  # when the first period began, as in a survey's document; NULL without periods
+    Column("slice_days", Integer, nullable=False),
+    Column("created", BigInteger, nullable=False),  # seconds since 1970
+    sqlite_autoincrement=True,
+)
+
+questions = Table(
+    "hubbub_questions",
+    metadata,
+    Column("survey", BigInteger, primary_key=True, autoincrement=False),
+    Column("site", BigInteger, nullable=False),
+    Column("place", Integer, nullable=False),  # in the owner's order
+    Column("asks", Text, nullable=False),  # a kind of hubbub.analysis.ready_made
+    Column("of", Text, nullable=False),  # the name of a goal or of an own question, or the parameter of a search
+)
+
 scripts = Table(
     "hubbub_scripts",
     metadata,
