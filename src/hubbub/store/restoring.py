@@ -13,10 +13,10 @@ from sqlalchemy import Connection, delete, func, insert, select, text, update
 
 from hubbub.errors import ParameterError, StoreBroken, StoreDamaged, StoreError, StoreUnavailable
 from hubbub.mechanisms.registry import mechanism_for
+from hubbub.store.addresses import file_of
 from hubbub.store.keys import end_sessions
 from hubbub.store.schema import (
     daily,
-    file_of,
     imports,
     pending,
     reading,
