@@ -276,7 +276,7 @@ class Collector:
             self._remembering = self._answers.submit(remember, self.store, ended[0])
 
     def _follow_the_clock(self) -> None:
-        """Close surveys whose time is over, and note old ids; nothing for good for an hour after a jump of the clock."""
+        """Close surveys whose time is over, and note old ids. For an hour after a jump nothing is closed for good."""
         if moved := self.clock.jump():
             log.error("the clock jumped by %+.0f s: nothing is closed for good within the next hour", moved)
         now, trusted = int(self.clock.now().timestamp()), self.clock.is_steady()
