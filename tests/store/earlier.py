@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from sqlalchemy import text, update
+from sqlalchemy import Connection, text, update
 
-from hubbub.store.schema import meta, writing
-from hubbub.store.store import Store
+from hubbub.store.schema import meta
 
-TABLES = {7: ("names",), 8: ("remembered",), 9: ("sites", "questions")}
-"""Tables by the version that brought them."""
+BROUGHT = {
+    10: ("TABLE hubbub_questions", "TABLE hubbub_sites"),
+    9: ("surveys.id_slice", "surveys.id_ends", "surveys.ids_due", "surveys.ids_purged", "report_ids.slice"),
+    8: ("TABLE hubbub_remembered",),
+    7: ("TABLE hubbub_names",),
+}
+"""What each version brought, the newest first: tables, and columns of others."""
 
 
-def turn_back(store: Store, version: int) -> None:
+def turn_back(connection: Connection, version: int) -> None:
     """Make a store one of an earlier version, from 6 on: drop what later versions brought."""
-    with writing(store.engine) as connection:
-        for table in [table for since, some in TABLES.items() if since > version for table in some]:
-            connection.execute(text(f"DROP TABLE hubbub_{table}"))
-        connection.execute(update(meta).where(meta.c.name == "schema_version").values(value=str(version)))
+    for since, things in BROUGHT.items():
+        for thing in things if since > version else ():
+            table, _, column = thing.partition(".")
+            dropped = f"ALTER TABLE hubbub_{table} DROP COLUMN {column}" if column else f"DROP {thing}"
+            connection.execute(text(dropped))
+    connection.execute(update(meta).where(meta.c.name == "schema_version").values(value=str(version)))

@@ -15,6 +15,7 @@ from hubbub.analysis.question import NO_NAMES
 from hubbub.errors import ParameterError, UnknownSite, UnknownSurvey
 from hubbub.store.life_cycle import close_survey, delete_survey
 from hubbub.store.restoring import restore
+from hubbub.store.schema import writing
 from hubbub.store.sites import (
     Site,
     add_site,
@@ -185,7 +186,8 @@ def test_a_database_without_sites_gets_them(database: str) -> None:
     """A database of the version before keeps its surveys, and they can become questions."""
     with Store(database) as store:
         stored = store.add_survey(create_survey("a", Hostnames(), 1))
-        turn_back(store, 8)
+        with writing(store.engine) as connection:
+            turn_back(connection, 9)
     with Store(database) as store:
         site = add_site(store, "a", every=None)
         ask_existing(store, site.site, "referrer", "", store.survey(stored.survey_id))

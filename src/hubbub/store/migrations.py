@@ -141,8 +141,20 @@ def _remembered_names(connection: Connection) -> None:
     )
 
 
+def _ids_of_slices(connection: Connection) -> None:
+    """Step to version 9: ids are noted with their slice. Those that are there are of slice 0, which ends when seen."""
+    for column in (
+        "hubbub_surveys ADD COLUMN id_slice INTEGER NOT NULL DEFAULT 0",
+        "hubbub_surveys ADD COLUMN id_ends TEXT NOT NULL DEFAULT '{}'",
+        "hubbub_surveys ADD COLUMN ids_due INTEGER",
+        "hubbub_surveys ADD COLUMN ids_purged BIGINT NOT NULL DEFAULT 0",
+        "hubbub_report_ids ADD COLUMN slice INTEGER NOT NULL DEFAULT 0",
+    ):
+        connection.execute(text(f"ALTER TABLE {column}"))
+
+
 def _sites(connection: Connection) -> None:
-    """Step to version 9: sites, and the surveys that are their questions."""
+    """Step to version 10: sites, and the surveys that are their questions."""
     key = "INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT"
     if connection.dialect.name != "sqlite":
         key = "BIGSERIAL PRIMARY KEY"
@@ -164,6 +176,7 @@ STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _slices_of_time,
     _names_of_surveys,
     _remembered_names,
+    _ids_of_slices,
     _sites,
 )
 """The steps from version 1 on, in order."""
