@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import stat
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 from hubbub import Integers, ParameterError, Survey, create_survey
 from hubbub.sealing.hpke import PrivateKey, make_private
 from hubbub.sealing.request import key_hash
+from hubbub.store.aging_ids import note_old_ids
 from hubbub.store.life_cycle import close_survey, delete_survey, purge
 from hubbub.store.restoring import restore
+from hubbub.store.schema import reading, surveys
 from hubbub.store.sealing_keys import public_half, sealing_key
 from hubbub.store.store import Store
 from hubbub.store.upkeep import backup
@@ -82,3 +86,17 @@ def test_a_copy_with_keys_is_for_its_owner_only_and_brings_them_back(tmp_path: P
     assert stat.S_IMODE((tmp_path / "b.db").stat().st_mode) == 0o600
     with Store(str(tmp_path / "b.db")) as store:
         assert sealing_key(store.engine, key_hash(PrivateKey(private).public)) is not None
+
+
+def test_ids_stay_as_long_as_the_survey_is_open(tmp_path: Path) -> None:
+    """A relay may hold a report for weeks: its id is known until the survey closes, those of other surveys are not."""
+    private = make_private()
+    with Store(str(tmp_path / "a.db")) as store:
+        stored = store.add_survey(sealed_survey(private), private=private)
+        other = store.add_survey(create_survey("plain", Integers(8), 4))
+        for now in (time.time(), time.time() + 40 * 86_400, time.time() + 80 * 86_400):
+            note_old_ids(store, int(now), True)
+        with reading(store.engine) as connection:
+            query = select(surveys.c.key).where(surveys.c.ids_due.is_not(None))
+            assert connection.scalars(query).all() == [other.key]
+    assert stored.key != other.key

@@ -35,15 +35,14 @@ from hubbub.collector.state import Collector, parse_id
 from hubbub.errors import ParameterError, shown
 from hubbub.mechanisms.registry import create_survey, mechanism_for
 from hubbub.model.domain import domain_from_json
-from hubbub.model.relayed import RELAY, check_length
+from hubbub.model.relayed import check_length
 from hubbub.model.survey import Survey
-from hubbub.sealing.hpke import PrivateKey, make_private
-from hubbub.sealing.request import key_hash
 from hubbub.store.life_cycle import close_survey, delete_survey
 from hubbub.store.names import change_names, names_of
 from hubbub.store.overview import list_surveys
 from hubbub.store.periods import periods_between
 from hubbub.store.schema import unknown_survey
+from hubbub.store.sealing_keys import new_key
 from hubbub.store.slices import SLICE_DAYS, Range, open_now, parse_range
 from hubbub.store.upkeep import tally_file
 from hubbub.wire.report_batch import HEADER_BYTES
@@ -154,8 +153,7 @@ router = APIRouter(
 def create(new: NewSurvey, owner: Owner, response: Response) -> NewStatus:
     """Create a survey. Its parameters are derived here; its public seed is drawn from the operating system."""
     opens = open_now(new.every) if new.every and new.opens is None else new.opens
-    private = None if new.relay is None else make_private()
-    sealed = {} if private is None else _sealed(new, private)
+    private, sealed = (None, dict[str, Any]()) if new.relay is None else new_key(new.relay.crowd)
     survey = create_survey(
         new.name,
         domain_from_json(new.domain),
@@ -176,7 +174,7 @@ def create(new: NewSurvey, owner: Owner, response: Response) -> NewStatus:
         check_length(owner.clock.now(), survey.closes)
     _check_report_size(survey)
     names, sentences = spell_names(survey.domain, new.names)
-    stored = owner.store.add_survey(survey, new.origins, SLICE_DAYS[new.slice], SurveyNames(names), private)
+    stored = owner.store.add_survey(survey, new.origins, SLICE_DAYS[new.slice], SurveyNames(names), private=private)
     response.headers["Location"] = f"/v1/surveys/{stored.survey_id.hex()}"
     return NewStatus(**_status(owner, stored.survey_id).model_dump(), sentences=list(sentences))
 
@@ -343,12 +341,6 @@ def _status(owner: Collector, survey_id: bytes) -> SurveyStatus:
     if not found:
         raise unknown_survey(survey_id)
     return documents.status_document(found[0], owner.clock.now())
-
-
-def _sealed(new: NewSurvey, private: bytes) -> dict[str, Any]:
-    """Return the facts of a survey through a relay: with a new key, and the crowd that its owner wants."""
-    key = key_hash(PrivateKey(private).public).hex()
-    return {"through": RELAY, "crowd": new.relay and new.relay.crowd, "key": key}
 
 
 def _check_report_size(survey: Survey) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from functools import partial
 from typing import Any, Final
 from urllib.parse import parse_qs
@@ -21,8 +22,10 @@ from hubbub.dashboard.rendering import HEADERS, render
 from hubbub.dashboard.words import visible
 from hubbub.errors import ParameterError
 from hubbub.mechanisms.registry import create_survey
+from hubbub.model.relayed import MOST_DAYS_OPEN
 from hubbub.store.life_cycle import close_survey, delete_survey
 from hubbub.store.names import change_names, names_of
+from hubbub.store.sealing_keys import new_key
 from hubbub.store.slices import open_now
 from hubbub.store.store import StoredSurvey
 
@@ -96,8 +99,13 @@ async def ask_again(request: Request) -> Response:
         opens = None if old.every is None else open_now(old.every)
         asked = (old.name, old.domain, old.epsilon, old.delta, old.mechanism, old.options, old.expected_reports, opens)
         names = SurveyNames((*kept.fixed, *kept.later))
-        made = create_survey(*asked, every=old.every)
-        return collector.store.add_survey(made, stored.origins, stored.slice_days, names)
+        if old.crowd is None:
+            made = create_survey(*asked, every=old.every)
+            return collector.store.add_survey(made, stored.origins, stored.slice_days, names)
+        private, sealed = new_key(old.crowd)  # a new key, and as long as such a survey may be open
+        closes = collector.clock.now() + timedelta(days=MOST_DAYS_OPEN)
+        made = create_survey(*asked, closes, every=old.every, **sealed)
+        return collector.store.add_survey(made, stored.origins, stored.slice_days, names, private=private)
 
     made = await asyncio.to_thread(make)
     return RedirectResponse(f"/surveys/{made.survey_id.hex()}", 303, HEADERS)

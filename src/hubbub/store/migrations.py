@@ -142,8 +142,35 @@ def _remembered_names(connection: Connection) -> None:
     )
 
 
+def _ids_of_slices(connection: Connection) -> None:
+    """Step to version 9: ids are noted with their slice. Those that are there are of slice 0, which ends when seen."""
+    for column in (
+        "hubbub_surveys ADD COLUMN id_slice INTEGER NOT NULL DEFAULT 0",
+        "hubbub_surveys ADD COLUMN id_ends TEXT NOT NULL DEFAULT '{}'",
+        "hubbub_surveys ADD COLUMN ids_due INTEGER",
+        "hubbub_surveys ADD COLUMN ids_purged BIGINT NOT NULL DEFAULT 0",
+        "hubbub_report_ids ADD COLUMN slice INTEGER NOT NULL DEFAULT 0",
+    ):
+        connection.execute(text(f"ALTER TABLE {column}"))
+
+
+def _sites(connection: Connection) -> None:
+    """Step to version 10: sites, and the surveys that are their questions."""
+    key = "INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT"
+    if connection.dialect.name != "sqlite":
+        key = "BIGSERIAL PRIMARY KEY"
+    for table in (
+        f"hubbub_sites (key {key}, site TEXT NOT NULL UNIQUE, name TEXT NOT NULL, origins TEXT NOT NULL,"
+        " own TEXT NOT NULL, epsilon TEXT NOT NULL, people BIGINT NOT NULL, every INTEGER, opens TEXT,"
+        " slice_days INTEGER NOT NULL, created BIGINT NOT NULL)",
+        "hubbub_questions (survey BIGINT NOT NULL, site BIGINT NOT NULL, place INTEGER NOT NULL, asks TEXT NOT NULL,"
+        ' "of" TEXT NOT NULL, PRIMARY KEY (survey))',
+    ):
+        connection.execute(text(f"CREATE TABLE {table}"))
+
+
 def _surveys_through_relays(connection: Connection) -> None:
-    """Add keys of surveys whose reports are sealed, and the releases that relays sent."""
+    """Step to version 11: keys of surveys whose reports are sealed, and releases that relays sent."""
     binary = "BLOB" if connection.dialect.name == "sqlite" else "BYTEA"
     for table in (
         f"hubbub_sealing_keys (survey BIGINT NOT NULL, hash TEXT NOT NULL, public {binary} NOT NULL,"
@@ -162,6 +189,8 @@ STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _slices_of_time,
     _names_of_surveys,
     _remembered_names,
+    _ids_of_slices,
+    _sites,
     _surveys_through_relays,
 )
 """The steps from version 1 on, in order."""

@@ -5,15 +5,22 @@ The private half is in this table only, and in copies of the store, which are fi
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Engine, delete, insert, select
 
 from hubbub.errors import ParameterError
+from hubbub.model.relayed import RELAY
 from hubbub.model.survey import Survey
-from hubbub.sealing.hpke import PrivateKey
+from hubbub.sealing.hpke import PrivateKey, make_private
 from hubbub.sealing.request import key_hash
 from hubbub.store.schema import reading, sealing_keys, surveys
+
+
+def new_key(crowd: int) -> tuple[bytes, dict[str, Any]]:
+    """Return a new private key, and the facts of a survey whose reports are sealed for it: through, crowd and key."""
+    private = make_private()
+    return private, {"through": RELAY, "crowd": crowd, "key": key_hash(PrivateKey(private).public).hex()}
 
 
 class SealingKey(NamedTuple):

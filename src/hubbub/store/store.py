@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Final, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
-from sqlalchemy import insert, select, text, update
+from sqlalchemy import Connection, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from hubbub.analysis.question import NO_NAMES, SurveyNames
@@ -133,6 +133,8 @@ class Store:
         What is known about the room on its disk.
     has_spare_pages : bool
         Whether the file may still have the room of surveys that ended; the next `purge` gives it back to the disk.
+    purged_to : dict
+        How far a purge of old ids has come that ran out of time.
     """
 
     def __init__(self, database: str, build: Build = mechanism_for, create: bool = True) -> None:
@@ -140,6 +142,7 @@ class Store:
         self.build = build
         self.guard = DiskGuard(self.engine)
         self.has_spare_pages = True  # an earlier process may have left some
+        self.purged_to: dict[tuple[int, int], bytes] = {}  # by survey and slice: the last id that a purge looked at
         self._remembered: dict[str, tuple[float, StoredSurvey]] = {}  # by the id in hex, as URLs have it
         self._remembering = threading.Lock()
         self._forgotten = 0  # how often a state was forgotten
@@ -169,12 +172,13 @@ class Store:
         origins: Iterable[str] = ("*",),
         slice_days: int = 7,
         names: SurveyNames = NO_NAMES,
+        also: Callable[[Connection, int], None] = lambda _connection, _key: None,
         private: bytes | None = None,
     ) -> StoredSurvey:
         """Add a survey with an empty tally, and return the stored survey.
 
-        Its slices have 7 days or 1 day. Its names are spelled as it counts them. `private` is the private half of its
-        key, if it goes through a relay.
+        Its slices have 7 days or 1 day. Its names are spelled as it counts them. `also` gets the key of the new survey
+        and does more in the same transaction. `private` is the private half of its key, if it goes through a relay.
 
         Raises ParameterError if the store has it already, or if its periods are not whole slices.
         """
@@ -196,6 +200,7 @@ class Store:
             "created": int(time.time()),
             "closes": seconds_of(facts["closes"]),
             "slice_days": slice_days,
+            "id_slice": slice_of(day_now(), slice_days),
         }
         first = {"version": 0, "tally": encode_tally(empty), "slice": slice_of(day_now(), slice_days)}
         try:
@@ -206,6 +211,7 @@ class Store:
                 add_names(connection, key, names)
                 if private is not None:
                     add_key(connection, key, private)
+                also(connection, key)
         except StoreUnavailable as error:
             if isinstance(error.__cause__, IntegrityError):
                 raise ParameterError(f"a survey must be new, got {survey_id.hex()[:8]} twice") from None
