@@ -14,7 +14,7 @@ import click
 from hubbub.analysis.documents import fits
 from hubbub.analysis.wording import visible
 from hubbub.cli.common import complain, number, parse_count, parse_every, plural, print_json, print_table, tell
-from hubbub.cli.domains import parse_domain, read_names
+from hubbub.cli.domains import parse_domain, read_groups, read_names
 from hubbub.cli.options import DOMAINS, OrderedGroup, delta_option, epsilon_option, json_option, options_option
 from hubbub.cli.service import (
     ask,
@@ -38,6 +38,9 @@ _STATUS: Final = {
     "origins": list,
 }
 _NAMES: Final = ("fixed", "later", "sentences")
+_groups_option: Final = click.option(
+    "--groups", metavar="FILE", help="Values to count together, until the first report: value, tab, group on each line."
+)
 _MERGED: Final = {"reports": int, "merged": bool}
 _SLICE: Final = {"start": str, "end": str, "reports": int, "open": bool, "changed": bool}
 
@@ -62,6 +65,7 @@ def survey() -> None:
     "--origin", multiple=True, metavar="URL", help="Pages of this origin may report; repeatable; default: all."
 )
 @click.option("--names", metavar="FILE", help="Values to look for by name, one per line; they stay with the survey.")
+@_groups_option
 @click.option(
     "--slice", "slice_length", type=click.Choice(["week", "day"]), help="Sums are kept for each week (default) or day."
 )
@@ -75,6 +79,7 @@ def new(
     every: str | None,
     origin: tuple[str, ...],
     names: str | None,
+    groups: str | None,
     slice_length: str | None,
     out: str | None,
     server: str,
@@ -93,13 +98,19 @@ def new(
     values, facts["expected_reports"] = parse_domain(domain), parse_count("people", people)
     facts["every"] = None if every is None else parse_every(every)
     if out is not None:
-        for option, given in (("--origin", origin), ("--slice", slice_length), ("--names", names)):
+        for option, given in (
+            ("--origin", origin),
+            ("--slice", slice_length),
+            ("--names", names),
+            ("--groups", groups),
+        ):
             if given:
                 raise ParameterError(f"{option} must come without --out, since a collector keeps it, got both")
         tell(as_json, _write_survey(out, domain=values, **facts), out)
         return
-    kept = {"origins": origin or None, "slice": slice_length, "names": names and read_names(names)}
-    request = {"domain": values.to_json(), **facts, **kept}
+    kept = {"origins": origin or None, "slice": slice_length}
+    own = {"names": names and read_names(names), "groups": groups and read_groups(groups)}
+    request = {"domain": values.to_json(), **facts, **kept, **own}
     request = {name: fact for name, fact in request.items() if fact is not None}
     status = _checked(server, ask_json(server, "/v1/surveys", need_token(token), "POST", request))
     if Decimal(status["epsilon"]) > Decimal(DEFAULT_MAX_EPSILON):
@@ -177,27 +188,33 @@ def show(url: str, token: str | None, as_json: bool) -> None:
 
 @survey.command()
 @click.argument("file", required=False, metavar="[FILE]", help="The names, one per line; without it they are shown.")
+@_groups_option
 @survey_url_option
 @token_option
 @json_option
-def names(file: str | None, url: str, token: str | None, as_json: bool) -> None:
-    """Show or replace the names that stay with a survey: values that its answers look for by name.
+def names(file: str | None, groups: str | None, url: str, token: str | None, as_json: bool) -> None:
+    """Show or replace the names that stay with a survey: values that its answers look for by name, or count together.
 
     Those fixed before the first report are found from a smaller count on. Later ones must stand out by themselves.
+    Groups cannot change after the first report.
 
     \b
     hubbub survey names sites.txt --survey http://127.0.0.1:8000/v1/surveys/ID
+    hubbub survey names --groups groups.tsv --survey http://127.0.0.1:8000/v1/surveys/ID
     """  # noqa: D301
     address = parse_survey_url(url)
     path = f"/v1/surveys/{address.survey_id}/names"
-    request = None if file is None else {"names": read_names(file)}
-    reply = ask_json(address.server, path, need_token(token), "GET" if file is None else "PUT", request)
-    if not isinstance(reply, dict) or not all(_are_texts(reply.get(field)) for field in _NAMES):
+    given = {"names": file and read_names(file), "groups": groups and read_groups(groups)}
+    request = {kind: each for kind, each in given.items() if each is not None} or None
+    reply = ask_json(address.server, path, need_token(token), "GET" if request is None else "PUT", request)
+    together = reply.get("groups") if isinstance(reply, dict) else None
+    if not isinstance(together, dict) or not all(map(_are_texts, [*map(reply.get, _NAMES), *together.values()])):
         raise ServiceError(f"the server at {address.server!r} sent something else than names")
     if as_json:
-        print_json({"survey_id": address.survey_id, **{field: reply[field] for field in _NAMES}})
+        print_json({"survey_id": address.survey_id, **{field: reply[field] for field in (*_NAMES, "groups")}})
         return
     rows = [[name, "yes"] for name in reply["fixed"]] + [[name, "after looking"] for name in reply["later"]]
+    rows += [[value, f"in {name}"] for name, values in together.items() for value in values]
     print_table(plural(len(rows), "name"), [("name", "left"), ("named", "left")], rows, reply["sentences"])
 
 

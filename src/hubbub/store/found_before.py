@@ -62,7 +62,7 @@ def remember(store: Store, ended: Ended) -> None:
         return
     found: list[str] = []
     if not stored.survey.domain.is_list:  # all values of a list are counted anyway
-        asked = Question(MOST_REMEMBERED).about(stored.survey.domain, names_of(store.engine, stored))
+        asked = Question(MOST_REMEMBERED, groups="none").about(stored.survey.domain, names_of(store.engine, stored))
         sums = store.tally(ended.survey_id, Range(None, ended.slice + stored.slice_days))
         answer = answer_question(stored.mechanism, sums, asked)
         found = [str(row.value) for row in answer.hitters if row.stands_out and row.value != OTHER]
