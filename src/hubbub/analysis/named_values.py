@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 
 from hubbub.errors import ParameterError, shown
-from hubbub.model.domain import Domain, Integers
+from hubbub.model.domain import Categories, Domain, Integers
 from hubbub.model.mechanism import Items
 from hubbub.model.plain import plain, whole_number
 from hubbub.name_lists import groups as public_groups
@@ -104,12 +104,23 @@ def items_of_groups(domain: Domain, groups: str | Groups, kept: Groups = ()) -> 
 
 
 def items_of_public_groups(domain: Domain) -> dict[str, Items]:
-    """The items of each group of the domain's public list that has two names or more; none if it has no groups."""
+    """The items of each group of the domain's public list; none if it has no groups.
+
+    A group has two names or more, unless it is the country of time zones.
+    """
+    zones = _are_zones(domain)
+    public = "zones" if zones else domain.names_list
     found: dict[str, list[str]] = {}
-    for name, group in (public_groups(domain.names_list) if domain.names_list not in (None, "words") else {}).items():
+    for name, group in (public_groups(public) if public not in (None, "words") else {}).items():
         if group:
             found.setdefault(group, []).append(name)
-    return {group: items_of(domain, each).items for group, each in found.items() if len(each) > 1}
+    items = {group: items_of(domain, each).items for group, each in found.items() if zones or len(each) > 1}
+    return {group: each for group, each in items.items() if len(each)}
+
+
+def _are_zones(domain: Domain) -> bool:
+    """Whether a list has names of time zones only, so that its values are counted by country, too."""
+    return isinstance(domain, Categories) and set(domain.names) <= public_groups("zones").keys()
 
 
 def _is_broken(text: str) -> bool:

@@ -153,6 +153,21 @@ def _ids_of_slices(connection: Connection) -> None:
         connection.execute(text(f"ALTER TABLE {column}"))
 
 
+def _sites(connection: Connection) -> None:
+    """Step to version 10: sites, and the surveys that are their questions."""
+    key = "INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT"
+    if connection.dialect.name != "sqlite":
+        key = "BIGSERIAL PRIMARY KEY"
+    for table in (
+        f"hubbub_sites (key {key}, site TEXT NOT NULL UNIQUE, name TEXT NOT NULL, origins TEXT NOT NULL,"
+        " own TEXT NOT NULL, epsilon TEXT NOT NULL, people BIGINT NOT NULL, every INTEGER, opens TEXT,"
+        " slice_days INTEGER NOT NULL, created BIGINT NOT NULL)",
+        "hubbub_questions (survey BIGINT NOT NULL, site BIGINT NOT NULL, place INTEGER NOT NULL, asks TEXT NOT NULL,"
+        ' "of" TEXT NOT NULL, PRIMARY KEY (survey))',
+    ):
+        connection.execute(text(f"CREATE TABLE {table}"))
+
+
 STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _lists_without_documents,
     _tables_of_the_dashboard,
@@ -162,6 +177,7 @@ STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _names_of_surveys,
     _remembered_names,
     _ids_of_slices,
+    _sites,
 )
 """The steps from version 1 on, in order."""
 
