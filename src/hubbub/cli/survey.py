@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -16,6 +16,7 @@ from hubbub.analysis.wording import visible
 from hubbub.cli.common import complain, number, parse_count, parse_every, plural, print_json, print_table, tell
 from hubbub.cli.domains import parse_domain, read_groups, read_names
 from hubbub.cli.options import DOMAINS, OrderedGroup, delta_option, epsilon_option, json_option, options_option
+from hubbub.cli.people_tell import what_people_tell
 from hubbub.cli.service import (
     ask,
     ask_json,
@@ -26,9 +27,9 @@ from hubbub.cli.service import (
     survey_url_option,
     token_option,
 )
-from hubbub.client import DEFAULT_CAP, DEFAULT_MAX_EPSILON
+from hubbub.client import DEFAULT_MAX_EPSILON
 from hubbub.errors import ParameterError, ServiceError, shown
-from hubbub.model.repeating import cost_words, days_words
+from hubbub.model.repeating import days_words
 
 _STATUS: Final = {
     **dict.fromkeys(("survey_id", "name", "state", "mechanism", "epsilon", "delta", "slice"), str),
@@ -126,32 +127,6 @@ def new(
     for sentence in what_people_tell(listed, Decimal(status["epsilon"]), datetime.now(UTC), status["every"]):
         complain(sentence)
     tell(as_json, _with_url(server, status), _with_url(server, status)["url"])
-
-
-def what_people_tell(surveys: list[dict[str, Any]], epsilon: Decimal, now: datetime, every: int | None) -> list[str]:
-    """Return sentences: the total ε of an owner's surveys, and whether the limits of ledgers will stop answers.
-
-    `surveys` are all of the collector, with `epsilon` and `created`. `epsilon` and `every` are those of the newest one.
-    """
-    sentences = []
-    for days, most in ((30, DEFAULT_CAP.month), (365, DEFAULT_CAP.year)):
-        since = now - timedelta(days=days)
-        recent = [each for each in surveys if each["created"] and datetime.fromisoformat(each["created"]) > since]
-        told = sum((Decimal(each["epsilon"]) for each in recent), Decimal(0))
-        if most is not None and told > most and len(recent) > 1:
-            sentences.append(
-                f"answering all {len(recent)} surveys that you made in {days} days costs a person ε = {told:f}; "
-                f"ledgers allow {most:f} in {days} days, so those who answered the others will not answer this one"
-            )
-    if every is not None:
-        sentences.append(cost_words(epsilon, every))
-    elif not sentences and DEFAULT_CAP.month is not None and 5 * epsilon > DEFAULT_CAP.month:
-        weeks = int(DEFAULT_CAP.month / epsilon)
-        sentences.append(
-            f"asked every week, this adds up to ε = {4 * epsilon:f} in four weeks; ledgers allow {DEFAULT_CAP.month:f} "
-            f"in 30 days, so a person answers at most {plural(weeks, 'time')}"
-        )
-    return sentences
 
 
 @survey.command(name="list")
