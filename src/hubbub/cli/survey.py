@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -14,7 +14,7 @@ import click
 from hubbub.analysis.documents import fits
 from hubbub.analysis.wording import visible
 from hubbub.cli.common import complain, number, parse_count, parse_every, plural, print_json, print_table, tell
-from hubbub.cli.domains import parse_domain, read_names
+from hubbub.cli.domains import parse_domain, read_groups, read_names
 from hubbub.cli.options import (
     DOMAINS,
     OrderedGroup,
@@ -24,6 +24,7 @@ from hubbub.cli.options import (
     json_option,
     options_option,
 )
+from hubbub.cli.people_tell import what_people_tell
 from hubbub.cli.service import (
     ask,
     ask_json,
@@ -35,13 +36,15 @@ from hubbub.cli.service import (
     token_option,
 )
 from hubbub.cli.survey_status import all_surveys, checked, show_status, with_url
-from hubbub.client import DEFAULT_CAP, DEFAULT_MAX_EPSILON, RELAY_MAX_EPSILON
+from hubbub.client import DEFAULT_MAX_EPSILON, RELAY_MAX_EPSILON
 from hubbub.errors import ParameterError, ServiceError, shown
 from hubbub.model.relayed import GOOD_CROWD
-from hubbub.model.repeating import cost_words
 from hubbub.sealing.request import LEAST_CROWD, MOST_CROWD
 
 _NAMES: Final = ("fixed", "later", "sentences")
+_groups_option: Final = click.option(
+    "--groups", metavar="FILE", help="Values to count together, until the first report: value, tab, group on each line."
+)
 _MERGED: Final = {"reports": int, "merged": bool}
 _SLICE: Final = {"start": str, "end": str, "reports": int, "open": bool, "changed": bool}
 
@@ -66,6 +69,7 @@ def survey() -> None:
     "--origin", multiple=True, metavar="URL", help="Pages of this origin may report; repeatable; default: all."
 )
 @click.option("--names", metavar="FILE", help="Values to look for by name, one per line; they stay with the survey.")
+@_groups_option
 @click.option(
     "--relay-crowd",
     metavar="NUMBER",
@@ -85,6 +89,7 @@ def new(
     every: str | None,
     origin: tuple[str, ...],
     names: str | None,
+    groups: str | None,
     relay_crowd: int | None,
     slice_length: str | None,
     out: str | None,
@@ -105,15 +110,16 @@ def new(
     values, facts["expected_reports"] = parse_domain(domain), parse_count("people", people)
     facts["every"] = None if every is None else parse_every(every)
     if out is not None:
-        kept_there = {"--origin": origin, "--slice": slice_length, "--names": names, "--relay-crowd": relay_crowd}
-        for option, given in kept_there.items():
+        kept_there = {"--origin": origin, "--slice": slice_length, "--names": names, "--groups": groups}
+        for option, given in {**kept_there, "--relay-crowd": relay_crowd}.items():
             if given:
                 raise ParameterError(f"{option} must come without --out, since a collector keeps it, got both")
         tell(as_json, _write_survey(out, domain=values, **facts), out)
         return
-    kept = {"origins": origin or None, "slice": slice_length, "names": names and read_names(names)}
+    kept = {"origins": origin or None, "slice": slice_length}
+    own = {"names": names and read_names(names), "groups": groups and read_groups(groups)}
     relay = None if relay_crowd is None else {"crowd": relay_crowd}
-    request = {"domain": values.to_json(), **facts, **kept, "relay": relay}
+    request = {"domain": values.to_json(), **facts, **kept, **own, "relay": relay}
     request = {name: fact for name, fact in request.items() if fact is not None}
     status = checked(server, ask_json(server, "/v1/surveys", need_token(token), "POST", request))
     most = DEFAULT_MAX_EPSILON if relay_crowd is None else RELAY_MAX_EPSILON
@@ -132,32 +138,6 @@ def new(
     for sentence in what_people_tell(listed, Decimal(status["epsilon"]), datetime.now(UTC), status["every"]):
         complain(sentence)
     tell(as_json, with_url(server, status), with_url(server, status)["url"])
-
-
-def what_people_tell(surveys: list[dict[str, Any]], epsilon: Decimal, now: datetime, every: int | None) -> list[str]:
-    """Return sentences: the total ε of an owner's surveys, and whether the limits of ledgers will stop answers.
-
-    `surveys` are all of the collector, with `epsilon` and `created`. `epsilon` and `every` are those of the newest one.
-    """
-    sentences = []
-    for days, most in ((30, DEFAULT_CAP.month), (365, DEFAULT_CAP.year)):
-        since = now - timedelta(days=days)
-        recent = [each for each in surveys if each["created"] and datetime.fromisoformat(each["created"]) > since]
-        told = sum((Decimal(each["epsilon"]) for each in recent), Decimal(0))
-        if most is not None and told > most and len(recent) > 1:
-            sentences.append(
-                f"answering all {len(recent)} surveys that you made in {days} days costs a person ε = {told:f}; "
-                f"ledgers allow {most:f} in {days} days, so those who answered the others will not answer this one"
-            )
-    if every is not None:
-        sentences.append(cost_words(epsilon, every))
-    elif not sentences and DEFAULT_CAP.month is not None and 5 * epsilon > DEFAULT_CAP.month:
-        weeks = int(DEFAULT_CAP.month / epsilon)
-        sentences.append(
-            f"asked every week, this adds up to ε = {4 * epsilon:f} in four weeks; ledgers allow {DEFAULT_CAP.month:f} "
-            f"in 30 days, so a person answers at most {plural(weeks, 'time')}"
-        )
-    return sentences
 
 
 @survey.command(name="list")
@@ -194,27 +174,33 @@ def show(url: str, token: str | None, as_json: bool) -> None:
 
 @survey.command()
 @click.argument("file", required=False, metavar="[FILE]", help="The names, one per line; without it they are shown.")
+@_groups_option
 @survey_url_option
 @token_option
 @json_option
-def names(file: str | None, url: str, token: str | None, as_json: bool) -> None:
-    """Show or replace the names that stay with a survey: values that its answers look for by name.
+def names(file: str | None, groups: str | None, url: str, token: str | None, as_json: bool) -> None:
+    """Show or replace the names that stay with a survey: values that its answers look for by name, or count together.
 
     Those fixed before the first report are found from a smaller count on. Later ones must stand out by themselves.
+    Groups cannot change after the first report.
 
     \b
     hubbub survey names sites.txt --survey http://127.0.0.1:8000/v1/surveys/ID
+    hubbub survey names --groups groups.tsv --survey http://127.0.0.1:8000/v1/surveys/ID
     """  # noqa: D301
     address = parse_survey_url(url)
     path = f"/v1/surveys/{address.survey_id}/names"
-    request = None if file is None else {"names": read_names(file)}
-    reply = ask_json(address.server, path, need_token(token), "GET" if file is None else "PUT", request)
-    if not isinstance(reply, dict) or not all(_are_texts(reply.get(field)) for field in _NAMES):
+    given = {"names": file and read_names(file), "groups": groups and read_groups(groups)}
+    request = {kind: each for kind, each in given.items() if each is not None} or None
+    reply = ask_json(address.server, path, need_token(token), "GET" if request is None else "PUT", request)
+    together = reply.get("groups") if isinstance(reply, dict) else None
+    if not isinstance(together, dict) or not all(map(_are_texts, [*map(reply.get, _NAMES), *together.values()])):
         raise ServiceError(f"the server at {address.server!r} sent something else than names")
     if as_json:
-        print_json({"survey_id": address.survey_id, **{field: reply[field] for field in _NAMES}})
+        print_json({"survey_id": address.survey_id, **{field: reply[field] for field in (*_NAMES, "groups")}})
         return
     rows = [[name, "yes"] for name in reply["fixed"]] + [[name, "after looking"] for name in reply["later"]]
+    rows += [[value, f"in {name}"] for name, values in together.items() for value in values]
     print_table(plural(len(rows), "name"), [("name", "left"), ("named", "left")], rows, reply["sentences"])
 
 

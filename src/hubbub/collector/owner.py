@@ -12,7 +12,7 @@ from fastapi.security import HTTPBearer
 from starlette.types import Message
 
 from hubbub.analysis.asking import answer_question
-from hubbub.analysis.naming import spell_names
+from hubbub.analysis.naming import spell_groups, spell_names
 from hubbub.analysis.question import MAX_GUESSES, MAX_SLOTS, Question, SurveyNames
 from hubbub.analysis.trending import trend_of
 from hubbub.collector import documents
@@ -20,6 +20,7 @@ from hubbub.collector.bodies import MAX_BATCH_BYTES, MAX_DOCUMENT_BYTES, read_bo
 from hubbub.collector.documents import (
     AnswerDocument,
     Candidates,
+    GroupWords,
     Names,
     NamesOfSurvey,
     NewStatus,
@@ -108,7 +109,7 @@ Everyone = Annotated[bool, Query(description="A row for every name that stays wi
 Checked = Annotated[
     Literal["auto", "none"], Query(description="Whether public names and those of the survey are checked by name.")
 ]
-Grouped = Annotated[Literal["auto", "none"], Query(description="Whether groups of public names are counted together.")]
+Grouped = Annotated[GroupWords, Query(description="Count together: groups of the survey, also public ones, or none.")]
 Share = Annotated[float, Query(ge=0, le=1, description="The share of the people that the mode is about.")]
 Mode = Annotated[
     Literal["no-false-positives", "no-false-negatives"],
@@ -174,9 +175,11 @@ def create(new: NewSurvey, owner: Owner, response: Response) -> NewStatus:
         check_length(owner.clock.now(), survey.closes)
     _check_report_size(survey)
     names, sentences = spell_names(survey.domain, new.names)
-    stored = owner.store.add_survey(survey, new.origins, SLICE_DAYS[new.slice], SurveyNames(names), private=private)
+    groups, more = spell_groups(survey.domain, new.groups)
+    own = SurveyNames(names, groups=groups)
+    stored = owner.store.add_survey(survey, new.origins, SLICE_DAYS[new.slice], own, private=private)
     response.headers["Location"] = f"/v1/surveys/{stored.survey_id.hex()}"
-    return NewStatus(**_status(owner, stored.survey_id).model_dump(), sentences=list(sentences))
+    return NewStatus(**_status(owner, stored.survey_id).model_dump(), sentences=[*sentences, *more])
 
 
 @router.get("/surveys")
@@ -221,7 +224,7 @@ async def hitters(
     names: Checked = "auto",
     all_candidates: Everyone = False,
     guesses: Guesses = 0,
-    groups: Grouped = "none",
+    groups: Grouped = "own",
     mode: Mode = "no-false-positives",
     share: Share = 0.0,
 ) -> AnswerDocument:
@@ -288,20 +291,20 @@ async def list_slices(survey_id: str, owner: Owner) -> SliceList:
 
 @router.get("/surveys/{survey_id}/names", responses=UNKNOWN)
 async def show_names(survey_id: str, owner: Owner) -> NamesOfSurvey:
-    """Return the names that stay with a survey."""
+    """Return the names and groups that stay with a survey."""
     stored = await owner.find(survey_id)
     return documents.names_document(stored, await asyncio.to_thread(names_of, owner.store.engine, stored))
 
 
 @router.put("/surveys/{survey_id}/names", responses=UNKNOWN)
 async def replace_names(survey_id: str, owner: Owner, given: Names) -> NamesOfSurvey:
-    """Replace the names of a survey; those that were fixed before its first report stay.
+    """Replace the names or the groups of a survey. Names fixed before its first report stay, and so do its groups then.
 
     Names fixed before the first report are found from a smaller count on. Later ones must stand out as if nobody had
     named them.
     """
     stored = await owner.find(survey_id)
-    names, sentences = await asyncio.to_thread(change_names, owner.store.engine, stored, given.names)
+    names, sentences = await asyncio.to_thread(change_names, owner.store.engine, stored, given.names, given.groups)
     return documents.names_document(stored, names, sentences)
 
 
