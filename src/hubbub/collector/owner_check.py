@@ -1,4 +1,4 @@
-"""Who is the owner: checks tokens, and slows down strangers who try many."""
+"""Who is the owner, and who the relay: checks tokens, and slows down strangers who try many."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from collections.abc import Callable
 from typing import Final
 
 from hubbub.collector.problems import Problem
-from hubbub.store.tokens import is_token
+from hubbub.store.tokens import Whose, is_token
 
 MOST_FAILURES: Final = 20
 _HASH_SECONDS: Final = 1.0
 
 
 class OwnerCheck:
-    """Checks the owner's token. While many wrong tokens come, the stored hash is read at most once a second."""
+    """Checks the token of the owner, or of the relay. While many wrong ones come, it reads the hash once a second."""
 
-    def __init__(self, stored_hash: Callable[[], str | None]) -> None:
-        self._stored_hash = stored_hash
+    def __init__(self, stored_hash: Callable[[], str | None], whose: Whose = "owner") -> None:
+        self._stored_hash, self._whose = stored_hash, whose
         self._lock = threading.Lock()
         self._known: tuple[float, str | None] = (-1.0, None)
         self._failures: deque[float] = deque(maxlen=MOST_FAILURES)
 
     def check(self, authorization: str | None) -> None:
-        """Raise Problem unless the header has the owner's token. Many wrong ones in a minute get 429."""
+        """Raise Problem unless the header has the token. Many wrong ones in a minute get 429."""
         scheme, _, token = (authorization or "").partition(" ")
         with self._lock:
             now = time.monotonic()
@@ -36,7 +36,8 @@ class OwnerCheck:
                 return
             self._failures.append(now)
         if too_many:
-            sentence = "too many requests came without the owner's token"
+            sentence = f"too many requests came without the {self._whose}'s token"
             raise Problem("too-many-attempts", sentence, {"Retry-After": "60"})
-        sentence = "the request must have the owner's token, got none or another"
-        raise Problem("unauthorized", sentence, {"WWW-Authenticate": "Bearer"})
+        sentence = f"the request must have the {self._whose}'s token, got none or another"
+        kind = "unauthorized" if self._whose == "owner" else "no-relay"
+        raise Problem(kind, sentence, {"WWW-Authenticate": "Bearer"})
