@@ -120,8 +120,9 @@ def test_surveys_without_names_stay(database: str) -> None:
         append(store.engine, [Upload(stored.key, some_reports([7, 8]))])
         store.fold_all()
         with writing(store.engine) as connection:
-            for table in ("names", "remembered"):
+            for table in ("names", "remembered", "readers", "reader_surveys"):
                 connection.execute(text(f"DROP TABLE hubbub_{table}"))
+            connection.execute(text("ALTER TABLE hubbub_keys DROP COLUMN reader"))
             connection.execute(update(meta).where(meta.c.name == "schema_version").values(value="6"))
     with Store(database, build) as store:
         stored = store.survey(stored.survey_id)

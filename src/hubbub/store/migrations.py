@@ -24,7 +24,8 @@ from typing import Final
 from sqlalchemy import Connection, Engine, insert, inspect, select, text, update
 
 from hubbub.errors import StoreError
-from hubbub.store.schema import available, copy_sqlite, database_file, meta, metadata, reading, writing
+from hubbub.store.schema import available, copy_sqlite, database_file, meta, reading, writing
+from hubbub.store.showing_tables import metadata  # with all tables
 
 log = logging.getLogger("hubbub.store")
 
@@ -141,6 +142,18 @@ def _remembered_names(connection: Connection) -> None:
     )
 
 
+def _read_only_tokens(connection: Connection) -> None:
+    """Step to version 9: read-only tokens, what they are for, and sessions that they opened."""
+    for statement in (
+        "CREATE TABLE hubbub_readers (hash TEXT NOT NULL, name TEXT NOT NULL UNIQUE, created BIGINT NOT NULL,"
+        " everything INTEGER NOT NULL, live INTEGER NOT NULL, PRIMARY KEY (hash))",
+        "CREATE TABLE hubbub_reader_surveys (reader TEXT NOT NULL, survey BIGINT NOT NULL,"
+        " PRIMARY KEY (reader, survey))",
+        "ALTER TABLE hubbub_keys ADD COLUMN reader TEXT",
+    ):
+        connection.execute(text(statement))
+
+
 STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _lists_without_documents,
     _tables_of_the_dashboard,
@@ -149,6 +162,7 @@ STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _slices_of_time,
     _names_of_surveys,
     _remembered_names,
+    _read_only_tokens,
 )
 """The steps from version 1 on, in order."""
 
