@@ -24,12 +24,13 @@ import numpy as np
 from scipy.stats import binom, norm
 
 import hubbub
-from hubbub import Hostnames, Integers, Query, SeededRandomWords, Words, create_survey, mechanism_for
+from hubbub import Hostnames, Integers, SeededRandomWords, Words, create_survey, mechanism_for
 from hubbub.codes.shipped import load_code
 from hubbub.mechanisms.tree import Tree
 from hubbub.mechanisms.tree.limits import found_from
 from hubbub.model.coded_domain import WIDTHS, CodedText
 from hubbub.model.domain_base import Domain
+from hubbub.model.estimates import Query
 from hubbub.model.mechanism import Items
 from hubbub.simulation.rehearsal import rehearse
 

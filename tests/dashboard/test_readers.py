@@ -12,8 +12,8 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from sqlalchemy import text, update
 from tests.collector.service import PATIENCE, Reply, Service
+from tests.store.earlier import before, turn_back
 
 from hubbub import Categories, create_survey
 from hubbub.cli.main import app as command_line
@@ -30,7 +30,6 @@ from hubbub.store.life_cycle import delete_survey
 from hubbub.store.merged_tallies import merge_tally
 from hubbub.store.readers import add_reader, readers_by_hash, revoke_reader
 from hubbub.store.restoring import restore
-from hubbub.store.schema import meta, writing
 from hubbub.store.slices import date_of, slice_of
 from hubbub.store.store import Store, StoredSurvey
 from hubbub.store.tokens import replace_token
@@ -305,11 +304,7 @@ def test_deleted_copied_and_brought_up_to_date(service: Reading, tmp_path: Path)
         assert sorted(len(each.surveys) for each in readers_by_hash(new.engine).values()) == [1, 2]
         assert session_reader(new.engine, session) is None
         key = open_reading(new.engine, service.reader) or ""
-        with writing(new.engine) as connection:
-            for statement in ("DROP TABLE hubbub_readers", "DROP TABLE hubbub_reader_surveys"):
-                connection.execute(text(statement))
-            connection.execute(text("ALTER TABLE hubbub_keys DROP COLUMN reader"))
-            connection.execute(update(meta).where(meta.c.name == "schema_version").values(value="8"))
+        turn_back(new, before("read_only_tokens"))
     with Store(str(tmp_path / "new.db")) as again:
         assert is_session(again.engine, key), "sessions of then were the owner's"
         assert readers_by_hash(again.engine) == {}

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from hubbub.analysis.question import Asked
-from hubbub.mechanisms.survey_mechanism import SurveyMechanism
+from hubbub.mechanisms.roles import SurveyDecoder
 from hubbub.model.estimates import Group, Hitter
 from hubbub.model.mechanism import Items
 from hubbub.model.tally import Tally
@@ -22,7 +22,7 @@ from hubbub.numeric.tails import normal_quantile_log
 
 
 def count_groups(
-    decoder: SurveyMechanism, tally: Tally, asked: Asked, found: Items, rows: Iterable[Hitter]
+    decoder: SurveyDecoder, tally: Tally, asked: Asked, found: Items, rows: Iterable[Hitter]
 ) -> tuple[Group, ...]:
     """The groups that a question asks about, largest first. Of a public list only those that somebody surely holds.
 
@@ -59,7 +59,7 @@ def groups_of_nobody(asked: Asked) -> tuple[Group, ...]:
     return tuple(Group(name, len(each), 0.0, 0.0, 0.0, 0.0, 0.0) for name, each in asked.groups.items())
 
 
-def _proved(decoder: SurveyMechanism, groups: Mapping[str, Items], rows: Iterable[Hitter]) -> dict[str, float]:
+def _proved(decoder: SurveyDecoder, groups: Mapping[str, Items], rows: Iterable[Hitter]) -> dict[str, float]:
     """For each group, how many people its members' rows prove: nobody holds two values."""
     lows = [(row.value, row.low) for row in rows if row.low > 0 and row.rival is None]
     if not lows:

@@ -34,7 +34,7 @@ from hubbub.analysis.rows import in_people
 from hubbub.analysis.trend import Change, Period, Point, Series, Trend
 from hubbub.errors import ParameterError, shown
 from hubbub.mechanisms.registry import mechanism_for
-from hubbub.mechanisms.survey_mechanism import SurveyMechanism
+from hubbub.mechanisms.roles import SurveyDecoder
 from hubbub.model.mechanism import Items
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
@@ -52,7 +52,7 @@ def trend(
     *,
     repeats: bool = False,
     unfinished: bool = False,
-    decoder: SurveyMechanism | None = None,
+    decoder: SurveyDecoder | None = None,
     **knobs: Unpack[Knobs],
 ) -> Trend:
     """Which values many people hold, period by period, and which of them surely change.
@@ -71,7 +71,7 @@ def trend(
         shown, and nothing is called rising or falling.
     unfinished : bool
         Whether the last period goes on. Regular visitors answer first, so it is not compared with whole ones.
-    decoder : SurveyMechanism, optional
+    decoder : SurveyDecoder, optional
         The survey's mechanism, if the caller has built it already.
     **knobs
         Instead of a question, its attributes by name, as in `find_hitters`.
@@ -94,7 +94,7 @@ def trend(
 
 
 def trend_of(
-    decoder: SurveyMechanism,
+    decoder: SurveyDecoder,
     tallies: Mapping[Any, Tally],
     asked: Asked,
     repeats: bool,
@@ -158,7 +158,7 @@ def _day(given: object) -> date:
     return day
 
 
-def _count(decoder: SurveyMechanism, tally: Tally, items: Items, slots: int) -> _Column:
+def _count(decoder: SurveyDecoder, tally: Tally, items: Items, slots: int) -> _Column:
     """Count values in one period, next to one another: what is known of one is not taken for another."""
     plain = decoder.count_law(tally.count)
     law = plain.with_slots(slots)

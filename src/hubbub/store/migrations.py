@@ -142,8 +142,20 @@ def _remembered_names(connection: Connection) -> None:
     )
 
 
+def _ids_of_slices(connection: Connection) -> None:
+    """Step to version 9: ids are noted with their slice. Those that are there are of slice 0, which ends when seen."""
+    for column in (
+        "hubbub_surveys ADD COLUMN id_slice INTEGER NOT NULL DEFAULT 0",
+        "hubbub_surveys ADD COLUMN id_ends TEXT NOT NULL DEFAULT '{}'",
+        "hubbub_surveys ADD COLUMN ids_due INTEGER",
+        "hubbub_surveys ADD COLUMN ids_purged BIGINT NOT NULL DEFAULT 0",
+        "hubbub_report_ids ADD COLUMN slice INTEGER NOT NULL DEFAULT 0",
+    ):
+        connection.execute(text(f"ALTER TABLE {column}"))
+
+
 def _read_only_tokens(connection: Connection) -> None:
-    """Step to version 9: read-only tokens, what they are for, and sessions that they opened."""
+    """Step to version 10: read-only tokens, what they are for, and sessions that they opened."""
     for statement in (
         "CREATE TABLE hubbub_readers (hash TEXT NOT NULL, name TEXT NOT NULL UNIQUE, created BIGINT NOT NULL,"
         " everything INTEGER NOT NULL, live INTEGER NOT NULL, PRIMARY KEY (hash))",
@@ -162,6 +174,7 @@ STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _slices_of_time,
     _names_of_surveys,
     _remembered_names,
+    _ids_of_slices,
     _read_only_tokens,
 )
 """The steps from version 1 on, in order."""

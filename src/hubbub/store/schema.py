@@ -66,6 +66,10 @@ surveys = Table(
     Column("summary", Text, nullable=False, server_default="{}"),  # what a list shows of the document, as JSON
     Column("origins", Text, nullable=False),  # web origins that may report, as a JSON list
     Column("slice_days", Integer, nullable=False, server_default="7"),  # the length of a slice: a week, or 1 day
+    Column("id_slice", Integer, nullable=False, server_default="0"),  # the slice with which new ids are noted
+    Column("id_ends", Text, nullable=False, server_default="{}"),  # when earlier ones were over, as JSON: see aging_ids
+    Column("ids_due", Integer),  # ids of slices up to this one are to be purged; NULL if none are
+    Column("ids_purged", BigInteger, nullable=False, server_default="0"),  # how many were, while it was open
     Column("document", LargeBinary, nullable=False),  # the canonical JSON; immutable; the last, since it may be long
     sqlite_autoincrement=True,
 )
@@ -94,7 +98,8 @@ report_ids = Table(
     "hubbub_report_ids",
     metadata,
     Column("survey", BigInteger, primary_key=True, autoincrement=False),
-    Column("id", LargeBinary, primary_key=True),  # 16 bytes; dropped when the survey closes
+    Column("id", LargeBinary, primary_key=True),  # 16 bytes; dropped 14 days after its slice, or when the survey closes
+    Column("slice", Integer, nullable=False, server_default="0"),  # the first day of a slice; see aging_ids
     sqlite_with_rowid=False,
 )
 

@@ -140,6 +140,8 @@ class Store:
         What is known about the room on its disk.
     has_spare_pages : bool
         Whether the file may still have the room of surveys that ended; the next `purge` gives it back to the disk.
+    purged_to : dict
+        How far a purge of old ids has come that ran out of time.
     """
 
     def __init__(self, database: str, build: Build = mechanism_for, create: bool = True) -> None:
@@ -147,6 +149,7 @@ class Store:
         self.build = build
         self.guard = DiskGuard(self.engine)
         self.has_spare_pages = True  # an earlier process may have left some
+        self.purged_to: dict[tuple[int, int], bytes] = {}  # by survey and slice: the last id that a purge looked at
         self._remembered: dict[str, tuple[float, StoredSurvey]] = {}  # by the id in hex, as URLs have it
         self._remembering = threading.Lock()
         self._forgotten = 0  # how often a state was forgotten
@@ -200,6 +203,7 @@ class Store:
             "created": int(time.time()),
             "closes": seconds_of(facts["closes"]),
             "slice_days": slice_days,
+            "id_slice": slice_of(day_now(), slice_days),
         }
         first = {"version": 0, "tally": encode_tally(empty), "slice": slice_of(day_now(), slice_days)}
         try:

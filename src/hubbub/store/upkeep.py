@@ -94,8 +94,9 @@ def _check_survey(
     ids = int(connection.scalar(count_ids) or 0)
     merged = select(func.coalesce(func.sum(imports.c.reports), 0)).where(imports.c.survey == row.key)
     sent = tally.count - int(connection.scalar(merged) or 0)  # the ids of merged tallies are not here
-    if row.state == "open" and ids != sent + waiting:
-        raise StoreError(f"it has {ids} report ids, but {sent} counted and {waiting} pending reports")
+    if row.state == "open" and ids + row.ids_purged != sent + waiting:
+        purged = f" and {row.ids_purged} that were purged" if row.ids_purged else ""
+        raise StoreError(f"it has {ids} report ids{purged}, but {sent} counted and {waiting} pending reports")
     return tally.count, waiting, ids
 
 
