@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from tests.collector.service import PATIENCE, Reply, Service
-from tests.store.earlier import before, turn_back
+from tests.store.earlier import turn_back
 
 from hubbub import Categories, create_survey
 from hubbub.cli.main import app as command_line
@@ -23,13 +23,15 @@ from hubbub.collector.serving import serving
 from hubbub.collector.state import Collector
 from hubbub.dashboard import access
 from hubbub.dashboard.app import create_app
-from hubbub.errors import ParameterError, UnknownSurvey
+from hubbub.errors import ParameterError, UnknownSite, UnknownSurvey
 from hubbub.model.mechanism import Histogram
 from hubbub.store.keys import end_sessions, is_session, make_code, open_reading, session_reader
 from hubbub.store.life_cycle import delete_survey
 from hubbub.store.merged_tallies import merge_tally
 from hubbub.store.readers import add_reader, readers_by_hash, revoke_reader
 from hubbub.store.restoring import restore
+from hubbub.store.schema import writing
+from hubbub.store.sites import add_site, ask_existing, delete_site, remove_question
 from hubbub.store.slices import date_of, slice_of
 from hubbub.store.store import Store, StoredSurvey
 from hubbub.store.tokens import replace_token
@@ -102,7 +104,7 @@ def let_in(service: Reading, survey_id: str, token: str = "", in_session: bool =
     for route in all_routes(service):
         for method in sorted(route.methods - {"HEAD"}):
             path = route.path.replace("{survey_id}", survey_id).replace("{token_id}", "0" * 16)
-            path = path.replace("{name}", "style.css").replace("{rest}", "x.js")
+            path = path.replace("{site}", "0" * 32).replace("{name}", "style.css").replace("{rest}", "x.js")
             headers = {"Origin": service.url, **({"Authorization": f"Bearer {token}"} if token else {})}
             if in_session:  # a new one for each route, since one of them ends it
                 headers["Cookie"] = service.log_in(service.reader)
@@ -285,6 +287,25 @@ def test_what_a_token_is_for(service: Reading) -> None:
     assert not revoke_reader(engine, "%")
 
 
+def test_all_questions_of_a_site(service: Reading) -> None:
+    """A token for a site reads the questions that it has now, whichever they are; a deleted site leaves nothing."""
+    store = service.store
+    site = add_site(store, "shop", every=None)
+    token = service.ask("POST", "/v1/tokens", {"name": "shop", "sites": [site.site]}, owner=True).json
+    assert (token["surveys"], token["sites"]) == ([], [site.site])
+    path = f"/v1/surveys/{service.mine}/status"
+    assert service.read(path, token["token"]).kind == "not-for-token"
+    ask_existing(store, site.site, "goal", "a", store.survey(bytes.fromhex(service.mine)))
+    assert service.read(path, token["token"]).status == 200
+    remove_question(store, site.site, bytes.fromhex(service.mine))
+    assert service.read(path, token["token"]).kind == "not-for-token"
+    ask_existing(store, site.site, "goal", "a", store.survey(bytes.fromhex(service.mine)))
+    delete_site(store, site.site)
+    assert service.read(path, token["token"]).kind == "not-for-token"
+    with pytest.raises(UnknownSite):
+        add_reader(store.engine, "none", None, of_sites=[site.site])
+
+
 def test_deleted_copied_and_brought_up_to_date(service: Reading, tmp_path: Path) -> None:
     """A deleted survey leaves the lists; a copy has the tokens and none of the sessions; older databases get tables."""
     engine = service.store.engine
@@ -304,7 +325,8 @@ def test_deleted_copied_and_brought_up_to_date(service: Reading, tmp_path: Path)
         assert sorted(len(each.surveys) for each in readers_by_hash(new.engine).values()) == [1, 2]
         assert session_reader(new.engine, session) is None
         key = open_reading(new.engine, service.reader) or ""
-        turn_back(new, before("read_only_tokens"))
+        with writing(new.engine) as connection:
+            turn_back(connection, 10)
     with Store(str(tmp_path / "new.db")) as again:
         assert is_session(again.engine, key), "sessions of then were the owner's"
         assert readers_by_hash(again.engine) == {}

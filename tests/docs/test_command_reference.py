@@ -45,7 +45,7 @@ def test_top_level_options_are_documented() -> None:
 
 
 _ASKED_FOR = {"guesses": Guess, "groups": Group}
-_NAMES = {"out_of_reach"}  # lists of texts, which may be empty
+_NAMES = {"out_of_reach", "tokens[].sites"}  # lists of texts, which may be empty
 
 
 def fields(value: object, path: str = "") -> set[str]:

@@ -127,7 +127,8 @@ def test_surveys_without_names_stay(database: str) -> None:
         stored = store.add_survey(own_cell_survey(CELLS))
         append(store.engine, [Upload(stored.key, some_reports([7, 8]))])
         store.fold_all()
-        turn_back(store, 6)
+        with writing(store.engine) as connection:
+            turn_back(connection, 6)
     with Store(database, build) as store:
         stored = store.survey(stored.survey_id)
         assert store.tally(stored.survey_id).count == 2
@@ -140,7 +141,8 @@ def test_ids_of_version_8_stay(database: str) -> None:
     with Store(database, build) as store:
         stored = store.add_survey(own_cell_survey(CELLS))
         append(store.engine, [Upload(stored.key, some_reports([7, 8]))])
-        turn_back(store, 8)
+        with writing(store.engine) as connection:
+            turn_back(connection, 8)
     with Store(database, build) as store:
         note_old_ids(store, int(time.time()), True)
         assert purge(store)
@@ -163,8 +165,8 @@ def test_a_migration_that_is_killed(tmp_path: Path) -> None:
     with zygote() as forks:
         listener = forks.ask(do="bind")["listener"]
         for _ in range(25):
-            with Store(path, build) as store:
-                turn_back(store, 8)
+            with Store(path, build) as store, writing(store.engine) as connection:
+                turn_back(connection, 8)
             pid = forks.ask(do="start", database=path, listener=listener)["pid"]
             time.sleep(rng.random() * 0.15)
             forks.ask(do="kill", pid=pid)

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 
 from hubbub.errors import ParameterError, shown
-from hubbub.model.domain import Domain, Integers
+from hubbub.model.domain import Categories, Domain, Integers
 from hubbub.model.mechanism import Items
 from hubbub.model.plain import plain, whole_number
 from hubbub.name_lists import groups as public_groups
@@ -88,21 +88,30 @@ def checked_groups(given: object) -> str | Groups:
 def items_of_groups(domain: Domain, groups: object) -> dict[str, Items]:
     """The items of the values of each group; those of the domain's public list if the groups are "auto".
 
-    A group of a public list has two names or more. A ParameterError if a given group has no value of the domain.
+    A group of a public list has two names or more, unless it is the country of time zones. A ParameterError if a given
+    group has no value of the domain.
     """
-    if groups == "none" or (groups == "auto" and domain.names_list is None):
+    zones = groups == "auto" and _are_zones(domain)
+    public = "zones" if zones else domain.names_list
+    if groups == "none" or (groups == "auto" and public is None):
         return {}
     if groups == "auto":
         found: dict[str, list[str]] = {}
-        for name, group in (public_groups(domain.names_list) if domain.names_list != "words" else {}).items():
+        for name, group in (public_groups(public) if public not in (None, "words") else {}).items():
             if group:
                 found.setdefault(group, []).append(name)
-        return {group: items_of(domain, each).items for group, each in found.items() if len(each) > 1}
+        items = {group: items_of(domain, each).items for group, each in found.items() if zones or len(each) > 1}
+        return {group: each for group, each in items.items() if len(each)}
     pairs = [pair for pair in checked_groups(groups) if isinstance(pair, tuple)]
     items = {name: items_of(domain, typed(domain, values, "groups")).items for name, values in pairs}
     if empty := [name for name, each in items.items() if not len(each)]:
         raise ParameterError(f"a group must have at least one value of the domain, got none in {shown(empty[0])}")
     return items
+
+
+def _are_zones(domain: Domain) -> bool:
+    """Whether a list has names of time zones only, so that its values are counted by country, too."""
+    return isinstance(domain, Categories) and set(domain.names) <= public_groups("zones").keys()
 
 
 def _is_broken(text: str) -> bool:

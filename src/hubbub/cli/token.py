@@ -13,7 +13,7 @@ from hubbub.cli.options import OrderedGroup, json_option
 from hubbub.cli.service import ask, ask_json, need_token, parse_survey_url, server_option, token_option
 from hubbub.errors import ParameterError, ServiceError, shown
 
-_TOKEN: Final = {"id": str, "name": str, "surveys": list | None, "live": bool, "created": str}
+_TOKEN: Final = {"id": str, "name": str, "surveys": list | None, "sites": list, "live": bool, "created": str}
 
 
 @click.group(cls=OrderedGroup)
@@ -26,11 +26,22 @@ def token() -> None:
 @click.option(
     "--survey", "surveys", multiple=True, metavar="URL", help="A survey that it reads; repeatable; default: all."
 )
+@click.option(
+    "--site", "sites", multiple=True, metavar="KEY", help="A site: it reads all of its questions, also later ones."
+)
 @click.option("--live", is_flag=True, help="It sees the slice of time that goes on, too.")
 @server_option
 @token_option
 @json_option
-def new(name: str, surveys: tuple[str, ...], live: bool, server: str, token: str | None, as_json: bool) -> None:
+def new(
+    name: str,
+    surveys: tuple[str, ...],
+    sites: tuple[str, ...],
+    live: bool,
+    server: str,
+    token: str | None,
+    as_json: bool,
+) -> None:
     """Make a read-only token and show it once, with a link that opens the answers in a browser.
 
     It reads status, answers, trends, slices and names of its surveys, and changes nothing. Programs send it as the
@@ -41,7 +52,7 @@ def new(name: str, surveys: tuple[str, ...], live: bool, server: str, token: str
     hubbub token new board --survey http://127.0.0.1:8000/v1/surveys/ID --live
     """  # noqa: D301
     wanted = [parse_survey_url(url).survey_id for url in surveys] or None
-    request = {"name": name, "surveys": wanted, "live": live}
+    request = {"name": name, "surveys": wanted, "sites": list(sites) or None, "live": live}
     made = ask_json(server, "/v1/tokens", need_token(token), "POST", request)
     if not isinstance(made, dict) or not _is_token(made) or not isinstance(made.get("token"), str):
         raise ServiceError(f"the server at {server!r} sent something else than a token")
@@ -108,5 +119,6 @@ def _is_token(found: dict[str, Any]) -> bool:
     """Return whether something from a server is a token without its text."""
     ids = found.get("surveys")
     plain = found.get("id", "").isalnum() if isinstance(found.get("id"), str) else False
-    listed = ids is None or (isinstance(ids, list) and all(isinstance(each, str) for each in ids))
+    texts = [*(ids if isinstance(ids, list) else []), *(found["sites"] if isinstance(found.get("sites"), list) else [])]
+    listed = all(isinstance(each, str) for each in texts)
     return plain and listed and all(field in found and fits(found[field], kind) for field, kind in _TOKEN.items())

@@ -168,12 +168,11 @@ class TrendDocument(AnswerDocument):
 
 
 class NewReadToken(Strict):
-    """A read-only token that the owner wants."""
+    """A read-only token that the owner wants. Without surveys and sites it is for all surveys, also later ones."""
 
     name: str = Field(description="Who gets it; a name of its own.", examples=["the editors"])
-    surveys: list[str] | None = Field(
-        None, max_length=10_000, description="Ids of surveys; null for all, also later ones."
-    )
+    surveys: list[str] | None = Field(None, max_length=10_000, description="Ids of surveys.")
+    sites: list[str] | None = Field(None, max_length=10_000, description="Keys of sites, with later questions.")
     live: bool = Field(False, description="Whether it sees the slice of time that goes on.")
 
 
@@ -182,7 +181,8 @@ class ReadToken(BaseModel):
 
     id: str = Field(description="By which it is revoked.")
     name: str
-    surveys: list[str] | None = Field(description="Ids of its surveys; null for all, also later ones.")
+    surveys: list[str] | None = Field(description="Ids of what it reads now; null for all, also later ones.")
+    sites: list[str] = Field(description="Keys of the sites whose questions it reads.")
     live: bool = Field(description="Whether it sees the slice of time that goes on.")
     created: str
 

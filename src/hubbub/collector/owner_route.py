@@ -92,10 +92,10 @@ async def collector_of(request: Request) -> Collector:
 Owner = Annotated[Collector, Depends(collector_of)]
 
 
-def owner_router(route: type[OwnerRoute]) -> APIRouter:
+def owner_router(route: type[OwnerRoute], prefix: str = "/v1") -> APIRouter:
     """Return a router for routes of this kind."""
     return APIRouter(
-        prefix="/v1",
+        prefix=prefix,
         tags=["owner"],
         route_class=route,
         # For the documentation only: the route checks the token.

@@ -18,6 +18,7 @@ from hubbub.errors import (
     StoreUnavailable,
     SurveyClosed,
     SurveyMismatch,
+    UnknownSite,
     UnknownSurvey,
     WireError,
 )
@@ -39,6 +40,7 @@ TITLES: Final = {
     "wrong-code": (403, "The code does not log in"),
     "not-found": (404, "There is nothing here"),
     "unknown-survey": (404, "There is no such survey"),
+    "unknown-site": (404, "There is no such site"),
     "method-not-allowed": (405, "The method does not fit"),
     "too-slow": (408, "The request took too long to arrive"),
     "not-yet-open": (409, "The survey is not yet open"),
@@ -64,6 +66,7 @@ TITLES: Final = {
 
 _KINDS: Final[dict[type[HubbubError], str]] = {
     UnknownSurvey: "unknown-survey",
+    UnknownSite: "unknown-site",
     SurveyClosed: "closed",
     KeyReused: "key-reused",
     SurveyMismatch: "wrong-survey",

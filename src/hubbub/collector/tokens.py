@@ -16,11 +16,11 @@ from hubbub.store.readers import Reader, add_reader, readers_by_hash, revoke_rea
 router = owner_router(OwnerRoute)
 
 
-@router.post("/tokens", status_code=201, responses=refusals({404: "There is no such survey."}))
+@router.post("/tokens", status_code=201, responses=refusals({404: "There is no such survey or site."}))
 async def make_token(new: NewReadToken, owner: Owner, response: Response) -> ReadTokenMade:
     """Make a token that reads the answers of some surveys, or of all. Its text is in this reply, and in no other."""
     wanted = None if new.surveys is None else [parse_id(each) for each in new.surveys]
-    made, token = await asyncio.to_thread(add_reader, owner.store.engine, new.name, wanted, new.live)
+    made, token = await asyncio.to_thread(add_reader, owner.store.engine, new.name, wanted, new.live, new.sites)
     response.headers["Cache-Control"] = "no-store"
     return ReadTokenMade(**document(made).model_dump(), token=token)
 
@@ -45,6 +45,7 @@ def document(reader: Reader) -> ReadToken:
         id=reader.id,
         name=reader.name,
         surveys=None if reader.everything else sorted(reader.surveys),
+        sites=sorted(reader.sites),
         live=reader.live,
         created=datetime.fromtimestamp(reader.created, UTC).isoformat(),
     )

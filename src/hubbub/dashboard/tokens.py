@@ -17,6 +17,7 @@ from hubbub.dashboard.rendering import HEADERS, render
 from hubbub.errors import HubbubError
 from hubbub.store.overview import list_surveys
 from hubbub.store.readers import Reader, add_reader, readers_by_hash, revoke_reader
+from hubbub.store.sites import list_sites
 
 _SURVEYS_SHOWN: Final = 200
 _MOST_FIELDS: Final = 3 + _SURVEYS_SHOWN
@@ -31,12 +32,14 @@ async def make_token(request: Request) -> Response:
     """Make a link from the form, and show it once."""
     collector: Collector = request.app.state.collector
     given = await read_fields(request, _MOST_FIELDS)
-    chosen = given.get("survey", [])
+    chosen, of_sites = given.get("survey", []), given.get("site", [])
 
     def make() -> tuple[Reader, str]:
         """Make the token, in a thread."""
-        wanted = None if "all" in chosen else [parse_id(each) for each in chosen]
-        return add_reader(collector.store.engine, given.get("name", [""])[-1], wanted, "live" in given)
+        name, engine = given.get("name", [""])[-1], collector.store.engine
+        if "all" in chosen:
+            return add_reader(engine, name, None, "live" in given)
+        return add_reader(engine, name, [parse_id(each) for each in chosen], "live" in given, of_sites)
 
     try:
         made, token = await asyncio.to_thread(make)
@@ -57,24 +60,21 @@ async def _page(request: Request, more: dict[str, Any] | None = None, status: in
     engine = request.app.state.collector.store.engine
     listed = await asyncio.to_thread(list_surveys, engine)
     names = {each.survey_id.hex(): each.name for each in listed}
+    sites = await asyncio.to_thread(list_sites, engine)
+    titles = {each.site: each.name for each in sites}
     readers = [
         {
             **each._asdict(),
             "since": datetime.fromtimestamp(each.created, UTC).date().isoformat(),
             "surveys": None if each.everything else sorted(names[one] for one in each.surveys if one in names),
+            "sites": sorted(titles[one] for one in each.sites if one in titles),
         }
         for each in (await asyncio.to_thread(readers_by_hash, engine)).values()
     ]
     surveys = [{"id": one, "name": name} for one, name in reversed(names.items())][:_SURVEYS_SHOWN]
-    facts = {
-        "readers": readers,
-        "surveys": surveys,
-        "made": None,
-        "complaint": "",
-        "given": {},
-        "base": base_url(request),
-    }
-    return render(request, "tokens.html", {"owner": True, **facts, **(more or {})}, status)
+    blank: dict[str, Any] = {"owner": True, "made": None, "complaint": "", "given": {}}
+    facts = {"readers": readers, "surveys": surveys, "sites": sites, "base": base_url(request)}
+    return render(request, "tokens.html", {**blank, **facts, **(more or {})}, status)
 
 
 ROUTES: Final = [

@@ -27,6 +27,7 @@ from hubbub.store.schema import (
     imports,
     names,
     pending,
+    questions,
     reading,
     remembered,
     report_ids,
@@ -106,7 +107,7 @@ def delete_survey(store: Store, survey_id: bytes) -> None:
         if (key := connection.scalar(change)) is None:
             raise unknown_survey(survey_id)
         # The tally first, in the same order as in a fold: otherwise the two could wait for each other.
-        for table in (tallies, slices, pending, imports, daily, names, remembered, *OF_SURVEYS):
+        for table in (tallies, slices, pending, imports, daily, names, remembered, questions, *OF_SURVEYS):
             connection.execute(delete(table).where(table.c.survey == key))
     store.guard.has_erased_rows = True
     store.forget_state(survey_id)

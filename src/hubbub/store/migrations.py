@@ -24,8 +24,8 @@ from typing import Final
 from sqlalchemy import Connection, Engine, insert, inspect, select, text, update
 
 from hubbub.errors import StoreError
-from hubbub.store.schema import available, copy_sqlite, database_file, meta, reading, writing
-from hubbub.store.showing_tables import metadata  # with all tables
+from hubbub.store import showing_tables  # noqa: F401  # its tables belong to `metadata`, too
+from hubbub.store.schema import available, copy_sqlite, database_file, meta, metadata, reading, writing
 
 log = logging.getLogger("hubbub.store")
 
@@ -154,13 +154,29 @@ def _ids_of_slices(connection: Connection) -> None:
         connection.execute(text(f"ALTER TABLE {column}"))
 
 
+def _sites(connection: Connection) -> None:
+    """Step to version 10: sites, and the surveys that are their questions."""
+    key = "INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT"
+    if connection.dialect.name != "sqlite":
+        key = "BIGSERIAL PRIMARY KEY"
+    for table in (
+        f"hubbub_sites (key {key}, site TEXT NOT NULL UNIQUE, name TEXT NOT NULL, origins TEXT NOT NULL,"
+        " own TEXT NOT NULL, epsilon TEXT NOT NULL, people BIGINT NOT NULL, every INTEGER, opens TEXT,"
+        " slice_days INTEGER NOT NULL, created BIGINT NOT NULL)",
+        "hubbub_questions (survey BIGINT NOT NULL, site BIGINT NOT NULL, place INTEGER NOT NULL, asks TEXT NOT NULL,"
+        ' "of" TEXT NOT NULL, PRIMARY KEY (survey))',
+    ):
+        connection.execute(text(f"CREATE TABLE {table}"))
+
+
 def _read_only_tokens(connection: Connection) -> None:
-    """Step to version 10: read-only tokens, what they are for, and sessions that they opened."""
+    """Step to version 11: read-only tokens, what they are for, and sessions that they opened."""
     for statement in (
         "CREATE TABLE hubbub_readers (hash TEXT NOT NULL, name TEXT NOT NULL UNIQUE, created BIGINT NOT NULL,"
         " everything INTEGER NOT NULL, live INTEGER NOT NULL, PRIMARY KEY (hash))",
         "CREATE TABLE hubbub_reader_surveys (reader TEXT NOT NULL, survey BIGINT NOT NULL,"
         " PRIMARY KEY (reader, survey))",
+        "CREATE TABLE hubbub_reader_sites (reader TEXT NOT NULL, site BIGINT NOT NULL, PRIMARY KEY (reader, site))",
         "ALTER TABLE hubbub_keys ADD COLUMN reader TEXT",
     ):
         connection.execute(text(statement))
@@ -175,6 +191,7 @@ STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _names_of_surveys,
     _remembered_names,
     _ids_of_slices,
+    _sites,
     _read_only_tokens,
 )
 """The steps from version 1 on, in order."""

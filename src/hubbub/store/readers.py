@@ -14,10 +14,10 @@ from typing import Final, NamedTuple
 from sqlalchemy import Engine, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from hubbub.errors import ParameterError, StoreUnavailable, shown
+from hubbub.errors import ParameterError, StoreUnavailable, UnknownSite, shown
 from hubbub.store.hashing import hash_of
-from hubbub.store.schema import keys, reading, surveys, unknown_survey, writing
-from hubbub.store.showing_tables import reader_surveys, readers
+from hubbub.store.schema import keys, questions, reading, sites, surveys, unknown_survey, writing
+from hubbub.store.showing_tables import reader_sites, reader_surveys, readers
 
 MOST_READERS: Final = 1_000
 LONGEST_NAME: Final = 60
@@ -40,7 +40,10 @@ class Reader(NamedTuple):
     live : bool
         Whether it sees the slice that goes on, too.
     surveys : frozenset of str
-        The ids of its surveys, in hex, if it is not for everything.
+        The ids of the surveys that it may read, in hex, if it is not for everything: those that were listed, and the
+        questions of its sites.
+    sites : frozenset of str
+        The keys of its sites.
     """
 
     id: str
@@ -49,36 +52,48 @@ class Reader(NamedTuple):
     everything: bool
     live: bool
     surveys: frozenset[str]
+    sites: frozenset[str] = frozenset()
 
     def may_read(self, survey_id: str) -> bool:
         """Return whether the token is for this survey."""
         return self.everything or survey_id in self.surveys
 
 
-def add_reader(engine: Engine, name: str, wanted: Iterable[bytes] | None, live: bool = False) -> tuple[Reader, str]:
-    """Make a token for the surveys of these ids, or for all if there is no list; return it with its text.
+def add_reader(
+    engine: Engine,
+    name: str,
+    wanted: Iterable[bytes] | None,
+    live: bool = False,
+    of_sites: Iterable[str] | None = None,
+) -> tuple[Reader, str]:
+    """Make a token for the surveys of these ids and for all questions of these sites; return it with its text.
 
-    The text cannot be read again: its hash is stored. Raises ParameterError if the name is taken or not plain, and
-    UnknownSurvey.
+    Without either list it is for all surveys. The text cannot be read again: its hash is stored. Raises ParameterError
+    if the name is taken or not plain, UnknownSurvey and UnknownSite.
     """
     name = name.strip()
     if not name.isprintable() or not 1 <= len(name) <= LONGEST_NAME:
         raise ParameterError(f"name must be a text of 1 to {LONGEST_NAME} characters, got name={shown(name)}")
-    ids = None if wanted is None else list(dict.fromkeys(wanted))
-    if ids is not None and not ids:
-        raise ParameterError("surveys must be some surveys, or left out for all, got none")
+    ids, keys_of_sites = list(dict.fromkeys(wanted or ())), list(dict.fromkeys(of_sites or ()))
+    everything = wanted is None and of_sites is None
+    if not (everything or ids or keys_of_sites):
+        raise ParameterError("a token must be for some surveys or sites, or for all, got none")
     token = secrets.token_urlsafe(32)
     row = {"hash": hash_of(token), "name": name, "created": int(time.time()), "live": int(live)}
     try:
         with writing(engine) as connection:
             if (connection.scalar(select(func.count()).select_from(readers)) or 0) >= MOST_READERS:
                 raise ParameterError(f"there must be at most {MOST_READERS:,} read-only tokens; revoke some")
-            connection.execute(insert(readers).values(**row, everything=int(ids is None)))
-            for survey_id in ids or ():
+            connection.execute(insert(readers).values(**row, everything=int(everything)))
+            for survey_id in ids:
                 mine = (surveys.c.survey_id == survey_id, surveys.c.state != "deleting")
                 if (key := connection.scalar(select(surveys.c.key).where(*mine))) is None:
                     raise unknown_survey(survey_id)
                 connection.execute(insert(reader_surveys).values(reader=row["hash"], survey=key))
+            for site in keys_of_sites:
+                if (number := connection.scalar(select(sites.c.key).where(sites.c.site == site))) is None:
+                    raise UnknownSite("there is no site with this key")
+                connection.execute(insert(reader_sites).values(reader=row["hash"], site=number))
     except StoreUnavailable as error:
         if isinstance(error.__cause__, IntegrityError):
             raise ParameterError(f"name must be new, got name={shown(name)} twice") from None
@@ -87,7 +102,7 @@ def add_reader(engine: Engine, name: str, wanted: Iterable[bytes] | None, live: 
 
 
 def readers_by_hash(engine: Engine) -> Mapping[str, Reader]:
-    """Return all read-only tokens by their hashes, the oldest first. Costs two short reads."""
+    """Return all read-only tokens by their hashes, the oldest first. Costs four short reads, or one without any."""
     with reading(engine) as connection:
         rows = connection.execute(select(readers).order_by(readers.c.created, readers.c.name)).all()
         if not rows:
@@ -95,8 +110,16 @@ def readers_by_hash(engine: Engine) -> Mapping[str, Reader]:
         of_survey = surveys.c.key == reader_surveys.c.survey
         pairs = select(reader_surveys.c.reader, surveys.c.survey_id).join(surveys, of_survey)
         listed: dict[str, set[str]] = {}
-        for reader, survey_id in connection.execute(pairs):
+        asked = select(reader_sites.c.reader, surveys.c.survey_id).join(
+            questions, questions.c.site == reader_sites.c.site
+        )
+        asked = asked.join(surveys, surveys.c.key == questions.c.survey)
+        for reader, survey_id in [*connection.execute(pairs), *connection.execute(asked)]:
             listed.setdefault(reader, set()).add(bytes(survey_id).hex())
+        of_sites: dict[str, set[str]] = {}
+        named = select(reader_sites.c.reader, sites.c.site).join(sites, sites.c.key == reader_sites.c.site)
+        for reader, site in connection.execute(named):
+            of_sites.setdefault(reader, set()).add(site)
     return {
         row.hash: Reader(
             row.hash[:_ID_DIGITS],
@@ -105,6 +128,7 @@ def readers_by_hash(engine: Engine) -> Mapping[str, Reader]:
             bool(row.everything),
             bool(row.live),
             frozenset(listed.get(row.hash, ())),
+            frozenset(of_sites.get(row.hash, ())),
         )
         for row in rows
     }
@@ -117,6 +141,7 @@ def revoke_reader(engine: Engine, reader_id: str) -> bool:
         if (mine := connection.scalar(found)) is None:
             return False
         connection.execute(delete(readers).where(readers.c.hash == mine))
-        connection.execute(delete(reader_surveys).where(reader_surveys.c.reader == mine))
+        for table in (reader_surveys, reader_sites):
+            connection.execute(delete(table).where(table.c.reader == mine))
         connection.execute(delete(keys).where(keys.c.reader == mine))
     return True

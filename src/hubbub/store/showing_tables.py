@@ -23,5 +23,12 @@ reader_surveys = Table(
     Column("survey", BigInteger, primary_key=True, autoincrement=False),
 )
 
+reader_sites = Table(
+    "hubbub_reader_sites",
+    metadata,
+    Column("reader", Text, primary_key=True),  # the hash of a token that is not for everything
+    Column("site", BigInteger, primary_key=True, autoincrement=False),  # all its questions, also later ones
+)
+
 OF_SURVEYS = (reader_surveys,)
 """Those with rows of a survey, which go with it."""

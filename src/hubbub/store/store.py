@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Final, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
-from sqlalchemy import insert, select, text, update
+from sqlalchemy import Connection, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from hubbub.analysis.question import NO_NAMES, SurveyNames
@@ -179,10 +179,12 @@ class Store:
         origins: Iterable[str] = ("*",),
         slice_days: int = 7,
         names: SurveyNames = NO_NAMES,
+        also: Callable[[Connection, int], None] = lambda _connection, _key: None,
     ) -> StoredSurvey:
         """Add a survey with an empty tally, and return the stored survey.
 
-        Its slices have 7 days or 1 day. Its names are spelled as it counts them.
+        Its slices have 7 days or 1 day. Its names are spelled as it counts them. `also` gets the key of the new survey
+        and does more in the same transaction.
 
         Raises ParameterError if the store has it already, or if its periods are not whole slices.
         """
@@ -212,6 +214,7 @@ class Store:
                 key = connection.execute(added).scalar_one()
                 connection.execute(insert(tallies).values(survey=key, **first))
                 add_names(connection, key, names)
+                also(connection, key)
         except StoreUnavailable as error:
             if isinstance(error.__cause__, IntegrityError):
                 raise ParameterError(f"a survey must be new, got {survey_id.hex()[:8]} twice") from None
