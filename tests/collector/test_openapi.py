@@ -16,6 +16,7 @@ pytestmark = pytest.mark.slow
 NEW = {"name": "ids", "domain": {"kind": "integers", "bits": 8}, "epsilon": "2"}
 OPERATIONS = [
     ("POST", "/v1/surveys"),
+    ("GET", "/v1/keys/{key}"),
     ("GET", "/v1/surveys"),
     ("GET", "/v1/surveys/{survey_id}"),
     ("DELETE", "/v1/surveys/{survey_id}"),

@@ -133,7 +133,7 @@ def test_surveys_without_names_stay(database: str) -> None:
         stored = store.survey(stored.survey_id)
         assert store.tally(stored.survey_id).count == 2
         assert not any(names_of(store.engine, stored))
-        assert change_names(store.engine, stored, ["7"])[0] == ((), ("7",), ())
+        assert change_names(store.engine, stored, ["7"])[0] == ((), ("7",), (), ())
 
 
 def test_ids_of_version_8_stay(database: str) -> None:

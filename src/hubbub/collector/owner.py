@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from fastapi import Response
 
-from hubbub.analysis.naming import spell_names
+from hubbub.analysis.naming import spell_groups, spell_names
 from hubbub.analysis.question import Question, SurveyNames
 from hubbub.collector import documents
 from hubbub.collector.bodies import MAX_BATCH_BYTES
@@ -26,10 +27,12 @@ from hubbub.collector.state import parse_id
 from hubbub.errors import ParameterError
 from hubbub.mechanisms.registry import create_survey, mechanism_for
 from hubbub.model.domain import domain_from_json
+from hubbub.model.relayed import check_length
 from hubbub.model.survey import Survey
 from hubbub.store.life_cycle import close_survey, delete_survey
 from hubbub.store.names import change_names
 from hubbub.store.overview import list_surveys
+from hubbub.store.sealing_keys import new_key
 from hubbub.store.slices import SLICE_DAYS, open_now
 from hubbub.store.upkeep import tally_file
 from hubbub.wire.report_batch import HEADER_BYTES
@@ -41,6 +44,7 @@ router = owner_router(OwnerRoute)
 def create(new: NewSurvey, owner: Owner, response: Response) -> NewStatus:
     """Create a survey. Its parameters are derived here; its public seed is drawn from the operating system."""
     opens = open_now(new.every) if new.every and new.opens is None else new.opens
+    private, sealed = (None, dict[str, Any]()) if new.relay is None else new_key(new.relay.crowd)
     survey = create_survey(
         new.name,
         domain_from_json(new.domain),
@@ -52,15 +56,20 @@ def create(new: NewSurvey, owner: Owner, response: Response) -> NewStatus:
         opens,
         new.closes,
         every=new.every,
+        **sealed,
         public_seed=None if new.public_seed is None else bytes.fromhex(new.public_seed),
     )
     if survey.closes is not None and survey.closes <= owner.clock.now():
         raise ParameterError(f"closes must be in the future, got closes={new.closes}")
+    if survey.through is not None:
+        check_length(owner.clock.now(), survey.closes)
     _check_report_size(survey)
     names, sentences = spell_names(survey.domain, new.names)
-    stored = owner.store.add_survey(survey, new.origins, SLICE_DAYS[new.slice], SurveyNames(names))
+    groups, more = spell_groups(survey.domain, new.groups)
+    own = SurveyNames(names, groups=groups)
+    stored = owner.store.add_survey(survey, new.origins, SLICE_DAYS[new.slice], own, private=private)
     response.headers["Location"] = f"/v1/surveys/{stored.survey_id.hex()}"
-    return NewStatus(**status_of(owner, stored.survey_id).model_dump(), sentences=list(sentences))
+    return NewStatus(**status_of(owner, stored.survey_id).model_dump(), sentences=[*sentences, *more])
 
 
 @router.get("/surveys")
@@ -101,13 +110,13 @@ async def hitters_among(survey_id: str, owner: Owner, named: Candidates, asked: 
 
 @router.put("/surveys/{survey_id}/names", responses=UNKNOWN)
 async def replace_names(survey_id: str, owner: Owner, given: Names) -> NamesOfSurvey:
-    """Replace the names of a survey; those that were fixed before its first report stay.
+    """Replace the names or the groups of a survey. Names fixed before its first report stay, and so do its groups then.
 
     Names fixed before the first report are found from a smaller count on. Later ones must stand out as if nobody had
     named them.
     """
     stored = await owner.find(survey_id)
-    names, sentences = await asyncio.to_thread(change_names, owner.store.engine, stored, given.names)
+    names, sentences = await asyncio.to_thread(change_names, owner.store.engine, stored, given.names, given.groups)
     return documents.names_document(stored, names, sentences)
 
 

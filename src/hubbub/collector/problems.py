@@ -34,6 +34,7 @@ TITLES: Final = {
     "malformed-batch": (400, "The batch of reports cannot be read"),
     "unauthorized": (401, "The owner's token is needed"),
     "origin-not-allowed": (403, "Pages of this origin may not report to the survey"),
+    "relay-only": (403, "The survey takes reports through a relay only"),
     "read-only": (403, "The owner's token is needed, and this one only reads"),
     "not-for-token": (403, "The token is for other surveys"),
     "foreign-page": (403, "The request comes from a page of another origin"),

@@ -17,6 +17,7 @@ from hubbub.analysis.trending import trend_of
 from hubbub.collector import documents
 from hubbub.collector.documents import (
     AnswerDocument,
+    GroupWords,
     NamesOfSurvey,
     SliceList,
     SliceStatus,
@@ -41,7 +42,7 @@ Everyone = Annotated[bool, Query(description="A row for every name that stays wi
 Checked = Annotated[
     Literal["auto", "none"], Query(description="Whether public names and those of the survey are checked by name.")
 ]
-Grouped = Annotated[Literal["auto", "none"], Query(description="Whether groups of public names are counted together.")]
+Grouped = Annotated[GroupWords, Query(description="Count together: groups of the survey, also public ones, or none.")]
 Share = Annotated[float, Query(ge=0, le=1, description="The share of the people that the mode is about.")]
 Mode = Annotated[
     Literal["no-false-positives", "no-false-negatives"],
@@ -98,7 +99,7 @@ async def hitters(
     names: Checked = "auto",
     all_candidates: Everyone = False,
     guesses: Guesses = 0,
-    groups: Grouped = "none",
+    groups: Grouped = "own",
     mode: Mode = "no-false-positives",
     share: Share = 0.0,
 ) -> AnswerDocument:
@@ -163,7 +164,7 @@ async def list_slices(survey_id: str, owner: Owner, request: Request) -> SliceLi
 
 @router.get("/surveys/{survey_id}/names", responses=UNKNOWN)
 async def show_names(survey_id: str, owner: Owner) -> NamesOfSurvey:
-    """Return the names that stay with a survey."""
+    """Return the names and groups that stay with a survey."""
     stored = await owner.find(survey_id)
     return documents.names_document(stored, await asyncio.to_thread(names_of, owner.store.engine, stored))
 
