@@ -11,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sqlalchemy import Connection, Engine, create_engine, inspect, text, update
+from sqlalchemy import Engine, create_engine, inspect, text, update
 from tests.collector.own_cell import build, own_cell_survey, some_reports
 from tests.collector.simulation import zygote
+from tests.store.earlier import turn_back
 
 from hubbub.errors import StoreError
 from hubbub.model.tally import Tally
@@ -69,13 +70,6 @@ def make_version_1(database: str) -> None:
             statement = text(f"INSERT INTO hubbub_{table} VALUES ({names})")  # noqa: S608  # a test's own
             connection.execute(statement, {f"v{number}": value for number, value in enumerate(values)})
     engine.dispose()
-
-
-def make_version_8(connection: Connection) -> None:
-    """Undo the step to version 9 and all later ones. Columns can be dropped in this order."""
-    for column in ("surveys.id_slice", "surveys.id_ends", "surveys.ids_due", "surveys.ids_purged", "report_ids.slice"):
-        connection.execute(text("ALTER TABLE hubbub_{} DROP COLUMN {}".format(*column.split("."))))
-    connection.execute(update(meta).where(meta.c.name == "schema_version").values(value="8"))
 
 
 def shape(engine: Engine) -> dict[str, set[tuple[str, str, bool]]]:
@@ -134,15 +128,12 @@ def test_surveys_without_names_stay(database: str) -> None:
         append(store.engine, [Upload(stored.key, some_reports([7, 8]))])
         store.fold_all()
         with writing(store.engine) as connection:
-            make_version_8(connection)
-            for table in ("names", "remembered"):
-                connection.execute(text(f"DROP TABLE hubbub_{table}"))
-            connection.execute(update(meta).where(meta.c.name == "schema_version").values(value="6"))
+            turn_back(connection, 6)
     with Store(database, build) as store:
         stored = store.survey(stored.survey_id)
         assert store.tally(stored.survey_id).count == 2
         assert not any(names_of(store.engine, stored))
-        assert change_names(store.engine, stored, ["7"])[0] == ((), ("7",), ())
+        assert change_names(store.engine, stored, ["7"])[0] == ((), ("7",), (), ())
 
 
 def test_ids_of_version_8_stay(database: str) -> None:
@@ -151,7 +142,7 @@ def test_ids_of_version_8_stay(database: str) -> None:
         stored = store.add_survey(own_cell_survey(CELLS))
         append(store.engine, [Upload(stored.key, some_reports([7, 8]))])
         with writing(store.engine) as connection:
-            make_version_8(connection)
+            turn_back(connection, 8)
     with Store(database, build) as store:
         note_old_ids(store, int(time.time()), True)
         assert purge(store)
@@ -175,7 +166,7 @@ def test_a_migration_that_is_killed(tmp_path: Path) -> None:
         listener = forks.ask(do="bind")["listener"]
         for _ in range(25):
             with Store(path, build) as store, writing(store.engine) as connection:
-                make_version_8(connection)
+                turn_back(connection, 8)
             pid = forks.ask(do="start", database=path, listener=listener)["pid"]
             time.sleep(rng.random() * 0.15)
             forks.ask(do="kill", pid=pid)

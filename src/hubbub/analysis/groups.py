@@ -47,16 +47,14 @@ def count_groups(
         ):
             low = min(max(low, proved[names[place]]), high)
             counted.append(Group(names[place], size, count, count / people, stderr, low, high))
-    if asked.question.groups == "auto":
-        counted = [group for group in counted if group.low > 0]
+    counted = [group for group in counted if group.low > 0 or group.name not in asked.public_groups]
     return tuple(sorted(counted, key=lambda group: -max(group.count, group.low)))
 
 
 def groups_of_nobody(asked: Asked) -> tuple[Group, ...]:
     """The groups of a question before anybody has reported: nobody holds them. None of a public list."""
-    if asked.question.groups == "auto":
-        return ()
-    return tuple(Group(name, len(each), 0.0, 0.0, 0.0, 0.0, 0.0) for name, each in asked.groups.items())
+    given = {name: each for name, each in asked.groups.items() if name not in asked.public_groups}
+    return tuple(Group(name, len(each), 0.0, 0.0, 0.0, 0.0, 0.0) for name, each in given.items())
 
 
 def _proved(decoder: SurveyDecoder, groups: Mapping[str, Items], rows: Iterable[Hitter]) -> dict[str, float]:

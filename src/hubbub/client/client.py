@@ -23,6 +23,9 @@ from .transport import Missing, TryLater
 DEFAULT_MAX_EPSILON: Final = "4"
 """The largest ε of a survey that a client answers unless it is told otherwise."""
 
+RELAY_MAX_EPSILON: Final = "6"
+"""The same for a survey that is answered through a relay."""
+
 DEFAULT_SPREAD: Final = 600.0
 _LEAST_SECONDS: Final = 0.005  # several times what the slowest text takes
 _MOST_SECONDS: Final = 1e6  # the longest wait that works on every system

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header, Query, Request
 
 from hubbub.collector.bodies import Budget, Reading, read_body
 from hubbub.collector.documents import MergedTally
-from hubbub.collector.owner import UNKNOWN, Owner, OwnerRoute
+from hubbub.collector.owner_route import UNKNOWN, Owner, OwnerRoute
 from hubbub.collector.problems import Problem, refusals
 from hubbub.errors import ParameterError, WireError
 from hubbub.store.merged_tallies import merge_tally

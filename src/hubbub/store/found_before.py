@@ -64,7 +64,7 @@ def remember(store: Store, ended: Ended) -> None:
         return
     found: dict[str, None] = {}
     if not stored.survey.domain.is_list:  # all values of a list are counted anyway
-        asked = Question(MOST_REMEMBERED).about(stored.survey.domain, names_of(store.engine, stored))
+        asked = Question(MOST_REMEMBERED, groups="none").about(stored.survey.domain, names_of(store.engine, stored))
         for span in _spans(store, stored, ended.slice):
             answer = answer_question(stored.mechanism, store.tally(ended.survey_id, span), asked)
             found |= dict.fromkeys(str(row.value) for row in answer.hitters if row.stands_out and row.value != OTHER)

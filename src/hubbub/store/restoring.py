@@ -13,15 +13,16 @@ from sqlalchemy import Connection, delete, func, insert, select, text, update
 
 from hubbub.errors import ParameterError, StoreBroken, StoreDamaged, StoreError, StoreUnavailable
 from hubbub.mechanisms.registry import mechanism_for
+from hubbub.store.addresses import file_of
 from hubbub.store.keys import end_sessions
 from hubbub.store.schema import (
     daily,
-    file_of,
     imports,
     pending,
     reading,
     remembered,
     report_ids,
+    sites,
     slices,
     surveys,
     tallies,
@@ -102,7 +103,7 @@ def _copy_into(source: Store, database: str, build: Build) -> None:
             raise StoreError("restore needs a database without surveys, got one that has some")
         replace_rows(rows, connection)
         if connection.dialect.name != "sqlite":
-            for name in (surveys.name, pending.name):
+            for name in (surveys.name, pending.name, sites.name):
                 statement = f"SELECT setval(pg_get_serial_sequence('{name}', 'key'), MAX(key)) FROM {name}"  # noqa: S608
                 connection.execute(text(statement))
 

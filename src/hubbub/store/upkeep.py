@@ -11,8 +11,8 @@ from pathlib import Path
 from sqlalchemy import Connection, Row, func, insert, select
 
 from hubbub.errors import HubbubError, ParameterError, StoreError
+from hubbub.store.migrations import copy_sqlite
 from hubbub.store.schema import (
-    copy_sqlite,
     imports,
     metadata,
     pending,
