@@ -182,6 +182,38 @@ class TrendDocument(AnswerDocument):
     series: list[Series] = Field(description="One for each row of `hitters`, in its order.")
 
 
+class NewReadToken(Strict):
+    """A read-only token that the owner wants. Without surveys and sites it is for all surveys, also later ones."""
+
+    name: str = Field(description="Who gets it; a name of its own.", examples=["the editors"])
+    surveys: list[str] | None = Field(None, max_length=10_000, description="Ids of surveys.")
+    sites: list[str] | None = Field(None, max_length=10_000, description="Keys of sites, with later questions.")
+    live: bool = Field(False, description="Whether it sees the slice of time that goes on.")
+
+
+class ReadToken(BaseModel):
+    """A read-only token, without its text."""
+
+    id: str = Field(description="By which it is revoked.")
+    name: str
+    surveys: list[str] | None = Field(description="Ids of what it reads now; null for all, also later ones.")
+    sites: list[str] = Field(description="Keys of the sites whose questions it reads.")
+    live: bool = Field(description="Whether it sees the slice of time that goes on.")
+    created: str
+
+
+class ReadTokenMade(ReadToken):
+    """A read-only token that was just made."""
+
+    token: str = Field(description="Shown this once: its hash is stored.")
+
+
+class ReadTokenList(BaseModel):
+    """All read-only tokens of a collector."""
+
+    tokens: list[ReadToken]
+
+
 class UploadReply(BaseModel):
     """The outcome of an upload: numbers of reports, and a status for each report in order."""
 

@@ -36,6 +36,8 @@ TITLES: Final = {
     "no-relay": (401, "The relay's token is needed"),
     "origin-not-allowed": (403, "Pages of this origin may not report to the survey"),
     "relay-only": (403, "The survey takes reports through a relay only"),
+    "read-only": (403, "The owner's token is needed, and this one only reads"),
+    "not-for-token": (403, "The token is for other surveys"),
     "foreign-page": (403, "The request comes from a page of another origin"),
     "wrong-code": (403, "The code does not log in"),
     "not-found": (404, "There is nothing here"),

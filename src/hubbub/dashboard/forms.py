@@ -142,14 +142,18 @@ async def _ask(request: Request, template: str, complaint: str = "", status: int
 
 async def _read_form(request: Request) -> dict[str, str]:
     """Return the fields of a form that was sent; of a field that came twice, the last one."""
+    return {name: values[-1] for name, values in (await read_fields(request)).items()}
+
+
+async def read_fields(request: Request, most: int = 50) -> dict[str, list[str]]:
+    """Return the fields of a form that was sent, each with all that came under its name."""
     collector: Collector = request.app.state.collector
     with collector.owner_budget.room() as reading:
         body = await read_body(request.scope, request.receive, collector.owner_budget, reading)
     try:
-        fields = parse_qs(body.decode("ascii"), keep_blank_values=True, max_num_fields=50, errors="strict")
+        return parse_qs(body.decode("ascii"), keep_blank_values=True, max_num_fields=most, errors="strict")
     except ValueError:
         raise ParameterError("a form must be URL-encoded, got something else") from None
-    return {name: values[-1] for name, values in fields.items()}
 
 
 _SURVEY: Final = "/surveys/{survey_id}"

@@ -40,6 +40,7 @@ from hubbub.store.schema import (
     writing,
 )
 from hubbub.store.sealing_keys import erase_key
+from hubbub.store.showing_tables import OF_SURVEYS
 from hubbub.store.store import Store, for_each
 
 log = logging.getLogger("hubbub.store")
@@ -113,7 +114,7 @@ def delete_survey(store: Store, survey_id: bytes) -> None:
             raise unknown_survey(survey_id)
         # The tally first, in the same order as in a fold: otherwise the two could wait for each other.
         emptied = (tallies, slices, pending, imports, daily, names, remembered, questions, releases, sealing_keys)
-        for table in emptied:
+        for table in (*emptied, *OF_SURVEYS):
             connection.execute(delete(table).where(table.c.survey == key))
     store.guard.has_erased_rows = True
     store.forget_state(survey_id)

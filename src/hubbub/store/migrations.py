@@ -25,6 +25,7 @@ from typing import Final
 from sqlalchemy import Connection, Engine, insert, inspect, select, text, update
 
 from hubbub.errors import StoreError
+from hubbub.store import showing_tables  # noqa: F401  # its tables belong to `metadata`, too
 from hubbub.store.schema import available, database_file, meta, metadata, reading, writing
 
 log = logging.getLogger("hubbub.store")
@@ -181,6 +182,19 @@ def _surveys_through_relays(connection: Connection) -> None:
         connection.execute(text(f"CREATE TABLE {table}"))
 
 
+def _read_only_tokens(connection: Connection) -> None:
+    """Step to version 12: read-only tokens, what they are for, and sessions that they opened."""
+    for statement in (
+        "CREATE TABLE hubbub_readers (hash TEXT NOT NULL, name TEXT NOT NULL UNIQUE, created BIGINT NOT NULL,"
+        " everything INTEGER NOT NULL, live INTEGER NOT NULL, PRIMARY KEY (hash))",
+        "CREATE TABLE hubbub_reader_surveys (reader TEXT NOT NULL, survey BIGINT NOT NULL,"
+        " PRIMARY KEY (reader, survey))",
+        "CREATE TABLE hubbub_reader_sites (reader TEXT NOT NULL, site BIGINT NOT NULL, PRIMARY KEY (reader, site))",
+        "ALTER TABLE hubbub_keys ADD COLUMN reader TEXT",
+    ):
+        connection.execute(text(statement))
+
+
 STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _lists_without_documents,
     _tables_of_the_dashboard,
@@ -192,6 +206,7 @@ STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _ids_of_slices,
     _sites,
     _surveys_through_relays,
+    _read_only_tokens,
 )
 """The steps from version 1 on, in order."""
 

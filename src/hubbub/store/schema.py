@@ -185,6 +185,7 @@ keys = Table(
     Column("hash", Text, primary_key=True),  # SHA-256 of a random text that only its holder has
     Column("kind", Text, nullable=False),  # code (opens a session, once) or session
     Column("expires", BigInteger, nullable=False),  # seconds since 1970
+    Column("reader", Text),  # the hash of the read-only token that opened the session; NULL for the owner's
 )
 
 sealing_keys = Table(

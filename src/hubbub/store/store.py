@@ -105,6 +105,14 @@ class StoredSurvey(SurveyRow):
     document: bytes
     built: SurveyMechanism | None
 
+    def ended(self, now: datetime) -> int | None:
+        """Return the day before which all slices have ended; None if all have.
+
+        They have if the survey is closed and does not repeat: then its sums are final.
+        """
+        is_final = self.survey.every is None and self.state(now) == "closed"
+        return None if is_final else slice_of(int(now.timestamp()) // 86_400, self.slice_days)
+
     @property
     def mechanism(self) -> SurveyMechanism:
         """Its mechanism. Raises SurveyClosed if an earlier version made it."""

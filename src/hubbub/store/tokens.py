@@ -10,7 +10,8 @@ from sqlalchemy import Connection, Engine, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from hubbub.errors import StoreUnavailable
-from hubbub.store.keys import forget_keys, hash_of
+from hubbub.store.hashing import hash_of
+from hubbub.store.keys import forget_keys
 from hubbub.store.schema import meta, reading, writing
 
 Whose: TypeAlias = Literal["owner", "relay"]
@@ -30,7 +31,10 @@ def make_first_token(engine: Engine) -> str | None:
 
 
 def replace_token(engine: Engine, whose: Whose = "owner") -> str:
-    """Make and return a new token. The old one is invalid from now on, and so are all sessions if it is the owner's."""
+    """Make and return a new token. The old one is invalid from now on, and so are all sessions if it is the owner's.
+
+    Read-only tokens stay: whoever had the owner's token may have made some, so look at their list.
+    """
     with writing(engine) as connection:
         connection.execute(delete(meta).where(meta.c.name == _name(whose)))
         if whose == "owner":
