@@ -290,16 +290,18 @@ class TestPages:
         """The answer is what Python says of it; what is no number of its reports gets a sentence, and no other rows."""
         path = f"/surveys/{dashboard.ids['busy']}/answer"
         stored = dashboard.store.survey(bytes.fromhex(dashboard.ids["busy"]))
-        answer = find_hitters(stored.survey, dashboard.store.tally(stored.survey_id), top=200, forged=40)
-        text = html.unescape(dashboard.get(f"{path}?forged=40").body.decode())
-        assert "Whichever 40 reports may be forged" in text
+        answer = find_hitters(stored.survey, dashboard.store.tally(stored.survey_id), top=200, groups="auto").if_forged(
+            9_000
+        )
+        text = html.unescape(dashboard.get(f"{path}?forged=9000").body.decode())
+        assert "Whichever 9,000 reports may be forged" in text
         assert cells(answer.hitters[0]).between in text
-        fallen = sum((row.stands_to or 0) < 40 or not row.stands_out for row in answer.hitters)
+        fallen = sum((row.stands_to or 0) < 9_000 or not row.stands_out for row in answer.hitters)
         assert text.count('class="faint"') == fallen > 0
         for wrong in ("-1", "x", "1e3", "9" * 40, str(answer.reports)):
             text = html.unescape(dashboard.get(f"{path}?forged={wrong}").body.decode())
             assert "forged must be" in text
-            assert "Whichever 40" not in text
+            assert "Whichever 9,000" not in text
 
     def test_the_sums_of_a_closed_survey(self, dashboard: Dashboard) -> None:
         """When no more reports come, it is said how private the sums are, with what that assumes."""
