@@ -259,17 +259,7 @@ class Tree(SurveyMechanism):
         buckets = self.code.buckets(items)
         scored = beside(self.law, self.row_counts(tally), buckets, self.code.buckets(found), known)
         stderrs = np.sqrt(self._stderrs(scored.left, scored.counts) ** 2 + scored.added)
-        tails, weakest = sharing_tails(self.shape, self.law, scored.left, buckets)
-        weakest[known >= 0] = np.inf  # what is left has nothing of these
-        return Estimates(
-            items,
-            scored.counts,
-            stderrs,
-            sharing_tails=tails,
-            fakes=scored.fakes,
-            moves=scored.moves,
-            weakest=weakest,
-        )
+        return scored.estimates(self.shape, self.law, items, stderrs, buckets, known)
 
     def count_groups(self, tally: Tally, groups: Sequence[Items], found: Items) -> Totals:
         """How many people hold any value of each group, from the joint law of all rows (`together`)."""

@@ -13,6 +13,8 @@ from hubbub.mechanisms.tree.gates import first_hashed
 from hubbub.mechanisms.tree.law import MatchLaw
 from hubbub.mechanisms.tree.row_counts import RowCounts
 from hubbub.mechanisms.tree.shape import Shape
+from hubbub.model.estimates import Estimates
+from hubbub.model.mechanism import Items
 
 _AT_ONCE = 2048
 _LARGE = 64  # assumed number of values that the search missed though they are large enough to fake another
@@ -42,6 +44,21 @@ class Beside(NamedTuple):
     left: RowCounts
     fakes: NDArray[np.float64]
     moves: NDArray[np.float64]
+
+    def estimates(
+        self,
+        shape: Shape,
+        law: MatchLaw,
+        items: Items,
+        stderrs: NDArray[np.float64],
+        buckets: NDArray[np.int64],
+        numbers: NDArray[np.int64],
+    ) -> Estimates:
+        """The counts of items as estimates, with the chances of sharing; buckets and `numbers` as for `beside`."""
+        tails, weakest = sharing_tails(shape, law, self.left, buckets)
+        weakest[numbers >= 0] = np.inf  # what is left has nothing of these
+        more = (self.fakes, self.moves, None, weakest)
+        return Estimates(items, self.counts, stderrs, -np.inf, np.nan, None, None, tails, None, None, None, *more)
 
 
 def beside(
