@@ -198,7 +198,7 @@ def test_a_prepared_page_waits_until_it_is_shown(context: Any, collector: Collec
 
 
 def test_the_ledger_page_on_the_first_view(context: Any, collector: Collector, relay: Relay, site: Site) -> None:
-    """The visitor's page shows an answer that is made while it is open, and says that it was one question of several."""
+    """The page shows an answer that is made while it is open, and says that it was one question of several."""
     serve(relay, collector, ("path", "", None), ("referrer", "", None))
     part = f'<div data-hubbub-ledger></div><script defer src="{relay.url}/hubbub-ledger.js"></script>'
     page = view(context, site.add("/privacy-page", part + line(relay.url)))
