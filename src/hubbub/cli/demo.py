@@ -35,7 +35,7 @@ _REPORTS_AT_ONCE: Final = 10_000
 _CONNECTIONS: Final = 3
 _VISITORS_A_SECOND: Final = 200
 _DRAWN_AT_ONCE: Final = 500
-_WEEK_SECONDS: Final = 10.0  # how long a made-up week takes
+_VISITORS_A_WEEK: Final = 2_000  # of the made-up calendar
 _DAYS_BEFORE: Final = 364  # the made-up calendar begins so long ago
 _EXPECTED: Final = 100_000
 
@@ -52,7 +52,7 @@ def demo(people: str, epsilon: str, seed: int | None, live: bool) -> None:
     it over HTTP. When the demo ends, so does the collector, and nothing is left behind.
 
     With --live you can watch: the collector has its dashboard, and visitors report one by one until Ctrl-C. A week
-    takes 10 seconds there: the survey repeats, and one site is rising.
+    takes some 10 seconds there: the survey repeats, and one site is rising.
     """
     from hubbub.analysis.question import Question
     from hubbub.collector.serving import serving
@@ -169,16 +169,15 @@ def run_live(epsilon: str, seed: int | None) -> None:
     from hubbub.store.store import Store
     from hubbub.wire.report_batch import encode_batch
 
-    week = 7 * 86_400
     first = (int(time.time()) // 86_400 - _DAYS_BEFORE - 4) // 7 * 7 + 4  # a Monday
-    started = time.monotonic()
-    set_clock(lambda: 86_400 * first + week * (time.monotonic() - started) / _WEEK_SECONDS)
+    sent = 0
+    set_clock(lambda: 86_400 * (first + 5 + 7 * sent / _VISITORS_A_WEEK))  # it begins with a weekend
     # As often as a device may answer within its budget.
     every = next((days for days in range(7, MOST_DAYS, 7) if fits_budget(parse_epsilon(epsilon), days)), None)
     opens = f"{date_of(first)}T00:00:00Z"
     survey = create_survey("Top referrers", Hostnames(), epsilon, expected_reports=_EXPECTED, opens=opens, every=every)
     mechanism = mechanism_for(survey)
-    rng, (_, random_words), sent = np.random.default_rng(seed), randomness_of(seed), 0
+    rng, (_, random_words) = np.random.default_rng(seed), randomness_of(seed)
     path = f"/v1/surveys/{survey.survey_id.hex()}/reports"
     with tempfile.TemporaryDirectory(prefix="hubbub-live-") as folder, Store(str(Path(folder) / "live.db")) as store:
         store.add_survey(survey)
@@ -211,4 +210,5 @@ def _about_weeks(survey: Survey) -> str:
     from hubbub.simulation.visitors import RISING
 
     often = "" if survey.every is None else f" A period has {survey.every // 7}; then each visitor may answer again."
-    return f"A week takes {_WEEK_SECONDS:g} s.{often} {RISING} is rising: see “values over time” of the survey."
+    rising = f"{RISING} is rising: see “values over time” of the survey."
+    return f"{number(_VISITORS_A_WEEK)} visitors are a week, some 10 s.{often} {rising}"
