@@ -29,7 +29,7 @@ with atheris.instrument_imports(
 SURVEY = create_survey("fuzz", Integers(16), 2, public_seed=bytes(32))
 MECHANISM = mechanism_for(SURVEY)
 PRIVATE = PrivateKey(bytes(31) + b"\1")
-REQUEST = seal_request(PRIVATE.public, 100, Opened(20_000, SURVEY.survey_id, bytes(17)))
+REQUEST = seal_request(PRIVATE.public, 100, Opened(SURVEY.survey_id, bytes(17)))
 
 
 def batch(data: bytes) -> None:

@@ -701,7 +701,7 @@ def test_an_answer_does_not_hold_up_uploads(service: Service, survey: Survey, mo
         go_on.wait()
         return Answer(0, 1.0, ())
 
-    monkeypatch.setattr("hubbub.collector.owner.answer_question", slow)
+    monkeypatch.setattr("hubbub.collector.reading.answer_question", slow)
     with ThreadPoolExecutor(1) as pool:
         path = f"/v1/surveys/{survey.survey_id.hex()}/hitters"
         answer = pool.submit(service.ask, "GET", path, owner=True)
@@ -782,6 +782,10 @@ class TestOperations:
             (f"{survey}/close", "post"),
             (f"{survey}/hitters", "get"),
             (f"{survey}/hitters", "post"),
+            (f"{survey}/hitters.csv", "get"),
+            ("/v1/tokens", "get"),
+            ("/v1/tokens", "post"),
+            ("/v1/tokens/{token_id}", "delete"),
             (f"{survey}/names", "get"),
             (f"{survey}/names", "put"),
             (f"{survey}/tally", "get"),

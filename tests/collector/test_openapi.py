@@ -16,6 +16,7 @@ pytestmark = pytest.mark.slow
 NEW = {"name": "ids", "domain": {"kind": "integers", "bits": 8}, "epsilon": "2"}
 OPERATIONS = [
     ("POST", "/v1/surveys"),
+    ("GET", "/v1/keys/{key}"),
     ("GET", "/v1/surveys"),
     ("GET", "/v1/surveys/{survey_id}"),
     ("DELETE", "/v1/surveys/{survey_id}"),
@@ -25,6 +26,10 @@ OPERATIONS = [
     ("POST", "/v1/surveys/{survey_id}/close"),
     ("GET", "/v1/surveys/{survey_id}/hitters"),
     ("POST", "/v1/surveys/{survey_id}/hitters"),
+    ("GET", "/v1/surveys/{survey_id}/hitters.csv"),
+    ("GET", "/v1/tokens"),
+    ("POST", "/v1/tokens"),
+    ("DELETE", "/v1/tokens/{token_id}"),
     ("GET", "/v1/surveys/{survey_id}/names"),
     ("PUT", "/v1/surveys/{survey_id}/names"),
     ("GET", "/v1/surveys/{survey_id}/slices"),

@@ -28,30 +28,29 @@ SURVEY = bytes(range(32))
 
 @settings(max_examples=50, deadline=None)
 @given(
-    day=st.integers(0, 2**32 - 1),
     report=st.binary(min_size=1, max_size=MOST_REPORT_BYTES),
     crowd=st.integers(2, 10**6),
 )
-def test_every_report_has_one_size_and_comes_back(day: int, report: bytes, crowd: int) -> None:
+def test_every_report_has_one_size_and_comes_back(report: bytes, crowd: int) -> None:
     """Whatever the report, the request has 214 bytes, names its queue, and opens to the same."""
-    data = seal_request(KEY.public, crowd, Opened(day, SURVEY, report))
+    data = seal_request(KEY.public, crowd, Opened(SURVEY, report))
     assert len(data) == REQUEST_BYTES == 214
     assert parse_request(data) == Queue(key_hash(KEY.public), crowd)
-    assert open_request(KEY, data) == Opened(day, SURVEY, report)
+    assert open_request(KEY, data) == Opened(SURVEY, report)
 
 
 def test_a_report_that_does_not_fit_is_refused() -> None:
-    """59 bytes fit and 60 do not; an empty report is none."""
-    assert len(pack_plain(Opened(0, SURVEY, bytes(59)))) == PLAIN_BYTES
-    for length in (0, 60):
-        with pytest.raises(WireError, match="must have at most 59 bytes"):
-            pack_plain(Opened(0, SURVEY, bytes(length)))
+    """63 bytes fit and 64 do not; an empty report is none."""
+    assert len(pack_plain(Opened(SURVEY, bytes(63)))) == PLAIN_BYTES
+    for length in (0, 64):
+        with pytest.raises(WireError, match="must have at most 63 bytes"):
+            pack_plain(Opened(SURVEY, bytes(length)))
 
 
 def test_bytes_after_the_report_must_be_zero() -> None:
     """No byte of the plaintext is free, so that no client can carry a mark of its own."""
-    plain = bytearray(pack_plain(Opened(1, SURVEY, b"report")))
-    for place in (37 + 6, PLAIN_BYTES - 1):
+    plain = bytearray(pack_plain(Opened(SURVEY, b"report")))
+    for place in (33 + 6, PLAIN_BYTES - 1):
         changed = bytearray(plain)
         changed[place] = 1
         with pytest.raises(LeftOverBytes, match="end with zeros"):
@@ -60,7 +59,7 @@ def test_bytes_after_the_report_must_be_zero() -> None:
 
 def test_each_fault_of_a_request_has_its_error() -> None:
     """Another version, length, crowd or kind of point is refused by name."""
-    good = seal_request(KEY.public, 100, Opened(1, SURVEY, b"report"))
+    good = seal_request(KEY.public, 100, Opened(SURVEY, b"report"))
     for data, error in (
         (b"", BadLength),
         (good[:-1], BadLength),
@@ -76,7 +75,7 @@ def test_each_fault_of_a_request_has_its_error() -> None:
 
 def test_the_first_bytes_are_bound_to_the_rest() -> None:
     """A relay that writes another crowd on a request has made one that cannot be opened."""
-    good = seal_request(KEY.public, 100, Opened(1, SURVEY, b"report"))
+    good = seal_request(KEY.public, 100, Opened(SURVEY, b"report"))
     with pytest.raises(WireError, match="must be sealed with"):
         open_request(KEY, good[:33] + struct.pack("<I", 2) + good[37:])
     with pytest.raises(WireError, match="sealed for this key"):

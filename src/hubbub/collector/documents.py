@@ -15,6 +15,7 @@ from hubbub.analysis.reply import Heading, to_reply
 from hubbub.analysis.trend import Period, Series, Trend
 from hubbub.mechanisms.registry import DEFAULT_EXPECTED_REPORTS
 from hubbub.model.estimates import Group, Guess, Hitter
+from hubbub.sealing.request import LEAST_CROWD, MOST_CROWD
 from hubbub.store.overview import ListedSurvey
 from hubbub.store.store import StoredSurvey
 
@@ -31,6 +32,12 @@ class Strict(BaseModel):
     """Refuses unknown fields, and numbers that come as another type."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class ThroughRelay(Strict):
+    """The owner's choice for a survey whose reports come through a relay."""
+
+    crowd: int = Field(ge=LEAST_CROWD, le=MOST_CROWD, description="The fewest reports that are passed on together.")
 
 
 class NewSurvey(Strict):
@@ -53,6 +60,9 @@ class NewSurvey(Strict):
     slice: SliceLength = Field("week", description="Sums are kept for each week (from Monday on, UTC) or each day.")
     names: GivenNames = Field([], description="Values that are looked for by name.")
     groups: GivenGroups = Field({}, description="Values that are counted together, by group.")
+    relay: ThroughRelay | None = Field(
+        None, description="Reports come sealed through a relay only; `closes` must be within 366 days."
+    )
 
 
 class Names(Strict):
@@ -170,6 +180,38 @@ class TrendDocument(AnswerDocument):
     repeats: bool = Field(description="Each device answers in every period; otherwise nothing is compared.")
     periods: list[Period]
     series: list[Series] = Field(description="One for each row of `hitters`, in its order.")
+
+
+class NewReadToken(Strict):
+    """A read-only token that the owner wants. Without surveys and sites it is for all surveys, also later ones."""
+
+    name: str = Field(description="Who gets it; a name of its own.", examples=["the editors"])
+    surveys: list[str] | None = Field(None, max_length=10_000, description="Ids of surveys.")
+    sites: list[str] | None = Field(None, max_length=10_000, description="Keys of sites, with later questions.")
+    live: bool = Field(False, description="Whether it sees the slice of time that goes on.")
+
+
+class ReadToken(BaseModel):
+    """A read-only token, without its text."""
+
+    id: str = Field(description="By which it is revoked.")
+    name: str
+    surveys: list[str] | None = Field(description="Ids of what it reads now; null for all, also later ones.")
+    sites: list[str] = Field(description="Keys of the sites whose questions it reads.")
+    live: bool = Field(description="Whether it sees the slice of time that goes on.")
+    created: str
+
+
+class ReadTokenMade(ReadToken):
+    """A read-only token that was just made."""
+
+    token: str = Field(description="Shown this once: its hash is stored.")
+
+
+class ReadTokenList(BaseModel):
+    """All read-only tokens of a collector."""
+
+    tokens: list[ReadToken]
 
 
 class UploadReply(BaseModel):

@@ -8,15 +8,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Final, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from starlette.requests import Request
 from starlette.responses import Response
 
 from hubbub.analysis.naming import spell_names
 from hubbub.analysis.question import SurveyNames
 from hubbub.analysis.ready_made import check_of, domain_of, pages_of_sitemap, title_of, usual_names
-from hubbub.collector.owner import Owner, OwnerRoute
-from hubbub.collector.owner import router as owner_router
+from hubbub.collector.owner_route import Owner, OwnerRoute, owner_router
 from hubbub.collector.problems import EVERY_PAGE, refusals
 from hubbub.collector.site_documents import (
     ChangedSite,
@@ -78,13 +77,7 @@ async def get_manifest(request: Request) -> Response:
     return Response(document, media_type="application/json", headers=headers)
 
 
-router = APIRouter(
-    prefix="/v1/sites",
-    tags=["owner"],
-    route_class=OwnerRoute,
-    dependencies=owner_router.dependencies,
-    responses=owner_router.responses,
-)
+router = owner_router(OwnerRoute, "/v1/sites")
 
 
 @router.post("", status_code=201)

@@ -27,6 +27,7 @@ from hubbub.store.aging_ids import note_old_ids
 from hubbub.store.found_before import ended_slices, remember
 from hubbub.store.group_commit import GroupCommit, Waiting
 from hubbub.store.life_cycle import end_by_the_clock, give_back
+from hubbub.store.readers import readers_by_hash
 from hubbub.store.reports import BYTES_OF_AN_ID, Outcome, Upload, append
 from hubbub.store.store import Store, StoredSurvey
 from hubbub.store.tokens import stored_hash
@@ -62,7 +63,7 @@ class Collector:
         self.clock = clock or Clock()
         self.rates = rates or Rates()
         self.metrics = Metrics()
-        self.owner = OwnerCheck(lambda: stored_hash(store.engine))
+        self.owner = OwnerCheck(lambda: stored_hash(store.engine), lambda: readers_by_hash(store.engine))
         self.guard = store.guard
         self.guard.keep_reserve()
         self._failed_bytes = 0  # how large the last commit was, if it failed

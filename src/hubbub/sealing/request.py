@@ -5,7 +5,9 @@
 All of them have 214 bytes, whatever the value and the survey. The first 37 bytes are what a relay reads; they are
 bound to the rest as associated data. What is sealed has 96 bytes:
 
-    day since 1970 in UTC (u32) ‖ survey id (32) ‖ length of the report (u8) ‖ report ‖ zeros
+    survey id (32) ‖ length of the report (u8) ‖ report ‖ zeros
+
+There is no time in it: a collector could tell the reports of one day in a release from those of another.
 
 This module needs the standard library only, so that a relay can read requests without a package to open them.
 """
@@ -24,11 +26,11 @@ HEADER_BYTES: Final = 37
 ENC_BYTES: Final = 65
 PLAIN_BYTES: Final = 96
 REQUEST_BYTES: Final = 214
-MOST_REPORT_BYTES: Final = 59
+MOST_REPORT_BYTES: Final = 63
 LEAST_CROWD: Final = 2
 MOST_CROWD: Final = 10**6
 _HEADER: Final = struct.Struct("<B32sI")
-_PLAIN: Final = struct.Struct("<I32sB")
+_PLAIN: Final = struct.Struct("<32sB")
 
 
 class Queue(NamedTuple):
@@ -47,9 +49,8 @@ class Queue(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """What was sealed: the day of the report since 1970, its survey's id, and the report (id and payload)."""
+    """What was sealed: the id of a survey, and the report to it (id and payload)."""
 
-    day: int
     survey_id: bytes
     report: bytes
 
@@ -89,17 +90,17 @@ def pack_plain(opened: Opened) -> bytes:
         raise WireError(
             f"a report through a relay must have at most {MOST_REPORT_BYTES} bytes, got {len(opened.report)} bytes"
         )
-    return (_PLAIN.pack(opened.day, opened.survey_id, len(opened.report)) + opened.report).ljust(PLAIN_BYTES, b"\0")
+    return (_PLAIN.pack(opened.survey_id, len(opened.report)) + opened.report).ljust(PLAIN_BYTES, b"\0")
 
 
 def parse_plain(data: bytes) -> Opened:
     """What was sealed. Raises BadLength or LeftOverBytes if it is malformed; the error shows nothing of it."""
     if len(data) != PLAIN_BYTES:
         raise BadLength(f"what is sealed must have {PLAIN_BYTES} bytes, got {len(data)} bytes")
-    day, survey_id, length = _PLAIN.unpack_from(data)
+    survey_id, length = _PLAIN.unpack_from(data)
     if not 1 <= length <= MOST_REPORT_BYTES:
         raise BadLength(f"a sealed report must have 1 to {MOST_REPORT_BYTES} bytes, got another length")
     end = _PLAIN.size + length
     if any(data[end:]):
         raise LeftOverBytes("what is sealed must end with zeros, got other bytes after the report")
-    return Opened(day, survey_id, data[_PLAIN.size : end])
+    return Opened(survey_id, data[_PLAIN.size : end])

@@ -4,6 +4,7 @@ An id must stay as long as somebody may send its report again. Clocks can be wro
 New ids are noted with the newest slice that a steady clock has seen, `id_slice`, whatever it says when they come.
 When such a clock first sees a later one, this moment is kept in `id_ends` for the slice before. All its ids are older.
 If the clock goes back, the moment is set back, too. 14 days after it the ids are due: the next `purge` deletes them.
+A survey through a relay keeps its ids until it closes: a relay may hold a report for longer, and it closes in a year.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Final
 
 from sqlalchemy import select, update
 
-from hubbub.store.schema import reading, surveys, writing
+from hubbub.store.schema import reading, sealing_keys, surveys, writing
 from hubbub.store.slices import slice_of
 from hubbub.store.store import Store
 
@@ -29,9 +30,10 @@ def note_old_ids(store: Store, now: int, trusted: bool) -> None:
     if not trusted:
         return
     is_over = surveys.c.id_slice + surveys.c.slice_days <= now // 86_400
+    not_sealed = surveys.c.key.not_in(select(sealing_keys.c.survey))
     columns = (surveys.c.key, surveys.c.slice_days, surveys.c.id_slice, surveys.c.id_ends, surveys.c.ids_due)
     with reading(store.engine) as connection:
-        query = select(*columns).where(surveys.c.state == "open", is_over | (surveys.c.id_ends != "{}"))
+        query = select(*columns).where(surveys.c.state == "open", is_over | (surveys.c.id_ends != "{}"), not_sealed)
         rows = connection.execute(query).all()
     for row in rows:
         newest = max(row.id_slice, slice_of(now // 86_400, row.slice_days))

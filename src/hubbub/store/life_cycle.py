@@ -29,14 +29,18 @@ from hubbub.store.schema import (
     pending,
     questions,
     reading,
+    releases,
     remembered,
     report_ids,
+    sealing_keys,
     slices,
     surveys,
     tallies,
     unknown_survey,
     writing,
 )
+from hubbub.store.sealing_keys import erase_key
+from hubbub.store.showing_tables import OF_SURVEYS
 from hubbub.store.store import Store, for_each
 
 log = logging.getLogger("hubbub.store")
@@ -58,7 +62,10 @@ _BYTES_OF_AN_ID: Final = 64  # the most bytes that a transaction changes to dele
 
 
 def close_survey(store: Store, survey_id: bytes) -> Tally:
-    """Take no more reports for a survey, and return its final tally. The next `purge` deletes the report ids."""
+    """Take no more reports for a survey, erase its key, and return its final tally.
+
+    The next `purge` deletes the report ids.
+    """
     stored = store.survey(survey_id)
     store.tally(survey_id)  # a damaged survey stays as it is, so that it can be restored
     # This waits for transactions that are appending to the survey, and none can begin after it.
@@ -106,7 +113,8 @@ def delete_survey(store: Store, survey_id: bytes) -> None:
         if (key := connection.scalar(change)) is None:
             raise unknown_survey(survey_id)
         # The tally first, in the same order as in a fold: otherwise the two could wait for each other.
-        for table in (tallies, slices, pending, imports, daily, names, remembered, questions):
+        emptied = (tallies, slices, pending, imports, daily, names, remembered, questions, releases, sealing_keys)
+        for table in (*emptied, *OF_SURVEYS):
             connection.execute(delete(table).where(table.c.survey == key))
     store.guard.has_erased_rows = True
     store.forget_state(survey_id)
@@ -166,7 +174,8 @@ def _purge_survey(
             return False
     if not before_step("vacuum"):
         return False
-    vacuum(store.engine, report_ids)
+    for table in (report_ids, sealing_keys):
+        vacuum(store.engine, table)
     if state == "closing":
         _change_state(store, key, "closing", "closed")
     else:
@@ -221,7 +230,9 @@ def _drop_ids(store: Store, key: int, after: bytes, due: int | None = None) -> b
 
 
 def _change_state(store: Store, key: int, before: str, after: str) -> None:
-    """Set the state of a survey if it is `before`; otherwise do nothing."""
+    """Set the state of a survey if it is `before`; otherwise do nothing. One that is no longer open has no key."""
     with writing(store.engine) as connection:
         where = (surveys.c.key == key, surveys.c.state == before)
         connection.execute(update(surveys).where(*where).values(state=after))
+        erase_key(connection, key)
+    store.guard.has_erased_rows = True

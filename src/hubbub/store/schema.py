@@ -185,6 +185,26 @@ keys = Table(
     Column("hash", Text, primary_key=True),  # SHA-256 of a random text that only its holder has
     Column("kind", Text, nullable=False),  # code (opens a session, once) or session
     Column("expires", BigInteger, nullable=False),  # seconds since 1970
+    Column("reader", Text),  # the hash of the read-only token that opened the session; NULL for the owner's
+)
+
+sealing_keys = Table(
+    "hubbub_sealing_keys",
+    metadata,
+    Column("survey", BigInteger, primary_key=True, autoincrement=False),
+    Column("hash", Text, nullable=False, unique=True),  # SHA-256 of the public half, in hex, as surveys have it
+    Column("public", LargeBinary, nullable=False),  # an uncompressed point of P-256
+    Column("private", LargeBinary, nullable=False),  # the row is deleted when the survey closes
+)
+
+releases = Table(
+    "hubbub_releases",
+    metadata,
+    Column("survey", BigInteger, primary_key=True, autoincrement=False),
+    Column("release", LargeBinary, primary_key=True),  # 16 random bytes, made by the relay
+    Column("part", Integer, primary_key=True, autoincrement=False),
+    Column("parts", Integer, nullable=False),  # of the whole release
+    Column("reports", BigInteger, nullable=False),  # in this part that were new
 )
 
 
@@ -333,14 +353,6 @@ def writing_by_driver(engine: Engine, pages: int) -> Iterator[Any]:
                 connection.autocommit = False
             if connection.closed:
                 pooled.invalidate()
-
-
-def copy_sqlite(engine: Engine, target: Path, *afterwards: str) -> None:
-    """Copy a SQLite database to a file with SQLite's own backup, and run some statements on the copy."""
-    with available(), closing(engine.raw_connection()) as source, closing(sqlite3.connect(target)) as copy:
-        source.driver_connection.backup(copy)  # type: ignore[union-attr]  # sqlite3's own
-        for statement in afterwards:
-            copy.execute(statement)
 
 
 def _fault(error: BaseException | None) -> StoreUnavailable:

@@ -26,6 +26,7 @@ from hubbub.model.repeating import check_budget, check_days
 from hubbub.model.survey import Survey
 from hubbub.store.overview import ListedSurvey, parse_time
 from hubbub.store.schema import questions, reading, sites, surveys, unknown_survey, writing
+from hubbub.store.showing_tables import reader_sites
 from hubbub.store.slices import open_now
 from hubbub.store.store import Store, StoredSurvey, SurveyRow
 
@@ -249,6 +250,7 @@ def delete_site(store: Store, site: str) -> tuple[bytes, ...]:
     with writing(store.engine) as connection:
         key = _lock(connection, site)
         connection.execute(delete(questions).where(questions.c.site == key))
+        connection.execute(delete(reader_sites).where(reader_sites.c.site == key))
         connection.execute(delete(sites).where(sites.c.key == key))
     return tuple(each.survey_id for each in found.questions)
 

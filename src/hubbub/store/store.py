@@ -39,6 +39,7 @@ from hubbub.store.schema import (
     unknown_survey,
     writing,
 )
+from hubbub.store.sealing_keys import add_key, check_key
 from hubbub.store.slices import ALL, Range, Slice, day_now, list_slices, slice_of, sum_between
 from hubbub.wire.tally_file import encode_tally
 
@@ -103,6 +104,14 @@ class StoredSurvey(SurveyRow):
     survey: Survey
     document: bytes
     built: SurveyMechanism | None
+
+    def ended(self, now: datetime) -> int | None:
+        """Return the day before which all slices have ended; None if all have.
+
+        They have if the survey is closed and does not repeat: then its sums are final.
+        """
+        is_final = self.survey.every is None and self.state(now) == "closed"
+        return None if is_final else slice_of(int(now.timestamp()) // 86_400, self.slice_days)
 
     @property
     def mechanism(self) -> SurveyMechanism:
@@ -172,15 +181,17 @@ class Store:
         slice_days: int = 7,
         names: SurveyNames = NO_NAMES,
         also: Callable[[Connection, int], None] = lambda _connection, _key: None,
+        private: bytes | None = None,
     ) -> StoredSurvey:
         """Add a survey with an empty tally, and return the stored survey.
 
         Its slices have 7 days or 1 day. Its names are spelled as it counts them. `also` gets the key of the new survey
-        and does more in the same transaction.
+        and does more in the same transaction. `private` is the private half of its key, if it goes through a relay.
 
         Raises ParameterError if the store has it already, or if its periods are not whole slices.
         """
         document, survey_id = survey.to_json(), survey.survey_id
+        check_key(survey, private)
         if survey.every is not None and survey.every % slice_days:
             raise ParameterError(
                 f"every must be whole slices of {slice_days} days, got every={survey.every}; slices may be days"
@@ -206,6 +217,8 @@ class Store:
                 key = connection.execute(added).scalar_one()
                 connection.execute(insert(tallies).values(survey=key, **first))
                 add_names(connection, key, names)
+                if private is not None:
+                    add_key(connection, key, private)
                 also(connection, key)
         except StoreUnavailable as error:
             if isinstance(error.__cause__, IntegrityError):

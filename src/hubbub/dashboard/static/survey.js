@@ -1,5 +1,6 @@
 // A survey's page: goes on by itself while reports come in, keeps names, copies lines.
 import { bringToLife, show } from "./answers.js";
+import { copyButtons } from "./copying.js";
 
 /** @param {string} id */
 const part = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -48,16 +49,7 @@ async function watch() {
   setTimeout(watch, 3000);
 }
 
-for (const button of document.querySelectorAll("[data-copy]")) {
-  button.addEventListener("click", async () => {
-    const text = button.previousElementSibling?.textContent ?? "";
-    await navigator.clipboard?.writeText(text).then(
-      () => (button.textContent = "Copied"),
-      () => getSelection()?.selectAllChildren(/** @type {Node} */ (button.previousElementSibling)),
-    );
-    setTimeout(() => (button.textContent = "Copy"), 2000);
-  });
-}
+copyButtons();
 
 const form = /** @type {HTMLFormElement | null} */ (document.getElementById("naming"));
 if (form) {
