@@ -43,6 +43,7 @@ from hubbub.model.mechanism import Mechanism as Mechanism
 from hubbub.model.mechanism import tally_of as tally_of
 from hubbub.model.privacy import PrivacyGuarantee as PrivacyGuarantee
 from hubbub.model.survey import Survey as Survey
+from hubbub.model.tallies import Tallies as Tallies
 from hubbub.model.tally import Tally as Tally
 from hubbub.name_lists import names as names
 from hubbub.numeric.randomness import BulkRandomWords as BulkRandomWords
@@ -51,6 +52,7 @@ from hubbub.numeric.randomness import ReplayedRandomWords as ReplayedRandomWords
 from hubbub.numeric.randomness import SeededRandomWords as SeededRandomWords
 from hubbub.wire.tally_file import merge as merge
 from hubbub.wire.tally_file import parse_tally as parse_tally
+from hubbub.wire.tally_file import read_tallies as read_tallies
 from hubbub.wire.tally_file import read_tally as read_tally
 from hubbub.wire.tally_file import write_tally as write_tally
 

@@ -269,7 +269,7 @@ def delete(url: str, yes: bool, token: str | None, as_json: bool) -> None:
 @click.argument("files", nargs=-1, required=True, metavar="TALLIES…", help="Files of tallies of the survey.")
 @survey_url_option
 @click.option("--key", metavar="TEXT", help="A name for this merge, for one file only; default: the file's SHA-256.")
-@click.option("--day", metavar="DATE", help="A day of the slice of time that the reports are of; default: today.")
+@click.option("--day", metavar="DATE", help="A day of the slice of the reports; default: as in the file, or today.")
 @token_option
 @json_option
 def merge(files: tuple[str, ...], url: str, key: str | None, day: str | None, token: str | None, as_json: bool) -> None:

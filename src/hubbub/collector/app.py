@@ -18,7 +18,18 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from hubbub.collector import key_route, merge_route, owner, published, reading, scripts, sites, tokens, uploads
+from hubbub.collector import (
+    gateway,
+    key_route,
+    merge_route,
+    owner,
+    published,
+    reading,
+    scripts,
+    sites,
+    tokens,
+    uploads,
+)
 from hubbub.collector.api_page import show_api, show_document
 from hubbub.collector.kept_bytes import KeptBytes
 from hubbub.collector.metrics import CONTENT_TYPE
@@ -92,7 +103,8 @@ def create_app(collector: Collector) -> FastAPI:
     for kind in (HTTPException, HubbubError, Exception):
         app.add_exception_handler(kind, handle)
     app.add_exception_handler(RequestValidationError, handle_invalid)
-    app.router.routes.extend([*uploads.ROUTES, *key_route.ROUTES, *published.ROUTES, *sites.ROUTES, *scripts.ROUTES])
+    plain = (uploads, key_route, gateway, published, sites, scripts)
+    app.router.routes.extend(route for each in plain for route in each.ROUTES)
     app.add_route("/docs", show_api, include_in_schema=False)
     app.add_route("/openapi.json", show_document, include_in_schema=False)
     for each in (owner, reading, tokens):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sqlalchemy import Connection, Row, func, insert, select
@@ -24,7 +24,7 @@ from hubbub.store.schema import (
     unknown_survey,
     writing,
 )
-from hubbub.store.slices import ALL, Range, unpack
+from hubbub.store.slices import ALL, Range, date_of, unpack
 from hubbub.store.store import Store
 from hubbub.wire.tally_file import encode_tally, parse_tally
 
@@ -101,13 +101,15 @@ def _check_survey(
 
 
 def tally_file(store: Store, survey_id: bytes, asked: Range = ALL) -> bytes:
-    """Return a survey's tally, or that of some slices, as a file has it.
+    """Return a survey's tally, or that of some slices, as a file has it. That of a single slice names its day.
 
     That of an earlier version is returned as it is stored, without pending reports.
     """
     stored = store.survey(survey_id)
     if not stored.earlier:
-        return encode_tally(store.tally(survey_id, asked))
+        tally = store.tally(survey_id, asked)
+        is_one = asked.first is not None and asked.until == asked.first + stored.slice_days
+        return encode_tally(replace(tally, day=date_of(asked.first or 0) if is_one else None))
     with reading(store.engine) as connection:
         data = connection.scalar(select(tallies.c.tally).where(tallies.c.survey == stored.key))
     if data is None:  # deleted a moment ago
