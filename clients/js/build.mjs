@@ -9,8 +9,14 @@ import { minify } from "terser";
 const here = fileURLToPath(new URL(".", import.meta.url));
 const out = process.argv[2] ?? `${here}dist`; // another folder gets the files, and the package none
 
-/** @param {string} source @param {string} name @param {"iife" | "esm"} format */
-async function bundle(source, name, format) {
+/** What sends through a relay has another way. @type {import("esbuild").Plugin} */
+const relayed = {
+  name: "relay",
+  setup: ({ onResolve }) => onResolve({ filter: /^\.\/route\.js$/ }, () => ({ path: `${here}src/relay.js` })),
+};
+
+/** @param {string} source @param {string} name @param {"iife" | "esm"} format @param {import("esbuild").Plugin[]} [plugins] */
+async function bundle(source, name, format, plugins) {
   const { outputFiles } = await build({
     entryPoints: [`${here}src/${source}`],
     bundle: true,
@@ -21,6 +27,7 @@ async function bundle(source, name, format) {
     format,
     mangleProps: format === "iife" ? /^(lookUp|fallback|size|odds|keep|respond)$/ : undefined, // no field of a survey, and used by us alone
     write: false,
+    plugins,
   });
   const options = { ecma: 2020, module: format === "esm", compress: { passes: 5, inline: 1, unsafe: true, unsafe_arrows: true, unsafe_methods: true } };
   const { code } = await minify(outputFiles[0].text, options); // takes 4 % off what esbuild leaves
@@ -29,6 +36,7 @@ async function bundle(source, name, format) {
 
 mkdirSync(out, { recursive: true });
 await bundle("start.js", "hubbub.js", "iife");
+await bundle("start.js", "hubbub-relay.js", "iife", [relayed]);
 await bundle("view.js", "hubbub-ledger.js", "iife");
 await bundle("index.js", "hubbub.mjs", "esm");
 
@@ -42,5 +50,5 @@ rmSync(types, { recursive: true });
 if (!process.argv[2]) {
   const served = `${here}../../src/hubbub/collector/static`;
   mkdirSync(served, { recursive: true });
-  for (const name of ["hubbub.js", "hubbub-ledger.js", "hubbub.mjs"]) copyFileSync(`${out}/${name}`, `${served}/${name}`);
+  for (const name of ["hubbub.js", "hubbub-relay.js", "hubbub-ledger.js", "hubbub.mjs"]) copyFileSync(`${out}/${name}`, `${served}/${name}`);
 }

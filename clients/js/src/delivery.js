@@ -1,5 +1,6 @@
 import { check, checkText, checkWhole } from "./check.js";
 import { WINDOWS, dayOf, leftIn, readLedger, writeLedger } from "./ledger.js";
+import { through } from "./route.js";
 import { fromHex } from "./survey.js";
 import { utf8 } from "./text.js";
 
@@ -9,7 +10,7 @@ import { utf8 } from "./text.js";
  * @param {string} url
  * @param {Uint8Array<ArrayBuffer>} [body]
  */
-const request = (url, body) =>
+export const request = (url, body) =>
   fetch(url, {
     body,
     method: body && "POST",
@@ -32,7 +33,7 @@ const isFirstView = () => /** @type {any} */ (sessionStorage.hubbub) ^ (sessionS
  * @param {string} url the survey's address, which ends with its id
  * @param {unknown} value anything
  * @param {number} maxEpsilon the largest epsilon that the survey may state
- * @param {(document: string) => import("./survey.js").Ready} read reads the survey's text; throws if the survey is refused
+ * @param {(document: string) => any} read reads the survey's text; throws if the survey is refused
  * @returns {Promise<void>}
  * @throws if the survey is not answered; the error never contains the value
  */
@@ -40,20 +41,20 @@ export const answer = (url, value, maxEpsilon, read) =>
   navigator.locks.request("hubbub", async () => {
     const id = url.slice(-64);
     let ledger = readLedger();
-    check(!(navigator.globalPrivacyControl || navigator.doNotTrack === "1" || localStorage.hubbubOut));
+    check(!(navigator.globalPrivacyControl || /** @type {any} */ (navigator).doNotTrack == 1 || localStorage.hubbubOut));
     const before = ledger[id];
     if (!before || (before.next && isFirstView() && isOver(before))) {
       const document = await (await request(url + "/open")).text(); // empty if the survey is over: then it is not drawn
       const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", utf8(document)));
-      check(`${digest}` === `${fromHex(id)}`);
-      const [{ name, epsilon, opens, every }, makeReport] = read(document);
-      checkText(epsilon, /^([0-3](\.\d+)?|4)$/);
+      check(digest + "" == /** @type {any} */ (fromHex(id)));
+      const [{ name, epsilon, every, opens }, makeReport] = through ? await read(document) : read(document);
+      checkText(epsilon, through ? /^([0-5](\.\d+)?|6)$/ : /^([0-3](\.\d+)?|4)$/);
       const answered = dayOf();
       if (before) ledger[id + before.next] = before;
       else if (every) isFirstView();
       // Where it is anything else than days, it is over at once, and so refused.
       const next = every && answered + checkWhole(every, 1, 366) - (checkWhole(answered - Date.parse(opens) / 864e5, 0, 1e5) % every);
-      ledger[id] = { name, epsilon, url, answered, next };
+      ledger[id] = { name, epsilon, url: through ? makeReport.to : url, answered, next };
       check(!isOver(ledger[id]) && +epsilon <= maxEpsilon && WINDOWS.every((window) => leftIn(ledger, window) > -1e-9));
       // Epsilon is spent before random words are drawn. Whatever happens later, they are never drawn again.
       ledger = writeLedger(ledger);
@@ -64,7 +65,9 @@ export const answer = (url, value, maxEpsilon, read) =>
         setTimeout(resolve, random[32] / 1.275); // 0 to 200 ms
         addEventListener("pagehide", resolve);
       });
-      ledger[id].report = [1, ...digest, ...makeReport(value, random)];
+      ledger[id][through ? "sealed" : "report"] = through
+        ? await makeReport(value, random, digest)
+        : [1, ...digest, ...makeReport(value, random)];
       writeLedger(ledger);
       await waited;
     }
@@ -78,13 +81,15 @@ const isOver = ({ next }) => next <= dayOf();
 
 /** Send the report of an entry, if it waits, and erase it if it need not be sent again. @param {any} entry */
 const send = async (entry) => {
-  if (!entry.report) return;
+  if (!entry[through ? "sealed" : "report"]) return;
   // After 7 days a report is given up: a collector knows its id for longer, so that it is never counted twice.
   if (!isOver(entry) && dayOf() - entry.answered < 8) {
-    const reply = await request(entry.url + "/reports", new Uint8Array(entry.report));
+    const reply = await request(through ? entry.url : entry.url + "/reports", new Uint8Array(entry[through ? "sealed" : "report"]));
     entry.status = reply.status;
     // What is refused for good is given up. After anything else, such as 404, 429 or 503, try again later.
-    if (!(reply.ok ? (await reply.json()).statuses : /4(0[03]|1[03]|22)/.test(entry.status))) return;
+    if (through) {
+      if (!/202|4(00|1[03]|22)/.test(entry.status)) return;
+    } else if (!(reply.ok ? (await reply.json()).statuses : /4(0[03]|1[03]|22)/.test(entry.status))) return;
   }
-  delete entry.report;
+  delete entry[through ? "sealed" : "report"];
 };

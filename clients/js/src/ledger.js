@@ -12,9 +12,10 @@
  * @typedef {object} Entry
  * @property {string} name
  * @property {any} epsilon the survey's, as a string
- * @property {string} url
+ * @property {string} url the survey's address; of a sealed report, the relay's
  * @property {number} answered the day, counted from 1970
  * @property {any} [report] the bytes to send, until they are acknowledged or given up
+ * @property {any} [sealed] the same of a report that goes through a relay; each script sends what is its own
  * @property {number} [next] if the survey repeats, the day when its next period begins
  * @property {number} [status] the HTTP status of the last reply
  */

@@ -1,5 +1,5 @@
 // The self-starting script: <script defer src="https://collector.example/hubbub.js" data-survey="…"></script>
-// The order of these lines is the one that packs best.
+// hubbub-relay.js is this, too, with relay.js in the place of route.js. The order of these lines is the one that packs best.
 import { treeWith } from "./tree.js";
 import { categories } from "./categories.js";
 import { prepare } from "./survey.js";
@@ -7,6 +7,7 @@ import { check } from "./check.js";
 import { coded_text } from "./textcode.js";
 import { answer } from "./delivery.js";
 import { subset } from "./subset.js";
+import { MOST_EPSILON, through } from "./route.js";
 
 const script = /** @type {HTMLScriptElement} */ (document.currentScript);
 const tree = treeWith(2, (many) => many);
@@ -31,7 +32,7 @@ const tell = async (valueOf) => {
     const { dataset, src } = /** @type {any} */ (script);
     if ("consent" in dataset) await consented;
     const url = new URL("v1/surveys/" + dataset.survey, src).href;
-    await answer(url, valueOf(dataset), dataset.maxEpsilon ?? 4, read);
+    await answer(url, valueOf(dataset), dataset.maxEpsilon ?? MOST_EPSILON, through ? through(read, dataset.relay, url) : read);
   } catch {
     // An error must never disturb the page.
   }
@@ -42,5 +43,5 @@ window.hubbub = { consent, report: (value) => tell(() => value) };
 script?.dataset.manual ??
   tell(({ value, none = "direct" }) => {
     const host = document.referrer.split("/")[2];
-    return value ?? (host && host !== location.host ? host : none);
+    return value ?? (host && host != location.host ? host : none);
   });

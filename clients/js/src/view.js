@@ -11,9 +11,9 @@ function element(name, text = "", inside = []) {
 }
 
 /** What became of a report. @param {import("./ledger.js").Entry} entry */
-function outcome({ report, status }) {
-  if (report) return "not delivered yet";
-  return status === 200 ? "delivered" : "given up";
+function outcome({ report, sealed, status }) {
+  if (report || sealed) return "not delivered yet";
+  return status === 200 || status === 202 ? "delivered" : "given up";
 }
 
 /** @param {import("./ledger.js").Ledger} ledger */
@@ -51,7 +51,7 @@ const choose = (out) =>
     if (!out) return localStorage.removeItem("hubbubOut");
     localStorage.hubbubOut = "1";
     const ledger = readLedger();
-    for (const entry of Object.values(ledger)) delete entry.report;
+    for (const entry of Object.values(ledger)) delete entry.report, delete entry.sealed;
     writeLedger(ledger);
   });
 

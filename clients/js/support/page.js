@@ -4,7 +4,11 @@ import { createServer } from "node:http";
 import { readFileSync } from "node:fs";
 import { createHash, webcrypto } from "node:crypto";
 
-export const SCRIPT = readFileSync(new URL("../dist/hubbub.js", import.meta.url), "utf8");
+/** @param {string} name */
+const built = (name) => readFileSync(new URL(`../dist/${name}`, import.meta.url), "utf8");
+
+export const SCRIPT = built("hubbub.js");
+export const RELAY = built("hubbub-relay.js");
 export const DAY = 864e5;
 
 /** A browser's memory of one site: storage, locks and a clock. */
@@ -39,7 +43,7 @@ export class Site {
    * @param {any} [changes] of what the script sees: names of globals, with their values
    */
   async view(dataset, changes = {}) {
-    const { src = "http://127.0.0.1:1/hubbub.js", referrer = "", navigator = {}, ...globals } = changes;
+    const { source = SCRIPT, src = "http://127.0.0.1:1/hubbub.js", referrer = "", navigator = {}, ...globals } = changes;
     const requests = /** @type {{ url: string, options: any }[]} */ ([]);
     const seen = {
       document: { currentScript: { dataset, src }, referrer },
@@ -58,7 +62,7 @@ export class Site {
       window: /** @type {any} */ ({}),
       ...globals,
     };
-    new Function(...Object.keys(seen), SCRIPT)(...Object.values(seen));
+    new Function(...Object.keys(seen), source)(...Object.values(seen));
     await this.settled();
     return { hubbub: seen.window.hubbub, requests };
   }
@@ -77,6 +81,8 @@ export class Site {
 export class Collector {
   /** @type {Map<string, string>} */
   surveys = new Map();
+  /** Public keys, by their SHA-256. @type {Map<string, Uint8Array>} */
+  keys = new Map();
   /** The next replies to uploads, instead of the usual ones: a status, or text that is sent with 200. @type {(number | string)[]} */
   faults = [];
   /** @type {Buffer[]} */
@@ -93,6 +99,8 @@ export class Collector {
     const parts = /** @type {Buffer[]} */ ([]);
     request.on("data", (part) => parts.push(part));
     request.on("end", () => {
+      const [, wanted] = request.url?.split("/v1/keys/") ?? [];
+      if (wanted) return response.writeHead(this.keys.has(wanted) ? 200 : 404).end(this.keys.get(wanted));
       if (request.method === "GET") {
         const document = this.surveys.get(/** @type {string} */ (request.url).slice(-69, -5)); // …/<id>/open
         response.writeHead(document ? 200 : 204).end(document);
