@@ -24,11 +24,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hubbub import Hostnames, Integers, Query, SeededRandomWords, Tally, create_survey, mechanism_for
+from hubbub import Hostnames, Integers, SeededRandomWords, Tally, create_survey, mechanism_for
 from hubbub.mechanisms.tree import Tree
 from hubbub.mechanisms.tree.gates import InBeam
 from hubbub.mechanisms.tree.shape import BitClass
-from hubbub.model.estimates import Estimates
+from hubbub.model.estimates import Estimates, Query
 from hubbub.numeric.hashing import Purpose, derive_key, hash_uint64
 from hubbub.simulation.rehearsal import rehearse
 from hubbub.testing import public_seed

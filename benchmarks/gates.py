@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hubbub import Integers, Query, create_survey, mechanism_for
+from hubbub import Integers, create_survey, mechanism_for
 from hubbub.mechanisms.tree import Tree
 from hubbub.mechanisms.tree.gates import InBeam, InList, LevelBudget, Neighbours, NoSingleRow, Place, StandsOut
 from hubbub.mechanisms.tree.limits import RowDraws, found_from, named_chance
 from hubbub.mechanisms.tree.shape import BitClass
+from hubbub.model.estimates import Query
 from hubbub.numeric.bisection import bisect
 from hubbub.numeric.tails import normal_quantile_log
 

@@ -9,6 +9,7 @@ a few cells in minutes. docs/reading-answers.md explains guesses.
 from __future__ import annotations
 
 import argparse
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from functools import cache, partial
@@ -188,9 +189,11 @@ def main() -> None:
     add_options(parser, Path("guesses.jsonl"))
     parser.add_argument("--runs", type=int, default=4, help="crowds of each cell")
     parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--only", default="", help='cells that this expression is in: "(hosts|words) 1000000 .* zipf"')
     args = parser.parse_args()
     more = lambda done: min(1, max(0, args.runs - len(done)))  # noqa: E731 - one of each cell after the other
-    rows = run_all(cells(args.quick), partial(measure, seed=args.seed), more, args.state, args)
+    todo = [cell for cell in cells(args.quick) if re.search(args.only, " ".join(map(str, cell)))]
+    rows = run_all(todo, partial(measure, seed=args.seed), more, args.state, args)
     command = f"python benchmarks/guesses.py --seed {args.seed} --state guesses.jsonl --write docs/guesses.md"
     put(page(rows, command), args.write)
 

@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 import hubbub
-from hubbub import Query, SeededRandomWords
+from hubbub import SeededRandomWords
 from hubbub.mechanisms.tree.limits import found_from
 from hubbub.model.coded_domain import CodedText
+from hubbub.model.estimates import Query
 from hubbub.simulation.rehearsal import rehearse
 
 try:

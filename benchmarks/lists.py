@@ -38,7 +38,7 @@ from hubbub import (
     mechanism_for,
 )
 from hubbub.mechanisms.subset import Subset
-from hubbub.model.mechanism import run_protocol
+from hubbub.model.mechanism import tally_of
 
 try:
     from benchmarks.short_page import write_section
@@ -146,7 +146,7 @@ def square_errors(cell: Cell, runs: int, seed: int) -> Iterator[float]:
             tally = mechanism.sample_tally(Histogram(items, counts), rng)
         else:
             draws = random_words.draw(cell.people, mechanism.random_words_per_report)
-            tally = run_protocol(mechanism, everybody, draws)
+            tally = tally_of(mechanism, everybody, draws)
         yield float(np.square(mechanism.estimate(tally, items).counts - counts).mean())
 
 

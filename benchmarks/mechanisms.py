@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hubbub
-from hubbub import BulkRandomWords, Histogram, Integers, Mechanism, Query, Survey, Tally, create_survey, mechanism_for
+from hubbub import BulkRandomWords, Histogram, Integers, Mechanism, Survey, Tally, create_survey, mechanism_for
 from hubbub.mechanisms.registry import REGISTRY
+from hubbub.model.estimates import Query
 from hubbub.model.mechanism import Items
 from hubbub.numeric.hadamard import transform
 from hubbub.simulation import population

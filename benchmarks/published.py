@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub import Categories, Histogram, Integers, SeededRandomWords, Text, create_survey, find_hitters, mechanism_for
-from hubbub.model.mechanism import run_protocol
+from hubbub.model.mechanism import tally_of
 
 try:
     from benchmarks import list_peers, lists, peers, published_page
@@ -136,7 +136,7 @@ def square_errors(people: NDArray[np.int64], given: Input, runs: int, seed: int)
         )
         mechanism = mechanism_for(survey)
         draws = random_words.draw(len(people), mechanism.random_words_per_report)
-        tally = run_protocol(mechanism, items[people], draws)
+        tally = tally_of(mechanism, items[people], draws)
         yield float(np.square(mechanism.estimate(tally, items).counts - counts).mean())
 
 

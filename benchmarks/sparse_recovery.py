@@ -19,9 +19,10 @@ import scipy
 from numpy.typing import NDArray
 
 import hubbub
-from hubbub import Histogram, Integers, Query, create_survey, mechanism_for
+from hubbub import Histogram, Integers, create_survey, mechanism_for
 from hubbub.mechanisms.glps.operator import Operator, lean, staged
 from hubbub.mechanisms.glps.recovery import recover
+from hubbub.model.estimates import Query
 from hubbub.paper.groups import discover_median, discover_pooled, group_surveys
 from hubbub.simulation import population
 

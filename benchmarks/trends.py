@@ -2,7 +2,7 @@
 
     python benchmarks/trends.py level [--series 2000] [--searched 200] [--seed SEED]
     python benchmarks/trends.py power --series 300 [--seed SEED]
-    python benchmarks/trends.py names [--runs 5] [--people 100000] [--seed SEED]
+    python benchmarks/trends.py names [--runs 5] [--people 100000] [--moved 0.1] [--seed SEED]
 
 Prints the tables of docs/trends.md. The seed is drawn afresh unless it is given, and printed.
 
@@ -36,6 +36,7 @@ from hubbub import (
     Trend,
     create_survey,
     mechanism_for,
+    merge,
     trend,
 )
 from hubbub.analysis.asking import answer_question
@@ -182,13 +183,14 @@ def measure_power(series: int, seed: int) -> None:
         print(f"| {' | '.join(row)} |", flush=True)
 
 
-def measure_names(runs: int, people: int, seed: int) -> None:
+def measure_names(runs: int, people: int, moved_share: float, seed: int) -> None:
     """Print how many of the 32 most common values of each period are shown, with and without remembered names.
 
     Values are texts of 6 bytes, as in published comparisons on the AOL queries: Zipf's law over 50,000 of them, and
-    in every period a tenth of them change places.
+    in every period some of them change places, whatever their ranks are.
     """
-    print(f"seed {seed}, {runs} runs of {PERIODS} periods with {people:,} people each, ε = 2")
+    drift = f"{100 * moved_share:g} % of the values change places in each"
+    print(f"seed {seed}, {runs} runs of {PERIODS} periods with {people:,} people each, ε = 2; {drift}")
     domain, values = Bytes(6), 50_000
     texts = [f"q{number:05d}" for number in range(values)]
     items, weights = domain.encode(texts), np.arange(1, values + 1) ** -1.0
@@ -197,9 +199,9 @@ def measure_names(runs: int, people: int, seed: int) -> None:
         rng = np.random.default_rng([seed, run])
         survey = create_survey("aol", domain, 2, expected_reports=people, public_seed=rng.bytes(32))
         built, ranks = mechanism_for(survey), np.arange(values)
-        total, found = None, dict[str, None]()
+        past, found = list[Tally](), dict[str, None]()
         for period in range(PERIODS):
-            moved = rng.permutation(values)[: values // 10]
+            moved = rng.permutation(values)[: round(values * moved_share)]
             ranks[np.sort(moved)] = ranks[moved]
             counts = rng.multinomial(people, weights / weights.sum())[ranks]
             words = SeededRandomWords(int(rng.integers(2**63)))
@@ -210,9 +212,10 @@ def measure_names(runs: int, people: int, seed: int) -> None:
                 seen = {row.value for row in answer.hitters if row.stands_out}
                 shown[way, period] += len(seen & top)
                 false += sum(counts[texts.index(value)] == 0 if value in texts else 1 for value in seen)
-            total = tally if total is None else total + tally
-            answer = answer_question(built, total, Question(1000).about(domain))
-            found |= dict.fromkeys(str(row.value) for row in answer.hitters if row.stands_out)
+            past.append(tally)
+            for span in {len(past), *(1 << k for k in range(len(past).bit_length()))}:  # as in store/found_before.py
+                answer = answer_question(built, merge(past[-span:]), Question(1000).about(domain))
+                found |= dict.fromkeys(str(row.value) for row in answer.hitters if row.stands_out)
     print("| period | fresh search | with remembered names | times |")
     print("| --- | --- | --- | --- |")
     for period in range(PERIODS):
@@ -230,6 +233,7 @@ def main() -> None:
     parser.add_argument("--series", type=int, default=2_000)
     parser.add_argument("--searched", type=int, default=200)
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--moved", type=float, default=0.1, help="the share of values that change places")
     parser.add_argument("--people", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=secrets.randbits(31))
     asked = parser.parse_args()
@@ -239,7 +243,7 @@ def main() -> None:
     elif asked.part == "power":
         measure_power(asked.series, asked.seed)
     elif asked.part == "names":
-        measure_names(asked.runs, asked.people, asked.seed)
+        measure_names(asked.runs, asked.people, asked.moved, asked.seed)
     print(f"{time.perf_counter() - started:.0f} s")
 
 

@@ -4,7 +4,7 @@ Run it with: python examples/referrers.py
 """
 # ruff: noqa: T201  # an example prints
 
-from hubbub import BulkRandomWords, Categories, create_survey, find_hitters, mechanism_for, run_protocol
+from hubbub import BulkRandomWords, Categories, create_survey, find_hitters, mechanism_for, tally_of
 
 SITES = ["search.example", "news.example", "mail.example", "blog.example", "wiki.example"]
 HELD_BY = [9_000, 5_000, 3_000, 2_000, 1_000]
@@ -18,8 +18,8 @@ def main() -> None:
     items = survey.domain.encode(visitors)
     random_words = BulkRandomWords().draw(len(items), mechanism.random_words_per_report)
 
-    east = run_protocol(mechanism, items[::2], random_words[::2])
-    west = run_protocol(mechanism, items[1::2], random_words[1::2])
+    east = tally_of(mechanism, items[::2], random_words[::2])
+    west = tally_of(mechanism, items[1::2], random_words[1::2])
     answer = find_hitters(survey, east + west, top=3)
 
     print(f"{answer.reports:,} visitors sent {mechanism.report_dtype.itemsize} bytes each, {mechanism.guarantee}.")

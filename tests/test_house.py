@@ -81,3 +81,24 @@ def test_what_tests_share_is_there() -> None:
     for file, fixtures in TOGETHER.items():
         text = (ROOT / file).read_text(encoding="utf-8")
         assert all(f"def {name}(" in text for name in fixtures), file
+
+
+# Who may hold a mechanism in all its roles at once. Everybody else takes the role that it needs, so that a collector
+# cannot decode and an analyst cannot report, by the types that mypy checks.
+ALL_ROLES = {"audit", "finding", "paper", "simulation", "testing", "mechanisms"} | {
+    "analysis.outlook",  # hands out what it has built, for plans of several kinds
+    "analysis.protocol",  # plays all roles, on one screen
+    "store.store",  # keeps each survey's mechanism, for everybody who asks
+}
+
+
+def test_callers_take_the_narrow_role() -> None:
+    """A module that does not play several roles imports no type that has them all."""
+    holders = {
+        ".".join(path.relative_to(ROOT / "src/hubbub").with_suffix("").parts)
+        for path in (ROOT / "src/hubbub").rglob("*.py")
+        if re.search(r"import .*\bSurveyMechanism\b", path.read_text(encoding="utf-8"))
+    }
+    allowed = {each for each in holders if each in ALL_ROLES or each.partition(".")[0] in ALL_ROLES}
+    assert holders - allowed == set()
+    assert {each for each in ALL_ROLES if not any(f"{one}.".startswith(f"{each}.") for one in holders)} == set()

@@ -7,6 +7,7 @@ import pytest
 import hubbub
 from hubbub.errors import ParameterError
 from hubbub.model.coded_domain import Hostnames, Words
+from hubbub.model.domain import Categories
 from hubbub.name_lists import LISTS, groups
 
 FILES = sorted((Path(hubbub.__file__).parent / "names").iterdir())
@@ -16,8 +17,9 @@ FILES = sorted((Path(hubbub.__file__).parent / "names").iterdir())
 def test_every_name_is_a_value_of_its_domain(which: str) -> None:
     """A name is spelled as a survey counts it, or it could never be seen."""
     domain = Hostnames() if which in ("sites", "spam") else Words(which.partition(":")[2] or None)
+    domain = Categories(hubbub.names(which)) if which == "zones" else domain
     named = list(hubbub.names(which))
-    assert 1_000 <= len(named) <= 5_000
+    assert (400 if which == "zones" else 1_000) <= len(named) <= 5_000
     assert len(set(named)) == len(named)
     decoded = domain.decode(domain.encode(named))
     assert [value for value in decoded if value != "(other)"] == [
@@ -49,6 +51,17 @@ def test_spam_is_marked_and_not_dropped() -> None:
     assert [hitter.value for hitter in answer.hitters] == ["forum.semalt.com"]
     assert "Known for made-up visits, by a public list of spam referrers: forum.semalt.com." in repr(answer)
     assert not set(hubbub.names("sites")) & set(hubbub.names("spam"))
+
+
+def test_zones_are_counted_by_country() -> None:
+    """Current and older names of a zone are in one country, whose interval comes from their joint law."""
+    zones = groups("zones")
+    assert zones["Asia/Calcutta"] == zones["Asia/Kolkata"] == "India"
+    people = ["America/New_York"] * 900 + ["America/Chicago"] * 700 + ["Europe/Berlin"] * 600
+    answer = hubbub.find(people, 4, Categories(hubbub.names("zones")), mechanism="subset", groups="auto", seed=1)
+    found = {group.name: group for group in answer.groups}
+    assert found["United States"].low < 1_600 < found["United States"].high
+    assert found["Germany"].low < 600 < found["Germany"].high
 
 
 def test_the_page_has_the_numbers() -> None:

@@ -15,13 +15,21 @@ import numpy as np
 # Outside, and before the others, because what is compiled cannot be instrumented.
 from hubbub import Integers, create_survey, load_survey, mechanism_for
 from hubbub.errors import HubbubError
+from hubbub.sealing.hpke import PrivateKey
 
-with atheris.instrument_imports(include=["hubbub.wire"]):
+with atheris.instrument_imports(
+    include=["hubbub.wire", "hubbub.sealing.request", "hubbub.sealing.release", "hubbub.sealing.sealed"]
+):
+    from hubbub.sealing.release import parse_part
+    from hubbub.sealing.request import Opened, parse_plain, parse_request
+    from hubbub.sealing.sealed import open_request, seal_request
     from hubbub.wire.report_batch import parse_batch
     from hubbub.wire.tally_file import parse_tally
 
 SURVEY = create_survey("fuzz", Integers(16), 2, public_seed=bytes(32))
 MECHANISM = mechanism_for(SURVEY)
+PRIVATE = PrivateKey(bytes(31) + b"\1")
+REQUEST = seal_request(PRIVATE.public, 100, Opened(SURVEY.survey_id, bytes(17)))
 
 
 def batch(data: bytes) -> None:
@@ -47,7 +55,15 @@ def survey(data: bytes) -> None:
         load_survey(data)
 
 
-TARGETS = (batch, tally, survey)
+def sealed(data: bytes) -> None:
+    """The ways of a sealed request: at the relay, at the collector, and what is inside."""
+    for parse in (parse_request, parse_plain, parse_part, lambda each: open_request(PRIVATE, each)):
+        for body in (data, REQUEST[:37] + data, REQUEST[: -len(data) or None] + data):
+            with contextlib.suppress(HubbubError):
+                parse(body)
+
+
+TARGETS = (batch, tally, survey, sealed)
 
 
 def attempt(data: bytes) -> None:

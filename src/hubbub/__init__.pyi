@@ -4,6 +4,7 @@ from hubbub.analysis.answer import Answer as Answer
 from hubbub.analysis.asking import find_hitters as find_hitters
 from hubbub.analysis.planning import Plan as Plan
 from hubbub.analysis.planning import plan as plan
+from hubbub.analysis.protocol import run_protocol as run_protocol
 from hubbub.analysis.question import Question as Question
 from hubbub.analysis.trend import Trend as Trend
 from hubbub.analysis.trending import trend as trend
@@ -37,12 +38,12 @@ from hubbub.model.estimates import Group as Group
 from hubbub.model.estimates import Guess as Guess
 from hubbub.model.estimates import Hitter as Hitter
 from hubbub.model.estimates import Intake as Intake
-from hubbub.model.estimates import Query as Query
 from hubbub.model.mechanism import Histogram as Histogram
 from hubbub.model.mechanism import Mechanism as Mechanism
-from hubbub.model.mechanism import run_protocol as run_protocol
+from hubbub.model.mechanism import tally_of as tally_of
 from hubbub.model.privacy import PrivacyGuarantee as PrivacyGuarantee
 from hubbub.model.survey import Survey as Survey
+from hubbub.model.tallies import Tallies as Tallies
 from hubbub.model.tally import Tally as Tally
 from hubbub.name_lists import names as names
 from hubbub.numeric.randomness import BulkRandomWords as BulkRandomWords
@@ -51,6 +52,7 @@ from hubbub.numeric.randomness import ReplayedRandomWords as ReplayedRandomWords
 from hubbub.numeric.randomness import SeededRandomWords as SeededRandomWords
 from hubbub.wire.tally_file import merge as merge
 from hubbub.wire.tally_file import parse_tally as parse_tally
+from hubbub.wire.tally_file import read_tallies as read_tallies
 from hubbub.wire.tally_file import read_tally as read_tally
 from hubbub.wire.tally_file import write_tally as write_tally
 

@@ -15,6 +15,7 @@
                 StoreBroken     a database whose pages are damaged, or are none of its own
             StoreDamaged        stored bytes that are not what was written
             UnknownSurvey       no survey of this id is stored
+            UnknownSite         no site of this key is stored
             SurveyClosed        a survey that takes no more reports
             KeyReused           an idempotency key that was used for another tally
         ServiceError            a collector that refuses, or cannot be reached
@@ -44,6 +45,7 @@ __all__ = [
     "StoreUnavailable",
     "SurveyClosed",
     "SurveyMismatch",
+    "UnknownSite",
     "UnknownSurvey",
     "WireError",
 ]
@@ -110,6 +112,10 @@ class StoreDamaged(StoreError):
 
 class UnknownSurvey(StoreError):
     """No survey of this id is stored."""
+
+
+class UnknownSite(StoreError):
+    """No site of this key is stored."""
 
 
 class SurveyClosed(StoreError):

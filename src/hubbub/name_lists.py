@@ -9,8 +9,8 @@ from typing import Final
 from hubbub.codes.shipped import LANGUAGES
 from hubbub.errors import ParameterError, shown
 
-LISTS: Final = ("sites", "spam", "words", *(f"words:{language}" for language in LANGUAGES))
-"""The lists: host names, hosts of spam referrers, and the commonest words of all languages together or of one."""
+LISTS: Final = ("sites", "spam", "words", *(f"words:{language}" for language in LANGUAGES), "zones")
+"""The lists: host names, hosts of spam referrers, common words of all languages together or of one, time zones."""
 
 _OF_EACH: Final = 500  # words of each language in the list for all of them
 
@@ -23,7 +23,7 @@ def names(which: str) -> tuple[str, ...]:
     which : str
         "sites" for about 2,000 host names and "direct"; "spam" for as many hosts that appear as referrers of visits
         which never happened; "words:de" and its like for the 2,000 commonest words of a
-        language; "words" for the 500 commonest of each.
+        language; "words" for the 500 commonest of each; "zones" for the names of time zones.
 
     Examples
     --------

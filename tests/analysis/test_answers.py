@@ -15,7 +15,6 @@ from hubbub import (
     Estimates,
     Histogram,
     Integers,
-    Query,
     Question,
     SeededRandomWords,
     Survey,
@@ -26,6 +25,7 @@ from hubbub import (
 )
 from hubbub.analysis.intervals import simultaneous_width
 from hubbub.errors import ParameterError, SurveyMismatch
+from hubbub.model.estimates import Query
 from hubbub.numeric.count_law import gaussian_law, response_law
 from hubbub.numeric.tails import binomial_tail, normal_quantile, normal_tail
 from hubbub.simulation import population

@@ -99,7 +99,7 @@ class TestGroups:
     @pytest.mark.parametrize(
         ("groups", "said"),
         [
-            ("google", "groups must be auto, none or lists of values by name"),
+            ("google", "groups must be own, auto, none or lists of values by name"),
             (["a"], "groups must be lists of values by name, got list"),
             ({}, "groups must be 1 to 1,000"),
             ({"x": "abc"}, "a group must be a list of values, got str"),
@@ -120,7 +120,7 @@ class TestGroups:
         """A group has a value of the domain, and people have one value each."""
         with pytest.raises(ParameterError, match="at least one value of the domain, got none in 'x'"):
             find(LETTERS, 2, LIST, groups={"x": ["z"]})
-        with pytest.raises(ParameterError, match="people with one value each"):
+        with pytest.raises(ParameterError, match='groups must be "none" if people have several'):
             Question(values_per_person=2, groups="auto")
 
     def test_numbers(self) -> None:

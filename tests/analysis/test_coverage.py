@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from scipy import signal, stats
 
-from hubbub import Hostnames, Integers, Query, SeededRandomWords, Words, create_survey, find_hitters, mechanism_for
+from hubbub import Hostnames, Integers, SeededRandomWords, Words, create_survey, find_hitters, mechanism_for
 from hubbub.analysis.asking import stand_out
 from hubbub.analysis.intervals import simultaneous_width
-from hubbub.model.estimates import Estimates
+from hubbub.model.estimates import Estimates, Query
 from hubbub.model.tally import Tally
 from hubbub.numeric.count_law import gaussian_law
 from hubbub.numeric.tails import binomial_tail, normal_quantile_log, normal_tail

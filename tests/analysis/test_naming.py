@@ -7,7 +7,18 @@ import math
 import numpy as np
 import pytest
 
-from hubbub import Categories, Histogram, Hostnames, Integers, Question, Tally, create_survey, mechanism_for
+from hubbub import (
+    Bytes,
+    Categories,
+    Histogram,
+    Hostnames,
+    Integers,
+    Question,
+    Tally,
+    Text,
+    create_survey,
+    mechanism_for,
+)
 from hubbub.analysis.answer import Answer
 from hubbub.analysis.asking import answer_question
 from hubbub.analysis.naming import spell_names
@@ -32,6 +43,9 @@ def test_spelling() -> None:
     with pytest.raises(ParameterError, match="got a list, of which all are counted"):
         spell_names(Categories(["a", "b"]), ["a"])
     assert spell_names(Categories(["a", "b"]), []) == ((), ())
+    assert spell_names(Bytes(4), ["Tea"]) == (("Tea",), ())
+    with pytest.raises(ParameterError, match="names must be texts that UTF-8 can write"):
+        spell_names(Text(), ["a\ud800"])
 
 
 def crowd(seed: int, bits: int = 12) -> tuple[SurveyMechanism, Tally]:

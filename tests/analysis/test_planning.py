@@ -18,7 +18,6 @@ from hubbub import (
     Hostnames,
     Integers,
     ParameterError,
-    Query,
     Question,
     create_survey,
     mechanism_for,
@@ -31,6 +30,7 @@ from hubbub.analysis.plan_words import verdict
 from hubbub.analysis.planning import Limit
 from hubbub.analysis.shuffle import ASSUMPTION, seen_from_outside
 from hubbub.mechanisms.tree.limits import RowDraws
+from hubbub.model.estimates import Query
 from hubbub.numeric.shuffling import shuffled_delta
 from hubbub.testing import assert_binomial
 

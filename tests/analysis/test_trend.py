@@ -12,7 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.analysis.test_documents import SURVEY, answers
 
-from hubbub import Answer, Categories, Histogram, Question, Tally, Trend, create_survey, mechanism_for, plan, trend
+from hubbub import (
+    Answer,
+    Categories,
+    Histogram,
+    Question,
+    Tallies,
+    Tally,
+    Trend,
+    create_survey,
+    mechanism_for,
+    plan,
+    trend,
+)
 from hubbub.analysis.trend import Period, Point, Series
 from hubbub.analysis.trend_power import SHARE, gain_needed, rising_chance
 from hubbub.analysis.trend_words import ONCE
@@ -88,9 +100,9 @@ def test_a_question_and_its_limits() -> None:
     """What a trend cannot do is refused in a sentence; a period without reports is one with empty intervals."""
     tallies = weeks((50, 50), (20, 80))
     for days, message in (
-        ({}, "tallies must be at least one, each of another day, got 0 days"),
+        ({}, "tallies must be at least one, got none"),
         ({"soon": tallies[MONDAY]}, "the day of a tally must be a date such as 2026-10-05, got 'soon'"),
-        ({MONDAY: tallies[MONDAY], "2026-10-05": tallies[MONDAY]}, "each of another day, got 1 days"),
+        ({MONDAY: tallies[MONDAY], "2026-10-05": tallies[MONDAY]}, "each be of another day, got 2 of 1 days"),
         ({7: tallies[MONDAY]}, "must be a date such as 2026-10-05, got 7"),
     ):
         with pytest.raises(ParameterError, match=message):
@@ -104,6 +116,27 @@ def test_a_question_and_its_limits() -> None:
     assert found.series[0].points[0] == Point(0.0, 0.0, 0.0, 0.0, 0.0)
     assert said(found)["coffee"] == ("rising", 0)
     assert not trend(LIST, {MONDAY: empty}, hitters_only=True).series
+
+
+def test_a_survey_that_repeats_says_so_itself() -> None:
+    """Slices are added up to its periods, these are compared, and the one that goes on is not."""
+    opens = date.today() - timedelta(days=date.today().weekday() + 7 * 5)
+    month = create_survey("m", Categories(DRINKS, other=False), "0.5", opens=f"{opens}T00:00:00Z", every=14)
+    built, items = mechanism_for(month), Categories(DRINKS, other=False).encode(DRINKS)
+    tallies = Tallies(
+        {
+            opens + timedelta(weeks=k): built.sample_tally(
+                Histogram(items, 2_000 * np.array(held)), np.random.default_rng(k)
+            )
+            for k, held in enumerate([(9, 1, 5, 5), (9, 1, 5, 5), (5, 5, 5, 5), (5, 5, 5, 5), (1, 9, 5, 5)])
+        }
+    )
+    found = trend(month, tallies)
+    assert [(each.reports, each.whole) for each in found.periods] == [(80_000, True), (80_000, True), (40_000, False)]
+    assert {each.value: each.change for each in found.series if each.change} == {"tea": "falling", "coffee": "rising"}
+    plain = trend(month, tallies, repeats=False)
+    assert (len(plain.periods), plain.repeats) == (5, False)
+    assert trend(LIST, weeks((50, 50), (20, 80))).repeats is False
 
 
 def test_every_form_has_all_periods() -> None:

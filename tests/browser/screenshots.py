@@ -33,6 +33,7 @@ def pages(ids: dict[str, str]) -> dict[str, str]:
         **surveys,
         "close": f"/surveys/{busy}/close",
         "delete": f"/surveys/{busy}/delete",
+        "tokens": "/tokens",
         "about": f"/about/{busy}",
         "about-list": f"/about/{ids['hostile']}",
         "missing": f"/surveys/{'0' * 64}",

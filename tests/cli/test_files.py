@@ -47,6 +47,38 @@ def test_from_values_to_an_answer(hubbub_cli, tmp_path: Path, survey_file: Path)
     assert "must be a new directory" in again.stderr
 
 
+def test_slices_in_files(hubbub_cli, tmp_path: Path, survey_file: Path) -> None:
+    """`tally --day` names a slice; `trend` takes the days of files, and `merge` keeps one that all name."""
+    names = []
+    for number, day in enumerate(("2026-10-05", "2026-10-12", "2026-10-12")):
+        reports = write(tmp_path / f"{number}.parquet", REPORTS[500 * number : 500 * number + 500])
+        names.append(tmp_path / f"{number}.tally")
+        made = hubbub_cli("tally", reports, "--survey", survey_file, "-o", names[-1], "--day", day, "--json")
+        assert json.loads(made.stdout)["day"] == day
+    merged = [hubbub_cli("merge", *some, "-o", tmp_path / "sum.tally", "--json") for some in (names, names[1:])]
+    assert [json.loads(each.stdout)["day"] for each in merged] == [None, "2026-10-12"]
+    asked = ("trend", "--survey", survey_file, "--tally", names[0], "--tally", tmp_path / "sum.tally", "--json")
+    found = json.loads(hubbub_cli(*asked).stdout)
+    assert [(each["start"], each["reports"]) for each in found["periods"]] == [
+        ("2026-10-05", 500),
+        ("2026-10-12", 1000),
+    ]
+    assert json.loads(hubbub_cli(*asked, "--to", "2026-10-12").stdout)["reports"] == 500
+    for wrong, rule in (
+        (("trend", "--survey", survey_file, "--tally", names[1], "--tally", names[2]), "name each day once"),
+        (
+            ("tally", tmp_path / "0.parquet", "--survey", survey_file, "-o", names[0], "--day", "1969-12-31"),
+            "from 1970 on",
+        ),
+        (("tally", tmp_path / "0.parquet", "--survey", survey_file, "-o", names[0], "--day", "soon"), "must be a date"),
+    ):
+        refused = hubbub_cli(*wrong)
+        assert (refused.returncode, rule in refused.stderr) == (2, True)
+    write_tally(tmp_path / "plain.tally", sum_of(REPORTS[:10]))
+    refused = hubbub_cli("trend", "--survey", survey_file, "--tally", tmp_path / "plain.tally")
+    assert "got a file that names none" in refused.stderr
+
+
 def test_what_is_left_out_is_said(hubbub_cli, tmp_path: Path, survey_file: Path) -> None:
     """Copies, conflicts, invalid reports and damage are counted in sentences; without --skip-bad nothing is written."""
     changed = REPORTS[:3].copy()

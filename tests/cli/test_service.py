@@ -109,6 +109,8 @@ def test_a_survey_from_start_to_end(served: Served, owner: Cli, tmp_path: Path, 
     """Create, list, report, ask, close, check, copy: each command does what it says, and the collector ends well."""
     names = tmp_path / "names.txt"
     names.write_text("9\n")
+    groups = tmp_path / "groups.tsv"
+    groups.write_text("7\tlow\n8\tlow\n")
     made = owner("survey", "new", "ids", "--domain", "integers:16", "-e", "2", "-n", "5k", "--names", names)
     said = "hubbub: asked every week, this adds up to ε = 8 in four weeks; ledgers allow 8 in 30 days, so a person "
     assert (made.returncode, made.stderr) == (0, f"{said}answers at most 4 times\n")
@@ -116,6 +118,14 @@ def test_a_survey_from_start_to_end(served: Served, owner: Cli, tmp_path: Path, 
     assert re.fullmatch(rf"{re.escape(served.url)}/v1/surveys/[0-9a-f]{{64}}", url)
     assert owner("hitters", "--survey", url).stdout == "No reports yet.\n"
     assert json.loads(owner("hitters", "--survey", url, "--json").stdout)["detection_limit"] is None
+
+    assert json.loads(owner("survey", "names", "--survey", url, "--groups", groups, "--json").stdout) == {
+        "survey_id": url.rpartition("/")[2],
+        "fixed": ["9"],
+        "later": [],
+        "groups": {"low": ["7", "8"]},
+        "sentences": [],
+    }
 
     path = url.removeprefix(served.url)
     connection = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=60)
@@ -131,6 +141,10 @@ def test_a_survey_from_start_to_end(served: Served, owner: Cli, tmp_path: Path, 
     assert post(served.url, f"{path}/reports", b"", User_Agent=agent)[0] == 400
     assert post(served.url, f"{path}/reports", encode_batch(bytes(32), some_reports([1])), User_Agent=agent)[0] == 422
 
+    groups.write_text("7\tlow\n9\tlow\n")
+    refused = owner("survey", "names", "--groups", groups, "--survey", url)
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert "groups must be fixed before the first report" in refused.stderr
     names.write_text("7\n8\n")
     kept = owner("survey", "names", names, "--survey", url)
     assert re.search(r"^ +8 +after looking", kept.stdout, re.MULTILINE)
@@ -141,7 +155,10 @@ def test_a_survey_from_start_to_end(served: Served, owner: Cli, tmp_path: Path, 
     table = owner("hitters", "--survey", url, "--candidates", names, "--all-candidates")
     assert re.search(r"^ +7 .*yes", table.stdout, re.MULTILINE)
     assert re.search(r"^ +8 .*yes", table.stdout, re.MULTILINE)
+    assert re.search(r"^ +8 +in low", owner("survey", "names", "--survey", url).stdout, re.MULTILINE)
     answer = json.loads(owner("hitters", "--survey", url, "--json", "--top", "1").stdout)
+    assert [(group["name"], group["members"]) for group in answer["groups"]] == [("low", 2)]
+    assert json.loads(owner("hitters", "--survey", url, "--json", "--groups", "none").stdout)["groups"] == []
     assert [hitter["value"] for hitter in answer["hitters"]] == [7]
     assert answer["reports"] == 5000
     assert "5,000 of 5,000 expected" in owner("survey", "show", "--survey", url).stdout

@@ -92,13 +92,38 @@ def test_one_answer_in_each_period(monthly: Survey, ledger: Path, clock: Clock) 
 
 
 def test_one_client_answers_period_after_period(monthly: Survey, ledger: Path, clock: Clock) -> None:
-    """A process that lasts needs no new client."""
+    """A process that lasts needs no new client; in each period it asks once whether the survey is open."""
     with serving(Peer(monthly)) as peer, Client(peer.url(monthly), ledger=ledger, **FAST) as client:
         for day in ("2030-01-01", "2030-01-30", "2030-03-01"):
             clock.day = day
             assert client.report(7).status in ("waiting", "queued")
             assert client.flush(WAIT) == Result("sent")
+            assert client.report(7) == Result("already")
         assert len(peer.counted) == 3
+        assert sum(request.endswith("/open") for request in peer.requests) == 3
+
+
+def test_a_survey_that_was_closed_costs_a_lasting_client_nothing(monthly: Survey, ledger: Path, clock: Clock) -> None:
+    """In the next period nothing is drawn or spent, and the value is not sent when the survey is gone."""
+    with serving(Peer(monthly)) as peer, Client(peer.url(monthly), ledger=ledger, **FAST) as client:
+        clock.day = "2030-01-01"
+        client.report(7)
+        assert client.flush(WAIT) == Result("sent")
+        clock.day, peer.gone = "2030-01-30", True
+        assert client.report(7).status == "waiting"
+        assert client.flush(0.3).status == "waiting"
+        assert len(Ledger(ledger).read()) == len(peer.posted) == 1
+
+
+def test_a_survey_that_was_given_is_answered_offline(monthly: Survey, ledger: Path, clock: Clock) -> None:
+    """In every period: nobody is asked before the report is made."""
+    with serving(Peer(monthly)) as peer:
+        address, peer.faults = peer.url(monthly), ["drop"] * 999
+        with Client(monthly.to_json(), url=address, ledger=ledger, first_retry=1e5, last_retry=1e5) as client:
+            for day in ("2030-01-01", "2030-01-30"):
+                clock.day = day
+                assert client.report(7).status == "queued"
+        assert len(Ledger(ledger).read()) == 2
 
 
 def test_a_report_is_given_up_when_the_next_period_begins(monthly: Survey, ledger: Path, clock: Clock) -> None:

@@ -3,7 +3,9 @@
 What may happen to a batch: it is never sent; half of it is sent; it is sent and nobody reads the reply; it is sent
 twice, also to two collectors at once; some of its reports are sent again in another batch; its client gives up. What
 may happen to a collector: kill -9 at any moment, while it starts, commits, folds or replies. It is started again. With
-`troubles`, its disk is full now and then, its clock jumps by weeks, and peers connect that say nothing.
+`troubles`, its disk is full now and then, its clock jumps by weeks, and peers connect that say nothing. With `weeks`,
+a day passes at every kill, the clock is wrong now and then, and ids are purged; clients send reports of earlier days
+again, and give up what is 7 days old.
 
 What must hold whatever happens: each report that was acknowledged (accepted or duplicate) is counted once; each
 that was sent but not acknowledged is counted once or not at all; each that was never sent is not counted.
@@ -28,22 +30,27 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
+from sqlalchemy import select
 from tests.collector.own_cell import OwnCell, build, own_cell_survey
-from tests.collector.troubles import Troubles, small_disk
+from tests.collector.troubles import Troubles, Weeks, small_disk
 
+from hubbub import merge
+from hubbub.store.schema import reading, surveys
+from hubbub.store.slices import Range, day_of
 from hubbub.store.store import Store
 from hubbub.store.upkeep import check
 from hubbub.wire.report_batch import encode_batch
 
 CELLS = 1 << 17
 CLIENTS = 4
+MOST_DAYS = 7  # a report is given up then
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -110,6 +117,8 @@ class Client(threading.Thread):
         self.random = random.Random(seed)
         self.ports, self.survey_id, self.ledger, self.stop = ports, survey_id, ledger, stop
         self.clock_jumps = False
+        self.today: Callable[[], int] = lambda: 0
+        self.kept: list[tuple[int, np.ndarray]] = []  # reports to send once more on another day
         self.failure: BaseException | None = None
 
     def run(self) -> None:
@@ -131,6 +140,11 @@ class Client(threading.Thread):
 
     def _deliver(self, reports: np.ndarray) -> None:
         """Send until it is acknowledged, unless the client gives up before."""
+        self.kept = [(day, old) for day, old in self.kept if self.today() - day < MOST_DAYS]
+        if self.kept and self.random.random() < 0.3:
+            self._retry(*reversed(self.kept.pop(self.random.randrange(len(self.kept)))))
+        if self.random.random() < 0.3:
+            self.kept.append((self.today(), reports))
         fate = self.random.random()
         if fate < 0.05:
             return  # never sent
@@ -144,22 +158,23 @@ class Client(threading.Thread):
         if 0.30 <= fate < 0.40:
             other = threading.Thread(target=self._send, args=(reports,))  # twice at the same time
             other.start()
-            self._retry(reports)
+            self._retry(reports, self.today())
             other.join()
             return
-        self._retry(reports)
+        made = self.today()
+        self._retry(reports, made)
         if 0.40 <= fate < 0.60:  # some of them once more, among new ones
             again = np.concatenate([reports[self.random.randrange(len(reports)) :], self._reports(self.ledger.take(1))])
             if int(again["cell"].max()) < CELLS:
-                self._retry(self._shuffled(again))
+                self._retry(self._shuffled(again), made)
 
     def _shuffled(self, reports: np.ndarray) -> np.ndarray:
         order = list(range(len(reports)))
         self.random.shuffle(order)
         return reports[order]
 
-    def _retry(self, reports: np.ndarray) -> None:
-        while not self._send(reports):
+    def _retry(self, reports: np.ndarray, made: int) -> None:
+        while self.today() - made < MOST_DAYS and not self._send(reports):
             time.sleep(0.002)
 
     def _send(self, reports: np.ndarray, read: bool = True, cut: bool = False) -> bool:
@@ -202,11 +217,13 @@ def simulate(
     replies: int = 0,
     troubles: Path | None = None,
     fills_disk: bool = False,
+    weeks: Path | None = None,
 ) -> dict[str, int]:
     """Kill collectors so many times while clients report, then hold the tally to the rule above.
 
     `replies` is how many must have come, at least, before the clients stop. `troubles` is the folder of the database,
-    if there is to be trouble; `fills_disk` says whether it is a small disk of its own.
+    if there is to be trouble; `fills_disk` says whether it is a small disk of its own. `weeks` is a file for the clock,
+    if days are to pass.
     """
     closes = None if troubles is None else datetime.now(UTC) + timedelta(days=30)
     survey = own_cell_survey(CELLS, closes=closes)
@@ -217,32 +234,42 @@ def simulate(
     ports, numbers = [each["port"] for each in bound], [each["listener"] for each in bound]
 
     maker = None if troubles is None else Troubles(f"{seed} troubles", ports, troubles, fills_disk)
-    clock = None if maker is None else str(maker.clock)
+    calendar = None if weeks is None else Weeks(f"{seed} weeks", weeks)
+    clock = str(weeks) if maker is None and weeks else None if maker is None else str(maker.clock)
 
     def start(listener: int) -> int:
-        return zygote.ask(do="start", database=database, listener=listener, mutant=mutant, clock=clock)["pid"]
+        more = {"mutant": mutant, "clock": clock, "weeks": calendar is not None}
+        return zygote.ask(do="start", database=database, listener=listener, **more)["pid"]
 
     running = [start(listener) for listener in numbers]
     ledger, stop = Ledger(), threading.Event()
     clients = [Client(f"{seed} {k}", ports, survey.survey_id, ledger, stop) for k in range(CLIENTS)]
     for client in clients:
         client.clock_jumps = maker is not None
+        if calendar is not None:
+            client.today = lambda: calendar.day
         client.start()
+    if calendar is not None:
+        calendar.start()
     if maker is not None:
         maker.start()
-    for _ in range(kills):
+    for kill in range(kills):
         victim = rng.randrange(collectors)
         if rng.random() < 0.85:  # let it get to work first; otherwise it dies while it starts
             before, patience = ledger.replies, time.monotonic() + 20
             while ledger.replies <= before and time.monotonic() < patience and any(c.is_alive() for c in clients):
                 time.sleep(0.001)
-        time.sleep(rng.random() * 0.04)
+        time.sleep(rng.random() * 0.04 if calendar is None or kill % 4 else 0.2 + rng.random() * 0.2)
+        if calendar is not None and kill % collectors == 0:
+            calendar.pass_day()
         zygote.ask(do="kill", pid=running[victim])
         running[victim] = start(numbers[victim])
     while ledger.replies < replies and any(client.is_alive() for client in clients):
         time.sleep(0.001)
     if maker is not None:
         maker.stop()
+    if calendar is not None:
+        calendar.stop()
     stop.set()
     for client in clients:
         client.join(60)
@@ -251,7 +278,8 @@ def simulate(
             raise client.failure
     for pid in running:
         zygote.ask(do="kill", pid=pid)
-    return judge(database, survey.survey_id, ledger, kills) | (maker.counts if maker else {})
+    found = judge(database, survey.survey_id, ledger, kills) | (maker.counts if maker else {})
+    return found | (judge_weeks(database, survey.survey_id, calendar) if calendar else {})
 
 
 def judge(database: str, survey_id: bytes, ledger: Ledger, kills: int) -> dict[str, int]:
@@ -270,10 +298,24 @@ def judge(database: str, survey_id: bytes, ledger: Ledger, kills: int) -> dict[s
     return {"kills": kills, "sent": len(ledger.sent), "acknowledged": len(ledger.acknowledged), "counted": len(counted)}
 
 
+def judge_weeks(database: str, survey_id: bytes, calendar: Weeks) -> dict[str, int]:
+    """The slices have each report once, too; and the ids of reports that nobody sends again are gone."""
+    with Store(database, build) as store:
+        listed, total = store.slices(survey_id), store.tally(survey_id)
+        each = [store.tally(survey_id, Range(day_of(one.start), day_of(one.end))) for one in listed]
+        with reading(store.engine) as connection:
+            purged = connection.scalar(select(surveys.c.ids_purged)) or 0
+    assert [one.reports for one in listed] == [part.count for part in each]
+    assert merge(each) == total
+    assert len(listed) > calendar.day // 7, "hardly any week went by"
+    return {"days": calendar.day, "clock jumps": calendar.jumps, "slices": len(listed), "purged ids": purged}
+
+
 def main() -> None:
     """The long run: `make soak`."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=1000, help="how often a collector is killed, in all")
+    parser.add_argument("--weeks", action="store_true", help="only runs in which days pass, at the ends of slices")
     parser.add_argument("--overload", type=float, default=60.0, help="for how many seconds each database is overloaded")
     parser.add_argument("--ids", type=int, default=500_000, help="ids of a survey that is purged with old statistics")
     parser.add_argument("--seed", default=secrets.token_hex(4), help="repeats the clients' decisions; printed")
@@ -291,7 +333,12 @@ def main() -> None:
         for number in range(-(-arguments.kills // each)):
             seed = f"{arguments.seed} {number}"
             disk = Path(folder) / f"disk-{number}"
-            if number % 3 == 2:
+            if arguments.weeks or number % 4 == 3:
+                clock = Path(folder) / f"clock-{number}"
+                on_disk = number % 8 in (0, 2, 3, 4, 6)
+                database = str(Path(folder) / f"{number}.db") if on_disk else new_postgresql_database(server)
+                report = simulate(forks, database, seed, each, collectors=1 if on_disk else 2, weeks=clock)
+            elif number % 4 == 2:
                 with small_disk(disk) as mounted:
                     report = simulate(forks, str(disk / "a.db"), seed, each, troubles=disk, fills_disk=mounted)
                 if not mounted:

@@ -28,6 +28,19 @@ def test_sqlite_survives_kills(forks: Zygote, tmp_path: Path, seed: int) -> None
     assert report["kills"] == KILLS
 
 
+def test_weeks_that_end_while_collectors_are_killed(forks: Zygote, tmp_path: Path, seed: int) -> None:
+    """A day passes at every kill, and the clock is wrong now and then: slices and purged ids change no count."""
+    report = simulate(forks, str(tmp_path / "a.db"), seed, KILLS // 2, weeks=tmp_path / "clock")
+    assert report["clock jumps"] > 0
+    assert report["purged ids"] > 0
+
+
+def test_ids_that_are_forgotten_early_are_noticed(forks: Zygote, tmp_path: Path, seed: int) -> None:
+    """A collector that forgets ids as soon as their week is over counts reports twice, and the rule sees it."""
+    with pytest.raises(AssertionError, match="counted twice"):
+        simulate(forks, str(tmp_path / "a.db"), seed, KILLS, mutant="forgets ids early", weeks=tmp_path / "clock")
+
+
 def test_two_collectors_on_postgresql_survive_kills(forks: Zygote, postgresql: str, seed: int) -> None:
     """Two collectors on one PostgreSQL, killed in turn: the same."""
     report = simulate(forks, new_postgresql_database(postgresql), seed, KILLS, collectors=2)

@@ -483,6 +483,30 @@ class TestTheOwner(Sharing):
         assert service.ask("PUT", f"{path}/names", {"names": [""] * 10_001}, owner=True).status == 422
         assert service.ask("GET", f"{path}/names").kind in ("unauthorized", "too-many-attempts")
 
+    def test_groups_of_a_survey(self, service: Service) -> None:
+        """A survey keeps groups: answers have them unless they ask for none, and public ones if they ask for them."""
+        new = {"name": "x", "domain": Hostnames().to_json(), "epsilon": "1"}
+        made = service.ask("POST", "/v1/surveys", {**new, "groups": {"Us": ["www.a.example", "b.example"]}}, owner=True)
+        assert made.json["sentences"] == ["www.a.example is counted as a.example."]
+        path = f"/v1/surveys/{made.json['survey_id']}"
+        kept = service.ask("GET", f"{path}/names", owner=True).json
+        assert (kept["fixed"], kept["groups"]) == ([], {"Us": ["a.example", "b.example"]})
+        for asked, names in (("", ["Us"]), ("?groups=own", ["Us"]), ("?groups=auto", ["Us"]), ("?groups=none", [])):
+            answer = service.ask("GET", f"{path}/hitters{asked}", owner=True).json
+            assert [group["name"] for group in answer["groups"]] == names
+        several = service.ask("GET", f"{path}/hitters?values_per_person=2", owner=True)
+        assert (several.status, several.kind) == (422, "invalid-request")
+        assert service.ask("GET", f"{path}/hitters?values_per_person=2&groups=none", owner=True).status == 200
+        reply = service.ask("PUT", f"{path}/names", {"groups": {"Google": ["google.com"]}}, owner=True).json
+        assert reply["groups"] == {"Google": ["google.com"]}
+        answer = service.ask("GET", f"{path}/hitters?groups=auto", owner=True).json
+        assert [(group["name"], group["members"]) for group in answer["groups"]] == [("Google", 1)]  # its own
+        for wrong in ({"x": "a.example"}, {"x": ["no host!"]}, {"": ["a.example"]}, ["a.example"], {"x": ["\ud800"]}):
+            refused = service.ask("PUT", f"{path}/names", {"groups": wrong}, owner=True)
+            assert refused.status == 422, wrong
+            assert service.ask("POST", "/v1/surveys", {**new, "groups": wrong}, owner=True).status == 422, wrong
+        assert service.ask("GET", f"{path}/names", owner=True).json["groups"] == {"Google": ["google.com"]}
+
     def test_unknown_parameters(self, service: Service, survey: Survey) -> None:
         """A parameter that no route has is named, and nothing is done; strangers hear of their missing token first."""
         path = f"/v1/surveys/{survey.survey_id.hex()}"
@@ -677,7 +701,7 @@ def test_an_answer_does_not_hold_up_uploads(service: Service, survey: Survey, mo
         go_on.wait()
         return Answer(0, 1.0, ())
 
-    monkeypatch.setattr("hubbub.collector.owner.answer_question", slow)
+    monkeypatch.setattr("hubbub.collector.reading.answer_question", slow)
     with ThreadPoolExecutor(1) as pool:
         path = f"/v1/surveys/{survey.survey_id.hex()}/hitters"
         answer = pool.submit(service.ask, "GET", path, owner=True)
@@ -758,6 +782,10 @@ class TestOperations:
             (f"{survey}/close", "post"),
             (f"{survey}/hitters", "get"),
             (f"{survey}/hitters", "post"),
+            (f"{survey}/hitters.csv", "get"),
+            ("/v1/tokens", "get"),
+            ("/v1/tokens", "post"),
+            ("/v1/tokens/{token_id}", "delete"),
             (f"{survey}/names", "get"),
             (f"{survey}/names", "put"),
             (f"{survey}/tally", "get"),

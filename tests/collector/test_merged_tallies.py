@@ -8,6 +8,8 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +74,18 @@ def test_a_tally_is_added_once_for_its_key(service: Service, survey: Survey) -> 
     assert service.store.tally(survey.survey_id).count == 9
 
 
+def test_a_tally_names_its_slice(service: Service, survey: Survey) -> None:
+    """It is added to the slice that it names, unless the request names another; one of the future is refused."""
+    path = f"/v1/surveys/{survey.survey_id.hex()}/tallies"
+    named = replace(tally_of(survey, 1, 2), day=date(2026, 10, 7))
+    assert merge(service, survey, "a", encode_tally(named)).json["merged"]
+    body = encode_tally(replace(named, day=date(2026, 10, 8)))
+    assert service.ask("POST", f"{path}?day=2026-09-30", body, owner=True, Idempotency_Key="b").json["merged"]
+    assert [str(each.start) for each in service.store.slices(survey.survey_id)] == ["2026-09-28", "2026-10-05"]
+    late = merge(service, survey, "c", encode_tally(replace(named, day=date(2999, 1, 1))))
+    assert (late.status, "not in the future" in late.json["detail"]) == (422, True)
+
+
 def test_keys_belong_to_a_survey(service: Service, survey: Survey) -> None:
     """Another survey may use the same key; a survey that is deleted takes its keys with it."""
     other = service.store.add_survey(own_cell_survey(CELLS, "other")).survey
@@ -107,7 +121,7 @@ def test_what_is_refused(service: Service, survey: Survey) -> None:
     assert merge(service, survey, "x" * 201, body).kind == "invalid-request"
     assert merge(service, survey, "a", body[:-1] + b"?").kind == "bad-request"
     assert merge(service, survey, "a", b"").kind == "bad-request"
-    assert merge(service, survey, "a", bytes(75 + 8 * CELLS)).kind == "too-large"
+    assert merge(service, survey, "a", bytes(79 + 8 * CELLS)).kind == "too-large"
     assert (
         merge(service, survey, "a", encode_tally(Tally(bytes(32), 1, np.zeros(CELLS, np.int64)))).kind == "wrong-survey"
     )

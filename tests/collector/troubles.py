@@ -38,6 +38,50 @@ def fill(ballast: Path) -> None:
             pass
 
 
+class Weeks(threading.Thread):
+    """A calendar in which a day passes whenever it is told, and a clock that is wrong now and then.
+
+    It is ahead by 4 days at most, and steady soon: ids are kept for 10 days at least, and nobody sends again after 7.
+    """
+
+    def __init__(self, seed: str, clock: Path) -> None:
+        super().__init__(daemon=True)
+        self.random, self.clock, self.day, self.wrong = random.Random(seed), clock, 0, 0
+        self.jumps = 0
+        self.stopped = threading.Event()
+        self._lock = threading.Lock()
+        self._write()
+
+    def run(self) -> None:
+        """Wrong, right, wrong, …; each for a moment."""
+        while not self.stopped.wait(0.05 + self.random.random() * 0.3):
+            self._set(self.random.choice([-40, -8, -1, 1, 4]))
+            self.jumps += 1
+            time.sleep(0.03 + self.random.random() * 0.1)
+            self._set(0)
+
+    def stop(self) -> None:
+        """Let the clock be right."""
+        self.stopped.set()
+        self.join()
+
+    def pass_day(self) -> None:
+        """It is a day later."""
+        with self._lock:
+            self.day += 1
+            self._write()
+
+    def _set(self, wrong: int) -> None:
+        with self._lock:
+            self.wrong = wrong
+            self._write()
+
+    def _write(self) -> None:
+        beside = self.clock.with_suffix(".new")
+        beside.write_text(str((self.day + self.wrong) * DAY))
+        beside.replace(self.clock)
+
+
 class Troubles(threading.Thread):
     """Makes trouble until it is told to stop; then all is well again.
 

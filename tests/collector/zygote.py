@@ -19,24 +19,36 @@ import uvicorn
 from sqlalchemy import Engine
 from tests.collector.own_cell import build
 
+from hubbub.collector import clock as clock_module
 from hubbub.collector import state
 from hubbub.collector.app import create_app
 from hubbub.collector.clock import Clock
 from hubbub.collector.connections import protocol_of
 from hubbub.collector.serving import bind
 from hubbub.collector.state import Collector
-from hubbub.store import reports
+from hubbub.store import aging_ids, reports
 from hubbub.store.store import Store
 
 FOLD_SECONDS = 0.03
+STEADY_SECONDS = 0.1
 
 
-def run_collector(database: str, listener: socket.socket, mutant: str | None, clock: str | None) -> None:
-    """Serve until killed. With `clock`, the time is wrong by as many seconds as that file says."""
+def run_collector(database: str, listener: socket.socket, command: dict[str, object]) -> None:
+    """Serve until killed. With `clock`, the time is wrong by as many seconds as that file says.
+
+    With `weeks`, so is the time of slices, and a clock can be trusted after a moment.
+    """
+    mutant, clock = command.get("mutant"), command.get("clock")
+    real = time.time
+    if command.get("weeks"):
+        time.time = lambda: real() + float(Path(str(clock)).read_text())
+        clock_module.STEADY_SECONDS = STEADY_SECONDS
+    if mutant == "forgets ids early":
+        aging_ids.KEPT_SECONDS = 0
     store = Store(database, build)
     if mutant == "forgets ids":
         reports.insert_new_sqlite = lambda _, unique, __: {survey: ("open", ids) for survey, ids in unique.items()}
-    wrong = Clock(lambda: time.time() + float(Path(clock).read_text())) if clock else None
+    wrong = Clock(lambda: real() + float(Path(str(clock)).read_text())) if clock else None
     collector = Collector(store, fold_seconds=FOLD_SECONDS, clock=wrong)
     if mutant == "answers too early":
         state.append = _append_later
@@ -72,9 +84,7 @@ def main() -> None:
                 os.setsid()
                 sys.stdin.close()
                 try:
-                    run_collector(
-                        command["database"], listeners[command["listener"]], command.get("mutant"), command.get("clock")
-                    )
+                    run_collector(command["database"], listeners[command["listener"]], command)
                 finally:
                     os._exit(1)
             children.add(pid)

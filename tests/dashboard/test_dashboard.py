@@ -354,10 +354,27 @@ class TestPages:
             "epsilon": "1",
             "people": "100",
             "named": "www.a.example\nb.example",
+            "together": "Us: www.a.example, b.example\n\nThem: c.example",
         }
         page = fresh.send("/new", form).headers["location"]
         assert fresh.store.survey(bytes.fromhex(page.rpartition("/")[2])).survey.name == "x"
-        assert "a.example\nb.example</textarea>" in fresh.get(page).body.decode()
+        shown = fresh.get(page).body.decode()
+        assert "a.example\nb.example</textarea>" in shown
+        assert "Us: a.example, b.example\nThem: c.example\n</textarea>" in shown
+        assert fresh.ask("GET", f"/v1{page}/names", owner=True).json["groups"]["Us"] == ["a.example", "b.example"]
+        changed = fresh.send(f"{page}/names", {"names": "x.example", "together": "Us: d.example"}, accept="*/*")
+        assert changed.json["groups"] == [["Us", ["d.example"]]]
+        refused = fresh.send("/new", {**form, "together": "a.example, b.example"})
+        assert refused.status == 422
+        assert "a line of groups must be a name, a colon and values with commas" in refused.body.decode()
+
+    def test_groups_of_a_list(self, fresh: Dashboard) -> None:
+        """The page of a list has a form for groups until the first report, and then says which ones there are."""
+        form = {"name": "x", "domain": "list", "epsilon": "1", "people": "100", "names": "red\ngreen\nblue"}
+        page = fresh.send("/new", {**form, "together": "warm: Red, red"}).headers["location"]
+        shown = fresh.get(page).body.decode()
+        assert "warm: red\n</textarea>" in shown
+        assert 'name="names"' not in shown
 
     def test_the_figures_of_the_public_page(self, dashboard: Dashboard) -> None:
         """It says what a report gives away at most: e^2 is 7.389."""
@@ -545,7 +562,7 @@ class TestForms:
 
     def test_ask_again(self, fresh: Dashboard) -> None:
         """What is over can be asked again with one button: the same question, with an id of its own."""
-        form = {**self.FORM, "every": "28", "slice": "day", "named": "rare.example"}
+        form = {**self.FORM, "every": "28", "slice": "day", "named": "rare.example", "together": "a: b.example"}
         place = fresh.send("/new", form).headers["location"]
         assert "Ask again" not in fresh.get(place).body.decode()
         fresh.send(f"{place}/close", {})
@@ -556,7 +573,8 @@ class TestForms:
         differ = {"survey_id", "state", "created"}
         assert {name for name in old if old[name] != new[name]} <= differ
         assert (old["state"], new["state"]) == ("closed", "open")
-        assert fresh.ask("GET", f"/v1{again}/names", owner=True).json["fixed"] == ["rare.example"]
+        kept = fresh.ask("GET", f"/v1{again}/names", owner=True).json
+        assert (kept["fixed"], kept["groups"]) == (["rare.example"], {"a": ["b.example"]})
 
     def test_sites_are_spelled_as_browsers_do(self, fresh: Dashboard) -> None:
         """Several sites may be named; paths and the ports of schemes are no part of an origin."""

@@ -45,7 +45,7 @@ def test_top_level_options_are_documented() -> None:
 
 
 _ASKED_FOR = {"guesses": Guess, "groups": Group}
-_NAMES = {"out_of_reach"}  # lists of texts, which may be empty
+_NAMES = {"out_of_reach", "tokens[].sites"}  # lists of texts, which may be empty
 
 
 def fields(value: object, path: str = "") -> set[str]:
@@ -107,6 +107,7 @@ def test_json_fields_are_documented(name: str, command: str, request: pytest.Fix
         'hitters --survey "$SURVEY" --top 3',
         'trend --survey "$SURVEY" --top 3',
         'survey merge empty.tally --survey "$SURVEY"',
+        "token list",
         "login",
         "store check",
         "store backup copy.db",
@@ -119,6 +120,8 @@ def test_json_fields_of_the_service_are_documented(command: str) -> None:
     if "empty.tally" in command:
         survey = read_survey(os.environ["SURVEY"])
         write_tally("empty.tally", tally_reports(survey, []))
+    if name == "token list":
+        run_command('hubbub token new board --survey "$SURVEY"')
     printed = fields(json.loads(run_command(f"hubbub {command} --json")))
     table = set(re.findall(r"^\| `([^`]+)` \|", section(name).partition("### JSON")[2], re.MULTILINE))
     if name == "trend":  # it has the answer's fields, too

@@ -15,7 +15,7 @@ from hubbub import (
     create_survey,
     mechanism_for,
     parse_tally,
-    run_protocol,
+    tally_of,
     tally_reports,
 )
 from hubbub.errors import BadLength, LeftOverBytes
@@ -27,7 +27,7 @@ JL = mechanism_for(SURVEY)
 ITEMS = SURVEY.domain.encode([7, 7, 9, 1, 2, 7])
 WORDS = SeededRandomWords(1).draw(6, JL.random_words_per_report)
 REPORTS = JL.randomize(ITEMS, WORDS)
-WHOLE = run_protocol(JL, ITEMS, WORDS)
+WHOLE = tally_of(JL, ITEMS, WORDS)
 
 
 def batch(reports: np.ndarray) -> bytes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hubbub import Domain, Integers, Query, SeededRandomWords, Words, create_survey, mechanism_for, run_protocol
+from hubbub import Domain, Integers, SeededRandomWords, Words, create_survey, mechanism_for, tally_of
+from hubbub.model.estimates import Query
 
 HELD = (900, 700, 500, 300)
 
@@ -30,7 +31,7 @@ def test_as_many_as_asked_for(mechanism: str, options: dict[str, str], domain: D
     survey = create_survey("x", domain, 4, None, mechanism, options, len(crowd), public_seed=bytes(32))
     built = mechanism_for(survey)
     words = SeededRandomWords(1).draw(len(crowd), built.random_words_per_report)
-    tally = run_protocol(built, domain.encode(crowd), words)
+    tally = tally_of(built, domain.encode(crowd), words)
     standing = built.discover(tally, Query())
     guessed = built.discover(tally, Query(top=20, best_guess=True))
     assert domain.decode(standing.items)[:3] == values[:3]

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from hubbub import Bytes, Categories, Histogram, Integers, Query, create_survey, mechanism_for
+from hubbub import Bytes, Categories, Histogram, Integers, create_survey, mechanism_for
+from hubbub.model.estimates import Query
 from hubbub.model.tally import Tally
 from hubbub.numeric import gf2
 from hubbub.paper import theorems

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from hubbub import Histogram, ParameterError, SeededRandomWords, mechanism_for, run_protocol
+from hubbub import Histogram, ParameterError, SeededRandomWords, mechanism_for, tally_of
 from hubbub.mechanisms.registry import REGISTRY, create_survey
 from hubbub.model.domain import Categories, Integers
 from hubbub.model.survey import Survey
@@ -84,8 +84,8 @@ def assert_same_numbers(make: MakeSurvey, make_twin: MakeSurvey) -> None:
         items = survey.domain.encode([f"value {k % 40}" for k in range(7 * number)])
         words = SeededRandomWords(number).draw(len(items), one.random_words_per_report)
         assert one.randomize(items, words).tobytes() == other.randomize(items, words).tobytes()
-        tally = run_protocol(one, items, words)
-        twin_tally = run_protocol(other, items, words)
+        tally = tally_of(one, items, words)
+        twin_tally = tally_of(other, items, words)
         assert np.array_equal(tally.cells, twin_tally.cells)
         crowd = Histogram(*np.unique(items, return_counts=True, axis=0))
         drawn, twin_drawn = (each.sample_tally(crowd, np.random.default_rng(number)) for each in (one, other))
@@ -141,7 +141,7 @@ def test_one_report_moves_a_count_by_its_influence_at_most(name: str, options: d
     survey = maker(name, options)(public_seed(1))
     mechanism = mechanism_for(survey)
     items = survey.domain.encode([f"value {number}" for number in range(8)])
-    tally = run_protocol(mechanism, items, SeededRandomWords(3).draw(8, mechanism.random_words_per_report))
+    tally = tally_of(mechanism, items, SeededRandomWords(3).draw(8, mechanism.random_words_per_report))
     before = mechanism.estimate(tally, items).counts
     moved = []
     for report in forgeries(mechanism, items):

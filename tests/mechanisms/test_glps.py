@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from hubbub import Bytes, Histogram, Integers, Query, create_survey, mechanism_for
+from hubbub import Bytes, Histogram, Integers, create_survey, mechanism_for
 from hubbub.cli.main import app
 from hubbub.errors import ParameterError
 from hubbub.mechanisms.registry import load_survey
+from hubbub.model.estimates import Query
 from hubbub.numeric.tails import binomial_tail
 from hubbub.simulation import population
 from hubbub.testing import FALSE_ALARM, assert_unit_spread, public_seed

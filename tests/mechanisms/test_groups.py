@@ -18,7 +18,7 @@ from hubbub import (
     create_survey,
     find_hitters,
     mechanism_for,
-    run_protocol,
+    tally_of,
 )
 from hubbub.mechanisms.registry import REGISTRY
 from hubbub.mechanisms.tree import Tree
@@ -139,6 +139,6 @@ def test_a_handful_of_people_have_an_answer_with_groups(people: int) -> None:
     survey = create_survey("groups", Hostnames(), 4, expected_reports=1000, public_seed=bytes(32))
     mechanism = mechanism_for(survey)
     items = survey.domain.encode(["google.com"] * people)
-    tally = run_protocol(mechanism, items, SeededRandomWords(people).draw(people, mechanism.random_words_per_report))
+    tally = tally_of(mechanism, items, SeededRandomWords(people).draw(people, mechanism.random_words_per_report))
     answer = find_hitters(survey, tally, groups="auto")
     assert all(0 <= each.low <= each.high <= people for each in answer.groups)

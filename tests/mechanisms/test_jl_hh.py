@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hubbub import Categories, Histogram, Integers, ParameterError, Query, create_survey, mechanism_for
+from hubbub import Categories, Histogram, Integers, ParameterError, create_survey, mechanism_for
+from hubbub.model.estimates import Query
 from hubbub.model.tally import Tally
 from hubbub.paper import theorems
 from hubbub.simulation import population

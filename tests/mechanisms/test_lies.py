@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hubbub import Categories, Integers, SeededRandomWords, create_survey, mechanism_for, run_protocol
+from hubbub import Categories, Integers, SeededRandomWords, create_survey, mechanism_for, tally_of
 from hubbub.mechanisms.registry import REGISTRY
 from hubbub.testing import assert_binomial
 
@@ -32,7 +32,7 @@ def test_windows_of_a_list_are_untrue_as_often_as_it_says() -> None:
     mechanism = mechanism_for(survey)
     items = survey.domain.encode(["name 7"] * PEOPLE)
     random_words = SeededRandomWords(1).draw(PEOPLE, mechanism.random_words_per_report)
-    tally = run_protocol(mechanism, items, random_words)
+    tally = tally_of(mechanism, items, random_words)
     assert_binomial(PEOPLE - int(tally.cells[int(items[0, 0])]), PEOPLE, mechanism.lie_chance)
 
 

@@ -28,7 +28,7 @@ from hubbub import (
     mechanism_for,
 )
 from hubbub.mechanisms.subset import match_chances, noise_of
-from hubbub.model.mechanism import run_protocol
+from hubbub.model.mechanism import tally_of
 from hubbub.numeric.arrangements import add_matches, places_of
 from hubbub.testing import assert_binomial, assert_same_law, public_seed
 
@@ -136,7 +136,7 @@ def test_error_of_even_crowds(values: int, epsilon: float, variance: float) -> N
     for run in range(runs):
         survey = survey_of(values, epsilon, run)
         mechanism = mechanism_for(survey)
-        tally = run_protocol(mechanism, held, SeededRandomWords(run).draw(people, 4))
+        tally = tally_of(mechanism, held, SeededRandomWords(run).draw(people, 4))
         counts = mechanism.estimate(tally, np.arange(values, dtype=np.uint64)[:, np.newaxis]).counts
         total += float(((counts - true) ** 2).mean()) / people / runs
     # 200 runs of at least one free count each: 40 % off would have a chance of 10^-4 with fresh seeds.
@@ -149,7 +149,7 @@ def test_counts_add_up(values: int) -> None:
     survey = survey_of(values, "0.5")
     mechanism = mechanism_for(survey)
     items = np.random.default_rng(1).integers(0, values, (500, 1), np.uint64)
-    tally = run_protocol(mechanism, items, SeededRandomWords(1).draw(500, 4))
+    tally = tally_of(mechanism, items, SeededRandomWords(1).draw(500, 4))
     assert tally.cells.sum() == 500 * mechanism.window
     counts = mechanism.estimate(tally, np.arange(values, dtype=np.uint64)[:, np.newaxis]).counts
     assert counts.sum() == pytest.approx(500, abs=1e-9)
@@ -167,7 +167,7 @@ def test_sampler_draws_the_joint_law(values: int, epsilon: str) -> None:
     rng, source = np.random.default_rng(2), SeededRandomWords(3)
     directions = np.concatenate([np.ones((1, values)), rng.normal(size=(3, values)), np.eye(values)[[0, values - 1]]])
     drawn = [directions @ mechanism.sample_tally(crowd, rng).cells for _ in range(1_000)]
-    real = [directions @ run_protocol(mechanism, held, source.draw(len(held), 4)).cells for _ in range(1_000)]
+    real = [directions @ tally_of(mechanism, held, source.draw(len(held), 4)).cells for _ in range(1_000)]
     for first, second in zip(np.array(drawn).T, np.array(real).T, strict=True):
         assert_same_law(first.round(9), second.round(9))
 
@@ -189,8 +189,8 @@ def test_influence_is_what_one_report_adds() -> None:
     survey = survey_of(9, "1")
     mechanism = mechanism_for(survey)
     items = np.arange(9, dtype=np.uint64)[:, np.newaxis]
-    before = run_protocol(mechanism, items, SeededRandomWords(1).draw(9, 4))
-    one = run_protocol(mechanism, items[:1], SeededRandomWords(2).draw(1, 4))
+    before = tally_of(mechanism, items, SeededRandomWords(1).draw(9, 4))
+    one = tally_of(mechanism, items[:1], SeededRandomWords(2).draw(1, 4))
     moved = mechanism.estimate(before + one, items).counts - mechanism.estimate(before, items).counts
     most, least = mechanism.influence
     assert np.allclose(moved, np.where(one.cells == 1, most, least))
@@ -255,7 +255,7 @@ def test_a_threshold_that_tells_nothing_is_answered(mechanism: str) -> None:
     document["parameters"]["keep_threshold"] = "1"
     survey = load_survey(json.dumps(document, sort_keys=True, separators=(",", ":")))
     items = survey.domain.encode(["yes"] * 500)
-    tally = run_protocol(mechanism_for(survey), items, SeededRandomWords(1).draw(500, 4))
+    tally = tally_of(mechanism_for(survey), items, SeededRandomWords(1).draw(500, 4))
     assert {(row.low, row.high) for row in find_hitters(survey, tally).hitters} == {(0.0, 500.0)}
 
 

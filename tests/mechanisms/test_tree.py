@@ -15,7 +15,6 @@ from hubbub import (
     Integers,
     ParameterError,
     PrivacyError,
-    Query,
     SeededRandomWords,
     Words,
     create_survey,
@@ -27,6 +26,7 @@ from hubbub.mechanisms.tree.gates import InBeam, InList
 from hubbub.mechanisms.tree.shape import plan_shape
 from hubbub.mechanisms.tree.tuning import TUNING
 from hubbub.model.coded_domain import CodedText
+from hubbub.model.estimates import Query
 from hubbub.simulation import population
 from hubbub.simulation.rehearsal import rehearse
 from hubbub.testing import public_seed

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from hubbub import Hostnames, Integers, Query, SeededRandomWords, create_survey, find_hitters, mechanism_for
+from hubbub import Hostnames, Integers, SeededRandomWords, create_survey, find_hitters, mechanism_for
 from hubbub.mechanisms.tree import Tree
 from hubbub.mechanisms.tree.fit import refit
+from hubbub.model.estimates import Query
 from hubbub.model.tally import Tally
 from hubbub.numeric.hashing import Purpose, derive_key, hash_uint64
 from hubbub.simulation.rehearsal import rehearse

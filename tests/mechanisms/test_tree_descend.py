@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reference import naive
 
-from hubbub import Histogram, Hostnames, Integers, Query, create_survey, mechanism_for
+from hubbub import Histogram, Hostnames, Integers, create_survey, mechanism_for
 from hubbub.mechanisms.tree import kernels, spec
 from hubbub.mechanisms.tree.code import PathCode
 from hubbub.mechanisms.tree.descend import Descent
@@ -18,6 +18,7 @@ from hubbub.mechanisms.tree.gates import InBeam, InList
 from hubbub.mechanisms.tree.law import MatchLaw
 from hubbub.mechanisms.tree.row_counts import RowCounts
 from hubbub.mechanisms.tree.shape import BitClass, Shape
+from hubbub.model.estimates import Query
 from hubbub.numeric import threads
 from hubbub.numeric.hashing import Purpose, derive_key
 from hubbub.testing import public_seed

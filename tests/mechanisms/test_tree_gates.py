@@ -10,7 +10,7 @@ import pytest
 from scipy.special import ndtri_exp
 from scipy.stats import binom
 
-from hubbub import Histogram, Hostnames, Integers, Query, Words, create_survey, mechanism_for
+from hubbub import Histogram, Hostnames, Integers, Words, create_survey, mechanism_for
 from hubbub.mechanisms.tree import Tree
 from hubbub.mechanisms.tree.gates import (
     InBeam,
@@ -29,6 +29,7 @@ from hubbub.mechanisms.tree.gates import (
 )
 from hubbub.mechanisms.tree.row_counts import RowCounts
 from hubbub.mechanisms.tree.tuning import TUNING
+from hubbub.model.estimates import Query
 from hubbub.testing import public_seed
 
 BUDGET = LevelBudget(0.05)

@@ -11,7 +11,7 @@ from tests.reference import naive
 
 from hubbub import Categories, Integers, create_survey, find, mechanism_for
 from hubbub.mechanisms.tree import law
-from hubbub.model.mechanism import run_protocol
+from hubbub.model.mechanism import tally_of
 from hubbub.numeric.count_law import mean_variance
 from hubbub.numeric.randomness import SeededRandomWords
 from hubbub.testing import public_seed
@@ -80,7 +80,7 @@ def errors_of(domain, epsilon: float, counts: list[int], runs: int) -> tuple[np.
     for run in range(runs):
         survey = create_survey("list", domain, epsilon, mechanism="tree", public_seed=public_seed(run))
         tree = mechanism_for(survey)
-        tally = run_protocol(tree, held, SeededRandomWords(run).draw(len(held), 4))
+        tally = tally_of(tree, held, SeededRandomWords(run).draw(len(held), 4))
         found = tree.estimate(tally, items)
         errors.append((found.counts - counts[:2]) / found.stderrs)
         one, two = (type(found)(items[[k]], found.counts[[k]], found.stderrs[[k]]) for k in (0, 1))

@@ -7,7 +7,8 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
-from hubbub import ParameterError, Query, Question
+from hubbub import ParameterError, Question
+from hubbub.model.estimates import Query
 
 
 def test_it_is_data() -> None:

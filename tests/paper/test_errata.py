@@ -15,13 +15,14 @@ import pytest
 from scipy.special import zeta
 from tests.mechanisms import test_bucket, test_glps, test_privacy
 
-from hubbub import Histogram, Integers, Query, create_survey, mechanism_for
+from hubbub import Histogram, Integers, create_survey, mechanism_for
 from hubbub.errors import HubbubError
 from hubbub.mechanisms import bucket, calibration, channels, jl_hh, naive_laplace
 from hubbub.mechanisms.bucket import Bucket
 from hubbub.mechanisms.glps import plan, recovery
 from hubbub.mechanisms.glps.operator import Layout
 from hubbub.model.domain import Categories
+from hubbub.model.estimates import Query
 from hubbub.numeric import composition
 from hubbub.numeric.sampling import DiscreteLaplace
 from hubbub.paper import groups, theorems

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hubbub import Histogram, Integers, Query, create_survey, mechanism_for
+from hubbub import Histogram, Integers, create_survey, mechanism_for
 from hubbub.errors import ParameterError
+from hubbub.model.estimates import Query
 from hubbub.paper.groups import discover_median, discover_pooled, group_surveys, groups_for
 from hubbub.simulation import population
 from hubbub.testing import public_seed

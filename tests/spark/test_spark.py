@@ -11,6 +11,8 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +20,7 @@ import polars as pl
 import psutil
 import pytest
 from click.testing import CliRunner
-from pyspark.sql.functions import col, lit, when
+from pyspark.sql.functions import col, lit, to_timestamp, when
 from tests.collector.service import running
 from tests.files.reports import MECHANISM, SURVEY, break_group, make_reports, sum_of, write, write_own
 
@@ -247,6 +249,49 @@ def test_a_stream_is_merged_once(spark, tmp_path: Path) -> None:
         )
         assert query.awaitTermination(120)
         assert service.store.tally(SURVEY.survey_id) == sum_of(REPORTS)
+
+
+def timed(spark, folder: Path) -> object:
+    """Reports of three days in two weeks, with the time at which each came, and some without."""
+    path = write_own(folder / "timed.parquet", REPORTS[:900])
+    rows = spark.read.parquet(str(path)).toPandas()
+    times = ["2026-10-05 00:00:01", "2026-10-11 23:59:59", "2026-10-12 00:00:00", None]
+    rows["came"] = [times[0]] * 300 + [times[1]] * 300 + [times[2]] * 200 + [times[3]] * 100
+    return spark.createDataFrame(rows).withColumn("came", to_timestamp("came"))
+
+
+def test_slices_of_a_dataframe(spark, tmp_path: Path) -> None:
+    """Each week, or day, has its reports, in UTC whatever the session's time zone is; what is no time is refused."""
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    try:
+        df = timed(spark, tmp_path).cache()
+        df.count()
+        spark.conf.set("spark.sql.session.timeZone", "America/Los_Angeles")
+        weeks = on_spark.tally_slices(df, SURVEY, "came")
+        days = on_spark.tally_slices(df, SURVEY, "came", slice_days=1)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    monday = date(2026, 10, 5)
+    assert {day: each.count for day, each in weeks.items()} == {monday: 600, monday + timedelta(7): 200}
+    assert weeks[monday] == replace(sum_of(REPORTS[:600]), day=monday)
+    assert {(day - monday).days: each.count for day, each in days.items()} == {0: 300, 6: 300, 7: 200}
+    for name in ("id", "nothing"):
+        with pytest.raises(InputError, match="time must be a column of dates or timestamps, got"):
+            on_spark.tally_slices(df, SURVEY, name)
+
+
+def test_a_stream_knows_slices(spark, tmp_path: Path) -> None:
+    """With a column of times each day of a batch is merged into its slice, once, however often the batch comes."""
+    df = timed(spark, tmp_path)
+    with running(str(tmp_path / "a.db")) as service:
+        service.store.add_survey(SURVEY)
+        url = f"{service.url}/v1/surveys/{SURVEY.survey_id.hex()}"
+        merge = on_spark.merge_into(url, SURVEY, service.token, query="days", time="came")
+        merge(df, 0)
+        merge(df, 0)
+        listed = {str(each.start): each.reports for each in service.store.slices(SURVEY.survey_id)}
+    assert listed == {"2026-10-05": 600, "2026-10-12": 200}
 
 
 def test_a_batch_that_comes_out_differently(spark, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from hubbub import BulkRandomWords, Histogram, Integers, SeededRandomWords, create_survey, mechanism_for, run_protocol
+from hubbub import BulkRandomWords, Histogram, Integers, SeededRandomWords, create_survey, mechanism_for, tally_of
 from hubbub.mechanisms.channels import OneBitChannel
 from hubbub.numeric.sampling import DiscreteLaplace, bernoulli, bit_threshold, response_threshold
 from hubbub.testing import assert_binomial, assert_mean_zero, assert_same_law
@@ -85,7 +85,7 @@ def test_counts_are_unbiased(seed: int, name: str) -> None:
         mechanism = mechanism_for(survey)
         items = np.repeat(np.array([[5], [9]], np.uint64), [250, 50], axis=0)
         random_words = SeededRandomWords(int(rng.integers(2**62))).draw(300, mechanism.random_words_per_report)
-        tally = run_protocol(mechanism, items, random_words)
+        tally = tally_of(mechanism, items, random_words)
         count = float(mechanism.estimate(tally, items[:1]).counts[0])
         errors.append(count - 250)
         shrunk.append(count / mechanism.channel.gain - 250)
@@ -110,7 +110,7 @@ def test_samplers_have_the_law_of_people(seed: int, name: str, options: dict) ->
         return np.array([signs @ mechanism.sample_tally(histogram, rng).cells for _ in range(600)])
 
     random_words = [source.draw(40, mechanism.random_words_per_report) for _ in range(600)]
-    real = np.array([signs @ run_protocol(mechanism, items, w).cells for w in random_words])
+    real = np.array([signs @ tally_of(mechanism, items, w).cells for w in random_words])
     assert_same_law(real, draw(crowd))
     with pytest.raises(AssertionError):
         assert_same_law(real, draw(moved))

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hubbub import Histogram, Integers, Query, SeededRandomWords, create_survey, mechanism_for
+from hubbub import Histogram, Integers, SeededRandomWords, create_survey, mechanism_for
 from hubbub.mechanisms.survey_mechanism import Sample, make_reports
 from hubbub.mechanisms.tree import Tree
+from hubbub.model.estimates import Query
 from hubbub.model.mechanism import add_up
 from hubbub.testing import FALSE_ALARM, assert_same_law
 

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import random
+import sqlite3
 import stat
+import time
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sqlalchemy import Engine, create_engine, inspect, text, update
 from tests.collector.own_cell import build, own_cell_survey, some_reports
+from tests.collector.simulation import zygote
+from tests.store.earlier import turn_back
 
 from hubbub.errors import StoreError
 from hubbub.model.tally import Tally
+from hubbub.store.aging_ids import note_old_ids
+from hubbub.store.life_cycle import purge
 from hubbub.store.migrations import SCHEMA_VERSION
 from hubbub.store.names import change_names, names_of
 from hubbub.store.overview import list_surveys
@@ -120,14 +128,58 @@ def test_surveys_without_names_stay(database: str) -> None:
         append(store.engine, [Upload(stored.key, some_reports([7, 8]))])
         store.fold_all()
         with writing(store.engine) as connection:
-            for table in ("names", "remembered"):
-                connection.execute(text(f"DROP TABLE hubbub_{table}"))
-            connection.execute(update(meta).where(meta.c.name == "schema_version").values(value="6"))
+            turn_back(connection, 6)
     with Store(database, build) as store:
         stored = store.survey(stored.survey_id)
         assert store.tally(stored.survey_id).count == 2
         assert not any(names_of(store.engine, stored))
-        assert change_names(store.engine, stored, ["7"])[0] == ((), ("7",), ())
+        assert change_names(store.engine, stored, ["7"])[0] == ((), ("7",), (), ())
+
+
+def test_ids_of_version_8_stay(database: str) -> None:
+    """Reports whose ids came before ids had slices are known, and none of their ids is due."""
+    with Store(database, build) as store:
+        stored = store.add_survey(own_cell_survey(CELLS))
+        append(store.engine, [Upload(stored.key, some_reports([7, 8]))])
+        with writing(store.engine) as connection:
+            turn_back(connection, 8)
+    with Store(database, build) as store:
+        note_old_ids(store, int(time.time()), True)
+        assert purge(store)
+        (known,) = append(store.engine, [Upload(stored.key, some_reports([7, 8]))])
+        assert not np.asarray(known).any()
+        assert store.tally(stored.survey_id).count == 2
+        assert check(store).problems == ()
+
+
+@pytest.mark.slow
+def test_a_migration_that_is_killed(tmp_path: Path) -> None:
+    """Killed at any moment, it happened or it did not: no report is lost or doubled, and the next start goes on."""
+    path, rng = str(tmp_path / "a.db"), random.Random(29)
+    with Store(path, build) as store:
+        stored = store.add_survey(own_cell_survey(CELLS))
+        append(store.engine, [Upload(stored.key, some_reports([7] * 2_000))])
+        store.fold_all()
+        append(store.engine, [Upload(stored.key, some_reports([8], 2))])
+    versions = set()
+    with zygote() as forks:
+        listener = forks.ask(do="bind")["listener"]
+        for _ in range(25):
+            with Store(path, build) as store, writing(store.engine) as connection:
+                turn_back(connection, 8)
+            pid = forks.ask(do="start", database=path, listener=listener)["pid"]
+            time.sleep(rng.random() * 0.15)
+            forks.ask(do="kill", pid=pid)
+            with closing(sqlite3.connect(path)) as plain:
+                (version,) = plain.execute("SELECT value FROM hubbub_meta WHERE name = 'schema_version'").fetchone()
+            versions.add(version)
+            with Store(path, build) as store:
+                (known,) = append(store.engine, [Upload(stored.key, some_reports([8], 2))])
+                assert not np.asarray(known).any()
+                assert check(store).problems == ()
+    assert len(versions) == 2, "kills must come before and after the step"
+    with Store(path, build) as store:
+        assert store.tally(stored.survey_id).cells[[7, 8]].tolist() == [2_000, 1]
 
 
 def test_the_database_as_it_was_is_kept(tmp_path: Path) -> None:

@@ -12,9 +12,11 @@ from tests.store.test_slices import MONDAY, Clock
 from hubbub import Categories, Histogram, Question, create_survey
 from hubbub.analysis.trending import trend_of
 from hubbub.store.merged_tallies import merge_tally
-from hubbub.store.periods import periods_between
+from hubbub.store.periods import periods_between, tallies_of
 from hubbub.store.slices import ALL, Range, date_of
 from hubbub.store.store import Store, StoredSurvey
+from hubbub.store.upkeep import tally_file
+from hubbub.wire.tally_file import parse_tally
 
 WEEKS = [(600, 400), (500, 500), (300, 700), (200, 800), (900, 100)]  # tea and coffee
 
@@ -64,6 +66,21 @@ def test_periods_are_whole_or_go_on(store: Store, clock: Clock) -> None:
     assert reports(store, twice, Range(MONDAY - 70, MONDAY - 63)) == ({-10: 0}, True, False)
     clock.day = MONDAY + 42
     assert reports(store, twice)[2] is False
+
+
+def test_tallies_of_a_store(store: Store, clock: Clock) -> None:
+    """Slice by slice, any range, and the same trend as the collector's."""
+    clock.day = MONDAY + 30
+    stored = made(store, 14)
+    tallies = tallies_of(store, stored.survey_id)
+    assert [*tallies] == [date_of(MONDAY + 7 * week) for week in range(5)]
+    between = tallies.between(date_of(MONDAY + 7), date_of(MONDAY + 21)).total
+    assert between == store.tally(stored.survey_id, Range(MONDAY + 7, MONDAY + 21))
+    assert tallies.total == store.tally(stored.survey_id)
+    one = parse_tally(tally_file(store, stored.survey_id, Range(MONDAY, MONDAY + 7)), stored.survey_id, None)
+    assert (one.day, one.count) == (date_of(MONDAY), 100_000)
+    more = parse_tally(tally_file(store, stored.survey_id, Range(MONDAY, MONDAY + 14)), stored.survey_id, None)
+    assert more.day is None
 
 
 def test_a_collector_says_what_is_rising(store: Store, clock: Clock) -> None:

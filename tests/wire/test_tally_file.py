@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hubbub.errors import BadLength, BadVersion, HubbubError, LeftOverBytes, SurveyMismatch, WireError
+from hubbub.errors import BadLength, BadVersion, HubbubError, InputError, LeftOverBytes, SurveyMismatch, WireError
 from hubbub.model.tally import Tally
-from hubbub.wire.tally_file import encode_tally, parse_tally
+from hubbub.wire.tally_file import encode_tally, parse_tally, read_tallies, write_tally
 
 SURVEY = bytes(range(32))
 TALLY = Tally(SURVEY, 5, np.array([1, -2, 300], np.int64))
@@ -34,6 +37,34 @@ def test_layout() -> None:
     """A tally is version ‖ width ‖ survey id ‖ count ‖ cells ‖ SHA-256."""
     assert encode_tally(TALLY) == FILE
     assert parse_tally(FILE, SURVEY, (3,)) == TALLY
+
+
+def test_a_tally_may_name_a_day() -> None:
+    """128 is added to the width, and the number of the day is before the cells; files round-trip with it."""
+    dated = replace(TALLY, day=date(2026, 10, 5))
+    body = BODY[:1] + b"\x82" + BODY[2:42] + (20_731).to_bytes(4, "little") + BODY[42:]
+    assert encode_tally(dated) == signed(body)
+    assert parse_tally(signed(body), SURVEY, (3,)) == dated
+    for bad, error in (
+        (body[:46] + body[48:], LeftOverBytes),
+        (body[:42], BadLength),
+        (body[:42] + b"\xff" * 4 + body[46:], WireError),
+        (b"\x01\x83" + body[2:], WireError),
+    ):
+        with pytest.raises(error):
+            parse_tally(signed(bad), SURVEY, (3,))
+
+
+def test_files_of_tallies_by_day(tmp_path: Path) -> None:
+    """`read_tallies` reads files that name their days; one without a day is named."""
+    for number in (5, 12):
+        write_tally(tmp_path / f"{number}.tally", replace(TALLY, day=date(2026, 10, number)))
+    write_tally(tmp_path / "plain.tally", TALLY)
+    tallies = read_tallies(sorted(tmp_path.glob("[0-9]*.tally")))
+    assert [*tallies] == [date(2026, 10, 5), date(2026, 10, 12)]
+    assert tallies.total.count == 10
+    with pytest.raises(InputError, match=r"plain\.tally' must name the day of its slice"):
+        read_tallies(tmp_path.glob("*.tally"))
 
 
 @pytest.mark.parametrize(

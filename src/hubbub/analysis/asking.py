@@ -25,8 +25,8 @@ from hubbub.analysis.question import Asked, Knobs, Question
 from hubbub.analysis.rows import hitters_of, in_people, limit_in_people
 from hubbub.analysis.whole_list import answer_list
 from hubbub.mechanisms.registry import mechanism_for
+from hubbub.mechanisms.roles import SurveyDecoder
 from hubbub.mechanisms.selection import FOUND_95
-from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.estimates import Estimates, Guess, Hitter, Query
 from hubbub.model.mechanism import Items
 from hubbub.model.survey import Survey
@@ -45,7 +45,7 @@ def find_hitters(
     tally: Tally,
     question: Question | None = None,
     *,
-    decoder: SurveyMechanism | None = None,
+    decoder: SurveyDecoder | None = None,
     **knobs: Unpack[Knobs],
 ) -> Answer:
     """Answer from the tally of a survey: which values many people hold, with error bars.
@@ -58,7 +58,7 @@ def find_hitters(
         The sums of its reports.
     question : Question, optional
         The question. Candidates that are not in the survey's domain are left out; at least one must be in it.
-    decoder : SurveyMechanism, optional
+    decoder : SurveyDecoder, optional
         The survey's mechanism, if the caller has built it already.
     **knobs
         Instead of a question, its attributes by name: top, level, candidates, all_candidates, hitters_only,
@@ -68,7 +68,7 @@ def find_hitters(
     return answer_question(decoder or mechanism_for(survey), tally, asked)
 
 
-def answer_question(decoder: SurveyMechanism, tally: Tally, asked: Asked) -> Answer:
+def answer_question(decoder: SurveyDecoder, tally: Tally, asked: Asked) -> Answer:
     """The answer to a question that was checked against the domain of the mechanism's survey."""
     survey, question, named = decoder.survey, asked.question, asked.named
     slots = question.values_per_person
@@ -131,7 +131,7 @@ def answer_question(decoder: SurveyMechanism, tally: Tally, asked: Asked) -> Ans
     )
 
 
-def _answer_nobody(decoder: SurveyMechanism, asked: Asked) -> Answer:
+def _answer_nobody(decoder: SurveyDecoder, asked: Asked) -> Answer:
     """The answer before anybody has reported: nothing can be seen, and every candidate that is to have a row has 0."""
     question = asked.question
     rows: tuple[Hitter, ...] = ()
@@ -157,7 +157,7 @@ def _answer_nobody(decoder: SurveyMechanism, asked: Asked) -> Answer:
 
 
 def _search_and_score(
-    decoder: SurveyMechanism, law: CountLaw, tally: Tally, asked: Asked, late: Items | None
+    decoder: SurveyDecoder, law: CountLaw, tally: Tally, asked: Asked, late: Items | None
 ) -> tuple[Estimates, Estimates | None, Estimates | None]:
     """The values that the search finds with its part of the level, and counts of named values next to them.
 
@@ -181,7 +181,7 @@ def _search_and_score(
     return found, scored, None if late is None else decoder.estimate_beside(tally, late, known)
 
 
-def _named_limit(decoder: SurveyMechanism, law: CountLaw, query: Query, names: int, slots: int) -> float:
+def _named_limit(decoder: SurveyDecoder, law: CountLaw, query: Query, names: int, slots: int) -> float:
     """How many people must hold a name for it to be found, if it must also stand out from what may share its buckets.
 
     For `tree` it is some per cent above the count that noise alone asks for. Costs up to 0.2 s of CPU.
@@ -199,7 +199,7 @@ def _named_limit(decoder: SurveyMechanism, law: CountLaw, query: Query, names: i
 
 
 def _limit_for(
-    survey: Survey, decoder: SurveyMechanism, tally: Tally, query: Query, usual: float, slots: int, value: object
+    survey: Survey, decoder: SurveyDecoder, tally: Tally, query: Query, usual: float, slots: int, value: object
 ) -> float:
     """How many people must hold a value for it to be found; infinite for a value that is not in the domain."""
     item = survey.domain.encode([value])

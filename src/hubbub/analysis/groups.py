@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from hubbub.analysis.question import Asked
-from hubbub.mechanisms.survey_mechanism import SurveyMechanism
+from hubbub.mechanisms.roles import SurveyDecoder
 from hubbub.model.estimates import Group, Hitter
 from hubbub.model.mechanism import Items
 from hubbub.model.tally import Tally
@@ -22,7 +22,7 @@ from hubbub.numeric.tails import normal_quantile_log
 
 
 def count_groups(
-    decoder: SurveyMechanism, tally: Tally, asked: Asked, found: Items, rows: Iterable[Hitter]
+    decoder: SurveyDecoder, tally: Tally, asked: Asked, found: Items, rows: Iterable[Hitter]
 ) -> tuple[Group, ...]:
     """The groups that a question asks about, largest first. Of a public list only those that somebody surely holds.
 
@@ -47,19 +47,17 @@ def count_groups(
         ):
             low = min(max(low, proved[names[place]]), high)
             counted.append(Group(names[place], size, count, count / people, stderr, low, high))
-    if asked.question.groups == "auto":
-        counted = [group for group in counted if group.low > 0]
+    counted = [group for group in counted if group.low > 0 or group.name not in asked.public_groups]
     return tuple(sorted(counted, key=lambda group: -max(group.count, group.low)))
 
 
 def groups_of_nobody(asked: Asked) -> tuple[Group, ...]:
     """The groups of a question before anybody has reported: nobody holds them. None of a public list."""
-    if asked.question.groups == "auto":
-        return ()
-    return tuple(Group(name, len(each), 0.0, 0.0, 0.0, 0.0, 0.0) for name, each in asked.groups.items())
+    given = {name: each for name, each in asked.groups.items() if name not in asked.public_groups}
+    return tuple(Group(name, len(each), 0.0, 0.0, 0.0, 0.0, 0.0) for name, each in given.items())
 
 
-def _proved(decoder: SurveyMechanism, groups: Mapping[str, Items], rows: Iterable[Hitter]) -> dict[str, float]:
+def _proved(decoder: SurveyDecoder, groups: Mapping[str, Items], rows: Iterable[Hitter]) -> dict[str, float]:
     """For each group, how many people its members' rows prove: nobody holds two values."""
     lows = [(row.value, row.low) for row in rows if row.low > 0 and row.rival is None]
     if not lows:

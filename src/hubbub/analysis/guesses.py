@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from hubbub.analysis.question import Question
 from hubbub.analysis.rows import in_people
+from hubbub.mechanisms.roles import SurveyDecoder
 from hubbub.mechanisms.selection import FOUND_95
-from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.estimates import Estimates, Guess, Query
 from hubbub.model.mechanism import Items
 from hubbub.model.tally import Tally
@@ -79,7 +79,7 @@ class _Pool(NamedTuple):
 
 
 def guess_values(
-    decoder: SurveyMechanism, tally: Tally, question: Question, query: Query, found: Estimates, named: Named | None
+    decoder: SurveyDecoder, tally: Tally, question: Question, query: Query, found: Estimates, named: Named | None
 ) -> tuple[tuple[Guess, ...], float]:
     """The guesses that a question asks for, best first, and how many people at least their chances are about.
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 
 from hubbub.errors import ParameterError, shown
-from hubbub.model.domain import Domain, Integers
+from hubbub.model.domain import Categories, Domain, Integers
 from hubbub.model.mechanism import Items
 from hubbub.model.plain import plain, whole_number
 from hubbub.name_lists import groups as public_groups
@@ -18,6 +18,9 @@ MAX_GROUPS: Final = 1_000
 
 MAX_MEMBERS: Final = 10_000
 """The most values in all groups of a question together."""
+
+GROUP_WORDS: Final = ("own", "auto", "none")
+"""Groups without lists: those that stay with the survey, these and public ones, or none."""
 
 _LONGEST: Final = 100  # characters of the name of a group
 
@@ -60,8 +63,9 @@ def typed(domain: Domain, given: Iterable[object], what: str) -> list[object]:
 def checked_groups(given: object) -> str | Groups:
     """Groups as a question keeps them; a ParameterError if they are something else."""
     if isinstance(given, str):
-        if given not in ("auto", "none"):
-            raise ParameterError(f"groups must be auto, none or lists of values by name, got groups={shown(given)}")
+        if given not in GROUP_WORDS:
+            rule = f"{', '.join(GROUP_WORDS)} or lists of values by name"
+            raise ParameterError(f"groups must be {rule}, got groups={shown(given)}")
         return given
     pairs = list(given.items()) if isinstance(given, Mapping) else list(given) if isinstance(given, tuple) else None
     if pairs is None:
@@ -85,24 +89,38 @@ def checked_groups(given: object) -> str | Groups:
     return tuple(found)
 
 
-def items_of_groups(domain: Domain, groups: object) -> dict[str, Items]:
-    """The items of the values of each group; those of the domain's public list if the groups are "auto".
+def items_of_groups(domain: Domain, groups: str | Groups, kept: Groups = ()) -> dict[str, Items]:
+    """The items of the values of each group. "own" and "auto" stand for those that stay with a survey, `kept`.
 
-    A group of a public list has two names or more. A ParameterError if a given group has no value of the domain.
+    A ParameterError if a group has no value of the domain.
     """
-    if groups == "none" or (groups == "auto" and domain.names_list is None):
+    if groups == "none":
         return {}
-    if groups == "auto":
-        found: dict[str, list[str]] = {}
-        for name, group in (public_groups(domain.names_list) if domain.names_list != "words" else {}).items():
-            if group:
-                found.setdefault(group, []).append(name)
-        return {group: items_of(domain, each).items for group, each in found.items() if len(each) > 1}
-    pairs = [pair for pair in checked_groups(groups) if isinstance(pair, tuple)]
+    pairs = kept if isinstance(groups, str) else groups
     items = {name: items_of(domain, typed(domain, values, "groups")).items for name, values in pairs}
     if empty := [name for name, each in items.items() if not len(each)]:
         raise ParameterError(f"a group must have at least one value of the domain, got none in {shown(empty[0])}")
     return items
+
+
+def items_of_public_groups(domain: Domain) -> dict[str, Items]:
+    """The items of each group of the domain's public list; none if it has no groups.
+
+    A group has two names or more, unless it is the country of time zones.
+    """
+    zones = _are_zones(domain)
+    public = "zones" if zones else domain.names_list
+    found: dict[str, list[str]] = {}
+    for name, group in (public_groups(public) if public not in (None, "words") else {}).items():
+        if group:
+            found.setdefault(group, []).append(name)
+    items = {group: items_of(domain, each).items for group, each in found.items() if zones or len(each) > 1}
+    return {group: each for group, each in items.items() if len(each)}
+
+
+def _are_zones(domain: Domain) -> bool:
+    """Whether a list has names of time zones only, so that its values are counted by country, too."""
+    return isinstance(domain, Categories) and set(domain.names) <= public_groups("zones").keys()
 
 
 def _is_broken(text: str) -> bool:

@@ -19,6 +19,7 @@ from hubbub.analysis.question import Question
 from hubbub.analysis.wording import one_in, round_up, what_is_seen
 from hubbub.errors import ParameterError, shown
 from hubbub.mechanisms.registry import create_survey, mechanism_for
+from hubbub.mechanisms.roles import Forecasts
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.domain import Domain
 from hubbub.model.estimates import Query
@@ -158,7 +159,7 @@ class Outlook:
 
 
 def chance_to_see(
-    mechanism: SurveyMechanism,
+    mechanism: Forecasts,
     people: int,
     held: float,
     candidates: int = 0,
@@ -187,7 +188,7 @@ def chance_to_see(
 
 
 def smallest_share(
-    mechanism: SurveyMechanism,
+    mechanism: Forecasts,
     people: int,
     candidates: int = 0,
     level: float = 0.05,

@@ -8,7 +8,14 @@ from typing import Any, Final, NamedTuple, TypedDict
 
 import numpy as np
 
-from hubbub.analysis.named_values import Groups, checked_groups, items_of, items_of_groups, typed
+from hubbub.analysis.named_values import (
+    Groups,
+    checked_groups,
+    items_of,
+    items_of_groups,
+    items_of_public_groups,
+    typed,
+)
 from hubbub.errors import ParameterError, shown
 from hubbub.model.domain import Domain
 from hubbub.model.estimates import Hitter, Query
@@ -37,11 +44,19 @@ class SurveyNames(NamedTuple):
         Those that were chosen after it.
     found : tuple of str
         Those that were found in slices before all that are asked about, so that no report that counts had a say.
+    groups : tuple of pairs
+        Values that are counted together: the name of each group and its values, fixed before the first report.
     """
 
     fixed: tuple[str, ...] = ()
     later: tuple[str, ...] = ()
     found: tuple[str, ...] = ()
+    groups: Groups = ()
+
+    @property
+    def has_names(self) -> bool:
+        """Whether any value is looked for by name."""
+        return any((self.fixed, self.later, self.found))
 
 
 _OF_GROUPS: Final = 0.1  # of the level; the limit of a name grows by less than 1 %
@@ -98,8 +113,9 @@ class Question:
         change nothing else in the answer.
     groups : str or mapping
         Values to count together, fixed before anybody looks: their names, each with its values, such as
-        {"Google": ["google.com", "google.de"]}. "auto" takes the groups of the domain's public list, and shows those
-        that somebody holds; "none" has none. Groups have a tenth of the level.
+        {"Google": ["google.com", "google.de"]}. "own" takes those that stay with the survey; "auto" also takes the
+        groups of the domain's public list, and shows of these the ones that somebody holds; "none" has none. Groups
+        have a tenth of the level.
     mode : str
         With "no-false-positives" the answer has values that somebody surely holds or, given a share, that surely so
         large a share of the people hold. With "no-false-negatives" it has all named values, or values of a list,
@@ -118,7 +134,7 @@ class Question:
     values_per_person: int = 1
     names: str | Iterable[object] = "auto"
     guesses: int = 0
-    groups: str | Mapping[str, Iterable[object]] | Groups = "none"
+    groups: str | Mapping[str, Iterable[object]] | Groups = "own"
     mode: str = MODES[0]
     share: float = 0.0
     query: Query = field(init=False, repr=False, compare=False)
@@ -143,8 +159,8 @@ class Question:
             rule = "above 0 and at most 1" if self.mode == MODES[1] else "from 0 to 1"
             raise ParameterError(f"share must be {rule} for {self.mode}, got share={shown(self.share)}")
         object.__setattr__(self, "groups", checked_groups(self.groups))
-        if self.groups != "none" and self.values_per_person > 1:
-            raise ParameterError("groups must be of people with one value each, got values_per_person above 1")
+        if self.groups not in ("own", "none"):
+            self._check_slots_of_groups()
         if not isinstance(self.names, str):
             if self.candidates is not None:
                 raise ParameterError("names must be auto or none if there are candidates, got a list")
@@ -163,6 +179,11 @@ class Question:
         object.__setattr__(self, "candidates", tuple(self.candidates))
         if not self.candidates:
             raise ParameterError("candidates must name at least one value of the domain, got none")
+
+    def _check_slots_of_groups(self) -> None:
+        """Raise ParameterError if people have several values: then groups cannot be counted."""
+        if self.values_per_person > 1:
+            raise ParameterError('groups must be "none" if people have several values, got values_per_person above 1')
 
     @property
     def misses_nothing(self) -> bool:
@@ -185,36 +206,46 @@ class Question:
         """What `Question` takes, as plain data for JSON if the candidates are."""
         plain_facts = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
         named = None if self.candidates is None else list(self.candidates)
-        groups = checked_groups(self.groups)
+        groups = self._groups
         spelled = groups if isinstance(groups, str) else {name: list(each) for name, each in groups}
         return plain_facts | {"candidates": named, "groups": spelled}
 
     def about(self, domain: Domain, kept: SurveyNames = NO_NAMES) -> Asked:
-        """The question about the values of a domain; `kept` are the names that stay with the survey.
+        """The question about the values of a domain; `kept` are the names and groups that stay with the survey.
 
         A ParameterError if no candidate is in the domain, or if people have several slots and an empty one would count
         as a value. Missing candidates are dropped; 13.0 and "13.0" are the whole number 13 where values are numbers.
         """
-        if self.all_candidates and self.candidates is None and not any(kept):
+        if self.all_candidates and self.candidates is None and not kept.has_names:
             raise ParameterError("all_candidates must come with candidates, got none")
         # Without an item for empty slots, an empty slot would count as a value.
         if (slots := self.values_per_person) > 1 and not domain.has_other:
             raise ParameterError(
                 f'values_per_person must be 1 for a list without "(other)", got values_per_person={slots}'
             )
-        groups = items_of_groups(domain, self.groups)
+        groups = items_of_groups(domain, self._groups, kept.groups)
+        if groups:
+            self._check_slots_of_groups()
+        public = items_of_public_groups(domain) if self.groups == "auto" else {}
+        shown_if_held = frozenset(public).difference(groups)
+        groups = {**public, **groups}
         if self.candidates is None:
             asked = self._about_names(domain, kept) if self.names == "auto" else Asked(self, None)
-            return replace(asked, groups=groups)
+            return replace(asked, groups=groups, public_groups=shown_if_held)
         encoded = items_of(domain, typed(domain, self.candidates, "candidates"))
         if not len(encoded.items):
             raise ParameterError("candidates must name at least one value of the domain, got none")
-        return Asked(self, encoded.items, encoded.foreign, groups=groups)
+        return Asked(self, encoded.items, encoded.foreign, groups=groups, public_groups=shown_if_held)
+
+    @property
+    def _groups(self) -> str | Groups:
+        """The groups, which were checked when the question was made."""
+        return checked_groups(self.groups)
 
     def _about_names(self, domain: Domain, kept: SurveyNames) -> Asked:
         """The question about the domain's public list and the names that stay with the survey."""
         public = () if domain.names_list is None else names(domain.names_list)
-        if not public and not any(kept):
+        if not public and not kept.has_names:
             return Asked(self, None)
         own, both = (len(items_of(domain, each).items) for each in (kept.fixed, [*kept.fixed, *public]))
         # What was found before and is not among the others comes last.
@@ -243,6 +274,8 @@ class Asked:
         The items of names that the owner of the survey chose after somebody could look at its reports.
     groups : mapping
         The items of the values of each group that are in the domain, each once.
+    public_groups : frozenset of str
+        The groups among them that nobody gave: an answer has those that somebody surely holds.
     found : int
         How many of the known ones, the last, were found in earlier slices of time alone.
     """
@@ -254,6 +287,7 @@ class Asked:
     late: Items | None = None
     groups: Mapping[str, Items] = field(default_factory=dict)
     found: int = 0
+    public_groups: frozenset[str] = frozenset()
 
     @property
     def groups_level(self) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hubbub.analysis.wording import at_most, plural
-from hubbub.mechanisms.survey_mechanism import SurveyMechanism
+from hubbub.mechanisms.roles import PrivacyFacts
 from hubbub.numeric.shuffling import shuffled_epsilon
 
 ASSUMPTION: Final = (
@@ -64,7 +64,7 @@ class Outside:
         )
 
 
-def seen_from_outside(mechanism: SurveyMechanism, reports: int, delta: float = 1e-8) -> Outside | None:
+def seen_from_outside(mechanism: PrivacyFacts, reports: int, delta: float = 1e-8) -> Outside | None:
     """The (ε, δ) of a survey's sums for an observer who sees nothing else; None if it is not known.
 
     It is known for mechanisms with pure privacy: each report is shuffled among the others. The bound takes into
@@ -72,7 +72,7 @@ def seen_from_outside(mechanism: SurveyMechanism, reports: int, delta: float = 1
 
     Parameters
     ----------
-    mechanism : SurveyMechanism
+    mechanism : PrivacyFacts
         The mechanism of the survey whose sums are seen.
     reports : int
         The number of honest reports, at least 1.
@@ -87,7 +87,7 @@ def seen_from_outside(mechanism: SurveyMechanism, reports: int, delta: float = 1
     return Outside(reports, local, min(local, shuffled_epsilon(delta, mechanism.report_kinds, reports)), delta)
 
 
-def about_sums(mechanism: SurveyMechanism, reports: int) -> str:
+def about_sums(mechanism: PrivacyFacts, reports: int) -> str:
     """How private the sums of a closed survey are, with the assumption; empty if that is not known."""
     outside = seen_from_outside(mechanism, reports)
     return "" if outside is None else f"{outside.words} {ASSUMPTION}"

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from hubbub.mechanisms.survey_mechanism import SurveyMechanism
+from hubbub.mechanisms.roles import Forecasts
 from hubbub.numeric.bisection import bisect
 from hubbub.numeric.count_law import UNDERSTATED, Floats, gap_law
 from hubbub.numeric.tails import normal_tail
@@ -25,7 +25,7 @@ _CLOSE = 3e-4  # of a share
 _GRID = np.linspace(-6.0, 6.0, 241)
 
 
-def rising_chance(built: SurveyMechanism, people: int, share: float, gain: float, level: float = 0.05) -> float:
+def rising_chance(built: Forecasts, people: int, share: float, gain: float, level: float = 0.05) -> float:
     """The chance that a value is called rising whose share, the same in all earlier periods, gains this much.
 
     For a trend of `VALUES` values in `PERIODS` periods of so many people each. It is called rising if the last period
@@ -60,7 +60,7 @@ def rising_chance(built: SurveyMechanism, people: int, share: float, gain: float
 
 
 def gain_needed(
-    built: SurveyMechanism, people: int, wanted: float = 0.95, share: float = SHARE, level: float = 0.05
+    built: Forecasts, people: int, wanted: float = 0.95, share: float = SHARE, level: float = 0.05
 ) -> float:
     """The least gain with which a value of this share is called rising with a chance; infinite if none is enough."""
     if rising_chance(built, people, share, 1 - share, level) < wanted:

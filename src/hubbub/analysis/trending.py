@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, Unpack
 
 import numpy as np
@@ -32,11 +32,12 @@ from hubbub.analysis.asking import answer_question
 from hubbub.analysis.question import Asked, Knobs, Question
 from hubbub.analysis.rows import in_people
 from hubbub.analysis.trend import Change, Period, Point, Series, Trend
-from hubbub.errors import ParameterError, shown
+from hubbub.errors import ParameterError
 from hubbub.mechanisms.registry import mechanism_for
-from hubbub.mechanisms.survey_mechanism import SurveyMechanism
+from hubbub.mechanisms.roles import SurveyDecoder
 from hubbub.model.mechanism import Items
 from hubbub.model.survey import Survey
+from hubbub.model.tallies import Tallies
 from hubbub.model.tally import Tally
 from hubbub.numeric.count_law import UNDERSTATED, CountLaw, Floats, gap_law
 from hubbub.numeric.tails import normal_quantile_log
@@ -50,9 +51,9 @@ def trend(
     tallies: Mapping[date, Tally] | Mapping[str, Tally],
     question: Question | None = None,
     *,
-    repeats: bool = False,
-    unfinished: bool = False,
-    decoder: SurveyMechanism | None = None,
+    repeats: bool | None = None,
+    unfinished: bool | None = None,
+    decoder: SurveyDecoder | None = None,
     **knobs: Unpack[Knobs],
 ) -> Trend:
     """Which values many people hold, period by period, and which of them surely change.
@@ -62,16 +63,18 @@ def trend(
     survey : Survey
         The survey that the reports answered.
     tallies : mapping of days to Tally
-        The tally of each period by its first day, a date or a text such as "2026-10-05". They are read one at a time,
-        twice, so a mapping may load them when it is asked.
+        The tally of each period by its first day, a date or a text such as "2026-10-05"; `Tallies` are such a mapping.
+        They are read one at a time, twice, so a mapping may load them when it is asked.
     question : Question, optional
         The question; it is asked of all periods together. Its level is for the whole trend. It must ask for no guesses.
-    repeats : bool
+    repeats : bool, optional
         Whether each device answers in every period. Otherwise later periods hold only new devices: then counts are
-        shown, and nothing is called rising or falling.
-    unfinished : bool
-        Whether the last period goes on. Regular visitors answer first, so it is not compared with whole ones.
-    decoder : SurveyMechanism, optional
+        shown, and nothing is called rising or falling. By default it is so if the survey repeats; then tallies are
+        added up to its periods, whatever slices they are of.
+    unfinished : bool, optional
+        Whether the last period goes on. Regular visitors answer first, so it is not compared with whole ones. By
+        default, if the survey repeats, the date of today tells.
+    decoder : SurveyDecoder, optional
         The survey's mechanism, if the caller has built it already.
     **knobs
         Instead of a question, its attributes by name, as in `find_hitters`.
@@ -90,11 +93,16 @@ def trend(
     {'coffee': 'rising', 'tea': 'falling', '(other)': ''}
     """
     asked = Question.of(question, knobs).about(survey.domain)
-    return trend_of(decoder or mechanism_for(survey), tallies, asked, repeats, unfinished)
+    sums: Mapping[date, Tally] = Tallies(tallies)
+    if repeats is None and survey.every is not None and sums:
+        sums = Tallies(sums).by_period(survey)
+        repeats, over = True, max(sums) + timedelta(days=survey.every)
+        unfinished = over > datetime.now(UTC).date() if unfinished is None else unfinished
+    return trend_of(decoder or mechanism_for(survey), sums, asked, bool(repeats), bool(unfinished))
 
 
 def trend_of(
-    decoder: SurveyMechanism,
+    decoder: SurveyDecoder,
     tallies: Mapping[Any, Tally],
     asked: Asked,
     repeats: bool,
@@ -103,20 +111,17 @@ def trend_of(
     """The trend of a question that was checked against the domain of the mechanism's survey."""
     if asked.question.guesses:
         raise ParameterError(f"guesses must be 0 in a trend, got guesses={asked.question.guesses}")
-    keys = {_day(key): key for key in tallies}
-    if not keys or len(keys) < len(tallies):
-        raise ParameterError(f"tallies must be at least one, each of another day, got {len(keys)} days")
-    days = sorted(keys)
-    level = asked.question.level
+    sums = Tallies(tallies)
+    if not sums:
+        raise ParameterError("tallies must be at least one, got none")
+    days, level = [*sums], asked.question.level
     halved = replace(asked, question=replace(asked.question, level=level / 2))
-    total = tallies[keys[days[0]]]
-    for day in days[1:]:
-        total = total + tallies[keys[day]]
+    total = sums.total
     decoder.check_tally(total)
     answer = answer_question(decoder, total, halved)
     values = [row.value for row in answer.hitters]
     items = decoder.survey.domain.encode(values)
-    columns = [_count(decoder, tallies[keys[day]], items, answer.values_per_person) for day in days]
+    columns = [_count(decoder, sums[day], items, answer.values_per_person) for day in days]
     periods = tuple(
         Period(day, column.people, not (unfinished and day == days[-1]))
         for day, column in zip(days, columns, strict=True)
@@ -147,18 +152,7 @@ class _Column:
         return self.law.collisions(self.counts, self.stderrs)
 
 
-def _day(given: object) -> date:
-    """A day that is given as a date or as a text."""
-    try:
-        day = date.fromisoformat(given) if isinstance(given, str) else given
-    except ValueError:
-        day = None
-    if type(day) is not date:
-        raise ParameterError(f"the day of a tally must be a date such as 2026-10-05, got {shown(given)}")
-    return day
-
-
-def _count(decoder: SurveyMechanism, tally: Tally, items: Items, slots: int) -> _Column:
+def _count(decoder: SurveyDecoder, tally: Tally, items: Items, slots: int) -> _Column:
     """Count values in one period, next to one another: what is known of one is not taken for another."""
     plain = decoder.count_law(tally.count)
     law = plain.with_slots(slots)

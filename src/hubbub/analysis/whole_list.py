@@ -19,15 +19,15 @@ from hubbub.analysis.groups import count_groups
 from hubbub.analysis.intervals import simultaneous_width
 from hubbub.analysis.question import Asked
 from hubbub.analysis.rows import hitters_of, in_people
+from hubbub.mechanisms.roles import SurveyDecoder
 from hubbub.mechanisms.selection import FOUND_95
-from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.domain import Domain
 from hubbub.model.estimates import Estimates
 from hubbub.model.tally import Tally
 from hubbub.numeric.tails import normal_quantile_log, normal_tail_log
 
 
-def answer_list(decoder: SurveyMechanism, tally: Tally, asked: Asked) -> Answer:
+def answer_list(decoder: SurveyDecoder, tally: Tally, asked: Asked) -> Answer:
     """A row for every value of a list, largest count first. Costs one estimate per value and one per pair."""
     question = asked.question
     survey, plain = decoder.survey, decoder.count_law(tally.count)
@@ -68,7 +68,7 @@ def _limit_for(domain: Domain, limit: float, value: object) -> float:
 
 
 def values_behind(
-    decoder: SurveyMechanism, tally: Tally, estimates: Estimates, level: float, slots: int = 1
+    decoder: SurveyDecoder, tally: Tally, estimates: Estimates, level: float, slots: int = 1
 ) -> NDArray[np.int64]:
     """How many values each value is surely ahead of: the chance that any of these claims is wrong is at most `level`.
 

@@ -20,7 +20,7 @@ from hubbub.analysis.wording import visible
 from hubbub.errors import HubbubError, ParameterError, shown
 
 if TYPE_CHECKING:
-    from hubbub.mechanisms.survey_mechanism import SurveyMechanism
+    from hubbub.mechanisms.roles import SurveyDecoder
 
 T = TypeVar("T")
 
@@ -140,7 +140,7 @@ def counted(chunks: Iterable[Sequence[T]], advance: Callable[[int], None]) -> It
         advance(len(chunk))
 
 
-def say_if_compiling(mechanism: SurveyMechanism) -> None:
+def say_if_compiling(mechanism: SurveyDecoder) -> None:
     """On a terminal, say that the search must first be compiled, which takes a while, once."""
     if sys.stderr.isatty() and not mechanism.is_compiled:
         complain("compiling once, about 12 s")

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 def merge(files: tuple[str, ...], out: str, allow_equal: bool, as_json: bool) -> None:
     """Add up tallies. No report may be in two of them: tallies have no ids to compare.
 
-    The same file twice is refused, even under another name.
+    If all name the same day of a slice of time, so does the sum. The same file twice is refused, even under another
+    name.
 
     \b
     hubbub merge monday.tally tuesday.tally -o week.tally
@@ -39,7 +40,13 @@ def merge(files: tuple[str, ...], out: str, allow_equal: bool, as_json: bool) ->
     write_tally(out, total)
     tell(
         as_json,
-        {"survey_id": total.survey_id.hex(), "out": out, "tallies": len(files), "reports": total.count},
+        {
+            "survey_id": total.survey_id.hex(),
+            "out": out,
+            "tallies": len(files),
+            "reports": total.count,
+            "day": None if total.day is None else total.day.isoformat(),
+        },
         f"{plural(total.count, 'report')} of {plural(len(files), 'tally', 'tallies')} in {out}.",
     )
 

@@ -48,7 +48,7 @@ class AnswerView:
 class Wanted:
     """What the options say about a question, as in `Question`, and about what is done with its answer.
 
-    `candidates`, `names` and `groups` are files, or the latter two are auto or none; `plot` and `csv` are files to
+    `candidates`, `names` and `groups` are files, or the latter two are words; `plot` and `csv` are files to
     write. `post` is a method of post-processing.
     """
 
@@ -79,7 +79,7 @@ class Wanted:
             from hubbub.analysis.plots import check_plot_file
 
             check_plot_file(self.plot)
-        own = [each for each in (self.names, self.groups) if each not in ("auto", "none")]
+        own = [each for each in (self.names, self.groups) if each not in ("own", "auto", "none")]
         check_outputs([self.plot, self.csv], [*inputs, self.candidates, *own])
 
     def question(self) -> Question:
@@ -98,7 +98,7 @@ class Wanted:
             self.values_per_person,
             names,
             self.guesses,
-            self.groups if self.groups in ("auto", "none") else read_groups(self.groups),
+            self.groups if self.groups in ("own", "auto", "none") else read_groups(self.groups),
             self.mode,
             parse_share(self.share),
         )
@@ -156,9 +156,9 @@ _ANSWER_OPTIONS = all_of(
     ),
     click.option(
         "--groups",
-        default="none",
+        default="own",
         metavar="LIST",
-        help="Values to count together: auto (names of the public list), none, or a file: value, tab, group.",
+        help="Values to count together: own (of the survey), auto (public, too), none, or a file: value, tab, group.",
     ),
     click.option(
         "--mode",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -14,8 +14,17 @@ import click
 from hubbub.analysis.documents import fits
 from hubbub.analysis.wording import visible
 from hubbub.cli.common import complain, number, parse_count, parse_every, plural, print_json, print_table, tell
-from hubbub.cli.domains import parse_domain, read_names
-from hubbub.cli.options import DOMAINS, OrderedGroup, delta_option, epsilon_option, json_option, options_option
+from hubbub.cli.domains import parse_domain, read_groups, read_names
+from hubbub.cli.options import (
+    DOMAINS,
+    OrderedGroup,
+    WholeNumber,
+    delta_option,
+    epsilon_option,
+    json_option,
+    options_option,
+)
+from hubbub.cli.people_tell import what_people_tell
 from hubbub.cli.service import (
     ask,
     ask_json,
@@ -26,18 +35,16 @@ from hubbub.cli.service import (
     survey_url_option,
     token_option,
 )
-from hubbub.client import DEFAULT_CAP, DEFAULT_MAX_EPSILON
+from hubbub.cli.survey_status import all_surveys, checked, show_status, with_url
+from hubbub.client import DEFAULT_MAX_EPSILON, RELAY_MAX_EPSILON
 from hubbub.errors import ParameterError, ServiceError, shown
-from hubbub.model.repeating import cost_words, days_words
+from hubbub.model.relayed import GOOD_CROWD
+from hubbub.sealing.request import LEAST_CROWD, MOST_CROWD
 
-_STATUS: Final = {
-    **dict.fromkeys(("survey_id", "name", "state", "mechanism", "epsilon", "delta", "slice"), str),
-    **dict.fromkeys(("damage", "opens", "closes", "created"), str | None),
-    **dict.fromkeys(("reports", "expected_reports"), int),
-    "every": int | None,
-    "origins": list,
-}
 _NAMES: Final = ("fixed", "later", "sentences")
+_groups_option: Final = click.option(
+    "--groups", metavar="FILE", help="Values to count together, until the first report: value, tab, group on each line."
+)
 _MERGED: Final = {"reports": int, "merged": bool}
 _SLICE: Final = {"start": str, "end": str, "reports": int, "open": bool, "changed": bool}
 
@@ -62,6 +69,13 @@ def survey() -> None:
     "--origin", multiple=True, metavar="URL", help="Pages of this origin may report; repeatable; default: all."
 )
 @click.option("--names", metavar="FILE", help="Values to look for by name, one per line; they stay with the survey.")
+@_groups_option
+@click.option(
+    "--relay-crowd",
+    metavar="NUMBER",
+    type=WholeNumber(LEAST_CROWD, MOST_CROWD),
+    help="Reports come sealed through a relay, which passes on at least so many together; with --closes.",
+)
 @click.option(
     "--slice", "slice_length", type=click.Choice(["week", "day"]), help="Sums are kept for each week (default) or day."
 )
@@ -75,6 +89,8 @@ def new(
     every: str | None,
     origin: tuple[str, ...],
     names: str | None,
+    groups: str | None,
+    relay_crowd: int | None,
     slice_length: str | None,
     out: str | None,
     server: str,
@@ -87,60 +103,41 @@ def new(
     \b
     hubbub survey new referrers --domain hostnames --epsilon 1
     hubbub survey new referrers --domain hostnames --epsilon 2 --every 4w
+    hubbub survey new referrers --domain hostnames --epsilon 6 --relay-crowd 1000 --closes 2030-01-31T00:00:00Z
     hubbub survey new referrers --domain hostnames --out survey.json
     hubbub survey new countries --domain categories:countries.txt --origin https://www.example.org
     """  # noqa: D301
     values, facts["expected_reports"] = parse_domain(domain), parse_count("people", people)
     facts["every"] = None if every is None else parse_every(every)
     if out is not None:
-        for option, given in (("--origin", origin), ("--slice", slice_length), ("--names", names)):
+        kept_there = {"--origin": origin, "--slice": slice_length, "--names": names, "--groups": groups}
+        for option, given in {**kept_there, "--relay-crowd": relay_crowd}.items():
             if given:
                 raise ParameterError(f"{option} must come without --out, since a collector keeps it, got both")
         tell(as_json, _write_survey(out, domain=values, **facts), out)
         return
-    kept = {"origins": origin or None, "slice": slice_length, "names": names and read_names(names)}
-    request = {"domain": values.to_json(), **facts, **kept}
+    kept = {"origins": origin or None, "slice": slice_length}
+    own = {"names": names and read_names(names), "groups": groups and read_groups(groups)}
+    relay = None if relay_crowd is None else {"crowd": relay_crowd}
+    request = {"domain": values.to_json(), **facts, **kept, **own, "relay": relay}
     request = {name: fact for name, fact in request.items() if fact is not None}
-    status = _checked(server, ask_json(server, "/v1/surveys", need_token(token), "POST", request))
-    if Decimal(status["epsilon"]) > Decimal(DEFAULT_MAX_EPSILON):
+    status = checked(server, ask_json(server, "/v1/surveys", need_token(token), "POST", request))
+    most = DEFAULT_MAX_EPSILON if relay_crowd is None else RELAY_MAX_EPSILON
+    if Decimal(status["epsilon"]) > Decimal(most):
         complain(
-            f"the survey states ε = {status['epsilon']}, but clients answer up to ε = {DEFAULT_MAX_EPSILON} "
+            f"the survey states ε = {status['epsilon']}, but clients answer up to ε = {most} "
             "unless their max_epsilon is raised"
         )
-    listed = _all_surveys(server, token)
+    if relay_crowd is not None and relay_crowd < GOOD_CROWD:
+        complain(f"a crowd of {relay_crowd} hides hardly anybody; at least {GOOD_CROWD} is better")
+    listed = all_surveys(server, token)
     if not _are_texts(status.get("sentences")):
         raise ServiceError(f"the server at {server!r} sent something else than a new survey")
     for sentence in status["sentences"]:
         complain(sentence)
     for sentence in what_people_tell(listed, Decimal(status["epsilon"]), datetime.now(UTC), status["every"]):
         complain(sentence)
-    tell(as_json, _with_url(server, status), _with_url(server, status)["url"])
-
-
-def what_people_tell(surveys: list[dict[str, Any]], epsilon: Decimal, now: datetime, every: int | None) -> list[str]:
-    """Return sentences: the total ε of an owner's surveys, and whether the limits of ledgers will stop answers.
-
-    `surveys` are all of the collector, with `epsilon` and `created`. `epsilon` and `every` are those of the newest one.
-    """
-    sentences = []
-    for days, most in ((30, DEFAULT_CAP.month), (365, DEFAULT_CAP.year)):
-        since = now - timedelta(days=days)
-        recent = [each for each in surveys if each["created"] and datetime.fromisoformat(each["created"]) > since]
-        told = sum((Decimal(each["epsilon"]) for each in recent), Decimal(0))
-        if most is not None and told > most and len(recent) > 1:
-            sentences.append(
-                f"answering all {len(recent)} surveys that you made in {days} days costs a person ε = {told:f}; "
-                f"ledgers allow {most:f} in {days} days, so those who answered the others will not answer this one"
-            )
-    if every is not None:
-        sentences.append(cost_words(epsilon, every))
-    elif not sentences and DEFAULT_CAP.month is not None and 5 * epsilon > DEFAULT_CAP.month:
-        weeks = int(DEFAULT_CAP.month / epsilon)
-        sentences.append(
-            f"asked every week, this adds up to ε = {4 * epsilon:f} in four weeks; ledgers allow {DEFAULT_CAP.month:f} "
-            f"in 30 days, so a person answers at most {plural(weeks, 'time')}"
-        )
-    return sentences
+    tell(as_json, with_url(server, status), with_url(server, status)["url"])
 
 
 @survey.command(name="list")
@@ -153,7 +150,7 @@ def list_surveys(server: str, token: str | None, as_json: bool) -> None:
     \b
     hubbub survey list
     """  # noqa: D301
-    statuses = [_with_url(server, status) for status in _all_surveys(server, token)]
+    statuses = [with_url(server, status) for status in all_surveys(server, token)]
     if as_json:
         print_json({"surveys": statuses})
         return
@@ -172,32 +169,38 @@ def show(url: str, token: str | None, as_json: bool) -> None:
     \b
     hubbub survey show --survey http://127.0.0.1:8000/v1/surveys/ID
     """  # noqa: D301
-    _show(url, "status", token, "GET", as_json)
+    show_status(url, "status", token, "GET", as_json)
 
 
 @survey.command()
 @click.argument("file", required=False, metavar="[FILE]", help="The names, one per line; without it they are shown.")
+@_groups_option
 @survey_url_option
 @token_option
 @json_option
-def names(file: str | None, url: str, token: str | None, as_json: bool) -> None:
-    """Show or replace the names that stay with a survey: values that its answers look for by name.
+def names(file: str | None, groups: str | None, url: str, token: str | None, as_json: bool) -> None:
+    """Show or replace the names that stay with a survey: values that its answers look for by name, or count together.
 
     Those fixed before the first report are found from a smaller count on. Later ones must stand out by themselves.
+    Groups cannot change after the first report.
 
     \b
     hubbub survey names sites.txt --survey http://127.0.0.1:8000/v1/surveys/ID
+    hubbub survey names --groups groups.tsv --survey http://127.0.0.1:8000/v1/surveys/ID
     """  # noqa: D301
     address = parse_survey_url(url)
     path = f"/v1/surveys/{address.survey_id}/names"
-    request = None if file is None else {"names": read_names(file)}
-    reply = ask_json(address.server, path, need_token(token), "GET" if file is None else "PUT", request)
-    if not isinstance(reply, dict) or not all(_are_texts(reply.get(field)) for field in _NAMES):
+    given = {"names": file and read_names(file), "groups": groups and read_groups(groups)}
+    request = {kind: each for kind, each in given.items() if each is not None} or None
+    reply = ask_json(address.server, path, need_token(token), "GET" if request is None else "PUT", request)
+    together = reply.get("groups") if isinstance(reply, dict) else None
+    if not isinstance(together, dict) or not all(map(_are_texts, [*map(reply.get, _NAMES), *together.values()])):
         raise ServiceError(f"the server at {address.server!r} sent something else than names")
     if as_json:
-        print_json({"survey_id": address.survey_id, **{field: reply[field] for field in _NAMES}})
+        print_json({"survey_id": address.survey_id, **{field: reply[field] for field in (*_NAMES, "groups")}})
         return
     rows = [[name, "yes"] for name in reply["fixed"]] + [[name, "after looking"] for name in reply["later"]]
+    rows += [[value, f"in {name}"] for name, values in together.items() for value in values]
     print_table(plural(len(rows), "name"), [("name", "left"), ("named", "left")], rows, reply["sentences"])
 
 
@@ -238,7 +241,7 @@ def close(url: str, token: str | None, as_json: bool) -> None:
     \b
     hubbub survey close --survey http://127.0.0.1:8000/v1/surveys/ID
     """  # noqa: D301
-    _show(url, "close", token, "POST", as_json)
+    show_status(url, "close", token, "POST", as_json)
 
 
 @survey.command()
@@ -255,7 +258,7 @@ def delete(url: str, yes: bool, token: str | None, as_json: bool) -> None:
     address = parse_survey_url(url)
     owner = need_token(token)
     if not yes:
-        status = _checked(address.server, ask_json(address.server, f"/v1/surveys/{address.survey_id}/status", owner))
+        status = checked(address.server, ask_json(address.server, f"/v1/surveys/{address.survey_id}/status", owner))
         many = plural(status["reports"], "report")
         _confirm(f"Delete {status['name']!r} with its {many}?", "--yes")
     ask(address.server, f"/v1/surveys/{address.survey_id}", owner, "DELETE")
@@ -266,7 +269,7 @@ def delete(url: str, yes: bool, token: str | None, as_json: bool) -> None:
 @click.argument("files", nargs=-1, required=True, metavar="TALLIES…", help="Files of tallies of the survey.")
 @survey_url_option
 @click.option("--key", metavar="TEXT", help="A name for this merge, for one file only; default: the file's SHA-256.")
-@click.option("--day", metavar="DATE", help="A day of the slice of time that the reports are of; default: today.")
+@click.option("--day", metavar="DATE", help="A day of the slice of the reports; default: as in the file, or today.")
 @token_option
 @json_option
 def merge(files: tuple[str, ...], url: str, key: str | None, day: str | None, token: str | None, as_json: bool) -> None:
@@ -336,65 +339,3 @@ def _write_survey(path: str, **facts: Any) -> dict[str, Any]:
         "delta": format(made.delta, "f"),
         "expected_reports": made.expected_reports,
     }
-
-
-def _all_surveys(server: str, token: str | None) -> list[dict[str, Any]]:
-    """Return the status of all surveys of a collector."""
-    found = ask_json(server, "/v1/surveys", need_token(token))
-    listed = found.get("surveys") if isinstance(found, dict) else None
-    return [_checked(server, status) for status in (listed if isinstance(listed, list) else [None])]
-
-
-def _checked(server: str, status: Any) -> dict[str, Any]:
-    """Return the status of a survey as a server sent it. Raises ServiceError if it is something else."""
-    try:
-        is_status = all(fits(status[field], kind) for field, kind in _STATUS.items())
-        is_status = is_status and 0 <= Decimal(status["epsilon"]) < 10**6
-        ", ".join(status["origins"])
-        for field in ("opens", "closes", "created"):
-            if status[field] is not None and datetime.fromisoformat(status[field]).tzinfo is None:
-                is_status = False
-    except (KeyError, TypeError, ValueError, ArithmeticError):
-        is_status = False
-    if not is_status:
-        raise ServiceError(f"the server at {server!r} sent something else than a survey")
-    return dict(status)
-
-
-def _with_url(server: str, status: dict[str, Any]) -> dict[str, Any]:
-    """Return the status of a survey with its address."""
-    return {"url": f"{server.rstrip('/')}/v1/surveys/{status['survey_id']}", **status}
-
-
-def _show(url: str, route: str, token: str | None, method: str, as_json: bool) -> None:
-    """Ask a route of a survey for its status, and print that as a table or as JSON."""
-    server, survey_id = parse_survey_url(url)
-    status = ask_json(server, f"/v1/surveys/{survey_id}/{route}", need_token(token), method)
-    document = _with_url(server, _checked(server, status))
-    if as_json:
-        print_json(document)
-        return
-    texts = {
-        "address": document["url"],
-        "state": document["state"] + (f": {document['damage']}" if document["damage"] else ""),
-        "reports": f"{number(document['reports'])} of {number(document['expected_reports'])} expected",
-        "mechanism": document["mechanism"],
-        "privacy": f"ε = {document['epsilon']}" + (f", δ = {document['delta']}" if document["delta"] != "0" else ""),
-        "opens": document["opens"] or "at once",
-        "closes": _closes(document["state"], document["closes"]),
-        "repeats": f"every {days_words(document['every'])}" if document["every"] else "no",
-        "origins": ", ".join(document["origins"]),
-        "slices": f"each {document['slice']}",
-    }
-    print_table(document["name"], [("what", "left"), ("value", "left")], [list(pair) for pair in texts.items()])
-
-
-def _closes(state: str, closes: str | None) -> str:
-    """When a survey closes, or that its owner has closed it."""
-    if state == "earlier version":
-        return "an earlier version of hubbub made it"
-    if state != "closed":
-        return closes or "when you close it"
-    if closes is None or datetime.fromisoformat(closes) > datetime.now(UTC):
-        return "you closed it" + (f" before {closes}" if closes else "")
-    return closes

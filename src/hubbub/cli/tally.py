@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -26,6 +26,7 @@ _MOST_NAMED: Final = 20  # the most skipped parts that are named in text; --json
 @click.argument("files", nargs=-1, required=True, metavar="FILES…", help="Parquet files of reports, or directories.")
 @survey_source_option
 @click.option("--out", "-o", required=True, metavar="FILE", help="The file to write the tally to.")
+@click.option("--day", metavar="DATE", help="A day of the slice of time that the reports are of; the tally names it.")
 @click.option("--assume-unique", is_flag=True, help="Do not compare ids: no report is in the files twice.")
 @click.option(
     "--skip-bad", is_flag=True, help="Skip damaged row groups and files, and name them, instead of refusing them."
@@ -43,6 +44,7 @@ def tally(
     files: tuple[str, ...],
     source: str,
     out: str,
+    day: str | None,
     assume_unique: bool,
     skip_bad: bool,
     jobs: int | None,
@@ -57,27 +59,34 @@ def tally(
     \b
     hubbub tally reports --survey survey.json -o monday.tally
     hubbub tally a.parquet b.parquet --survey survey.json -o monday.tally --jobs 4
+    hubbub tally monday.parquet --survey survey.json -o monday.tally --day 2026-10-05
     hubbub tally /shared/reports --survey survey.json -o monday.tally --spark spark://master:7077
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
     from hubbub.files.job import TallyJob
     from hubbub.files.listing import list_files
+    from hubbub.model.tallies import to_slice_day
     from hubbub.wire.tally_file import check_tally_output, write_tally
 
-    started = time.perf_counter()
+    started, named = time.perf_counter(), None if day is None else to_slice_day("--day", day)
+
+    def write(tallied: Tallied) -> None:
+        """Write the tally, with its day."""
+        write_tally(out, replace(tallied.tally, day=named))
+
     check_tally_output(out, [source, *list_files(files)])
     survey = read_survey(source)
     if spark is not None:
         if work is not None:
             raise ParameterError("--spark must come without --work, since Spark has its own directories, got both")
         tallied = _count_on_spark(spark, survey, files, jobs, assume_unique, skip_bad)
-        write_tally(out, tallied.tally)
+        write(tallied)
     else:
         job = TallyJob(
             survey, files, assume_unique=assume_unique, jobs=jobs or 1, skip_bad=skip_bad, work=work or f"{out}.work"
         )
         with progress("Counting", job.steps, "rows") as advance:
-            tallied = job.run(advance, lambda tallied: write_tally(out, tallied.tally))
-    show_tallied(tallied, out, time.perf_counter() - started, as_json)
+            tallied = job.run(advance, write)
+    show_tallied(tallied, out, day, time.perf_counter() - started, as_json)
 
 
 def _count_on_spark(
@@ -90,13 +99,14 @@ def _count_on_spark(
         return tally_files(session, files, survey, assume_unique=assume_unique, skip_bad=skip_bad, tasks=tasks)
 
 
-def show_tallied(tallied: Tallied, out: str, seconds: float, as_json: bool) -> None:
+def show_tallied(tallied: Tallied, out: str, day: str | None, seconds: float, as_json: bool) -> None:
     """Print what was counted and what was left out."""
     counts = tallied.counts
     document: dict[str, Any] = {
         "survey_id": tallied.tally.survey_id.hex(),
         "out": out,
         "reports": tallied.tally.count,
+        "day": day,
         **asdict(counts),
         **{name: getattr(counts, name) for name in ("skipped_rows", "skipped_groups", "skipped_files")},
         "seconds": seconds,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from hubbub.analysis.reply import Heading
     from hubbub.analysis.trend import Trend
 
+_DAY = re.compile(r"\d+-\d+-\d+")
+
 
 @click.command
 @click.option(
@@ -34,8 +38,8 @@ if TYPE_CHECKING:
     "--tally",
     "tallies",
     multiple=True,
-    metavar="DATE=FILE",
-    help="The tally of the period that begins on this day; repeatable. Computes here instead of asking a collector.",
+    metavar="[DATE=]FILE",
+    help="The tally of the period that begins on this day, or of the slice that it names; repeatable. Computes here.",
 )
 @click.option("--repeats", is_flag=True, help="With --tally: each device answers in every period, so compare them.")
 @click.option("--unfinished", is_flag=True, help="With --tally: the last period goes on, so do not compare it.")
@@ -76,21 +80,20 @@ def trend(
     hubbub trend --survey http://127.0.0.1:8000/v1/surveys/ID
     hubbub trend --survey http://127.0.0.1:8000/v1/surveys/ID --last 12w --csv trend.csv
     hubbub trend --survey survey.json --tally 2026-10-05=a.tally --tally 2026-10-12=b.tally --repeats
+    hubbub trend --survey survey.json --tally week1.tally --tally week2.tally --from 2026-10-05
     """  # noqa: D301
     from hubbub.analysis.question import Question
     from hubbub.cli.domains import read_candidates
 
-    files = dict(_dated(text) for text in tallies)
-    if len(files) < len(tallies):
-        raise ParameterError("--tally must name each day once, got a day twice")
-    if files and times:
-        raise ParameterError(f"--{next(iter(times))} must come without --tally, got both")
+    files = [_dated(text) for text in tallies]
+    if "last" in times and files:
+        raise ParameterError("--last must come without --tally, got both")
     if given := "" if files else "repeats" * repeats or "unfinished" * unfinished or "candidates" * bool(candidates):
         raise ParameterError(f"--{given} must come with --tally: a collector knows its own, got none")
-    _check_outputs(plot, csv, [source, candidates, *files.values()])
+    _check_outputs(plot, csv, [source, candidates, *(file for _, file in files)])
     question = Question(top, level, read_candidates(candidates), all_candidates, hitters_only, names=names)
     if files:
-        heading, found = _compute(source, files, question, repeats, unfinished)
+        heading, found = _compute(source, files, times, question, repeats or None, unfinished or None)
     else:
         heading, found = _ask(source, question, need_token(token), times)
     if csv is not None:
@@ -109,10 +112,12 @@ def trend(
 
 
 def _dated(text: str) -> tuple[str, str]:
-    """A day and a file, of DATE=FILE."""
-    day, equals, file = text.partition("=")
-    if not (day and equals and file):
-        raise ParameterError(f"--tally must be a day and a file such as 2026-10-05=week.tally, got {text!r}")
+    """A day and a file, of DATE=FILE; the day is empty if there is none."""
+    day, _, file = text.partition("=")
+    if not _DAY.fullmatch(day):
+        day, file = "", text
+    if not file:
+        raise ParameterError(f"--tally must be a file such as week.tally or 2026-10-05=week.tally, got {text!r}")
     return day, file
 
 
@@ -129,16 +134,29 @@ def _check_outputs(plot: str | None, csv: str | None, inputs: Sequence[str | Non
 
 
 def _compute(
-    source: str, files: dict[str, str], question: Question, repeats: bool, unfinished: bool
+    source: str,
+    files: list[tuple[str, str]],
+    times: dict[str, str],
+    question: Question,
+    repeats: bool | None,
+    unfinished: bool | None,
 ) -> tuple[Heading, Trend]:
     """The trend of tallies in files, in this process."""
     from hubbub.analysis.reply import Heading
     from hubbub.analysis.trending import trend as find_trend
     from hubbub.mechanisms.registry import mechanism_for
+    from hubbub.model.tallies import Tallies, to_day
     from hubbub.wire.tally_file import read_tally
 
-    survey = read_survey(source)
-    sums = {day: read_tally(file, survey) for day, file in files.items()}
+    survey, named = read_survey(source), []
+    for day, file in files:
+        tally = read_tally(file, survey)
+        if not day and tally.day is None:
+            raise ParameterError(f"--tally must have a day, such as 2026-10-05={file}, got a file that names none")
+        named.append(replace(tally, day=to_day("--tally", day)) if day else tally)
+    if len({tally.day for tally in named}) < len(named):
+        raise ParameterError("--tally must name each day once, got a day twice")
+    sums = Tallies(named).between(times.get("from"), times.get("to"))
     mechanism = mechanism_for(survey)
     say_if_compiling(mechanism)
     found = find_trend(survey, sums, question, repeats=repeats, unfinished=unfinished, decoder=mechanism)

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from .budget import DEFAULT_CAP, Cap
 from .checks import BudgetError, ClientError, LedgerError, SurveyError
-from .client import DEFAULT_MAX_EPSILON, Client, Result
+from .client import DEFAULT_MAX_EPSILON, RELAY_MAX_EPSILON, Client, Result
 from .ledger import Ledger, default_ledger
 
 __all__ = [
     "DEFAULT_CAP",
     "DEFAULT_MAX_EPSILON",
+    "RELAY_MAX_EPSILON",
     "BudgetError",
     "Cap",
     "Client",

@@ -15,13 +15,16 @@ from .background import Background
 from .budget import Cap, Number, parse_limit
 from .checks import ClientError, LedgerError, SurveyError
 from .delivery import Delivery
-from .ledger import SURVEY_URL, Ledger, current
+from .ledger import SURVEY_URL, Ledger, current, period_of
 from .slots import Slots
 from .survey import DeviceSurvey, encode_report, read_survey
 from .transport import Missing, TryLater
 
 DEFAULT_MAX_EPSILON: Final = "4"
 """The largest ε of a survey that a client answers unless it is told otherwise."""
+
+RELAY_MAX_EPSILON: Final = "6"
+"""The same for a survey that is answered through a relay."""
 
 DEFAULT_SPREAD: Final = 600.0
 _LEAST_SECONDS: Final = 0.005  # several times what the slowest text takes
@@ -54,7 +57,8 @@ class Client:
     ----------
     survey : str or bytes
         The survey's address, http(s)://…/v1/surveys/<id>; or its JSON, with the address in `url`. Only the document
-        whose SHA-256 is the id in the address is answered.
+        whose SHA-256 is the id in the address is answered. With an address alone the client asks the collector in each
+        period whether the survey is still open, before it makes a report.
     url : str, optional
         The survey's address, if `survey` is its JSON. Then a report can be made while the device is offline.
     max_epsilon : number
@@ -119,6 +123,7 @@ class Client:
             raise ClientError(f"{rule}, got another text")
         self._url, self._id = address[0], address[1]
         self._survey = None if document is None else self._checked(document)
+        self._asked_in = ""  # the period in which the collector last said that it is open; empty if it was given
         self._ledger = Ledger(ledger)
         self._delivery = Delivery(self._ledger, timeout, spread)
         self._held: list[object] = []  # at most one value, until the survey has been fetched
@@ -168,8 +173,8 @@ class Client:
             if self._refusal:
                 return Result("refused", self._refusal)
             try:
-                if self._survey is not None:
-                    result = self._respond(self._survey, value)
+                if (survey := self._open_survey()) is not None:
+                    result = self._respond(survey, value)
                 elif self._held or current(self._ledger.load().entries, self._id):
                     result = Result("already")
                 else:  # it is answered when the survey has been fetched
@@ -248,6 +253,11 @@ class Client:
             )
         return survey
 
+    def _open_survey(self) -> DeviceSurvey | None:
+        """Return the survey, if it was given, or was open when this client last asked, in this period if it repeats."""
+        survey = self._survey
+        return survey if survey is not None and self._asked_in in ("", period_of(survey)) else None
+
     def _respond(self, survey: DeviceSurvey, value: object) -> Result:
         """Randomise a value and write the report to the ledger, unless the survey was answered before."""
         if type(value) is Slots:  # isinstance would ask the value, which may raise
@@ -293,14 +303,16 @@ class Client:
     def _fetch(self) -> None:
         """Fetch the survey, unless that was done or it was answered before; answer it if a value is waiting."""
         try:
-            if self._survey is None and not self._refusal and not current(self._ledger.load().entries, self._id):
+            is_answered = current(self._ledger.load().entries, self._id)
+            if self._open_survey() is None and not self._refusal and not is_answered:
                 document = self._delivery.exchange(self._url + "/open", None)
                 if hashlib.sha256(document).hexdigest() != self._id:  # a sign-in page, or a collector that cheats
                     raise TryLater("the reply was not the survey that the address names")
                 self._survey = self._checked(document)
+                self._asked_in = period_of(self._survey)
             with self._background.changed:
-                if self._held and self._survey is not None:
-                    self._respond(self._survey, self._held[0])
+                if self._held and (survey := self._open_survey()) is not None:
+                    self._respond(survey, self._held[0])
                 self._held.clear()  # answered, now or by another client
         except LedgerError:
             raise

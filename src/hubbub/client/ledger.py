@@ -247,6 +247,11 @@ def current(entries: Iterable[str], survey_id: str, today: date | None = None) -
     return next((key for key in entries if key.startswith(survey_id) and not is_over(key, day)), "")
 
 
+def period_of(survey: DeviceSurvey) -> str:
+    """Return the key of an answer to a survey that is given today. Raises SurveyError if it has no period today."""
+    return survey.key(datetime.now(UTC).date())
+
+
 def is_over(key: str, today: str) -> bool:
     """Return whether the period of an answer is over; never, if its survey does not repeat."""
     return "/" in key and key.partition("/")[2] <= today

@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from hubbub.collector import merge_route, owner, scripts, uploads
+from hubbub.collector import key_route, merge_route, owner, reading, scripts, sites, tokens, uploads
 from hubbub.collector.api_page import show_api, show_document
 from hubbub.collector.kept_bytes import KeptBytes
 from hubbub.collector.metrics import CONTENT_TYPE
@@ -91,11 +91,13 @@ def create_app(collector: Collector) -> FastAPI:
     for kind in (HTTPException, HubbubError, Exception):
         app.add_exception_handler(kind, handle)
     app.add_exception_handler(RequestValidationError, handle_invalid)
-    app.router.routes.extend([*uploads.ROUTES, *scripts.ROUTES])
+    app.router.routes.extend([*uploads.ROUTES, *key_route.ROUTES, *sites.ROUTES, *scripts.ROUTES])
     app.add_route("/docs", show_api, include_in_schema=False)
     app.add_route("/openapi.json", show_document, include_in_schema=False)
-    app.include_router(owner.router)
+    for each in (owner, reading, tokens):
+        app.include_router(each.router)
     app.include_router(merge_route.router)
+    app.include_router(sites.router)
     text: dict[str, Any] = {"tags": ["operations"], "response_class": PlainTextResponse}
     app.add_api_route("/healthz", healthz, **text)
     app.add_api_route("/readyz", readyz, **text, responses=refusals({503: "Nothing can be stored now."}))

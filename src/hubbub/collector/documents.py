@@ -15,11 +15,14 @@ from hubbub.analysis.reply import Heading, to_reply
 from hubbub.analysis.trend import Period, Series, Trend
 from hubbub.mechanisms.registry import DEFAULT_EXPECTED_REPORTS
 from hubbub.model.estimates import Group, Guess, Hitter
+from hubbub.sealing.request import LEAST_CROWD, MOST_CROWD
 from hubbub.store.overview import ListedSurvey
 from hubbub.store.store import StoredSurvey
 
 MAX_TOP = 10_000
 Number = Annotated[int | float | str, Field(examples=["1"])]
+GivenGroups = dict[str, list[str | int]]
+GroupWords = Literal["own", "auto", "none"]
 GivenNames = Annotated[list[str | int], Field(max_length=MOST_NAMES)]
 SliceLength = Literal["week", "day"]
 Origin = Annotated[str, Field(pattern=r"^(\*|https?://[A-Za-z0-9.:\[\]-]{1,260})$")]
@@ -29,6 +32,12 @@ class Strict(BaseModel):
     """Refuses unknown fields, and numbers that come as another type."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class ThroughRelay(Strict):
+    """The owner's choice for a survey whose reports come through a relay."""
+
+    crowd: int = Field(ge=LEAST_CROWD, le=MOST_CROWD, description="The fewest reports that are passed on together.")
 
 
 class NewSurvey(Strict):
@@ -50,12 +59,17 @@ class NewSurvey(Strict):
     origins: list[Origin] = Field(["*"], max_length=100, description="Web origins whose pages may report.")
     slice: SliceLength = Field("week", description="Sums are kept for each week (from Monday on, UTC) or each day.")
     names: GivenNames = Field([], description="Values that are looked for by name.")
+    groups: GivenGroups = Field({}, description="Values that are counted together, by group.")
+    relay: ThroughRelay | None = Field(
+        None, description="Reports come sealed through a relay only; `closes` must be within 366 days."
+    )
 
 
 class Names(Strict):
-    """The values that the owner of a survey looks for by name."""
+    """The values that the owner of a survey looks for by name, or counts together; what is left out stays as it is."""
 
-    names: GivenNames
+    names: GivenNames | None = None
+    groups: GivenGroups | None = Field(None, description="Values by group, before the first report.")
 
 
 class Candidates(Strict):
@@ -67,7 +81,7 @@ class Candidates(Strict):
     level: float = 0.05
     values_per_person: int = Field(1, ge=1, le=MAX_SLOTS)
     guesses: int = Field(0, ge=0, le=MAX_GUESSES)
-    groups: Literal["auto", "none"] | dict[str, list[str | int]] = Field("none", description="Values by group.")
+    groups: GroupWords | GivenGroups = Field("own", description="Values by group; own ones stay with the survey.")
     mode: Literal["no-false-positives", "no-false-negatives"] = "no-false-positives"
     share: float = Field(0.0, ge=0, le=1, description="The share of the people that the mode is about.")
     names: Literal["auto", "none"] = "auto"
@@ -117,11 +131,12 @@ class NewStatus(SurveyStatus):
 
 
 class NamesOfSurvey(BaseModel):
-    """The names that stay with a survey: those fixed before its first report, and those that came later."""
+    """The names and groups that stay with a survey: names fixed before its first report, and those that came later."""
 
     survey_id: str
     fixed: list[str]
     later: list[str]
+    groups: dict[str, list[str]] = Field(description="Values that are counted together, by group.")
     sentences: list[str] = Field(description="What became of names that were given in another form.")
 
 
@@ -167,6 +182,38 @@ class TrendDocument(AnswerDocument):
     series: list[Series] = Field(description="One for each row of `hitters`, in its order.")
 
 
+class NewReadToken(Strict):
+    """A read-only token that the owner wants. Without surveys and sites it is for all surveys, also later ones."""
+
+    name: str = Field(description="Who gets it; a name of its own.", examples=["the editors"])
+    surveys: list[str] | None = Field(None, max_length=10_000, description="Ids of surveys.")
+    sites: list[str] | None = Field(None, max_length=10_000, description="Keys of sites, with later questions.")
+    live: bool = Field(False, description="Whether it sees the slice of time that goes on.")
+
+
+class ReadToken(BaseModel):
+    """A read-only token, without its text."""
+
+    id: str = Field(description="By which it is revoked.")
+    name: str
+    surveys: list[str] | None = Field(description="Ids of what it reads now; null for all, also later ones.")
+    sites: list[str] = Field(description="Keys of the sites whose questions it reads.")
+    live: bool = Field(description="Whether it sees the slice of time that goes on.")
+    created: str
+
+
+class ReadTokenMade(ReadToken):
+    """A read-only token that was just made."""
+
+    token: str = Field(description="Shown this once: its hash is stored.")
+
+
+class ReadTokenList(BaseModel):
+    """All read-only tokens of a collector."""
+
+    tokens: list[ReadToken]
+
+
 class UploadReply(BaseModel):
     """The outcome of an upload: numbers of reports, and a status for each report in order."""
 
@@ -207,7 +254,11 @@ def status_document(listed: ListedSurvey, now: datetime) -> SurveyStatus:
 def names_document(stored: StoredSurvey, names: SurveyNames, sentences: Iterable[str] = ()) -> NamesOfSurvey:
     """Return the names of a survey as a JSON document."""
     return NamesOfSurvey(
-        survey_id=stored.survey_id.hex(), fixed=list(names.fixed), later=list(names.later), sentences=list(sentences)
+        survey_id=stored.survey_id.hex(),
+        fixed=list(names.fixed),
+        later=list(names.later),
+        groups={name: [str(value) for value in values] for name, values in names.groups},
+        sentences=list(sentences),
     )
 
 

@@ -10,11 +10,11 @@ from fastapi import APIRouter, Header, Query, Request
 
 from hubbub.collector.bodies import Budget, Reading, read_body
 from hubbub.collector.documents import MergedTally
-from hubbub.collector.owner import UNKNOWN, Owner, OwnerRoute
+from hubbub.collector.owner_route import UNKNOWN, Owner, OwnerRoute
 from hubbub.collector.problems import Problem, refusals
 from hubbub.errors import ParameterError, WireError
 from hubbub.store.merged_tallies import merge_tally
-from hubbub.store.slices import day_now, parse_day
+from hubbub.store.slices import date_of, day_now, day_of, parse_day
 from hubbub.wire.tally_file import LARGEST_OVERHEAD, parse_tally
 
 _SECONDS: Final = 600.0
@@ -61,12 +61,10 @@ router = APIRouter(prefix="/v1", tags=["owner"], route_class=MergeRoute)
 async def merge(survey_id: str, owner: Owner, request: Request, idempotency_key: Key, day: Day = None) -> MergedTally:
     """Add a tally to the survey's tally, once for each key. Its reports must not have been sent to this collector.
 
-    They belong to the slice of today, or to that of `day`.
+    They belong to the slice of `day`; without it to the one that the tally names, or to that of today.
     """
     stored = await owner.find(survey_id)
     number = None if day is None else parse_day("day", day)
-    if number is not None and not 0 <= number <= day_now():
-        raise ParameterError(f"day must be from 1970 on and not in the future, got day={day}")
     shape = stored.mechanism.cells_shape
     limit = LARGEST_OVERHEAD + 8 * int(np.prod(shape))
     data = await read_body(request.scope, request.receive, Budget(limit, _SECONDS), Reading(), limit)
@@ -74,6 +72,9 @@ async def merge(survey_id: str, owner: Owner, request: Request, idempotency_key:
         tally = parse_tally(data, stored.survey_id, shape)
     except WireError as error:
         raise Problem("bad-request", str(error)) from None
+    number = day_of(tally.day) if number is None and tally.day is not None else number
+    if number is not None and not 0 <= number <= day_now():
+        raise ParameterError(f"day must be from 1970 on and not in the future, got day={date_of(number)}")
     digest = hashlib.sha256(data).digest()
     merged = await owner.compute(
         lambda: merge_tally(owner.store, stored.survey_id, idempotency_key, digest, tally, number)

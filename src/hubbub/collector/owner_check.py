@@ -1,14 +1,16 @@
-"""Who is the owner: checks tokens, and slows down strangers who try many."""
+"""Who is the owner, and who may read: checks tokens, and slows down strangers who try many."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from hubbub.collector.problems import Problem
+from hubbub.store.hashing import hash_of
+from hubbub.store.readers import Reader
 from hubbub.store.tokens import is_token
 
 MOST_FAILURES: Final = 20
@@ -16,24 +18,34 @@ _HASH_SECONDS: Final = 1.0
 
 
 class OwnerCheck:
-    """Checks the owner's token. While many wrong tokens come, the stored hash is read at most once a second."""
+    """Checks the owner's token, and read-only ones.
 
-    def __init__(self, stored_hash: Callable[[], str | None]) -> None:
-        self._stored_hash = stored_hash
+    While many wrong tokens come, the stored hashes are read at most once a second.
+    """
+
+    def __init__(self, stored_hash: Callable[[], str | None], readers: Callable[[], Mapping[str, Reader]]) -> None:
+        self._stored_hash, self._readers = stored_hash, readers
         self._lock = threading.Lock()
-        self._known: tuple[float, str | None] = (-1.0, None)
+        self._known: tuple[float, str | None, Mapping[str, Reader]] = (-1.0, None, {})
         self._failures: deque[float] = deque(maxlen=MOST_FAILURES)
 
-    def check(self, authorization: str | None) -> None:
-        """Raise Problem unless the header has the owner's token. Many wrong ones in a minute get 429."""
+    def check(self, authorization: str | None) -> Reader | None:
+        """Return who reads, or None for the owner.
+
+        Raises Problem if the header has neither's token. Many wrong ones in a minute get 429.
+        """
         scheme, _, token = (authorization or "").partition(" ")
         with self._lock:
             now = time.monotonic()
             too_many = len(self._failures) == MOST_FAILURES and now - self._failures[0] < 60
             if not too_many or now >= self._known[0]:
-                self._known = now + _HASH_SECONDS, self._stored_hash()
-            if scheme.lower() == "bearer" and is_token(self._known[1], token.strip()):
-                return
+                self._known = now + _HASH_SECONDS, self._stored_hash(), self._readers()
+            _, owner, readers = self._known
+            if scheme.lower() == "bearer":
+                if is_token(owner, token.strip()):
+                    return None
+                if (reader := readers.get(hash_of(token.strip()))) is not None:
+                    return reader
             self._failures.append(now)
         if too_many:
             sentence = "too many requests came without the owner's token"

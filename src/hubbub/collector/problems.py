@@ -18,6 +18,7 @@ from hubbub.errors import (
     StoreUnavailable,
     SurveyClosed,
     SurveyMismatch,
+    UnknownSite,
     UnknownSurvey,
     WireError,
 )
@@ -33,10 +34,14 @@ TITLES: Final = {
     "malformed-batch": (400, "The batch of reports cannot be read"),
     "unauthorized": (401, "The owner's token is needed"),
     "origin-not-allowed": (403, "Pages of this origin may not report to the survey"),
+    "relay-only": (403, "The survey takes reports through a relay only"),
+    "read-only": (403, "The owner's token is needed, and this one only reads"),
+    "not-for-token": (403, "The token is for other surveys"),
     "foreign-page": (403, "The request comes from a page of another origin"),
     "wrong-code": (403, "The code does not log in"),
     "not-found": (404, "There is nothing here"),
     "unknown-survey": (404, "There is no such survey"),
+    "unknown-site": (404, "There is no such site"),
     "method-not-allowed": (405, "The method does not fit"),
     "too-slow": (408, "The request took too long to arrive"),
     "not-yet-open": (409, "The survey is not yet open"),
@@ -62,6 +67,7 @@ TITLES: Final = {
 
 _KINDS: Final[dict[type[HubbubError], str]] = {
     UnknownSurvey: "unknown-survey",
+    UnknownSite: "unknown-site",
     SurveyClosed: "closed",
     KeyReused: "key-reused",
     SurveyMismatch: "wrong-survey",

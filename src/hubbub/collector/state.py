@@ -23,9 +23,11 @@ from hubbub.collector.problems import Problem
 from hubbub.collector.purging import STALLED_SECONDS, Purging
 from hubbub.collector.rates import Rates
 from hubbub.errors import HubbubError, StoreBroken, StoreFull, StoreUnavailable, UnknownSurvey
+from hubbub.store.aging_ids import note_old_ids
 from hubbub.store.found_before import ended_slices, remember
 from hubbub.store.group_commit import GroupCommit, Waiting
 from hubbub.store.life_cycle import end_by_the_clock, give_back
+from hubbub.store.readers import readers_by_hash
 from hubbub.store.reports import BYTES_OF_AN_ID, Outcome, Upload, append
 from hubbub.store.store import Store, StoredSurvey
 from hubbub.store.tokens import stored_hash
@@ -61,7 +63,7 @@ class Collector:
         self.clock = clock or Clock()
         self.rates = rates or Rates()
         self.metrics = Metrics()
-        self.owner = OwnerCheck(lambda: stored_hash(store.engine))
+        self.owner = OwnerCheck(lambda: stored_hash(store.engine), lambda: readers_by_hash(store.engine))
         self.guard = store.guard
         self.guard.keep_reserve()
         self._failed_bytes = 0  # how large the last commit was, if it failed
@@ -275,10 +277,12 @@ class Collector:
             self._remembering = self._answers.submit(remember, self.store, ended[0])
 
     def _follow_the_clock(self) -> None:
-        """Close surveys whose time is over. After a jump of the clock nothing is closed for good for an hour."""
+        """Close surveys whose time is over, and note old ids. For an hour after a jump nothing is closed for good."""
         if moved := self.clock.jump():
             log.error("the clock jumped by %+.0f s: nothing is closed for good within the next hour", moved)
-        end_by_the_clock(self.store, int(self.clock.now().timestamp()), self.clock.is_steady())
+        now, trusted = int(self.clock.now().timestamp()), self.clock.is_steady()
+        end_by_the_clock(self.store, now, trusted)
+        note_old_ids(self.store, now, trusted)
 
 
 def _give_up(waiting: Waiting, receipt: asyncio.Future[NDArray[np.bool_]]) -> None:

@@ -101,6 +101,10 @@ async def take(request: Request) -> Response:
         now = collector.clock.now()
         if stored.state(now) != "open":
             raise _not_open(stored, now)
+        if stored.survey.through is not None:
+            raise Problem(
+                "relay-only", "the survey takes sealed reports through a relay only; send none to it directly"
+            )
         collector.check_room()
         await collector.rates.check(collector.store, stored)
         data = await read_body(request.scope, request.receive, collector.budget, reading)
@@ -186,9 +190,9 @@ def _cors_headers(scope: Scope, stored: StoredSurvey) -> dict[str, str]:
 
 _SURVEY: Final = "/v1/surveys/{survey_id}"
 _PLACE: Final = {"name": "survey_id", "in": "path", "required": True, "schema": {"type": "string"}}
-_BINARY: Final = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+BINARY: Final = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 _UNREADABLE: Final = {
-    403: "Pages of this origin may not report.",
+    403: "Pages of this origin may not report, or reports come through a relay only.",
     404: "There is no such survey.",
     503: "Nothing can be stored now: try again after Retry-After seconds.",
 }
@@ -236,7 +240,7 @@ ROUTES: Final = [
                 429: "The survey has too many reports, or gets them too fast: try again after Retry-After seconds.",
             }
         ),
-        openapi_extra={"parameters": [_PLACE], "requestBody": {"required": True, "content": _BINARY}},
+        openapi_extra={"parameters": [_PLACE], "requestBody": {"required": True, "content": BINARY}},
     ),
     PlainRoute(_SURVEY, preflight, methods=["OPTIONS"], include_in_schema=False),
     PlainRoute(f"{_SURVEY}/reports", preflight, methods=["OPTIONS"], include_in_schema=False),

@@ -1,4 +1,7 @@
-"""Who may see the dashboard: a session in a cookie is needed, and changes must come from the dashboard's own pages."""
+"""Who may see the dashboard: a session in a cookie is needed, and changes must come from the dashboard's own pages.
+
+A session that a read-only token opened sees the pages below /read, and no other.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from hubbub.collector.owner_route import check_reader
 from hubbub.collector.problems import Problem, problem_of, respond
 from hubbub.dashboard.rendering import render
 from hubbub.errors import HubbubError
-from hubbub.store.keys import SESSION_SECONDS, is_session
+from hubbub.store.keys import SESSION_SECONDS, is_session, session_reader
+from hubbub.store.readers import Reader
 
 _SAFE: Final = ("GET", "HEAD")
 
@@ -27,12 +32,40 @@ def for_owner(page: Page) -> Page:
         """Check the origin and the session, and then show the page."""
         check_origin(request)
         if not await has_session(request):
-            if request.method in _SAFE and wants_html(request):
-                return RedirectResponse("/login", 303)
-            raise Problem("unauthorized", "log in first: `hubbub login` prints a link")
+            if await reader_of(request) is not None:
+                if request.url.path == "/" and wants_html(request):
+                    return RedirectResponse("/read", 303)
+                raise Problem("read-only", "this is for the owner, and this session only reads answers")
+            return _ask_to_log_in(request)
         return await page(request)
 
     return for_everybody(checked)
+
+
+def for_readers(page: Page) -> Page:
+    """Return the page behind a check that the session reads, and reads the survey of the address, if there is one.
+
+    Only GET: what a page for readers changes would be changed by readers.
+    """
+
+    async def checked(request: Request) -> Response:
+        """Check the session and the survey, and then show the page."""
+        reader = await reader_of(request)
+        if reader is None:
+            return _ask_to_log_in(request)
+        if "survey_id" in request.path_params:
+            check_reader(reader, request)
+        request.state.reader = reader
+        return await page(request)
+
+    return for_everybody(checked)
+
+
+def _ask_to_log_in(request: Request) -> Response:
+    """Return the way to the login page, for people. Raises Problem for scripts."""
+    if request.method in _SAFE and wants_html(request):
+        return RedirectResponse("/login", 303)
+    raise Problem("unauthorized", "log in first: `hubbub login` prints a link")
 
 
 def for_everybody(page: Page) -> Page:
@@ -89,6 +122,13 @@ async def has_session(request: Request) -> bool:
     """Return whether the request is the owner's."""
     key = session_key(request)
     return key is not None and await asyncio.to_thread(is_session, request.app.state.collector.store.engine, key)
+
+
+async def reader_of(request: Request) -> Reader | None:
+    """Return who reads in the session of a request; None if there is no session, or it is the owner's."""
+    key = session_key(request)
+    engine = request.app.state.collector.store.engine
+    return None if key is None else await asyncio.to_thread(session_reader, engine, key)
 
 
 def base_url(request: Request) -> str:

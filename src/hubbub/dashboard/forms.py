@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from functools import partial
 from typing import Any, Final
 from urllib.parse import parse_qs
@@ -11,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from hubbub.analysis.naming import groups_of_lines
 from hubbub.analysis.question import SurveyNames
 from hubbub.collector.bodies import read_body
 from hubbub.collector.state import Collector
@@ -21,8 +23,10 @@ from hubbub.dashboard.rendering import HEADERS, render
 from hubbub.dashboard.words import visible
 from hubbub.errors import ParameterError
 from hubbub.mechanisms.registry import create_survey
+from hubbub.model.relayed import MOST_DAYS_OPEN
 from hubbub.store.life_cycle import close_survey, delete_survey
 from hubbub.store.names import change_names, names_of
+from hubbub.store.sealing_keys import new_key
 from hubbub.store.slices import open_now
 from hubbub.store.store import StoredSurvey
 
@@ -68,11 +72,13 @@ async def preview(request: Request) -> Response:
 
 
 async def keep_names(request: Request) -> Response:
-    """Store the values that the owner looks for by name; return them and what became of the lines, as JSON."""
+    """Store the values that the owner looks for by name, and groups; return them and what became of the lines."""
     collector: Collector = request.app.state.collector
     stored = await find_survey(request)
-    lines = (await _read_form(request)).get("names", "").splitlines()
-    names, said = await asyncio.to_thread(change_names, collector.store.engine, stored, lines)
+    given = await _read_form(request)
+    lines = given["names"].splitlines() if "names" in given else None
+    groups = groups_of_lines(given["together"].splitlines()) if "together" in given else None
+    names, said = await asyncio.to_thread(change_names, collector.store.engine, stored, lines, groups)
     return JSONResponse({**names._asdict(), "sentences": said}, headers=HEADERS)
 
 
@@ -95,9 +101,14 @@ async def ask_again(request: Request) -> Response:
         old, kept = stored.survey, names_of(collector.store.engine, stored)
         opens = None if old.every is None else open_now(old.every)
         asked = (old.name, old.domain, old.epsilon, old.delta, old.mechanism, old.options, old.expected_reports, opens)
-        names = SurveyNames((*kept.fixed, *kept.later))
-        made = create_survey(*asked, every=old.every)
-        return collector.store.add_survey(made, stored.origins, stored.slice_days, names)
+        names = SurveyNames((*kept.fixed, *kept.later), groups=kept.groups)
+        if old.crowd is None:
+            made = create_survey(*asked, every=old.every)
+            return collector.store.add_survey(made, stored.origins, stored.slice_days, names)
+        private, sealed = new_key(old.crowd)  # a new key, and as long as such a survey may be open
+        closes = collector.clock.now() + timedelta(days=MOST_DAYS_OPEN)
+        made = create_survey(*asked, closes, every=old.every, **sealed)
+        return collector.store.add_survey(made, stored.origins, stored.slice_days, names, private=private)
 
     made = await asyncio.to_thread(make)
     return RedirectResponse(f"/surveys/{made.survey_id.hex()}", 303, HEADERS)
@@ -131,14 +142,18 @@ async def _ask(request: Request, template: str, complaint: str = "", status: int
 
 async def _read_form(request: Request) -> dict[str, str]:
     """Return the fields of a form that was sent; of a field that came twice, the last one."""
+    return {name: values[-1] for name, values in (await read_fields(request)).items()}
+
+
+async def read_fields(request: Request, most: int = 50) -> dict[str, list[str]]:
+    """Return the fields of a form that was sent, each with all that came under its name."""
     collector: Collector = request.app.state.collector
     with collector.owner_budget.room() as reading:
         body = await read_body(request.scope, request.receive, collector.owner_budget, reading)
     try:
-        fields = parse_qs(body.decode("ascii"), keep_blank_values=True, max_num_fields=50, errors="strict")
+        return parse_qs(body.decode("ascii"), keep_blank_values=True, max_num_fields=most, errors="strict")
     except ValueError:
         raise ParameterError("a form must be URL-encoded, got something else") from None
-    return {name: values[-1] for name, values in fields.items()}
 
 
 _SURVEY: Final = "/surveys/{survey_id}"

@@ -18,7 +18,7 @@ from hubbub.collector.state import Collector
 from hubbub.dashboard import words
 from hubbub.dashboard.access import for_owner
 from hubbub.dashboard.rendering import HEADERS, render
-from hubbub.mechanisms.survey_mechanism import SurveyMechanism
+from hubbub.mechanisms.roles import Forecasts
 from hubbub.store.daily import all_by_day
 from hubbub.store.overview import ListedSurvey, count_surveys, list_surveys
 
@@ -34,7 +34,7 @@ class Limits:
     def __init__(self) -> None:
         self._known: dict[tuple[bytes, int], float | None] = {}
 
-    def share(self, mechanism: SurveyMechanism, people: int) -> float | None:
+    def share(self, mechanism: Forecasts, people: int) -> float | None:
         """Return the smallest share found with this many reports; None if none can be. Takes up to 0.1 s."""
         rounded = _round(people)
         key = (mechanism.survey_id, rounded)

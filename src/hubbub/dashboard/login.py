@@ -1,4 +1,4 @@
-"""Logging in with a code that works once, and logging out."""
+"""Logging in with a code that works once or with a read-only token, and logging out."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from hubbub.dashboard.access import (
     forget_session,
     has_session,
     origin_of,
+    reader_of,
     session_key,
     set_session,
 )
 from hubbub.dashboard.rendering import HEADERS, show_kept
-from hubbub.store.keys import end_session, open_session
+from hubbub.store.keys import end_session, open_reading, open_session
 
 _MOST_BYTES: Final = 1024
 
@@ -34,7 +35,7 @@ async def show_login(request: Request) -> Response:
 
 
 async def log_in(request: Request) -> Response:
-    """Open a session for a code.
+    """Open a session for a code, or one that only reads for a read-only token, which works again and again.
 
     Wrong codes are not limited: a code has 192 random bits, so nobody guesses one, and a limit would let strangers lock
     the owner out. Behind a proxy they even have the same address.
@@ -44,7 +45,8 @@ async def log_in(request: Request) -> Response:
     budget = collector.login_budget
     with budget.room() as reading:
         code = _code_of(await read_body(request.scope, request.receive, budget, reading, MAX_CODE_BYTES))
-    key = await asyncio.to_thread(open_session, collector.store.engine, code)
+    engine = collector.store.engine
+    key = await asyncio.to_thread(lambda: open_session(engine, code) or open_reading(engine, code))
     if key is None:
         collector.metrics.owner_refusals.inc()
         raise Problem("wrong-code", "the code is wrong, used or older than 15 minutes; `hubbub login` makes another")
@@ -66,7 +68,8 @@ async def log_out(request: Request) -> Response:
 
 async def show_session(request: Request) -> Response:
     """Say whether there is a session. A browser sends its cookie only with requests of our own pages."""
-    return Response(status_code=204 if await has_session(request) else 401, headers=HEADERS)
+    is_open = await has_session(request) or await reader_of(request) is not None
+    return Response(status_code=204 if is_open else 401, headers=HEADERS)
 
 
 def _code_of(body: bytes) -> str:

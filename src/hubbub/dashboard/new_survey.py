@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from hubbub.analysis.naming import spell_names
+from hubbub.analysis.naming import groups_of_lines, spell_groups, spell_names
 from hubbub.analysis.outlook import Outlook, smallest_share
 from hubbub.analysis.plan_words import verdict
 from hubbub.analysis.planning import plan
@@ -54,7 +54,7 @@ class Wanted(NamedTuple):
     origins : tuple of str
         The web origins whose pages may report.
     names : SurveyNames
-        The values that are looked for by name.
+        The values that are looked for by name, or counted together.
     every : int or None
         The days of a period, if it repeats.
     slice_days : int
@@ -90,7 +90,8 @@ def parse_form(given: Mapping[str, str]) -> Wanted:
     mechanism = "subset" if isinstance(domain, Categories) else "tree"
     people, origins = _people(given.get("people", "")), _origins(given.get("site", ""))
     lines = [] if domain.is_list else given.get("named", "").splitlines()
-    names = SurveyNames(spell_names(domain, lines).names)
+    groups, _ = spell_groups(domain, groups_of_lines(given.get("together", "").splitlines()))
+    names = SurveyNames(spell_names(domain, lines).names, groups=groups)
     every, slice_days = given.get("every", "0"), SLICE_DAYS.get(given.get("slice", "week"))
     if every not in PERIODS or slice_days is None:
         raise ParameterError("Choose how often it is asked, and whether sums are kept for weeks or days.")

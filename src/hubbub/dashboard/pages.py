@@ -96,7 +96,7 @@ async def download_json(request: Request) -> Response:
     slices = asked_slices(request, stored)
     kept = await request.app.state.answers.get(stored, slices)
     document = answer_document(stored, kept.found.answer, slices.words).model_dump_json(indent=1)
-    return Response(document, headers=_download(stored, "json"), media_type="application/json")
+    return Response(document, headers=download(stored, "json"), media_type="application/json")
 
 
 async def download_csv(request: Request) -> Response:
@@ -104,7 +104,7 @@ async def download_csv(request: Request) -> Response:
     stored = await find_survey(request)
     kept = await request.app.state.answers.get(stored, asked_slices(request, stored))
     text = as_csv(kept.found.answer).encode("utf-8-sig", "replace")  # spreadsheets know UTF-8 by its mark
-    return Response(text, headers=_download(stored, "csv"), media_type="text/csv; charset=utf-8")
+    return Response(text, headers=download(stored, "csv"), media_type="text/csv; charset=utf-8")
 
 
 async def show_about(request: Request) -> Response:
@@ -194,7 +194,7 @@ def fits_script(stored: StoredSurvey) -> bool:
     return (coded or (isinstance(domain, Categories) and mechanism == "subset")) and float(stored.survey.epsilon) <= 4
 
 
-def _download(stored: StoredSurvey, ending: str) -> dict[str, str]:
+def download(stored: StoredSurvey, ending: str) -> dict[str, str]:
     """Return the headers of a file that a browser saves."""
     name = f"hubbub-{stored.survey_id.hex()[:8]}.{ending}"
     return {**HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}

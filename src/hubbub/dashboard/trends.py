@@ -33,11 +33,19 @@ _LARGE: Final = (720, 220)  # pixels of the chart of one value
 async def show_trend(request: Request) -> Response:
     """Show all values of a time with a small chart each; with `value` in the address, that value alone."""
     stored = await find_survey(request)
-    slices, collector = asked_slices(request, stored), request.app.state.collector
+    return await trend_page(request, stored, asked_slices(request, stored), {"owner": True})
+
+
+async def trend_page(
+    request: Request, stored: StoredSurvey, slices: Range, more: dict[str, Any], folder: str = "/surveys"
+) -> Response:
+    """Return the page about some slices; `more` says who reads it, and `folder` where surveys are for her."""
+    collector = request.app.state.collector
     found: Trend = await collector.compute(lambda: _find(collector, stored, slices))
+    survey_id = stored.survey_id.hex()
     facts = {
-        "owner": True,
-        "survey": {"id": stored.survey_id.hex(), "name": stored.survey.name},
+        **more,
+        "survey": {"id": survey_id, "name": stored.survey.name, "path": f"{folder}/{survey_id}"},
         "query": query_of(request),
         "heading": heading(found),
     }

@@ -18,8 +18,7 @@ from hubbub.files.report_file import ReportFile, records_of
 from hubbub.files.spill import Spill
 from hubbub.files.tallied import Counts
 from hubbub.mechanisms.registry import mechanism_for
-from hubbub.mechanisms.survey_mechanism import SurveyMechanism
-from hubbub.model.mechanism import Reports
+from hubbub.model.mechanism import Accumulator, Reports
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Cells, Tally
 from hubbub.numeric.distinct import Records, draw_key
@@ -76,7 +75,7 @@ def tally_reports(survey: Survey, source: Sent | Iterable[Sent], *, assume_uniqu
     return Tally(mechanism.survey_id, count, cells)
 
 
-def _records(mechanism: SurveyMechanism, sent: Sent) -> Iterator[Records]:
+def _records(mechanism: Accumulator, sent: Sent) -> Iterator[Records]:
     """Yield the records of one source."""
     if isinstance(sent, str | os.PathLike):
         for path in list_files([sent]):
@@ -90,7 +89,7 @@ def _records(mechanism: SurveyMechanism, sent: Sent) -> Iterator[Records]:
         yield records_of(sent)
 
 
-def _add_distinct(mechanism: SurveyMechanism, cells: Cells, parts: Iterator[Records]) -> int:
+def _add_distinct(mechanism: Accumulator, cells: Cells, parts: Iterator[Records]) -> int:
     """Add valid records, each id once; more than a block of them are sorted on disk. Returns how many were added."""
     key = draw_key()
     held = blocks(parts, BLOCK_BYTES)

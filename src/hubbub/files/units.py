@@ -18,7 +18,7 @@ from hubbub.files.report_file import ReportFile
 from hubbub.files.spill import Spill
 from hubbub.files.tallied import Counts, Skipped
 from hubbub.mechanisms.registry import mechanism_for
-from hubbub.mechanisms.survey_mechanism import SurveyMechanism
+from hubbub.model.mechanism import Accumulator
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Cells
 from hubbub.numeric.distinct import Records
@@ -36,7 +36,7 @@ class Reading:
     skip_bad: bool
 
     @cached_property
-    def mechanism(self) -> SurveyMechanism:
+    def mechanism(self) -> Accumulator:
         """The survey's mechanism, built once in each process."""
         return mechanism_for(self.survey)
 

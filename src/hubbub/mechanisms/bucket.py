@@ -34,8 +34,8 @@ from hubbub.mechanisms.calibration import (
     row_channel,
 )
 from hubbub.mechanisms.checks import whole
+from hubbub.mechanisms.roles import Condition
 from hubbub.mechanisms.row_sketch import RowSketch
-from hubbub.mechanisms.survey_mechanism import Condition
 from hubbub.model.estimates import Estimates, Query
 from hubbub.model.mechanism import Histogram, Items
 from hubbub.model.survey import Survey

@@ -21,6 +21,7 @@ from hubbub.mechanisms.tree.law import list_noise
 from hubbub.mechanisms.tree.parameters import MAX_EPSILON
 from hubbub.model.domain import Domain
 from hubbub.model.numbers import parse_decimal, parse_delta, parse_epsilon, parse_people
+from hubbub.model.relayed import check_fits
 from hubbub.model.survey import SEED_BYTES, Survey
 
 REGISTRY: Final[Mapping[str, Entry]] = MappingProxyType(
@@ -47,6 +48,9 @@ def create_survey(
     closes: datetime | str | None = None,
     *,
     every: int | None = None,
+    through: str | None = None,
+    crowd: int | None = None,
+    key: str | None = None,
     public_seed: bytes | None = None,
 ) -> Survey:
     """Derive everything that both sides must share, once, and check the privacy it guarantees.
@@ -73,6 +77,8 @@ def create_survey(
         The first and last moment at which reports are taken, with a time zone.
     every : int, optional
         Ask again every so many days. Then `opens` must be the start of a day, and of a Monday for whole weeks.
+    through, crowd, key : str, int, str, optional
+        "relay", the fewest reports that a relay may pass on together, and the SHA-256 of the public key in hex.
     public_seed : bytes, optional
         32 bytes; drawn from the operating system unless a rehearsal must be repeatable.
 
@@ -113,6 +119,9 @@ def create_survey(
         opens=opens,  # type: ignore[arg-type]  # Survey parses strings
         closes=closes,  # type: ignore[arg-type]
         every=every,
+        through=through,
+        crowd=crowd,
+        key=key,
     )
     mechanism_for(survey)  # raises a PrivacyError if the guarantee is too weak
     return survey
@@ -140,6 +149,7 @@ def mechanism_for(survey: Survey) -> SurveyMechanism:
     built = entry.build(survey)
     if built.guarantee.epsilon > survey.epsilon or built.guarantee.delta > survey.delta:
         raise PrivacyError(f"a survey must execute no more than it states ({survey.stated}), got {built.guarantee}")
+    check_fits(survey.through, built.report_dtype.itemsize)
     return built
 
 

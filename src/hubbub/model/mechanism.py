@@ -29,8 +29,8 @@ Reports: TypeAlias = NDArray[np.void]
 """Structured, of the mechanism's report_dtype; the field "id" is always first and 16 bytes."""
 
 
-def run_protocol(mechanism: Mechanism, items: Items, random_words: RandomWords) -> Tally:
-    """The tally of everybody's reports: client, wire and collector on one screen. A good place to start reading."""
+def tally_of(mechanism: Mechanism, items: Items, random_words: RandomWords) -> Tally:
+    """The tally of everybody's reports, as the collector gets it."""
     sent = mechanism.randomize(items, random_words).tobytes()  # on each device; nothing else leaves it
     received = np.frombuffer(sent, mechanism.report_dtype)
     return add_up(mechanism, [received])

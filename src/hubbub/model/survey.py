@@ -19,11 +19,13 @@ from hubbub.errors import ParameterError, shown
 from hubbub.model.domain import Domain, domain_from_json
 from hubbub.model.numbers import parse_delta, parse_epsilon, parse_people
 from hubbub.model.privacy import PrivacyGuarantee
+from hubbub.model.relayed import check_relayed
 from hubbub.model.repeating import check_budget, check_every
 
 SURVEY_VERSION: Final = 1
 SEED_BYTES: Final = 32
 _MAX_NAME = 200
+_LEFT_OUT: Final = ("every", "through", "crowd", "key")  # where they are not used, so that such surveys keep their ids
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +55,12 @@ class Survey:
     every : int or None
         The days of a period, if it repeats: a device answers once in each. It must open at the start of a day, of a
         Monday for whole weeks, and fit the budget of a device.
+    through : str or None
+        "relay", if reports are taken through a relay only, which passes on at least `crowd` of them together.
+    crowd : int or None
+        The fewest reports that a relay may pass on together.
+    key : str or None
+        SHA-256, in hex, of the public key that reports are sealed with.
     stated : PrivacyGuarantee
         The privacy guarantee that is stated to every person: epsilon and delta.
     survey_id : bytes
@@ -71,6 +79,9 @@ class Survey:
     opens: datetime | None = None
     closes: datetime | None = None
     every: int | None = None
+    through: str | None = None
+    crowd: int | None = None
+    key: str | None = None
     stated: PrivacyGuarantee = field(init=False, repr=False)
     survey_id: bytes = field(init=False, repr=False)
 
@@ -101,6 +112,7 @@ class Survey:
         if self.every is not None:
             check_every(self.every, self.opens)
             check_budget(self.epsilon, self.every)
+        check_relayed(self.through, self.crowd, self.key, self.opens, self.closes)
         object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
         object.__setattr__(self, "stated", PrivacyGuarantee(self.epsilon, self.delta))
@@ -123,8 +135,7 @@ class Survey:
             document[name] = text.rstrip("0").rstrip(".") if "." in text else text
         for name, time in (("opens", self.opens), ("closes", self.closes)):
             document[name] = None if time is None else time.replace(tzinfo=None).isoformat() + "Z"
-        if self.every is not None:  # left out otherwise, so that surveys keep their ids
-            document["every"] = self.every
+        document |= {name: getattr(self, name) for name in _LEFT_OUT if getattr(self, name) is not None}
         # All keys are ASCII, for which Python's order of code points is RFC 8785's order of UTF-16 units.
         text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         return text.encode("utf-8")
@@ -150,7 +161,7 @@ class Survey:
             raise ParameterError(f"version must be {SURVEY_VERSION}, got version={shown(data.get('version'))}")
         if unknown := sorted(set(data) - expected):
             raise ParameterError(f"a survey has no field of this name, got {shown(unknown[0])}")
-        if missing := sorted(expected - set(data) - {"every"}):
+        if missing := sorted(expected - set(data) - set(_LEFT_OUT)):
             raise ParameterError(f"a survey must have the field {shown(missing[0])}, got none")
         for name in ("epsilon", "delta", "public_seed", "options", "parameters"):
             kind, wanted = (dict, "an object") if name in ("options", "parameters") else (str, "a string")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from typing import TypeAlias
 
 import numpy as np
@@ -26,11 +27,14 @@ class Tally:
         How many valid reports were added.
     cells : Cells
         Their sums.
+    day : date, optional
+        A day of the slice of time that they are of, if that is known. A sum of several days has none.
     """
 
     survey_id: bytes
     count: int
     cells: Cells
+    day: date | None = None
 
     def __add__(self, other: Tally) -> Tally:
         if not isinstance(other, Tally):
@@ -45,13 +49,12 @@ class Tally:
         # If a sum overflows, both terms have one sign and the wrapped sum has the other.
         if self.count + other.count >= 1 << 63 or np.any(((self.cells ^ cells) & (other.cells ^ cells)) < 0):
             raise ParameterError("the sums of tallies must fit in 64 bits, got some that do not")
-        return Tally(self.survey_id, self.count + other.count, cells)
+        return Tally(self.survey_id, self.count + other.count, cells, self.day if self.day == other.day else None)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tally):
             return NotImplemented
-        return (
-            self.survey_id == other.survey_id and self.count == other.count and np.array_equal(self.cells, other.cells)
-        )
+        mine, others = (self.survey_id, self.count, self.day), (other.survey_id, other.count, other.day)
+        return mine == others and np.array_equal(self.cells, other.cells)
 
     __hash__ = None  # type: ignore[assignment]  # cells are a mutable array

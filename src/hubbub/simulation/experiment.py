@@ -14,7 +14,8 @@ import numpy as np
 
 from hubbub.errors import ParameterError, shown
 from hubbub.mechanisms.registry import REGISTRY, create_survey, mechanism_for
-from hubbub.mechanisms.survey_mechanism import Condition, SurveyMechanism
+from hubbub.mechanisms.roles import Condition
+from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.domain import Integers
 from hubbub.model.estimates import Query
 from hubbub.model.mechanism import Histogram

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 
 from hubbub.errors import ParameterError, ServiceError
 from hubbub.model.survey import Survey
-from hubbub.spark.tallying import tally
+from hubbub.spark.tallying import tally, tally_slices
 from hubbub.wire.tally_file import encode_tally
 
 log = logging.getLogger("hubbub.spark")
@@ -23,7 +23,9 @@ _KEY_REUSED: Final = 409
 _QUERY: Final = "sql.streaming.queryId"
 
 
-def merge_into(url: str, survey: Survey, token: str, *, query: str | None = None) -> Callable[[DataFrame, int], None]:
+def merge_into(
+    url: str, survey: Survey, token: str, *, query: str | None = None, time: str | None = None
+) -> Callable[[DataFrame, int], None]:
     """A function for `foreachBatch`: it counts a batch of reports, each id once, and merges the tally on a collector.
 
     The idempotency key is the id of the query with the number of the batch, both of which are in the query's
@@ -42,6 +44,10 @@ def merge_into(url: str, survey: Survey, token: str, *, query: str | None = None
     query : str, optional
         A name for the query that outlives its checkpoint, in place of its id. A batch with another tally under the
         same number is then an error, since the name may have been used for other reports.
+    time : str, optional
+        The column that says when a report came, a date or a timestamp. Each batch is then cut into days, in UTC, and
+        each day is merged into its slice, under a key that ends with it; rows without a time are left out. By default a
+        batch is of the day on which it is merged, however late that is.
     """
     if not re.fullmatch(r"https?://[^?#]+/v1/surveys/" + survey.survey_id.hex(), url):
         raise ParameterError(f"url must be the address of this survey, got {url[:200]!r}")
@@ -51,7 +57,12 @@ def merge_into(url: str, survey: Survey, token: str, *, query: str | None = None
         name = query or batch.sparkSession.sparkContext.getLocalProperty(_QUERY)
         if not name:
             raise ParameterError("query must be given if Spark does not state the id of the query, got none")
-        _send(url, token, f"{name}-{number}", encode_tally(tally(batch, survey)), may_differ=query is None)
+        if time is None:
+            sums = {"": tally(batch, survey)}
+        else:
+            sums = {f"-{day}": each for day, each in tally_slices(batch, survey, time, slice_days=1).items()}
+        for ending, each in sums.items():
+            _send(url, token, f"{name}-{number}{ending}", encode_tally(each), may_differ=query is None)
 
     return merge
 

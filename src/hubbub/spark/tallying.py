@@ -4,25 +4,44 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any, Final
+from dataclasses import replace
+from datetime import date
+from typing import Any, Final, Literal
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import spark_partition_id
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.functions import (
+    col,
+    date_add,
+    date_sub,
+    floor,
+    lit,
+    spark_partition_id,
+    to_date,
+    unix_seconds,
+    weekday,
+)
+from pyspark.sql.types import DateType, TimestampNTZType, TimestampType
 
 from hubbub.analysis.answer import Answer
 from hubbub.analysis.asking import find_hitters
+from hubbub.errors import InputError, ParameterError
 from hubbub.files.job import BLOCK_BYTES
 from hubbub.files.listing import check_unchanged, list_files, stamps_of
 from hubbub.files.tallied import Tallied
 from hubbub.files.units import partition_bits, plan_units
 from hubbub.mechanisms.registry import mechanism_for
 from hubbub.model.survey import Survey
+from hubbub.model.tallies import Tallies
 from hubbub.model.tally import Tally
 from hubbub.numeric.distinct import draw_key
 from hubbub.spark.failures import own_errors
 from hubbub.spark.surveys import report_rows
 from hubbub.spark.tasks import PARTIAL, SPREAD, Count, CountPlaces, Merge, ReadRows, ReadUnits, Spread, sum_partials
 
+SLICE: Final = "hubbub_slice"
+"""The column that `tally_slices` adds."""
+
+_EPOCH: Final = date(1970, 1, 1)
 _FAN_IN: Final = 4  # about how many partials one task of a merge adds up
 _MOST_CORES: Final = 1 << 14
 _FRAME_BITS: Final = 12  # there are 2^12 partitions of ids if the number of reports is not known in advance
@@ -58,6 +77,52 @@ def count(df: DataFrame, survey: Survey, *, assume_unique: bool = False, tasks: 
     if assume_unique:
         return _collect(rows.coalesce(wide).mapInArrow(Count(source), PARTIAL), survey, wide)
     return _count_distinct(rows, source, wide, _FRAME_BITS)
+
+
+def tally_slices(
+    df: DataFrame,
+    survey: Survey,
+    time: str,
+    *,
+    slice_days: Literal[1, 7] = 7,
+    assume_unique: bool = False,
+    tasks: int | None = None,
+) -> Tallies:
+    """The tally of each slice of time of a DataFrame of reports, by its first day.
+
+    A tally has the reports of one slice, each id once; if a report came in two slices, it counts in both. Rows without
+    a time are left out. Each tally is a job of its own, so cache the DataFrame if it is expensive.
+
+    Parameters
+    ----------
+    df, survey, assume_unique, tasks
+        As for `count`.
+    time : str
+        The column that says when a report came: a date, or a timestamp, whose day in UTC counts.
+    slice_days : int
+        7 for weeks from Monday on, or 1 for days.
+    """
+    timed = df.withColumn(SLICE, slice_column(df, time, slice_days))
+    starts = sorted(row[0] for row in timed.select(SLICE).distinct().collect() if row[0] is not None)
+    parts = ((start, timed.where(col(SLICE) == lit(start))) for start in starts)
+    return Tallies(
+        replace(tally(part, survey, assume_unique=assume_unique, tasks=tasks), day=start) for start, part in parts
+    )
+
+
+def slice_column(df: DataFrame, time: str, slice_days: int) -> Column:
+    """The first day of the slice of each row. A timestamp is of its day in UTC, whatever the session's time zone."""
+    fields = {field.name: field.dataType for field in df.schema.fields}
+    if not isinstance(fields.get(time), DateType | TimestampType | TimestampNTZType):
+        kind = fields[time].simpleString() if time in fields else "none"
+        raise InputError(f"time must be a column of dates or timestamps, got {time!r} of type {kind}")
+    if slice_days not in (1, 7):
+        raise ParameterError(f"slice_days must be 7 or 1, got slice_days={slice_days}")
+    when = col(time)
+    if isinstance(fields[time], TimestampType):
+        when = date_add(lit(_EPOCH), floor(unix_seconds(when) / 86_400).cast("int"))
+    day = to_date(when)
+    return day if slice_days == 1 else date_sub(day, weekday(day))
 
 
 def tally_files(

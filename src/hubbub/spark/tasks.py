@@ -23,7 +23,7 @@ from hubbub.files.report_columns import read_columns
 from hubbub.files.tallied import Counts
 from hubbub.files.units import Reading
 from hubbub.mechanisms.registry import mechanism_for
-from hubbub.mechanisms.survey_mechanism import SurveyMechanism
+from hubbub.model.mechanism import Accumulator
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
 from hubbub.numeric.distinct import Records, partition
@@ -79,7 +79,7 @@ class ReadRows:
     survey: Survey
 
     @cached_property
-    def mechanism(self) -> SurveyMechanism:
+    def mechanism(self) -> Accumulator:
         """The survey's mechanism, built once in each process."""
         return mechanism_for(self.survey)
 
@@ -109,7 +109,7 @@ class ReadUnits:
         return self.reading.survey
 
     @property
-    def mechanism(self) -> SurveyMechanism:
+    def mechanism(self) -> Accumulator:
         """The survey's mechanism."""
         return self.reading.mechanism
 

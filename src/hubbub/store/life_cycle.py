@@ -27,15 +27,20 @@ from hubbub.store.schema import (
     imports,
     names,
     pending,
+    questions,
     reading,
+    releases,
     remembered,
     report_ids,
+    sealing_keys,
     slices,
     surveys,
     tallies,
     unknown_survey,
     writing,
 )
+from hubbub.store.sealing_keys import erase_key
+from hubbub.store.showing_tables import OF_SURVEYS
 from hubbub.store.store import Store, for_each
 
 log = logging.getLogger("hubbub.store")
@@ -57,7 +62,10 @@ _BYTES_OF_AN_ID: Final = 64  # the most bytes that a transaction changes to dele
 
 
 def close_survey(store: Store, survey_id: bytes) -> Tally:
-    """Take no more reports for a survey, and return its final tally. The next `purge` deletes the report ids."""
+    """Take no more reports for a survey, erase its key, and return its final tally.
+
+    The next `purge` deletes the report ids.
+    """
     stored = store.survey(survey_id)
     store.tally(survey_id)  # a damaged survey stays as it is, so that it can be restored
     # This waits for transactions that are appending to the survey, and none can begin after it.
@@ -105,14 +113,15 @@ def delete_survey(store: Store, survey_id: bytes) -> None:
         if (key := connection.scalar(change)) is None:
             raise unknown_survey(survey_id)
         # The tally first, in the same order as in a fold: otherwise the two could wait for each other.
-        for table in (tallies, slices, pending, imports, daily, names, remembered):
+        emptied = (tallies, slices, pending, imports, daily, names, remembered, questions, releases, sealing_keys)
+        for table in (*emptied, *OF_SURVEYS):
             connection.execute(delete(table).where(table.c.survey == key))
     store.guard.has_erased_rows = True
     store.forget_state(survey_id)
 
 
 def purge(store: Store, seconds: float = math.inf, before_step: Callable[[Step], bool] = lambda _: True) -> bool:
-    """Delete the report ids of surveys that are closing or deleting; return True when nothing is left to do.
+    """Delete the report ids of surveys that are closing or deleting, and old ones; return True when nothing is left.
 
     Stops after about so many seconds, and before any step for which `before_step` returns False. A step that deletes
     takes well below a second; one that vacuums may take long. A survey that fails does not stop the others: the first
@@ -120,18 +129,20 @@ def purge(store: Store, seconds: float = math.inf, before_step: Callable[[Step],
     database.
     """
     deadline = time.monotonic() + seconds
+    aged = select(surveys.c.key, surveys.c.ids_due).where(surveys.c.state == "open", surveys.c.ids_due.is_not(None))
     ending = select(surveys.c.key, surveys.c.survey_id, surveys.c.state).where(
         surveys.c.state.in_(["closing", "deleting"])
     )
     with reading(store.engine) as connection:
-        rows = connection.execute(ending).all()
-    if not rows and not store.has_spare_pages:
+        rows, old = connection.execute(ending).all(), connection.execute(aged).all()
+    if not rows and not old and not store.has_spare_pages:
         return True
     store.has_spare_pages = True
     try:
         done = for_each(
             lambda row: _purge_survey(store, row.key, bytes(row.survey_id), row.state, deadline, before_step), rows
         )
+        done += for_each(lambda row: _purge_old_ids(store, row.key, row.ids_due, deadline, before_step), old)
     finally:
         given_back = before_step("shrink") and give_back(store, min(seconds, _SHRINK_SECONDS))
     return all(done) and given_back
@@ -163,7 +174,8 @@ def _purge_survey(
             return False
     if not before_step("vacuum"):
         return False
-    vacuum(store.engine, report_ids)
+    for table in (report_ids, sealing_keys):
+        vacuum(store.engine, table)
     if state == "closing":
         _change_state(store, key, "closing", "closed")
     else:
@@ -172,11 +184,33 @@ def _purge_survey(
     return True
 
 
-def _drop_ids(store: Store, key: int, after: bytes) -> bytes | None:
-    """Delete the next ids of a survey after an id, in their order, `IDS_AT_ONCE` at most.
+def _purge_old_ids(store: Store, key: int, due: int, deadline: float, before_step: Callable[[Step], bool]) -> bool:
+    """Delete the ids of slices up to one, of a survey that is open. Returns False if it was stopped before."""
+    last: bytes | None = store.purged_to.pop((key, due), b"")
+    while last is not None:
+        store.purged_to[key, due] = last
+        if not before_step("delete"):
+            return False
+        last = _drop_ids(store, key, last, due)
+        store.guard.has_erased_rows = True
+        if last is not None and time.monotonic() >= deadline:
+            store.purged_to[key, due] = last
+            return False
+    del store.purged_to[key, due]
+    if not before_step("vacuum"):
+        return False
+    vacuum(store.engine, report_ids)
+    with writing(store.engine) as connection:
+        mine = (surveys.c.key == key, surveys.c.ids_due == due)
+        connection.execute(update(surveys).where(*mine).values(ids_due=None))
+    return True
 
-    Returns the last of them; None if no more are left. Whoever goes on from there does not meet the deleted ids again,
-    which PostgreSQL keeps until it vacuums.
+
+def _drop_ids(store: Store, key: int, after: bytes, due: int | None = None) -> bytes | None:
+    """Delete the next ids of a survey after an id, in their order; look at `IDS_AT_ONCE` at most.
+
+    With `due`, only those of slices up to this one. Returns the last of them; None if no more are left. Whoever goes on
+    from there does not meet the deleted ids again, which PostgreSQL keeps until it vacuums.
     """
     mine = (report_ids.c.survey == key, report_ids.c.id > after)
     some = max(1, min(IDS_AT_ONCE, store.guard.step_bytes // _BYTES_OF_AN_ID))
@@ -186,12 +220,19 @@ def _drop_ids(store: Store, key: int, after: bytes) -> bytes | None:
             connection.execute(_BY_INDEX)
         ordered = select(report_ids.c.id).where(*mine).order_by(report_ids.c.id)
         last = connection.scalar(ordered.offset(some - 1).limit(1))
-        connection.execute(delete(report_ids).where(*mine, *([] if last is None else [report_ids.c.id <= last])))
+        some_of = [] if last is None else [report_ids.c.id <= last]
+        old = [] if due is None else [report_ids.c.slice <= due]
+        gone = connection.execute(delete(report_ids).where(*mine, *some_of, *old)).rowcount
+        if due is not None and gone:
+            added = update(surveys).where(surveys.c.key == key).values(ids_purged=surveys.c.ids_purged + gone)
+            connection.execute(added)
     return None if last is None else bytes(last)
 
 
 def _change_state(store: Store, key: int, before: str, after: str) -> None:
-    """Set the state of a survey if it is `before`; otherwise do nothing."""
+    """Set the state of a survey if it is `before`; otherwise do nothing. One that is no longer open has no key."""
     with writing(store.engine) as connection:
         where = (surveys.c.key == key, surveys.c.state == before)
         connection.execute(update(surveys).where(*where).values(state=after))
+        erase_key(connection, key)
+    store.guard.has_erased_rows = True

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -24,7 +25,8 @@ from typing import Final
 from sqlalchemy import Connection, Engine, insert, inspect, select, text, update
 
 from hubbub.errors import StoreError
-from hubbub.store.schema import available, copy_sqlite, database_file, meta, metadata, reading, writing
+from hubbub.store import showing_tables  # noqa: F401  # its tables belong to `metadata`, too
+from hubbub.store.schema import available, database_file, meta, metadata, reading, writing
 
 log = logging.getLogger("hubbub.store")
 
@@ -141,6 +143,58 @@ def _remembered_names(connection: Connection) -> None:
     )
 
 
+def _ids_of_slices(connection: Connection) -> None:
+    """Step to version 9: ids are noted with their slice. Those that are there are of slice 0, which ends when seen."""
+    for column in (
+        "hubbub_surveys ADD COLUMN id_slice INTEGER NOT NULL DEFAULT 0",
+        "hubbub_surveys ADD COLUMN id_ends TEXT NOT NULL DEFAULT '{}'",
+        "hubbub_surveys ADD COLUMN ids_due INTEGER",
+        "hubbub_surveys ADD COLUMN ids_purged BIGINT NOT NULL DEFAULT 0",
+        "hubbub_report_ids ADD COLUMN slice INTEGER NOT NULL DEFAULT 0",
+    ):
+        connection.execute(text(f"ALTER TABLE {column}"))
+
+
+def _sites(connection: Connection) -> None:
+    """Step to version 10: sites, and the surveys that are their questions."""
+    key = "INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT"
+    if connection.dialect.name != "sqlite":
+        key = "BIGSERIAL PRIMARY KEY"
+    for table in (
+        f"hubbub_sites (key {key}, site TEXT NOT NULL UNIQUE, name TEXT NOT NULL, origins TEXT NOT NULL,"
+        " own TEXT NOT NULL, epsilon TEXT NOT NULL, people BIGINT NOT NULL, every INTEGER, opens TEXT,"
+        " slice_days INTEGER NOT NULL, created BIGINT NOT NULL)",
+        "hubbub_questions (survey BIGINT NOT NULL, site BIGINT NOT NULL, place INTEGER NOT NULL, asks TEXT NOT NULL,"
+        ' "of" TEXT NOT NULL, PRIMARY KEY (survey))',
+    ):
+        connection.execute(text(f"CREATE TABLE {table}"))
+
+
+def _surveys_through_relays(connection: Connection) -> None:
+    """Step to version 11: keys of surveys whose reports are sealed, and releases that relays sent."""
+    binary = "BLOB" if connection.dialect.name == "sqlite" else "BYTEA"
+    for table in (
+        f"hubbub_sealing_keys (survey BIGINT NOT NULL, hash TEXT NOT NULL, public {binary} NOT NULL,"
+        f" private {binary} NOT NULL, PRIMARY KEY (survey), UNIQUE (hash))",
+        f"hubbub_releases (survey BIGINT NOT NULL, release {binary} NOT NULL, part INTEGER NOT NULL,"
+        " parts INTEGER NOT NULL, reports BIGINT NOT NULL, PRIMARY KEY (survey, release, part))",
+    ):
+        connection.execute(text(f"CREATE TABLE {table}"))
+
+
+def _read_only_tokens(connection: Connection) -> None:
+    """Step to version 12: read-only tokens, what they are for, and sessions that they opened."""
+    for statement in (
+        "CREATE TABLE hubbub_readers (hash TEXT NOT NULL, name TEXT NOT NULL UNIQUE, created BIGINT NOT NULL,"
+        " everything INTEGER NOT NULL, live INTEGER NOT NULL, PRIMARY KEY (hash))",
+        "CREATE TABLE hubbub_reader_surveys (reader TEXT NOT NULL, survey BIGINT NOT NULL,"
+        " PRIMARY KEY (reader, survey))",
+        "CREATE TABLE hubbub_reader_sites (reader TEXT NOT NULL, site BIGINT NOT NULL, PRIMARY KEY (reader, site))",
+        "ALTER TABLE hubbub_keys ADD COLUMN reader TEXT",
+    ):
+        connection.execute(text(statement))
+
+
 STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _lists_without_documents,
     _tables_of_the_dashboard,
@@ -149,6 +203,10 @@ STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _slices_of_time,
     _names_of_surveys,
     _remembered_names,
+    _ids_of_slices,
+    _sites,
+    _surveys_through_relays,
+    _read_only_tokens,
 )
 """The steps from version 1 on, in order."""
 
@@ -157,8 +215,8 @@ SCHEMA_VERSION: Final = 1 + len(STEPS)
 
 def summary_of(facts: dict[str, object]) -> str:
     """Return the fields of a survey's document that a list shows, as JSON."""
-    repeats = {"every": facts["every"]} if "every" in facts else {}
-    return json.dumps({name: facts[name] for name in _SUMMARY} | repeats)
+    more = {name: facts[name] for name in ("every", "crowd") if name in facts}
+    return json.dumps({name: facts[name] for name in _SUMMARY} | more)
 
 
 def seconds_of(moment: object) -> int | None:
@@ -210,6 +268,14 @@ def _upgrade(engine: Engine, version: int) -> None:
         with available(), closing(engine.raw_connection()) as raw:
             raw.cursor().execute("PRAGMA auto_vacuum = INCREMENTAL")
             raw.cursor().execute("VACUUM")
+
+
+def copy_sqlite(engine: Engine, target: Path, *afterwards: str) -> None:
+    """Copy a SQLite database to a file with SQLite's own backup, and run some statements on the copy."""
+    with available(), closing(engine.raw_connection()) as source, closing(sqlite3.connect(target)) as copy:
+        source.driver_connection.backup(copy)  # type: ignore[union-attr]  # sqlite3's own
+        for statement in afterwards:
+            copy.execute(statement)
 
 
 def _keep_copy(engine: Engine, file: Path, version: int) -> Path:

@@ -67,8 +67,8 @@ def list_surveys(
                 mechanism=facts.get("mechanism", ""),
                 epsilon=facts.get("epsilon", "0"),
                 delta=facts.get("delta", "0"),
-                opens=_time(facts.get("opens")),
-                closes=_time(facts.get("closes")),
+                opens=parse_time(facts.get("opens")),
+                closes=parse_time(facts.get("closes")),
                 created=None if row.created is None else datetime.fromtimestamp(row.created, UTC),
                 expected_reports=facts.get("expected_reports", 0),
                 reports=(row.folded or 0) + int(row.waiting or 0),
@@ -93,6 +93,6 @@ def count_surveys(engine: Engine) -> int:
 _SHOWN = surveys.c.state != "deleting"
 
 
-def _time(text: str | None) -> datetime | None:
+def parse_time(text: str | None) -> datetime | None:
     """Parse a time of a summary."""
     return None if text is None else datetime.fromisoformat(text)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import NamedTuple
 
+from hubbub.model.tallies import Tallies
 from hubbub.model.tally import Tally
 from hubbub.store.slices import Range, date_of, day_now, day_of, slice_of
 from hubbub.store.store import Store, StoredSurvey
@@ -27,6 +28,13 @@ class Periods(NamedTuple):
     tallies: Mapping[date, Tally]
     repeats: bool
     unfinished: bool
+
+
+def tallies_of(store: Store, survey_id: bytes) -> Tallies:
+    """Return the tallies of a survey by slice, each loaded when it is asked for. Folds pending reports first."""
+    stored = store.survey(survey_id)
+    starts = [day_of(each.start) for each in store.slices(survey_id)]
+    return Tallies(_Tallies(store, survey_id, starts, stored.slice_days))
 
 
 class _Tallies(Mapping[date, Tally]):

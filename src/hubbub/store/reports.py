@@ -30,13 +30,13 @@ _INSERTED_AT_ONCE: Final = 256
 _SERIALIZATION_FAILURES: Final = ("40001", "40P01")  # PostgreSQL: try the transaction again
 # The statements of every commit go straight to the driver: SQLAlchemy would take longer than SQLite.
 _INSERT_PENDING: Final = f"INSERT INTO {pending.name} (survey, reports, report_count, slice) VALUES (?, ?, ?, ?)"  # noqa: S608
-_STATE: Final = f"SELECT state FROM {surveys.name} WHERE key = ?"  # noqa: S608  # our own name
+_STATE: Final = f"SELECT state, id_slice FROM {surveys.name} WHERE key = ?"  # noqa: S608  # our own name
 _LOCKED_STATES: Final = f"SELECT key, state FROM {surveys.name} WHERE key = ANY(%s) ORDER BY key FOR SHARE"  # noqa: S608
 # They come as one text; those that are new are named only if some are not.
 _INSERT_IDS: Final = f"""
     WITH fresh AS (
-        INSERT INTO {report_ids.name} (survey, id)
-        SELECT key, substr(%b, 1 + {ID_BYTES} * place, {ID_BYTES})
+        INSERT INTO {report_ids.name} (survey, id, slice)
+        SELECT key, substr(%b, 1 + {ID_BYTES} * place, {ID_BYTES}), id_slice
         FROM {surveys.name}, generate_series(0, %s - 1) AS place WHERE key = %s AND state = 'open' ORDER BY place
         ON CONFLICT DO NOTHING RETURNING id
     ) SELECT CASE WHEN count(*) < %s THEN coalesce(array_agg(id), '{{}}') END FROM fresh
@@ -166,7 +166,7 @@ def insert_new_sqlite(connection: sqlite3.Connection, unique: Mapping[int, list[
     """
     taken: Taken = {}
     for survey, ids in unique.items():
-        state = next((row[0] for row in connection.execute(_STATE, (survey,))), None)
+        state, noted_with = next(iter(connection.execute(_STATE, (survey,))), (None, 0))
         ids = ids if state == "open" else []
         if look_up:
             known: set[bytes] = set()
@@ -177,7 +177,7 @@ def insert_new_sqlite(connection: sqlite3.Connection, unique: Mapping[int, list[
         inserted = 0
         for start in range(0, len(ids), _INSERTED_AT_ONCE):
             part = ids[start : start + _INSERTED_AT_ONCE]
-            inserted += connection.execute(_insertion(len(part)), (survey, *part)).rowcount
+            inserted += connection.execute(_insertion(len(part)), (survey, noted_with, *part)).rowcount
         if inserted != len(ids):
             raise _SomeAreKnown
         taken[survey] = state, ids
@@ -187,8 +187,8 @@ def insert_new_sqlite(connection: sqlite3.Connection, unique: Mapping[int, list[
 @cache
 def _insertion(count: int) -> str:
     """Return the statement that inserts so many ids. SQLite runs it without Python's global lock."""
-    rows = ", ".join(f"(?1, ?{place})" for place in range(2, count + 2))
-    return f"INSERT OR IGNORE INTO {report_ids.name} (survey, id) VALUES {rows}"  # noqa: S608  # our own name
+    rows = ", ".join(f"(?1, ?2, ?{place})" for place in range(3, count + 3))
+    return f"INSERT OR IGNORE INTO {report_ids.name} (survey, slice, id) VALUES {rows}"  # noqa: S608  # our own name
 
 
 @cache

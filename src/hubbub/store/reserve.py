@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from hubbub.errors import StoreFull
-from hubbub.store.schema import file_of, wal_limit
+from hubbub.store.addresses import file_of
+from hubbub.store.schema import wal_limit
 
 T = TypeVar("T")
 

@@ -13,15 +13,16 @@ from sqlalchemy import Connection, delete, func, insert, select, text, update
 
 from hubbub.errors import ParameterError, StoreBroken, StoreDamaged, StoreError, StoreUnavailable
 from hubbub.mechanisms.registry import mechanism_for
+from hubbub.store.addresses import file_of
 from hubbub.store.keys import end_sessions
 from hubbub.store.schema import (
     daily,
-    file_of,
     imports,
     pending,
     reading,
     remembered,
     report_ids,
+    sites,
     slices,
     surveys,
     tallies,
@@ -102,7 +103,7 @@ def _copy_into(source: Store, database: str, build: Build) -> None:
             raise StoreError("restore needs a database without surveys, got one that has some")
         replace_rows(rows, connection)
         if connection.dialect.name != "sqlite":
-            for name in (surveys.name, pending.name):
+            for name in (surveys.name, pending.name, sites.name):
                 statement = f"SELECT setval(pg_get_serial_sequence('{name}', 'key'), MAX(key)) FROM {name}"  # noqa: S608
                 connection.execute(text(statement))
 
@@ -123,7 +124,8 @@ def restore_survey(store: Store, copy: Path, survey_id: bytes) -> int:
                 tally = source.tally(survey_id)
             with reading(source.engine) as rows, writing(store.engine) as connection:
                 mine = surveys.c.survey_id == survey_id
-                found = connection.execute(select(surveys.c.key, surveys.c.state).where(mine)).one_or_none()
+                columns = (surveys.c.key, surveys.c.state, surveys.c.id_slice)
+                found = connection.execute(select(*columns).where(mine)).one_or_none()
                 if found is None:
                     raise unknown_survey(survey_id)
                 key = found.key
@@ -132,7 +134,8 @@ def restore_survey(store: Store, copy: Path, survey_id: bytes) -> int:
                 change = update(tallies).where(tallies.c.survey == key).values(**newer, version=tallies.c.version + 1)
                 if not connection.execute(change).rowcount:
                     connection.execute(insert(tallies).values(**newer, survey=key, version=stored.version))
-                whole = {"damage": None, "document": old.document, "slice_days": old.slice_days}
+                purged = rows.scalar(select(surveys.c.ids_purged).where(surveys.c.key == old.key))
+                whole = {"damage": None, "document": old.document, "slice_days": old.slice_days, "ids_purged": purged}
                 connection.execute(update(surveys).where(mine).values(**whole))
                 for table in (slices, imports, daily, remembered):  # what sums are made of, and what was found
                     connection.execute(delete(table).where(table.c.survey == key))
@@ -140,18 +143,22 @@ def restore_survey(store: Store, copy: Path, survey_id: bytes) -> int:
                     if mine_then:
                         connection.execute(insert(table), [{**row._mapping, "survey": key} for row in mine_then])
                 if found.state == "open":
-                    _restore_ids(rows, connection, old.key, key, old.mechanism.report_dtype.itemsize)
+                    _restore_ids(rows, connection, old.key, key, found.id_slice, old.mechanism.report_dtype.itemsize)
     store.forget_state(survey_id)
     return tally.count
 
 
-def _restore_ids(source: Connection, target: Connection, old: int, key: int, size: int) -> None:
-    """Replace the ids of a survey by those of a copy and of its pending reports, each once."""
+def _restore_ids(source: Connection, target: Connection, old: int, key: int, start: int, size: int) -> None:
+    """Replace the ids of a survey by those of a copy and of its pending reports, each once.
+
+    All are noted with the slice of new ones, which begins at `start`, so that none is purged too early.
+    """
     kept: set[bytes] = set()
     for reports in target.scalars(select(pending.c.reports).where(pending.c.survey == key)):
         if len(reports) % size:
             raise StoreUnavailable("the pending reports of the survey are damaged, too; restore the whole store")
         kept.update(bytes(reports)[start : start + 16] for start in range(0, len(reports), size))
+    noted = {"survey": key, "slice": start}
     target.execute(delete(report_ids).where(report_ids.c.survey == key))
     query = select(report_ids.c.id).where(report_ids.c.survey == old)
     for part in source.scalars(query, execution_options={"yield_per": ROWS_AT_ONCE}).partitions():
@@ -159,6 +166,6 @@ def _restore_ids(source: Connection, target: Connection, old: int, key: int, siz
         both = kept.intersection(ids)
         if both:
             raise StoreUnavailable("a report of the copy is pending again; restore the whole store")
-        target.execute(insert(report_ids), [{"survey": key, "id": each} for each in ids])
+        target.execute(insert(report_ids), [{**noted, "id": each} for each in ids])
     if kept:
-        target.execute(insert(report_ids), [{"survey": key, "id": each} for each in sorted(kept)])
+        target.execute(insert(report_ids), [{**noted, "id": each} for each in sorted(kept)])

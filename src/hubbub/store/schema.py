@@ -9,7 +9,6 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from errno import ENOENT
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,12 +24,12 @@ from sqlalchemy import (
     Text,
     create_engine,
     event,
-    make_url,
 )
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from hubbub.errors import StoreBroken, StoreError, StoreFull, StoreUnavailable, UnknownSurvey
+from hubbub.store.addresses import check_file, parse_database
 
 BUSY_MILLISECONDS: Final = 10_000
 PAGE_BYTES: Final = 4096
@@ -66,6 +65,10 @@ surveys = Table(
     Column("summary", Text, nullable=False, server_default="{}"),  # what a list shows of the document, as JSON
     Column("origins", Text, nullable=False),  # web origins that may report, as a JSON list
     Column("slice_days", Integer, nullable=False, server_default="7"),  # the length of a slice: a week, or 1 day
+    Column("id_slice", Integer, nullable=False, server_default="0"),  # the slice with which new ids are noted
+    Column("id_ends", Text, nullable=False, server_default="{}"),  # when earlier ones were over, as JSON: see aging_ids
+    Column("ids_due", Integer),  # ids of slices up to this one are to be purged; NULL if none are
+    Column("ids_purged", BigInteger, nullable=False, server_default="0"),  # how many were, while it was open
     Column("document", LargeBinary, nullable=False),  # the canonical JSON; immutable; the last, since it may be long
     sqlite_autoincrement=True,
 )
@@ -94,7 +97,8 @@ report_ids = Table(
     "hubbub_report_ids",
     metadata,
     Column("survey", BigInteger, primary_key=True, autoincrement=False),
-    Column("id", LargeBinary, primary_key=True),  # 16 bytes; dropped when the survey closes
+    Column("id", LargeBinary, primary_key=True),  # 16 bytes; dropped 14 days after its slice, or when the survey closes
+    Column("slice", Integer, nullable=False, server_default="0"),  # the first day of a slice; see aging_ids
     sqlite_with_rowid=False,
 )
 
@@ -141,6 +145,33 @@ remembered = Table(
     Column("names", Text, nullable=False),  # what the search of all slices up to it found, as a JSON list
 )
 
+sites = Table(
+    "hubbub_sites",
+    metadata,
+    Column("key", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),  # small, never used again
+    Column("site", Text, nullable=False, unique=True),  # 32 hex digits, in the line that pages have
+    Column("name", Text, nullable=False),
+    Column("origins", Text, nullable=False),  # web origins that may report, as a JSON list
+    Column("own", Text, nullable=False),  # hosts that are no referrers, as a JSON list
+    Column("epsilon", Text, nullable=False),  # of a new question, unless it says another
+    Column("people", BigInteger, nullable=False),  # who are expected in each period, for all questions together
+    Column("every", Integer),  # the days of a period; NULL if each browser is asked once
+    Column("opens", Text),  # when the first period began, as in a survey's document; NULL without periods
+    Column("slice_days", Integer, nullable=False),
+    Column("created", BigInteger, nullable=False),  # seconds since 1970
+    sqlite_autoincrement=True,
+)
+
+questions = Table(
+    "hubbub_questions",
+    metadata,
+    Column("survey", BigInteger, primary_key=True, autoincrement=False),
+    Column("site", BigInteger, nullable=False),
+    Column("place", Integer, nullable=False),  # in the owner's order
+    Column("asks", Text, nullable=False),  # a kind of hubbub.analysis.ready_made
+    Column("of", Text, nullable=False),  # the name of a goal or of an own question, or the parameter of a search
+)
+
 scripts = Table(
     "hubbub_scripts",
     metadata,
@@ -154,6 +185,26 @@ keys = Table(
     Column("hash", Text, primary_key=True),  # SHA-256 of a random text that only its holder has
     Column("kind", Text, nullable=False),  # code (opens a session, once) or session
     Column("expires", BigInteger, nullable=False),  # seconds since 1970
+    Column("reader", Text),  # the hash of the read-only token that opened the session; NULL for the owner's
+)
+
+sealing_keys = Table(
+    "hubbub_sealing_keys",
+    metadata,
+    Column("survey", BigInteger, primary_key=True, autoincrement=False),
+    Column("hash", Text, nullable=False, unique=True),  # SHA-256 of the public half, in hex, as surveys have it
+    Column("public", LargeBinary, nullable=False),  # an uncompressed point of P-256
+    Column("private", LargeBinary, nullable=False),  # the row is deleted when the survey closes
+)
+
+releases = Table(
+    "hubbub_releases",
+    metadata,
+    Column("survey", BigInteger, primary_key=True, autoincrement=False),
+    Column("release", LargeBinary, primary_key=True),  # 16 random bytes, made by the relay
+    Column("part", Integer, primary_key=True, autoincrement=False),
+    Column("parts", Integer, nullable=False),  # of the whole release
+    Column("reports", BigInteger, nullable=False),  # in this part that were new
 )
 
 
@@ -165,7 +216,7 @@ def open_engine(database: str, create: bool = True) -> Engine:
     StoreError
         The database is neither SQLite nor PostgreSQL; or the file does not exist or is empty, and `create` is false.
     """
-    url = _parse_database(database)
+    url = parse_database(database)
     if url.get_backend_name() == "sqlite":
         return _open_sqlite(url, Path(str(url.database)), create)
     try:
@@ -180,7 +231,7 @@ def _open_sqlite(url: URL, path: Path, create: bool) -> Engine:
     if not create and (not there or path.stat().st_size == 0):
         found = "an empty file" if there else "no file"
         raise StoreError(f"db must be a store that exists, got {found} at {str(path)!r}")
-    _check_file(path, create)
+    check_file(path, create)
     # Reuse the connection that was used last: its cache is warm, and the caches of the others stay small.
     engine = create_engine(url, hide_parameters=True, pool_use_lifo=True)
     event.listen(engine, "connect", _prepare_sqlite)
@@ -189,34 +240,6 @@ def _open_sqlite(url: URL, path: Path, create: bool) -> Engine:
         opened = path.stat()
         engine.update_execution_options(hubbub_file=(path, opened.st_dev, opened.st_ino))
     return engine
-
-
-def _check_file(path: Path, create: bool) -> None:
-    """Create the file if it does not exist. SQLite gives its other files the same mode.
-
-    Raises
-    ------
-    StoreUnavailable
-        The file cannot be opened. The message has its name and the reason, which SQLite's errors do not. A read-only
-        file is left to SQLite if `create` is false.
-    """
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    except OSError as error:
-        if create or os.path.isdir(path) or not os.access(path, os.R_OK):
-            reason = "no such directory" if error.errno == ENOENT else (error.strerror or type(error).__name__).lower()
-            raise StoreUnavailable(f"db must be a file that can be opened, got {str(path)!r} ({reason})") from None
-        return
-    if create and not os.access(path.absolute().parent, os.W_OK) and not os.path.exists(f"{path}-wal"):
-        raise StoreUnavailable(
-            f"db must be in a directory that can be written, got {str(path)!r} (permission denied in its directory)"
-        )
-
-
-def file_of(database: str) -> Path | None:
-    """Return the file of a database, given as for `open_engine`; None for PostgreSQL. Opens nothing."""
-    url = _parse_database(database)
-    return Path(str(url.database)).absolute() if url.get_backend_name() == "sqlite" else None
 
 
 def database_file(engine: Engine) -> Path | None:
@@ -228,23 +251,6 @@ def wal_limit(path: Path) -> int:
     """Return the most bytes that the write-ahead log should have: 64 MiB, or a sixteenth of a small disk."""
     disk = os.statvfs(path.parent)
     return min(_MOST_WAL_BYTES, disk.f_frsize * disk.f_blocks // _WAL_SHARE)
-
-
-def _parse_database(database: str) -> URL:
-    """Return the URL of a SQLite or PostgreSQL database; refuse others. Errors never show a password."""
-    try:
-        url = make_url(database) if "://" in database else URL.create("sqlite", database=str(Path(database)))
-    except (ArgumentError, ValueError):
-        raise StoreError(
-            f"db must be a path, sqlite:///PATH or postgresql://HOST/NAME, got {database.partition('://')[0]!r}://…"
-        ) from None
-    if url.drivername in ("postgres", "postgresql"):
-        url = url.set(drivername="postgresql+psycopg")
-    if url.drivername not in ("sqlite", "postgresql+psycopg"):
-        raise StoreError(f"db must be SQLite or PostgreSQL, got {url.drivername!r}")
-    if url.drivername == "sqlite" and url.database in (None, "", ":memory:"):
-        raise StoreError("db must be a file, so that what is acknowledged is kept, got one in memory")
-    return url
 
 
 def _prepare_sqlite(connection: Any, record: Any) -> None:
@@ -347,14 +353,6 @@ def writing_by_driver(engine: Engine, pages: int) -> Iterator[Any]:
                 connection.autocommit = False
             if connection.closed:
                 pooled.invalidate()
-
-
-def copy_sqlite(engine: Engine, target: Path, *afterwards: str) -> None:
-    """Copy a SQLite database to a file with SQLite's own backup, and run some statements on the copy."""
-    with available(), closing(engine.raw_connection()) as source, closing(sqlite3.connect(target)) as copy:
-        source.driver_connection.backup(copy)  # type: ignore[union-attr]  # sqlite3's own
-        for statement in afterwards:
-            copy.execute(statement)
 
 
 def _fault(error: BaseException | None) -> StoreUnavailable:

@@ -109,7 +109,7 @@ def day_of(day: date) -> int:
     return (day - _EPOCH).days
 
 
-def parse_range(days: int, first: str | None, until: str | None, last: str | None) -> Range:
+def parse_range(days: int, first: str | None, until: str | None, last: str | None, ended: int | None = None) -> Range:
     """Return the range that `from`, `to` and `last` name, for slices of so many days.
 
     Parameters
@@ -120,6 +120,8 @@ def parse_range(days: int, first: str | None, until: str | None, last: str | Non
         Dates such as 2026-10-05: the first day of the first slice, and the first day after the last one.
     last : str, optional
         A length such as 4w or 10d: this many days up to the end of the slice that goes on now.
+    ended : int, optional
+        The day before which all slices have ended, for somebody who sees no other: nothing after it is in the range.
 
     Raises
     ------
@@ -130,7 +132,11 @@ def parse_range(days: int, first: str | None, until: str | None, last: str | Non
         bounds = Range(_boundary("from", first, days), _boundary("to", until, days))
         if bounds.first is not None and bounds.until is not None and bounds.first >= bounds.until:
             raise ParameterError(f"to must be after from, got from={first} and to={until}")
-        return bounds
+        if ended is None:
+            return bounds
+        if bounds.first is not None and bounds.first >= ended:
+            raise ParameterError(f"from must be before {date_of(ended)}, when the last slice ended, got from={first}")
+        return Range(bounds.first, ended if bounds.until is None else min(bounds.until, ended))
     if first is not None or until is not None:
         raise ParameterError(f"last must come without from and to, got last={last}")
     number, unit = last[:-1], {"w": 7, "d": 1}.get(last[-1:], 0)
@@ -138,6 +144,8 @@ def parse_range(days: int, first: str | None, until: str | None, last: str | Non
         raise ParameterError(f"last must be a number of weeks or days such as 4w or 10d, got last={last[:40]!r}")
     if int(number) * unit % days:
         raise ParameterError(f"last must be whole slices of {days} days, got last={last}")
+    if ended is not None:
+        return Range(ended - int(number) * unit, ended)
     return Range(slice_of(day_now(), days) + days - int(number) * unit)
 
 

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Final, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
-from sqlalchemy import insert, select, text, update
+from sqlalchemy import Connection, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from hubbub.analysis.question import NO_NAMES, SurveyNames
@@ -39,6 +39,7 @@ from hubbub.store.schema import (
     unknown_survey,
     writing,
 )
+from hubbub.store.sealing_keys import add_key, check_key
 from hubbub.store.slices import ALL, Range, Slice, day_now, list_slices, slice_of, sum_between
 from hubbub.wire.tally_file import encode_tally
 
@@ -104,6 +105,14 @@ class StoredSurvey(SurveyRow):
     document: bytes
     built: SurveyMechanism | None
 
+    def ended(self, now: datetime) -> int | None:
+        """Return the day before which all slices have ended; None if all have.
+
+        They have if the survey is closed and does not repeat: then its sums are final.
+        """
+        is_final = self.survey.every is None and self.state(now) == "closed"
+        return None if is_final else slice_of(int(now.timestamp()) // 86_400, self.slice_days)
+
     @property
     def mechanism(self) -> SurveyMechanism:
         """Its mechanism. Raises SurveyClosed if an earlier version made it."""
@@ -132,6 +141,8 @@ class Store:
         What is known about the room on its disk.
     has_spare_pages : bool
         Whether the file may still have the room of surveys that ended; the next `purge` gives it back to the disk.
+    purged_to : dict
+        How far a purge of old ids has come that ran out of time.
     """
 
     def __init__(self, database: str, build: Build = mechanism_for, create: bool = True) -> None:
@@ -139,6 +150,7 @@ class Store:
         self.build = build
         self.guard = DiskGuard(self.engine)
         self.has_spare_pages = True  # an earlier process may have left some
+        self.purged_to: dict[tuple[int, int], bytes] = {}  # by survey and slice: the last id that a purge looked at
         self._remembered: dict[str, tuple[float, StoredSurvey]] = {}  # by the id in hex, as URLs have it
         self._remembering = threading.Lock()
         self._forgotten = 0  # how often a state was forgotten
@@ -168,14 +180,18 @@ class Store:
         origins: Iterable[str] = ("*",),
         slice_days: int = 7,
         names: SurveyNames = NO_NAMES,
+        also: Callable[[Connection, int], None] = lambda _connection, _key: None,
+        private: bytes | None = None,
     ) -> StoredSurvey:
         """Add a survey with an empty tally, and return the stored survey.
 
-        Its slices have 7 days or 1 day. Its names are spelled as it counts them.
+        Its slices have 7 days or 1 day. Its names are spelled as it counts them. `also` gets the key of the new survey
+        and does more in the same transaction. `private` is the private half of its key, if it goes through a relay.
 
         Raises ParameterError if the store has it already, or if its periods are not whole slices.
         """
         document, survey_id = survey.to_json(), survey.survey_id
+        check_key(survey, private)
         if survey.every is not None and survey.every % slice_days:
             raise ParameterError(
                 f"every must be whole slices of {slice_days} days, got every={survey.every}; slices may be days"
@@ -192,6 +208,7 @@ class Store:
             "created": int(time.time()),
             "closes": seconds_of(facts["closes"]),
             "slice_days": slice_days,
+            "id_slice": slice_of(day_now(), slice_days),
         }
         first = {"version": 0, "tally": encode_tally(empty), "slice": slice_of(day_now(), slice_days)}
         try:
@@ -200,6 +217,9 @@ class Store:
                 key = connection.execute(added).scalar_one()
                 connection.execute(insert(tallies).values(survey=key, **first))
                 add_names(connection, key, names)
+                if private is not None:
+                    add_key(connection, key, private)
+                also(connection, key)
         except StoreUnavailable as error:
             if isinstance(error.__cause__, IntegrityError):
                 raise ParameterError(f"a survey must be new, got {survey_id.hex()[:8]} twice") from None

@@ -9,7 +9,8 @@ from sqlalchemy import Connection, Engine, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from hubbub.errors import StoreUnavailable
-from hubbub.store.keys import forget_keys, hash_of
+from hubbub.store.hashing import hash_of
+from hubbub.store.keys import forget_keys
 from hubbub.store.schema import meta, reading, writing
 
 _ROW = meta.c.name == "owner_token"
@@ -29,7 +30,10 @@ def make_first_token(engine: Engine) -> str | None:
 
 
 def replace_token(engine: Engine) -> str:
-    """Make and return a new token for the owner. The old one, all sessions and all codes are invalid from now on."""
+    """Make and return a new token for the owner. The old one, all sessions and all codes are invalid from now on.
+
+    Read-only tokens stay: whoever had the owner's token may have made some, so look at their list.
+    """
     with writing(engine) as connection:
         connection.execute(delete(meta).where(_ROW))
         forget_keys(connection)  # whoever had the old token may have logged in with it

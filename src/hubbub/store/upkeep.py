@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sqlalchemy import Connection, Row, func, insert, select
 
 from hubbub.errors import HubbubError, ParameterError, StoreError
+from hubbub.store.migrations import copy_sqlite
 from hubbub.store.schema import (
-    copy_sqlite,
     imports,
     metadata,
     pending,
@@ -24,7 +24,7 @@ from hubbub.store.schema import (
     unknown_survey,
     writing,
 )
-from hubbub.store.slices import ALL, Range, unpack
+from hubbub.store.slices import ALL, Range, date_of, unpack
 from hubbub.store.store import Store
 from hubbub.wire.tally_file import encode_tally, parse_tally
 
@@ -94,19 +94,22 @@ def _check_survey(
     ids = int(connection.scalar(count_ids) or 0)
     merged = select(func.coalesce(func.sum(imports.c.reports), 0)).where(imports.c.survey == row.key)
     sent = tally.count - int(connection.scalar(merged) or 0)  # the ids of merged tallies are not here
-    if row.state == "open" and ids != sent + waiting:
-        raise StoreError(f"it has {ids} report ids, but {sent} counted and {waiting} pending reports")
+    if row.state == "open" and ids + row.ids_purged != sent + waiting:
+        purged = f" and {row.ids_purged} that were purged" if row.ids_purged else ""
+        raise StoreError(f"it has {ids} report ids{purged}, but {sent} counted and {waiting} pending reports")
     return tally.count, waiting, ids
 
 
 def tally_file(store: Store, survey_id: bytes, asked: Range = ALL) -> bytes:
-    """Return a survey's tally, or that of some slices, as a file has it.
+    """Return a survey's tally, or that of some slices, as a file has it. That of a single slice names its day.
 
     That of an earlier version is returned as it is stored, without pending reports.
     """
     stored = store.survey(survey_id)
     if not stored.earlier:
-        return encode_tally(store.tally(survey_id, asked))
+        tally = store.tally(survey_id, asked)
+        is_one = asked.first is not None and asked.until == asked.first + stored.slice_days
+        return encode_tally(replace(tally, day=date_of(asked.first or 0) if is_one else None))
     with reading(store.engine) as connection:
         data = connection.scalar(select(tallies.c.tally).where(tallies.c.survey == stored.key))
     if data is None:  # deleted a moment ago

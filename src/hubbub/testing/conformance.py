@@ -17,7 +17,7 @@ from hubbub.errors import LeftOverBytes, ParameterError
 from hubbub.mechanisms.registry import load_survey, mechanism_for
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
 from hubbub.model.estimates import MIN_LEVEL, Query
-from hubbub.model.mechanism import Histogram, Items, Mechanism, run_protocol
+from hubbub.model.mechanism import Histogram, Items, Mechanism, tally_of
 from hubbub.model.survey import Survey
 from hubbub.model.tally import Tally
 from hubbub.numeric.randomness import SeededRandomWords
@@ -60,7 +60,7 @@ class _Case(NamedTuple):
     @property
     def tally(self) -> Tally:
         """The tally of all reports."""
-        return run_protocol(self.mechanism, self.items, self.random_words)
+        return tally_of(self.mechanism, self.items, self.random_words)
 
 
 def _case(make_survey: MakeSurvey, people: int | list[int], seed: int = 2, number: int = 1) -> _Case:
@@ -213,8 +213,8 @@ def check_merge_equals_whole(make_survey: MakeSurvey) -> None:
     case = _case(make_survey, [7, 5, 1], seed=5, number=2)
     (_, mechanism, items, random_words), whole = case, case.tally
     for cut in (0, 1, 6, 13):
-        first = run_protocol(mechanism, items[:cut], random_words[:cut])
-        second = run_protocol(mechanism, items[cut:], random_words[cut:])
+        first = tally_of(mechanism, items[:cut], random_words[:cut])
+        second = tally_of(mechanism, items[cut:], random_words[cut:])
         assert first + second == whole
         assert second + first == whole
     assert whole.count == 13
@@ -285,7 +285,7 @@ def check_finds_planted(make_survey: MakeSurvey) -> None:
     source = SeededRandomWords(8)
     for start in range(0, len(items), 500):
         part = items[start : start + 500]
-        tally = tally + run_protocol(mechanism, part, source.draw(len(part), mechanism.random_words_per_report))
+        tally = tally + tally_of(mechanism, part, source.draw(len(part), mechanism.random_words_per_report))
     found = mechanism.discover(tally, Query(top=3))
     assert len(found)
     assert np.array_equal(found.items[0], some_items(mechanism, survey, 5)[1])
@@ -321,7 +321,7 @@ def check_sampler_has_the_law(make_survey: MakeSurvey) -> None:
         assert drawn.count == len(items)
         random_words = source.draw(len(items), mechanism.random_words_per_report)
         sampled.append(directions @ drawn.cells.ravel())
-        real.append(directions @ run_protocol(mechanism, items, random_words).cells.ravel())
+        real.append(directions @ tally_of(mechanism, items, random_words).cells.ravel())
     for first, second in zip(np.array(sampled).T, np.array(real).T, strict=True):
         assert_same_law(first, second)
 

@@ -1,6 +1,8 @@
 """A tally as bytes, with a checksum. See docs/wire-format.md.
 
 version ‖ width ‖ survey id (32) ‖ count (8) ‖ cells of `width` bytes each ‖ SHA-256 of everything before (32).
+
+If the tally names a day, its width is 128 more, and the number of the day since 1970 (4) is before the cells.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -25,13 +28,18 @@ from hubbub.errors import (
 )
 from hubbub.mechanisms.registry import mechanism_for
 from hubbub.model.survey import Survey
+from hubbub.model.tallies import Tallies
 from hubbub.model.tally import Cells, Tally
 from hubbub.outputs import PathLike, check_outputs, write_whole
 
 TALLY_VERSION: Final = 1
 _HEADER_BYTES: Final = 2 + 32 + 8
 _CHECKSUM_BYTES: Final = 32
-LARGEST_OVERHEAD: Final = _HEADER_BYTES + _CHECKSUM_BYTES
+_DAY_BYTES: Final = 4
+_WITH_DAY: Final = 128
+_EPOCH: Final = date(1970, 1, 1)
+_LAST_DAY: Final = (date.max - _EPOCH).days
+LARGEST_OVERHEAD: Final = _HEADER_BYTES + _DAY_BYTES + _CHECKSUM_BYTES
 """Bytes of a tally in addition to its cells, which have at most 8 bytes each."""
 _WIDTHS: Final = (1, 2, 4, 8)
 
@@ -39,7 +47,9 @@ _WIDTHS: Final = (1, 2, 4, 8)
 def encode_tally(tally: Tally) -> bytes:
     """The bytes of a tally, its cells in the narrowest integers that hold them all."""
     width = cell_bytes(tally.cells)
-    header = bytes([TALLY_VERSION, width]) + tally.survey_id + tally.count.to_bytes(8, "little")
+    day = b"" if tally.day is None else (tally.day - _EPOCH).days.to_bytes(_DAY_BYTES, "little")
+    header = bytes([TALLY_VERSION, width + _WITH_DAY * bool(day)]) + tally.survey_id
+    header += tally.count.to_bytes(8, "little") + day
     cells = (
         np.ascontiguousarray(tally.cells, f"<i{width}").reshape(-1).view(np.uint8).data
     )  # may be many: no more copies
@@ -69,18 +79,23 @@ def parse_tally(data: bytes, survey_id: bytes, cells_shape: tuple[int, ...] | No
     body, checksum = memoryview(data)[:-_CHECKSUM_BYTES], data[-_CHECKSUM_BYTES:]  # without copying the cells
     if hashlib.sha256(body).digest() != checksum:
         raise WireError("a tally must match its checksum, got bytes that were changed")
-    width = data[1]
+    width, start = data[1] % _WITH_DAY, _HEADER_BYTES + _DAY_BYTES * (data[1] >= _WITH_DAY)
     if width not in _WIDTHS:
         raise WireError(f"a tally must have cells of 1, 2, 4 or 8 bytes, got {width}")
     if data[2:34] != survey_id:
         raise SurveyMismatch(f"a tally must be of survey {survey_id.hex()[:8]}, got {data[2:34].hex()[:8]}")
-    got = len(body) - _HEADER_BYTES
+    got = len(body) - start
+    if got < 0:
+        raise BadLength(f"a tally with a day must have at least {LARGEST_OVERHEAD} bytes, got {len(data)} bytes")
     shape = (got // width,) if cells_shape is None else cells_shape
     expected = int(np.prod(shape)) * width
     if got != expected:
         raise LeftOverBytes(f"a tally of this survey must have {expected} bytes of cells, got {got}")
-    cells = np.frombuffer(body, f"<i{width}", offset=_HEADER_BYTES).astype(np.int64).reshape(shape)
-    return Tally(survey_id, int.from_bytes(body[34:_HEADER_BYTES], "little"), cells)
+    cells = np.frombuffer(body, f"<i{width}", offset=start).astype(np.int64).reshape(shape)
+    count, day = (int.from_bytes(part, "little") for part in (body[34:_HEADER_BYTES], body[_HEADER_BYTES:start]))
+    if day > _LAST_DAY:
+        raise WireError(f"the day of a tally must be before the year 10000, got day {day}")
+    return Tally(survey_id, count, cells, _EPOCH + timedelta(days=day) if start > _HEADER_BYTES else None)
 
 
 def read_tally(path: PathLike, survey: Survey | None = None) -> Tally:
@@ -143,8 +158,24 @@ def _may_be_tally(path: PathLike) -> bool:
             head = file.read(2)
     except OSError:
         return False
-    cells = os.path.getsize(path) - LARGEST_OVERHEAD
-    return len(head) == 2 and head[0] == TALLY_VERSION and head[1] in _WIDTHS and cells >= 0 and cells % head[1] == 0
+    if len(head) < 2 or head[0] != TALLY_VERSION or (width := head[1] % _WITH_DAY) not in _WIDTHS:
+        return False
+    cells = os.path.getsize(path) - LARGEST_OVERHEAD + _DAY_BYTES * (head[1] < _WITH_DAY)
+    return cells >= 0 and cells % width == 0
+
+
+def read_tallies(paths: Iterable[PathLike], survey: Survey | None = None) -> Tallies:
+    """The tallies in files that name the day of their slice, one for each day.
+
+    `hubbub tally --day` writes such files, and a collector does if it is asked for one slice. They are read at once;
+    the parameters and errors are those of `read_tally`.
+    """
+    found = list[Tally]()
+    for path in paths:
+        found.append(read_tally(path, survey))
+        if found[-1].day is None:
+            raise InputError(f"the tally {os.fspath(path)!r} must name the day of its slice, got one without a day")
+    return Tallies(found)
 
 
 def merge(tallies: Iterable[Tally]) -> Tally:

@@ -1,5 +1,6 @@
 // A survey's page: goes on by itself while reports come in, keeps names, copies lines.
 import { bringToLife, show } from "./answers.js";
+import { copyButtons } from "./copying.js";
 
 /** @param {string} id */
 const part = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
@@ -48,25 +49,16 @@ async function watch() {
   setTimeout(watch, 3000);
 }
 
-for (const button of document.querySelectorAll("[data-copy]")) {
-  button.addEventListener("click", async () => {
-    const text = button.previousElementSibling?.textContent ?? "";
-    await navigator.clipboard?.writeText(text).then(
-      () => (button.textContent = "Copied"),
-      () => getSelection()?.selectAllChildren(/** @type {Node} */ (button.previousElementSibling)),
-    );
-    setTimeout(() => (button.textContent = "Copy"), 2000);
-  });
-}
+copyButtons();
 
 const form = /** @type {HTMLFormElement | null} */ (document.getElementById("naming"));
 if (form) {
   const complaint = /** @type {HTMLElement} */ (form.querySelector(".complaint"));
   const told = /** @type {HTMLElement} */ (form.querySelector("[role=status] ul"));
-  const names = /** @type {HTMLTextAreaElement} */ (form.elements.namedItem("names"));
+  const names = /** @type {HTMLTextAreaElement | null} */ (form.elements.namedItem("names"));
   form.querySelector("[type=file]")?.addEventListener("change", async (event) => {
     const [file] = /** @type {HTMLInputElement} */ (event.target).files ?? [];
-    if (file) names.value = (await file.text()).slice(0, 900_000);
+    if (file && names) names.value = (await file.text()).slice(0, 900_000);
   });
   /** @param {string[]} sentences */
   const tell = (sentences) =>
@@ -75,14 +67,15 @@ if (form) {
     event.preventDefault();
     complaint.textContent = "";
     tell(["Looking for them…"]);
-    const body = new URLSearchParams({ names: names.value });
+    const body = new URLSearchParams();
+    for (const area of form.querySelectorAll("textarea")) body.set(area.name, area.value);
     const reply = await fetch(`${address}/names`, { method: "POST", body, headers: { Accept: "application/problem+json" } });
     const { detail, fixed, later, sentences } = await reply.json();
     complaint.textContent = reply.ok ? "" : detail;
     if (!reply.ok) return tell([]);
-    names.value = (later.length || shown > 0 ? later : fixed).join("\n");
+    if (names) names.value = (later.length || shown > 0 ? later : fixed).join("\n");
     await refresh();
-    tell(["The names are kept, and in the answer above.", ...sentences]);
+    tell([names ? "The names are kept, and in the answer above." : "The groups are kept.", ...sentences]);
   });
 }
 

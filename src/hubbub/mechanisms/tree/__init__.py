@@ -40,7 +40,8 @@ from hubbub.mechanisms.checks import (
     whole,
     whole_text,
 )
-from hubbub.mechanisms.survey_mechanism import Sample, SurveyMechanism, check_listed, check_tally, count_all
+from hubbub.mechanisms.roles import count_all
+from hubbub.mechanisms.survey_mechanism import Sample, SurveyMechanism, check_listed
 from hubbub.mechanisms.tree import kernels, kernels_reports, together
 from hubbub.mechanisms.tree.beside import beside, sharing_tails
 from hubbub.mechanisms.tree.code import PathCode
@@ -188,6 +189,7 @@ class Tree(SurveyMechanism):
 
         In people; costs one Walsh–Hadamard transform per row.
         """
+        self.check_tally(tally)
         split = self.rows << self.shape.bucket_bits
         people = tally.cells[split:].astype(np.float64)
         buckets = 1 << self.shape.bucket_bits
@@ -218,7 +220,6 @@ class Tree(SurveyMechanism):
         Guarantees (tests/mechanisms/test_conformance.py): unbiased over randomness and public seed; the standard error
         covers noise and collisions. Cost: one transform per row, and len(items)·rows.
         """
-        check_tally(tally, self.survey_id, self.cells_shape)
         items = check_items(items, self.survey.domain)
         return self._estimate(self.row_counts(tally), items)
 
@@ -249,7 +250,6 @@ class Tree(SurveyMechanism):
         Counts are a least-squares fit over all rows. Their standard errors include the variance that shared buckets
         add (`beside`).
         """
-        check_tally(tally, self.survey_id, self.cells_shape)
         items, found = check_items(items, self.survey.domain), check_items(found, self.survey.domain)
         if self.rows == 1:  # buckets are shared in hashed rows only
             return self.estimate(tally, items)
@@ -263,7 +263,7 @@ class Tree(SurveyMechanism):
 
     def count_groups(self, tally: Tally, groups: Sequence[Items], found: Items) -> Totals:
         """How many people hold any value of each group, from the joint law of all rows (`together`)."""
-        check_tally(tally, self.survey_id, self.cells_shape)
+        self.check_tally(tally)
         if self.rows == 1:
             return super().count_groups(tally, groups, found)
         fit = refit(self.law, self.row_counts(tally), self.code.buckets(found))
@@ -283,7 +283,6 @@ class Tree(SurveyMechanism):
 
     def discover(self, tally: Tally, query: Query) -> Estimates:
         """Search the tree; a universe that fits into one row is scored value by value."""
-        check_tally(tally, self.survey_id, self.cells_shape)
         return self._discover(self.row_counts(tally), query)
 
     def _discover(self, row_counts: RowCounts, query: Query) -> Estimates:
@@ -315,7 +314,7 @@ class Tree(SurveyMechanism):
         """The best values besides the known ones, with the odds of their neighbours."""
         if self.rows == 1:
             return super().guess(tally, known, most, query)
-        check_tally(tally, self.survey_id, self.cells_shape)
+        self.check_tally(tally)
         left = refit(self.law, self.row_counts(tally), self.code.buckets(known)).left
         items, counts, doubts = guess(self, left, query, known, most, _WORTH_A_GUESS)
         stderrs = self._stderrs(left, counts)
@@ -357,7 +356,7 @@ class Tree(SurveyMechanism):
     def limits_for(self, tally: Tally, items: Items, query: Query, usual: float) -> NDArray[np.float64]:
         """How many must hold each item for `discover` to find it with a chance of about 95 %."""
         del usual
-        check_tally(tally, self.survey_id, self.cells_shape)
+        self.check_tally(tally)
         lengths = np.rint(self.code.lengths(check_items(items, self.survey.domain))).astype(np.int64)
         if self.rows == 1:
             return np.full(len(items), self._seen_from(tally.count, query))

@@ -1,0 +1,4 @@
+// Copies the link that was just made.
+import { copyButtons } from "./copying.js";
+
+copyButtons();
