@@ -26,7 +26,7 @@ const words = (bytes) => [...new Uint32Array(bytes.buffer)];
  * @returns {Ready}
  */
 export const prepare = (survey, kind, mechanism) => {
-  const { name, parameters, domain: described, epsilon, public_seed } = survey;
+  const { name, domain: described, parameters, epsilon, public_seed } = survey;
   checkText(name, /^[^]{1,400}$/);
   const domain = kind(described);
   const { odds, respond, keep = parameters.keep_threshold } = mechanism(parameters, domain, hashWith(words(fromHex(public_seed))));

@@ -68,7 +68,7 @@ export const coded_text = ({ code, normalization, width }) => {
       }
 
       [code] = codes.sort((a, b) => a.length - b.length); // the shortest; of several, that of symbols alone
-      check(text != "(other)" && code.length <= width);
+      check(text !== "(other)" && code.length <= width);
       return code.padEnd(width, "0");
     },
   };

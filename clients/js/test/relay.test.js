@@ -85,7 +85,7 @@ test("the collector is asked for the survey and the key, and the relay gets the 
   const random = new Uint8Array(32).fill(7, 0, 16);
   assert.equal(report, toHex(readSurvey(HOSTS)("news.example", random)));
   const { url, ...entry } = site.ledger[survey];
-  assert.deepEqual(entry, { name: "vectors", epsilon: "1.5", answered: site.now / DAY, status: 202 });
+  assert.deepEqual(entry, { name: "vectors", epsilon: "1.5", answered: site.now / DAY, to: `${page.relay}v1/sealed`, status: 202 });
   assert.deepEqual((await site.view(page, at)).requests, []);
 });
 
@@ -213,6 +213,22 @@ test("a sealed report is sent at once when the page goes away, and nothing is lo
   await viewed;
   assert.equal(relay.posted.length, 1);
   assert.deepEqual([site.ledger[survey].sealed, site.ledger[survey].status], [undefined, 202]);
+});
+
+test("a site whose questions go through a relay", async () => {
+  const key = "0123456789abcdef".repeat(2);
+  const questions = [{ asks: "referrer", survey }];
+  collector.sites.set(key, JSON.stringify({ own: ["own.example"], questions, site: key, version: 1 }));
+  const { survey: _, ...rest } = page;
+  await site.view({ ...rest, site: key }, { ...at, referrer: "https://news.example/", crypto: truthful });
+  const random = new Uint8Array(32).fill(7, 0, 16);
+  const { id, report } = await opened(relay.posted[0]);
+  assert.deepEqual([id, report], [survey, toHex(readSurvey(HOSTS)("news.example", random))]);
+  const six = collector.add(relayed(POLL, { epsilon: "6" }));
+  collector.sites.set(key, JSON.stringify({ own: [], questions: [{ asks: "campaign", survey: six }], site: key, version: 1 }));
+  for (const fresh of [new Site(), new Site()]) await fresh.view({ ...rest, site: key }, { ...at, source: SCRIPT });
+  await new Site().view({ ...rest, site: key }, at);
+  assert.deepEqual([collector.posted.length, relay.posted.length], [0, 2]);
 });
 
 test("a relay has an address with or without a slash at its end, and may have a path", async () => {
