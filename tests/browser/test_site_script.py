@@ -195,3 +195,13 @@ def test_a_prepared_page_waits_until_it_is_shown(context: Any, collector: Collec
     page.wait_for_function(DELIVERED)
     assert page.evaluate("performance.getEntriesByType('navigation')[0].activationStart > 0") == prepared
     assert collector.reports(survey_id) == 1
+
+
+def test_the_ledger_page_on_the_first_view(context: Any, collector: Collector, relay: Relay, site: Site) -> None:
+    """The page shows an answer that is made while it is open, and says that it was one question of several."""
+    serve(relay, collector, ("path", "", None), ("referrer", "", None))
+    part = f'<div data-hubbub-ledger></div><script defer src="{relay.url}/hubbub-ledger.js"></script>'
+    page = view(context, site.add("/privacy-page", part + line(relay.url)))
+    page.get_by_text("This browser has answered these surveys of this site:").wait_for()
+    page.get_by_role("cell", name="(the one question drawn of several)").wait_for()
+    assert page.get_by_text("answered no survey").count() == 0

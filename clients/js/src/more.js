@@ -59,11 +59,8 @@ const plan = async (ledger) => {
     const { own, list } = readManifest(await (await request(key, { integrity })).text());
     // One question, drawn by the browser. This is written down before any value is read.
     const { asks, of, survey } = list[((/** @type {any} */ (crypto.getRandomValues(new Uint32Array(1))) * list.length) / 2 ** 32) | 0];
-    if (entry) {
-      ledger[key + next] = entry;
-      delete entry.goals;
-      delete entry.waits;
-    }
+    if (entry) delete entry.goals;
+    if (entry && !waits) ledger[key + next] = entry; // what nobody asked for has told nothing
     step = 4;
     const goals = Object.fromEntries(list.flatMap((/** @type {any} */ each) => (each.asks === "goal" ? [[each.of, false]] : [])));
     const waiting = asks === "own" && !(of in told) ? of : undefined;
@@ -97,7 +94,7 @@ const run = async () => {
       await consented;
     }
     step ||= 5;
-    await (site == null ? navigator.locks.request("hubbub", () => {}) : answer(key, plan, dataset.maxEpsilon ?? 4, read));
+    await (site == null ? navigator.locks.request("hubbub", () => {}) : answer(key, plan, dataset.maxEpsilon, read));
   } catch {
     // An error must never disturb the page.
   }
