@@ -13,6 +13,7 @@ and compares the sums. With PostgreSQL the process is the collector's side; the 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import ctypes
 import hashlib
 import json
@@ -82,7 +83,8 @@ def script(database: str, tell: Callable[[str], None], too_early: bool = False) 
         store.fold_all()
         if store.embedded:
             target = Path(database).with_suffix(".backup")
-            target.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # the script's own, not the store's
+                target.unlink(missing_ok=True)
             backup(store, target)
             tell("backup")
         close_survey(store, SURVEY.survey_id)

@@ -43,7 +43,7 @@ from hubbub.mechanisms.checks import (
 from hubbub.mechanisms.roles import count_all
 from hubbub.mechanisms.survey_mechanism import Sample, SurveyMechanism, check_listed
 from hubbub.mechanisms.tree import kernels, kernels_reports, together
-from hubbub.mechanisms.tree.beside import beside, sharing_tails
+from hubbub.mechanisms.tree.beside import beside
 from hubbub.mechanisms.tree.code import PathCode
 from hubbub.mechanisms.tree.fit import refit
 from hubbub.mechanisms.tree.forged import of_forgers
@@ -248,8 +248,7 @@ class Tree(SurveyMechanism):
     def estimate_beside(self, tally: Tally, items: Items, found: Items) -> Estimates:
         """Counts of the items after the values in `found` are subtracted; an item in `found` keeps its own count.
 
-        Counts are a least-squares fit over all rows. Their standard errors include the variance that shared buckets
-        add (`beside`).
+        Counts are a least-squares fit over all rows. Standard errors include what shared buckets add (`beside`).
         """
         items, found = check_items(items, self.survey.domain), check_items(found, self.survey.domain)
         if self.rows == 1:  # buckets are shared in hashed rows only
