@@ -45,7 +45,7 @@ class Sentence(NamedTuple):
         "post" post-processing, "uneven" rows that parts of the reports disagree about, "rival" a value that a row may
         be instead, "groups" values counted together, "guesses" the next best values, "intake" values that were not
         counted as given, "domain" a domain that would hold them better, "forged" crafted reports,
-        "supposed" what holds if some are forged.
+        "certified" how many forged reports change nothing, "supposed" what holds if some are forged.
     text : str
         The words.
     """
@@ -117,7 +117,7 @@ def sentences(answer: Answer, example: str = "", domain: Domain | None = None) -
     if answer.forged:
         said += [("supposed", _about_supposed(answer)), ("supposed", _about_certified(answer))]
     said.append(("forged", _about_forgers(answer)))
-    said.append(("forged", _about_certified(answer)))
+    said.append(("certified", _about_certified(answer)))
     return [Sentence(kind, text) for kind, text in said if text]
 
 

@@ -117,6 +117,6 @@ def explain(stored: StoredSurvey, answer: Answer, closed: bool, asked: Asked) ->
     said = told(answer, {"found", "unseen", *BELOW} - {"guesses", "groups"})  # which have places of their own
     if not any(hitter.stands_out for hitter in answer.hitters):
         said.append(what_is_needed(stored.survey, answer.reports, candidates=asked.candidates))
-    said += [about_level(asked.question.level), *told(answer, ["forged"])]
+    said += [about_level(asked.question.level), *told(answer, ["forged", "certified"])]
     said.append(about_sums(stored.mechanism, answer.reports) if closed else NOT_LIVE)
     return tuple(sentence for sentence in said if sentence)
