@@ -58,8 +58,8 @@ of its root and in the *beam*; then it has passed all gates. In *wider*, lists a
   is known to 2 or 3 %. Stated limits are 2 to 3 % above the model, for what it leaves out. Over 1,171 other crowds,
   95 % are found at [0.967 of the limit](limits.md), and 97 % at it.
 - **Hosts of 52 to 64 bits at ε = 1: 0.75 [0.11, 1.32], aim 0.75.** It is missed by less than the table shows.
-- **Encode: 43 to 44 ns, aim 40.** The bijection takes 18, which keeps values apart that begin alike; the row, the masks and
-  the bucket take 21, checks and copies 4.
+- **Encode: 43 to 44 ns, aim 40.** The bijection takes 18, which keeps values apart that begin alike; the row, the masks
+  and the bucket take 21, checks and copies 4.
 """
 
 
