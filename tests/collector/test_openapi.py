@@ -17,6 +17,7 @@ NEW = {"name": "ids", "domain": {"kind": "integers", "bits": 8}, "epsilon": "2"}
 OPERATIONS = [
     ("POST", "/v1/surveys"),
     ("GET", "/v1/keys/{key}"),
+    ("POST", "/v1/releases"),
     ("GET", "/v1/surveys"),
     ("GET", "/v1/surveys/{survey_id}"),
     ("DELETE", "/v1/surveys/{survey_id}"),

@@ -124,6 +124,22 @@ def token(db: str, as_json: bool) -> None:
     tell(as_json, {"token": made}, f"Owner's token, shown this once: {made}")
 
 
+@store.command(name="relay-token")
+@database_option
+@json_option
+def relay_token(db: str, as_json: bool) -> None:
+    """Make a token for the relay that sends releases to this collector, and show it once. An older one is invalid.
+
+    \b
+    hubbub store relay-token --db surveys.db
+    """  # noqa: D301
+    from hubbub.store.tokens import replace_token
+
+    with _existing(db) as opened:
+        made = replace_token(opened.engine, "relay")
+    tell(as_json, {"token": made}, f"Relay's token, shown this once: {made}")
+
+
 @store.command()
 @database_option
 @click.option("--end", is_flag=True, help="End them all; links that were not used do not work any more.")

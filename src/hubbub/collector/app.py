@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from hubbub.collector import key_route, merge_route, owner, reading, scripts, sites, tokens, uploads
+from hubbub.collector import gateway, key_route, merge_route, owner, reading, scripts, sites, tokens, uploads
 from hubbub.collector.api_page import show_api, show_document
 from hubbub.collector.kept_bytes import KeptBytes
 from hubbub.collector.metrics import CONTENT_TYPE
@@ -91,7 +91,7 @@ def create_app(collector: Collector) -> FastAPI:
     for kind in (HTTPException, HubbubError, Exception):
         app.add_exception_handler(kind, handle)
     app.add_exception_handler(RequestValidationError, handle_invalid)
-    app.router.routes.extend([*uploads.ROUTES, *key_route.ROUTES, *sites.ROUTES, *scripts.ROUTES])
+    app.router.routes.extend([*uploads.ROUTES, *key_route.ROUTES, *gateway.ROUTES, *sites.ROUTES, *scripts.ROUTES])
     app.add_route("/docs", show_api, include_in_schema=False)
     app.add_route("/openapi.json", show_document, include_in_schema=False)
     for each in (owner, reading, tokens):

@@ -223,6 +223,14 @@ class UploadReply(BaseModel):
     statuses: list[Literal["accepted", "duplicate", "invalid"]]
 
 
+class Released(BaseModel):
+    """The outcome of one part of a release."""
+
+    accepted: int = Field(ge=0)
+    duplicate: int = Field(ge=0)
+    invalid: int = Field(ge=0)
+
+
 class MergedTally(BaseModel):
     """The outcome of a merge: the number of reports in the tally, and whether it was added now or had been before."""
 

@@ -1,4 +1,4 @@
-"""Who is the owner, and who may read: checks tokens, and slows down strangers who try many."""
+"""Who is the owner, who may read, who the relay is: checks tokens, and slows down strangers who try many."""
 
 from __future__ import annotations
 
@@ -11,20 +11,25 @@ from typing import Final
 from hubbub.collector.problems import Problem
 from hubbub.store.hashing import hash_of
 from hubbub.store.readers import Reader
-from hubbub.store.tokens import is_token
+from hubbub.store.tokens import Whose, is_token
 
 MOST_FAILURES: Final = 20
 _HASH_SECONDS: Final = 1.0
 
 
 class OwnerCheck:
-    """Checks the owner's token, and read-only ones.
+    """Checks the owner's token, and read-only ones; or the token of the relay.
 
     While many wrong tokens come, the stored hashes are read at most once a second.
     """
 
-    def __init__(self, stored_hash: Callable[[], str | None], readers: Callable[[], Mapping[str, Reader]]) -> None:
-        self._stored_hash, self._readers = stored_hash, readers
+    def __init__(
+        self,
+        stored_hash: Callable[[], str | None],
+        readers: Callable[[], Mapping[str, Reader]] = dict,
+        whose: Whose = "owner",
+    ) -> None:
+        self._stored_hash, self._readers, self._whose = stored_hash, readers, whose
         self._lock = threading.Lock()
         self._known: tuple[float, str | None, Mapping[str, Reader]] = (-1.0, None, {})
         self._failures: deque[float] = deque(maxlen=MOST_FAILURES)
@@ -48,7 +53,8 @@ class OwnerCheck:
                     return reader
             self._failures.append(now)
         if too_many:
-            sentence = "too many requests came without the owner's token"
+            sentence = f"too many requests came without the {self._whose}'s token"
             raise Problem("too-many-attempts", sentence, {"Retry-After": "60"})
-        sentence = "the request must have the owner's token, got none or another"
-        raise Problem("unauthorized", sentence, {"WWW-Authenticate": "Bearer"})
+        sentence = f"the request must have the {self._whose}'s token, got none or another"
+        kind = "unauthorized" if self._whose == "owner" else "no-relay"
+        raise Problem(kind, sentence, {"WWW-Authenticate": "Bearer"})

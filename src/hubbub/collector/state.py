@@ -64,6 +64,8 @@ class Collector:
         self.rates = rates or Rates()
         self.metrics = Metrics()
         self.owner = OwnerCheck(lambda: stored_hash(store.engine), lambda: readers_by_hash(store.engine))
+        self.relay = OwnerCheck(lambda: stored_hash(store.engine, "relay"), whose="relay")
+        self.opening = asyncio.Lock()
         self.guard = store.guard
         self.guard.keep_reserve()
         self._failed_bytes = 0  # how large the last commit was, if it failed

@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 
 from hubbub.errors import StoreError, StoreUnavailable, SurveyClosed, UnknownSurvey
 from hubbub.model.mechanism import Reports
-from hubbub.store.schema import pending, report_ids, surveys, writing_by_driver
+from hubbub.store.schema import pending, releases, report_ids, surveys, writing_by_driver
 from hubbub.store.slices import day_now, slice_of
 
 if TYPE_CHECKING:  # PostgreSQL is optional
@@ -30,6 +30,9 @@ _INSERTED_AT_ONCE: Final = 256
 _SERIALIZATION_FAILURES: Final = ("40001", "40P01")  # PostgreSQL: try the transaction again
 # The statements of every commit go straight to the driver: SQLAlchemy would take longer than SQLite.
 _INSERT_PENDING: Final = f"INSERT INTO {pending.name} (survey, reports, report_count, slice) VALUES (?, ?, ?, ?)"  # noqa: S608
+_INSERT_PART: Final = (
+    f"INSERT INTO {releases.name} (survey, release, part, parts, reports) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"  # noqa: S608
+)
 _STATE: Final = f"SELECT state, id_slice FROM {surveys.name} WHERE key = ?"  # noqa: S608  # our own name
 _LOCKED_STATES: Final = f"SELECT key, state FROM {surveys.name} WHERE key = ANY(%s) ORDER BY key FOR SHARE"  # noqa: S608
 # They come as one text; those that are new are named only if some are not.
@@ -48,12 +51,15 @@ class Upload(NamedTuple):
 
     `claim` is called once, when the transaction has begun to write. It returns False if the upload was refused
     meanwhile: then it must not be written. After True it can no longer be refused, except by an error of the database.
+    If it is a `part` of a release, this has the release's id, the number of the part, and how many parts there are. It
+    is noted with the number of reports that were new, the first time only.
     """
 
     survey: int
     reports: Reports
     claim: Callable[[], bool] = lambda: True
     slice_days: int = 7
+    part: tuple[bytes, int, int] | None = None
 
 
 class _SomeAreKnown(Exception):
@@ -104,7 +110,7 @@ def _append(connection: Any, uploads: Sequence[Upload], claimed: list[bool], loo
         taken, statement = insert_new_sqlite(connection, unique, look_up), _INSERT_PENDING
     else:
         taken, statement = insert_new_postgresql(connection, unique), _INSERT_PENDING.replace("?", "%s")
-    rows = []
+    rows, parts = [], []
     for survey, (state, fresh) in taken.items():
         if state != "open":
             gone = state in (None, "deleting")
@@ -119,9 +125,13 @@ def _append(connection: Any, uploads: Sequence[Upload], claimed: list[bool], loo
         for number in members[survey]:
             end = start + len(uploads[number].reports)
             outcomes[number] = new[start:end]
+            if (part := uploads[number].part) is not None:
+                parts.append((survey, *part, int(np.count_nonzero(new[start:end]))))
             start = end
     for row in rows:
         connection.execute(statement, row)
+    for noted in parts:
+        connection.execute(_INSERT_PART if statement is _INSERT_PENDING else _INSERT_PART.replace("?", "%s"), noted)
     return [outcomes[number] for number in range(len(uploads))]
 
 

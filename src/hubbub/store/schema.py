@@ -48,7 +48,7 @@ metadata = MetaData()
 meta = Table(
     "hubbub_meta",
     metadata,
-    Column("name", Text, primary_key=True),  # schema_version, owner_token, heartbeat, address
+    Column("name", Text, primary_key=True),  # schema_version, owner_token, relay_token, heartbeat, address
     Column("value", Text, nullable=False),
 )
 
