@@ -1,6 +1,6 @@
 // The self-starting script: <script defer src="https://collector.example/hubbub.js" data-survey="…"></script>
 // or data-site="…", for which it loads its second part, more.js.
-// The order of these lines is the one that packs best.
+// hubbub-relay.js is built of the same, with relay.js in the place of route.js. The order of these lines is the one that packs best.
 import { treeWith } from "./tree.js";
 import { categories } from "./categories.js";
 import { prepare } from "./survey.js";
@@ -53,7 +53,7 @@ if (dataset.survey != null) {
     try {
       if ("consent" in dataset) await consented;
       const url = new URL("v1/surveys/" + dataset.survey, src).href;
-      await answerSurvey(url, valueOf(dataset), dataset.maxEpsilon ?? 4, read);
+      await answerSurvey(url, valueOf(dataset), dataset.maxEpsilon, read);
     } catch {
       // An error must never disturb the page.
     }
