@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -56,7 +56,8 @@ async def show_survey(request: Request) -> Response:
         "answer": answer,
         "query": query_of(request),
         "period": slices.words,
-        "periods": await asyncio.to_thread(_periods, request.app.state.collector, stored),
+        **await asyncio.to_thread(_periods, request.app.state.collector, stored),
+        "asked": request.query_params,
         "base": base_url(request),
         "script": script,
         "counts_all": stored.survey.domain.is_list,
@@ -132,25 +133,30 @@ async def show_about(request: Request) -> Response:
 def asked_slices(request: Request, stored: StoredSurvey) -> Range:
     """Return the slices of time that the address asks for: all, or those of `from`, `to` or `last`."""
     asked = request.query_params
-    return parse_range(stored.slice_days, asked.get("from"), asked.get("to"), asked.get("last"))
+    first, until = (asked.get(name) or None for name in ("from", "to"))  # a picker sends what is not chosen as empty
+    return parse_range(stored.slice_days, first, until, asked.get("last"))
 
 
 def query_of(request: Request) -> str:
     """Return the query of the address as links need it, with its question mark; empty if there is none."""
-    asked = {name: text for name, text in request.query_params.items() if name in ("from", "to", "last")}
+    asked = {name: text for name, text in request.query_params.items() if name in ("from", "to", "last") and text}
     return f"?{urlencode(asked)}" if asked else ""
 
 
-def _periods(collector: Collector, stored: StoredSurvey) -> list[tuple[str, str]]:
-    """Return links to periods, in words: none as long as there is one slice."""
+def _periods(collector: Collector, stored: StoredSurvey) -> dict[str, Any]:
+    """Return links to periods, in words, and the slices of the picker: none as long as there is one slice."""
     with reading(collector.store.engine) as connection:
-        many = len(list_slices(connection, stored.key, stored.slice_days))
+        slices = list_slices(connection, stored.key, stored.slice_days)
+    many = len(slices)
     unit, letter = ("day", "d") if stored.slice_days == 1 else ("week", "w")
     lengths = [length for length in (4, 12, 52) if length < many]
     this = "today" if unit == "day" else "this week"
     links = [("all the time", ""), (f"{this} so far", f"?last=1{letter}")]
     links += [(f"the last {length} {unit}s", f"?last={length}{letter}") for length in lengths]
-    return links if many > 1 else []
+    if many < 2:
+        return {"periods": []}
+    ends = [(each.end.isoformat(), (each.end - timedelta(1)).isoformat()) for each in slices]
+    return {"periods": links, "starts": [each.start.isoformat() for each in slices], "ends": ends}
 
 
 def survey_facts_public(stored: StoredSurvey) -> dict[str, Any]:
