@@ -58,7 +58,7 @@ class Dashboard(Service):
     def send(self, path: str, fields: dict[str, str], origin: str | None = None, accept: str = HTML) -> Reply:
         """Send a form."""
         headers = {"Origin": origin or self.origin, "Cookie": self.cookie, "Accept": accept}
-        return self.ask("POST", path, urlencode(fields).encode(), **headers)
+        return self.ask("POST", path, urlencode(fields, doseq=True).encode(), **headers)
 
     def log_in(self, code: str | None = None, **headers: str) -> Reply:
         """Log in with a code, and keep the cookie."""

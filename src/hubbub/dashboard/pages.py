@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from hubbub.analysis.ready_made import fits_script
 from hubbub.analysis.tables import as_csv
 from hubbub.collector.documents import answer_document
 from hubbub.collector.published import Shown
@@ -24,12 +25,12 @@ from hubbub.dashboard.meaning import answer_facts
 from hubbub.dashboard.public_facts import public_facts
 from hubbub.dashboard.rendering import HEADERS, render, show_kept
 from hubbub.errors import ParameterError, shown
-from hubbub.model.coded_domain import CodedText
 from hubbub.model.domain import Categories
 from hubbub.model.repeating import cost_words, days_words
 from hubbub.store.daily import reports_by_day
 from hubbub.store.names import names_of
 from hubbub.store.schema import reading
+from hubbub.store.sites import site_asking
 from hubbub.store.slices import Range, list_slices, parse_range
 from hubbub.store.store import StoredSurvey
 
@@ -62,7 +63,8 @@ async def show_survey(request: Request) -> Response:
         "script": script,
         "counts_all": stored.survey.domain.is_list,
         "names": await asyncio.to_thread(names_of, request.app.state.collector.store.engine, stored),
-        "fits_script": fits_script(stored),
+        "fits_script": fits_script(stored.survey.domain, stored.survey.mechanism, float(stored.survey.epsilon)),
+        "site": await asyncio.to_thread(site_asking, request.app.state.collector.store.engine, stored.key),
         "attributes": "" if words.asks_for_site(stored.survey.domain) else 'data-value="…"',
     }
     return render(request, "survey.html", shown)
@@ -203,13 +205,6 @@ def survey_facts(request: Request, stored: StoredSurvey) -> dict[str, Any]:
         "notice_times": NOTICE_TIMES,
         "most_times": collector.rates.times,
     }
-
-
-def fits_script(stored: StoredSurvey) -> bool:
-    """Return whether the self-starting script answers the survey: texts with a code, and lists with `subset`."""
-    domain, mechanism = stored.survey.domain, stored.survey.mechanism
-    coded = isinstance(domain, CodedText) and mechanism == "tree"
-    return (coded or (isinstance(domain, Categories) and mechanism == "subset")) and float(stored.survey.epsilon) <= 4
 
 
 def download(stored: StoredSurvey, ending: str) -> dict[str, str]:
