@@ -37,7 +37,7 @@ demo: $(VENV)/.ready-run  ## Set up, then find the heavy hitters of a simulated 
 	@$(BIN)/hubbub demo
 
 live: $(VENV)/.ready-run  ## Set up, then watch made-up visitors report, in the dashboard; until Ctrl-C
-	@$(BIN)/hubbub demo --live --epsilon 4
+	@$(BIN)/hubbub demo --live --epsilon 2
 
 paper: $(VENV)/.ready-paper  ## Set up, then run the paper as an experiment; writes paper-report/report.html
 	@$(BIN)/hubbub paper --out paper-report
