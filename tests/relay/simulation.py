@@ -149,7 +149,9 @@ def simulate(forks: Zygote, folder: Path, seed: str, reports: int, kills: int, m
             before = sum(visitor.acknowledged for visitor in visitors)
             due = time.monotonic() + PATIENCE
             # Kills are spread over the reports, and some strike whoever has just been started.
-            while sum(visitor.acknowledged for visitor in visitors) < min(before + 1, reports * (kill + 1) // (kills + 1)):
+            while sum(visitor.acknowledged for visitor in visitors) < min(
+                before + 1, reports * (kill + 1) // (kills + 1)
+            ):
                 assert time.monotonic() < due, "nothing is acknowledged any more"
                 time.sleep(0.002)
             time.sleep(rng.random() * 0.05)
