@@ -120,6 +120,7 @@ fuzz: $(VENV)/.ready-dev  ## Hostile surveys and bytes for what reads them: both
 	$(BIN)/python tools/fuzz_surveys.py 20000
 	$(BIN)/python tools/fuzz.py -max_total_time=60 -rss_limit_mb=4096
 	$$($(BIN)/python -c 'from tests.client.test_browser_client import NODE; print(NODE)') clients/js/support/hostile.js
+	$(BIN)/python -m tests.relay.fuzz --inputs 50000
 	$$($(BIN)/python -c 'from tests.client.test_browser_client import NODE; print(NODE)') clients/js/support/hostile-sites.js
 
 bench-scale: $(VENV)/.ready-dev  ## Measure files of 10^6 to 10^8 reports, also on Spark; goes on where it was
