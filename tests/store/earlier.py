@@ -11,7 +11,7 @@ BROUGHT = {
     12: ("TABLE hubbub_readers", "TABLE hubbub_reader_surveys", "TABLE hubbub_reader_sites", "keys.reader"),
     11: ("TABLE hubbub_sealing_keys", "TABLE hubbub_releases"),
     10: ("TABLE hubbub_questions", "TABLE hubbub_sites"),
-    9: ("surveys.id_slice", "surveys.id_ends", "surveys.ids_due", "surveys.ids_purged", "report_ids.slice"),
+    9: ("surveys.id_slice", "surveys.id_waits", "surveys.ids_due", "surveys.ids_purged", "report_ids.slice"),
     8: ("TABLE hubbub_remembered",),
     7: ("TABLE hubbub_names",),
 }

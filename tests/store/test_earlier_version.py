@@ -44,7 +44,7 @@ PACKED = Path(__file__).parent.parent / "data" / "store_version_4.db.xz"
 EARLIER = ("hosts", "numbers")
 LATER = (  # what later versions added
     "ALTER TABLE hubbub_surveys DROP COLUMN id_slice",
-    "ALTER TABLE hubbub_surveys DROP COLUMN id_ends",
+    "ALTER TABLE hubbub_surveys DROP COLUMN id_waits",
     "ALTER TABLE hubbub_surveys DROP COLUMN ids_due",
     "ALTER TABLE hubbub_surveys DROP COLUMN ids_purged",
     "ALTER TABLE hubbub_report_ids DROP COLUMN slice",
