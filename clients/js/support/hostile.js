@@ -35,7 +35,7 @@ export class Browser {
   /** @param {string} source */
   constructor(source) {
     const collector = "https://collector.example/";
-    const dataset = { manual: "", survey: "" };
+    const dataset = { manual: "", survey: "later" };
     const seen = {
       document: { currentScript: { dataset, src: `${collector}hubbub.js` }, referrer: "" },
       location: { host: "site.example" },
