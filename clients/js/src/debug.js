@@ -10,9 +10,9 @@ const dateOf = (day) => new Date(day * 864e5).toJSON().slice(0, 10);
 const REFUSED = "has closed, cannot be loaded, breaks a rule, or costs more than data-max-epsilon or this browser's budget allows";
 
 /** What came of it, from the entry of the ledger. @param {any} entry */
-const outcome = ({ report, waits, status, answered, next }) => {
+const outcome = ({ report, sealed, waits, status, answered, next }) => {
   const until = next ? `until ${dateOf(next)}` : "from now on";
-  if (report) return `a report waits to be sent again, since the collector ${status ? `answered ${status}` : "could not be reached"}`;
+  if (report || sealed) return `a report waits to be sent again, since the ${sealed ? "relay" : "collector"} ${status ? `answered ${status}` : "could not be reached"}`;
   if (waits) return `a question of the page was drawn, and the page has not called hubbub.report(${JSON.stringify(waits)}, value) yet`;
   return `this browser answered on ${dateOf(answered)}, and sends nothing ${until}`;
 };

@@ -1,5 +1,6 @@
 import { check, checkText, checkWhole } from "./check.js";
 import { WINDOWS, dayOf, leftIn, readLedger, writeLedger } from "./ledger.js";
+import { MOST_EPSILON, through } from "./route.js";
 import { fromHex } from "./survey.js";
 import { utf8 } from "./text.js";
 
@@ -39,7 +40,7 @@ export const isFirstView = (key) => /** @type {any} */ (sessionStorage[key]) ^ (
  * @returns {Promise<void>}
  * @throws if the survey is not answered; the error never contains the value
  */
-export const answer = (key, plan, maxEpsilon, read) =>
+export const answer = (key, plan, maxEpsilon = MOST_EPSILON, read) =>
   navigator.locks.request("hubbub", async () => {
     const ledger = readLedger();
     check(!(navigator.globalPrivacyControl || /** @type {any} */ (navigator.doNotTrack) == 1 || localStorage.hubbubOut || navigator.webdriver));
@@ -50,8 +51,8 @@ export const answer = (key, plan, maxEpsilon, read) =>
       const document = await (await request(url + "/open")).text(); // empty if the survey is over: then it is not drawn
       const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", utf8(document)));
       check(`${digest}` === `${fromHex(url.slice(-64))}`);
-      const [{ name, epsilon, opens, every }, makeReport] = read(document);
-      checkText(epsilon, /^([0-3](\.\d+)?|4)$/);
+      const [{ name, epsilon, opens, every }, makeReport] = through ? await through(read(document), url) : read(document);
+      checkText(epsilon, through ? /^([0-5](\.\d+)?|6)$/ : /^([0-3](\.\d+)?|4)$/);
       every && isFirstView(key);
       const answered = dayOf();
       // Where it is anything else than days, it is over at once, and so refused.
@@ -69,7 +70,8 @@ export const answer = (key, plan, maxEpsilon, read) =>
           setTimeout(resolve, random[32] / 1.275); // 0 to 200 ms
           addEventListener("pagehide", resolve);
         });
-        entry.report = [1, ...digest, ...makeReport(valueOf(), random)];
+        if (through) [entry.to, entry.sealed] = await makeReport(valueOf(), random, digest);
+        else entry.report = [1, ...digest, ...makeReport(valueOf(), random)];
         writeLedger(ledger);
         await waited;
       }
@@ -105,13 +107,14 @@ const isOver = ({ next }) => next <= dayOf();
 
 /** Send the report of an entry, if it waits, and erase it if it need not be sent again. @param {any} entry */
 const send = async (entry) => {
-  if (!entry.report) return;
+  const waits = through ? "sealed" : "report";
+  if (!entry[waits]) return;
   // After 7 days a report is given up: a collector knows its id for longer, so that it is never counted twice.
   if (!isOver(entry) && dayOf() - entry.answered < 8) {
-    const reply = await request(entry.url + "/reports", { body: new Uint8Array(entry.report), method: "POST" });
+    const reply = await request(through ? entry.to : entry.url + "/reports", { body: new Uint8Array(entry[waits]), method: "POST" });
     entry.status = reply.status;
     // What is refused for good is given up. After anything else, such as 404, 429 or 503, try again later.
-    if (!(reply.ok ? (await reply.json()).statuses : /4(0[03]|1[03]|22)/.test(entry.status))) return;
+    if (through ? !/202|4(00|1[03]|22)/.test(entry.status) : !(reply.ok ? (await reply.json()).statuses : /4(0[03]|1[03]|22)/.test(entry.status))) return;
   }
-  delete entry.report;
+  delete entry[waits];
 };

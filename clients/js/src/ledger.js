@@ -13,9 +13,11 @@
  * @typedef {object} Entry
  * @property {string} name
  * @property {any} epsilon the survey's, as a string
- * @property {string} url
+ * @property {string} url the survey's address
  * @property {number} answered the day, counted from 1970
  * @property {any} [report] the bytes to send, until they are acknowledged or given up
+ * @property {any} [sealed] the same of a report that goes through a relay; each script sends what is its own
+ * @property {string} [to] and where to
  * @property {any} [next] if the survey repeats, the day when its next period begins
  * @property {number} [status] the HTTP status of the last reply
  * @property {string} [waits] the name of a site's own question that was drawn, until the page tells its value

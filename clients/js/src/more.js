@@ -94,7 +94,7 @@ const run = async () => {
       await consented;
     }
     step ||= 5;
-    await (site == null ? navigator.locks.request("hubbub", () => {}) : answer(key, plan, dataset.maxEpsilon ?? 4, read));
+    await (site == null ? navigator.locks.request("hubbub", () => {}) : answer(key, plan, dataset.maxEpsilon, read));
   } catch {
     // An error must never disturb the page.
   }

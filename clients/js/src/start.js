@@ -1,6 +1,6 @@
 // The self-starting script: <script defer src="https://collector.example/hubbub.js" data-survey="…"></script>
 // or data-site="…", for which it loads its second part, more.js.
-// The order of these lines is the one that packs best.
+// hubbub-relay.js is built of the same, with relay.js in the place of route.js. The order of these lines is the one that packs best.
 import { treeWith } from "./tree.js";
 import { categories } from "./categories.js";
 import { prepare } from "./survey.js";
@@ -46,7 +46,7 @@ if (dataset.survey) {
   /** @type {Promise<void>} */
   const consented = new Promise((resolve) => (consent = resolve));
 
-  const { manual, value, none = "direct", maxEpsilon = 4 } = dataset;
+  const { manual, value, none = "direct", maxEpsilon } = dataset;
   /** @param {unknown[]} [given] what the page reports; nothing for the script's own value */
   const report = async (given) => {
     try {

@@ -11,10 +11,10 @@ function element(name, text = "", inside = []) {
 }
 
 /** What became of a report. @param {import("./ledger.js").Entry} entry */
-function outcome({ report, status, waits }) {
-  if (report) return "not delivered yet";
+function outcome({ report, sealed, status, waits }) {
+  if (report || sealed) return "not delivered yet";
   if (waits) return "drawn, and not asked yet";
-  return status === 200 ? "delivered" : "given up";
+  return status === 200 || status === 202 ? "delivered" : "given up";
 }
 
 /** @param {import("./ledger.js").Ledger} ledger */
@@ -53,7 +53,7 @@ const choose = (out) =>
     if (!out) return localStorage.removeItem("hubbubOut");
     localStorage.hubbubOut = "1";
     const ledger = readLedger();
-    for (const entry of Object.values(ledger)) delete entry.report;
+    for (const entry of Object.values(ledger)) delete entry.report, delete entry.sealed;
     writeLedger(ledger);
   });
 

@@ -7,6 +7,7 @@ import { createHash, webcrypto } from "node:crypto";
 /** @param {string} name */
 const built = (name) => readFileSync(new URL(`../dist/${name}`, import.meta.url), "utf8");
 export const SCRIPT = built("hubbub.js");
+export const RELAY = built("hubbub-relay.js");
 const PARTS = { more: built("hubbub-more.js"), debug: built("hubbub-debug.js") };
 export const DAY = 864e5;
 
@@ -47,7 +48,7 @@ export class Site {
    * @param {any} [changes] of what the script sees: names of globals, with their values
    */
   async view(dataset, changes = {}) {
-    const { src = "http://127.0.0.1:1/hubbub.js", referrer = "", navigator = {}, page = {}, ...globals } = changes;
+    const { source = SCRIPT, src = "http://127.0.0.1:1/hubbub.js", referrer = "", navigator = {}, page = {}, ...globals } = changes;
     const requests = /** @type {{ url: string, options: any }[]} */ ([]);
     const parts = /** @type {any[]} */ ([]);
     const said = /** @type {string[]} */ ([]);
@@ -84,7 +85,7 @@ export class Site {
       window: /** @type {any} */ ({}),
       ...globals,
     };
-    run(SCRIPT, seen);
+    run(source, seen);
     await this.settled();
     return { hubbub: seen.window.hubbub, requests, parts, said };
   }
@@ -104,6 +105,8 @@ export class Site {
 export class Collector {
   /** @type {Map<string, string>} */
   surveys = new Map();
+  /** Public keys, by their SHA-256. @type {Map<string, Uint8Array>} */
+  keys = new Map();
   /** What is served for a site, by its key. @type {Map<string, string>} */
   sites = new Map();
   /** The next replies to uploads, instead of the usual ones: a status, or text that is sent with 200. @type {(number | string)[]} */
@@ -122,6 +125,11 @@ export class Collector {
     const parts = /** @type {Buffer[]} */ ([]);
     request.on("data", (part) => parts.push(part));
     request.on("end", () => {
+      const [, wanted] = `${request.url}`.split("/v1/keys/");
+      if (wanted) {
+        response.writeHead(this.keys.has(wanted) ? 200 : 404).end(this.keys.get(wanted));
+        return;
+      }
       if (request.method === "GET") {
         const [, site, id] = /** @type {string[]} */ (/v1\/(?:sites\/(.*)|surveys\/(.*)\/open)/.exec(`${request.url}`) ?? []);
         const document = site ? this.sites.get(site) : this.surveys.get(id);

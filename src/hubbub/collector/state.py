@@ -27,6 +27,7 @@ from hubbub.store.aging_ids import note_old_ids
 from hubbub.store.found_before import ended_slices, remember
 from hubbub.store.group_commit import GroupCommit, Waiting
 from hubbub.store.life_cycle import end_by_the_clock, give_back
+from hubbub.store.publications import due, publish
 from hubbub.store.readers import readers_by_hash
 from hubbub.store.reports import BYTES_OF_AN_ID, Outcome, Upload, append
 from hubbub.store.store import Store, StoredSurvey
@@ -269,7 +270,7 @@ class Collector:
             self._wake.set()
 
     def _remember(self) -> None:
-        """Let the thread for answers search slices that have ended, those of one survey at a time."""
+        """Let the thread for answers search slices that have ended, and publish, for one survey at a time."""
         if self._stopping.is_set() or (self._remembering is not None and not self._remembering.done()):
             return
         last, self._remembering = self._remembering, None
@@ -277,6 +278,8 @@ class Collector:
             last.result()  # raises what went wrong; it is tried again
         if ended := ended_slices(self.store):
             self._remembering = self._answers.submit(remember, self.store, ended[0])
+        elif to_show := due(self.store, self.clock.now()):
+            self._remembering = self._answers.submit(publish, self.store, to_show[0], self.clock.now())
 
     def _follow_the_clock(self) -> None:
         """Close surveys whose time is over, and note old ids. For an hour after a jump nothing is closed for good."""

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 
 from hubbub.collector.app import create_app as create_collector_app
 from hubbub.collector.state import Collector
-from hubbub.dashboard import forms, home, login, pages, reading, static_files, tokens, trends
+from hubbub.dashboard import forms, home, login, pages, public_page, reading, static_files, tokens, trends
 from hubbub.dashboard.kept_answers import Answers
 
 
@@ -18,6 +18,6 @@ def create_app(collector: Collector) -> FastAPI:
     app.state.answers = Answers(collector)
     app.state.forecasting = asyncio.Semaphore(2)  # two, so that one need not wait for an abandoned slow one
     app.state.limits = home.Limits()
-    for each in (login, home, pages, trends, forms, tokens, reading, static_files):
+    for each in (login, home, pages, trends, forms, public_page, tokens, reading, static_files):
         app.router.routes.extend(each.ROUTES)
     return app

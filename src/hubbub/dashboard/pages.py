@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from hubbub.analysis.tables import as_csv
 from hubbub.collector.documents import answer_document
+from hubbub.collector.published import Shown
 from hubbub.collector.rates import NOTICE_TIMES, expected_so_far, is_above
 from hubbub.collector.scripts import shipped
 from hubbub.collector.state import Collector
@@ -20,6 +21,7 @@ from hubbub.dashboard import words
 from hubbub.dashboard.access import base_url, for_everybody, for_owner, has_session
 from hubbub.dashboard.kept_answers import Answers
 from hubbub.dashboard.meaning import answer_facts
+from hubbub.dashboard.public_facts import public_facts
 from hubbub.dashboard.rendering import HEADERS, render, show_kept
 from hubbub.model.coded_domain import CodedText
 from hubbub.model.domain import Categories
@@ -30,7 +32,6 @@ from hubbub.store.schema import reading
 from hubbub.store.slices import Range, list_slices, parse_range
 from hubbub.store.store import StoredSurvey
 
-_NAMES_SHOWN: Final = 500  # of a list, on its public page
 _PATIENCE: Final = 1.0  # seconds that a page waits for its answer; after that a script asks for it
 
 
@@ -112,21 +113,18 @@ async def show_about(request: Request) -> Response:
     stored, owner = await find_survey(request), await has_session(request)
     survey, state = stored.survey, stored.state(datetime.now(UTC))
     names = survey.domain.names if isinstance(survey.domain, Categories) else ()
+    shown: Shown = await request.app.state.shown.get(stored)
 
     def facts() -> dict[str, Any]:
         """Return what the page says. It must depend on nothing but the key."""
         return {
             "owner": owner,
             "survey": {**survey_facts_public(stored), "state": state},
-            "report_bytes": stored.mechanism.report_dtype.itemsize,
-            "after": words.even_guess(float(survey.epsilon)),
-            "times": words.times(float(stored.survey.epsilon)),
             "examples": words.examples(survey.domain),
-            "names": list(names[:_NAMES_SHOWN]),
-            "more_names": max(len(names) - _NAMES_SHOWN, 0),
+            **public_facts(stored, state, shown, list(names)),
         }
 
-    return await show_kept(request, "about.html", (stored.survey_id, state, owner), facts)
+    return await show_kept(request, "about.html", (stored.survey_id, state, owner, shown.key), facts)
 
 
 def asked_slices(request: Request, stored: StoredSurvey) -> Range:
