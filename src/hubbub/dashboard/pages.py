@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from hubbub.analysis.ready_made import fits_script
 from hubbub.analysis.tables import as_csv
 from hubbub.collector.documents import answer_document
 from hubbub.collector.published import Shown
@@ -23,12 +24,13 @@ from hubbub.dashboard.kept_answers import Answers
 from hubbub.dashboard.meaning import answer_facts
 from hubbub.dashboard.public_facts import public_facts
 from hubbub.dashboard.rendering import HEADERS, render, show_kept
-from hubbub.model.coded_domain import CodedText
+from hubbub.errors import ParameterError, shown
 from hubbub.model.domain import Categories
 from hubbub.model.repeating import cost_words, days_words
 from hubbub.store.daily import reports_by_day
 from hubbub.store.names import names_of
 from hubbub.store.schema import reading
+from hubbub.store.sites import site_asking
 from hubbub.store.slices import Range, list_slices, parse_range
 from hubbub.store.store import StoredSurvey
 
@@ -61,7 +63,8 @@ async def show_survey(request: Request) -> Response:
         "script": script,
         "counts_all": stored.survey.domain.is_list,
         "names": await asyncio.to_thread(names_of, request.app.state.collector.store.engine, stored),
-        "fits_script": fits_script(stored),
+        "fits_script": fits_script(stored.survey.domain, stored.survey.mechanism, float(stored.survey.epsilon)),
+        "site": await asyncio.to_thread(site_asking, request.app.state.collector.store.engine, stored.key),
         "attributes": "" if words.asks_for_site(stored.survey.domain) else 'data-value="…"',
     }
     return render(request, "survey.html", shown)
@@ -71,8 +74,14 @@ async def show_answer(request: Request) -> Response:
     """Show the answer alone, as HTML that a script puts into the page."""
     stored = await find_survey(request)
     kept = await request.app.state.answers.get(stored, asked_slices(request, stored))
+    found, complaint = kept.found, ""
+    if (forged := request.query_params.get("forged", "0")) != "0":
+        try:
+            found = await asyncio.to_thread(found.if_forged, read_count(forged))
+        except ParameterError as error:
+            complaint = str(error)
     survey = {"id": stored.survey_id.hex()}
-    facts = {"answer": answer_facts(kept.found), "survey": survey, "query": query_of(request)}
+    facts = {"answer": answer_facts(found), "survey": survey, "query": query_of(request), "complaint": complaint}
     return render(request, "answer.html", facts)
 
 
@@ -135,6 +144,13 @@ def asked_slices(request: Request, stored: StoredSurvey) -> Range:
     return parse_range(stored.slice_days, first, until, asked.get("last"))
 
 
+def read_count(text: str) -> int:
+    """Return a number of reports that a page asks about."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 15):
+        raise ParameterError(f"forged must be a whole number of at least 0, got {shown(text)}")
+    return int(text)
+
+
 def query_of(request: Request) -> str:
     """Return the query of the address as links need it, with its question mark; empty if there is none."""
     asked = {name: text for name, text in request.query_params.items() if name in ("from", "to", "last") and text}
@@ -189,13 +205,6 @@ def survey_facts(request: Request, stored: StoredSurvey) -> dict[str, Any]:
         "notice_times": NOTICE_TIMES,
         "most_times": collector.rates.times,
     }
-
-
-def fits_script(stored: StoredSurvey) -> bool:
-    """Return whether the self-starting script answers the survey: texts with a code, and lists with `subset`."""
-    domain, mechanism = stored.survey.domain, stored.survey.mechanism
-    coded = isinstance(domain, CodedText) and mechanism == "tree"
-    return (coded or (isinstance(domain, Categories) and mechanism == "subset")) and float(stored.survey.epsilon) <= 4
 
 
 def download(stored: StoredSurvey, ending: str) -> dict[str, str]:
