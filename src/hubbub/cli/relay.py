@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import click
@@ -28,7 +29,6 @@ from hubbub.errors import InputError, ParameterError, system_reason
 )
 @click.option("--most", type=WholeNumber(2, 10**8), default=10**6, metavar="NUMBER", help="The most that may wait.")
 @click.option("--log-json", is_flag=True, help="Write the log as JSON, one object per line.")
-@click.option("--token", envvar="HUBBUB_RELAY_TOKEN", hidden=True)
 @json_option
 def relay(
     to: str,
@@ -41,7 +41,6 @@ def relay(
     peer_rate: int,
     most: int,
     log_json: bool,
-    token: str | None,
     as_json: bool,
 ) -> None:
     """Run a relay: it takes sealed reports, and passes them on in random order when a crowd waits.
@@ -61,7 +60,7 @@ def relay(
 
     set_up_logs(log_json)
     with log_failures(log_json):
-        collector = Collector(to, _token(token_file, token))
+        collector = Collector(to, _token(token_file))
         with listen(host, port) as listener:
             waiting = Waiting(path, most)
 
@@ -81,10 +80,10 @@ def relay(
                 waiting.close()
 
 
-def _token(file: str | None, given: str | None) -> str:
+def _token(file: str | None) -> str:
     """Return the relay's token, from a file or the environment."""
     if file is None:
-        if not given:
+        if not (given := os.environ.get("HUBBUB_RELAY_TOKEN", "")):
             raise ParameterError("the relay's token must be in --token-file or HUBBUB_RELAY_TOKEN, got none")
         return given.strip()
     try:

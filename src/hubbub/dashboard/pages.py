@@ -14,6 +14,7 @@ from starlette.routing import Route
 from hubbub.analysis.tables import as_csv
 from hubbub.collector.documents import answer_document
 from hubbub.collector.rates import NOTICE_TIMES, expected_so_far, is_above
+from hubbub.collector.relay_figures import relay_figures
 from hubbub.collector.scripts import shipped
 from hubbub.collector.state import Collector
 from hubbub.dashboard import words
@@ -26,6 +27,7 @@ from hubbub.model.domain import Categories
 from hubbub.model.repeating import cost_words, days_words
 from hubbub.store.daily import reports_by_day
 from hubbub.store.names import names_of
+from hubbub.store.releases import released
 from hubbub.store.schema import reading
 from hubbub.store.slices import Range, list_slices, parse_range
 from hubbub.store.store import StoredSurvey
@@ -110,6 +112,7 @@ async def download_csv(request: Request) -> Response:
 async def show_about(request: Request) -> Response:
     """Show everybody what a survey asks, what it guarantees, and what a report looks like."""
     stored, owner = await find_survey(request), await has_session(request)
+    collector: Collector = request.app.state.collector
     survey, state = stored.survey, stored.state(datetime.now(UTC))
     names = survey.domain.names if isinstance(survey.domain, Categories) else ()
 
@@ -117,7 +120,7 @@ async def show_about(request: Request) -> Response:
         """Return what the page says. It must depend on nothing but the key."""
         return {
             "owner": owner,
-            "survey": {**survey_facts_public(stored), "state": state},
+            "survey": {**survey_facts_public(collector, stored), "state": state},
             "report_bytes": stored.mechanism.report_dtype.itemsize,
             "after": words.even_guess(float(survey.epsilon)),
             "times": words.times(float(stored.survey.epsilon)),
@@ -126,7 +129,10 @@ async def show_about(request: Request) -> Response:
             "more_names": max(len(names) - _NAMES_SHOWN, 0),
         }
 
-    return await show_kept(request, "about.html", (stored.survey_id, state, owner), facts)
+    crowd = 0  # the smallest release, which may become smaller
+    if survey.through is not None:
+        crowd = (await asyncio.to_thread(released, collector.store.engine, stored.key)).smallest
+    return await show_kept(request, "about.html", (stored.survey_id, state, owner, crowd), facts)
 
 
 def asked_slices(request: Request, stored: StoredSurvey) -> Range:
@@ -153,8 +159,9 @@ def _periods(collector: Collector, stored: StoredSurvey) -> list[tuple[str, str]
     return links if many > 1 else []
 
 
-def survey_facts_public(stored: StoredSurvey) -> dict[str, Any]:
+def survey_facts_public(collector: Collector, stored: StoredSurvey) -> dict[str, Any]:
     """Return the public facts of a survey."""
+    figures = relay_figures(collector.store, stored)
     survey = stored.survey
     state = stored.state(datetime.now(UTC))
     return {
@@ -169,6 +176,7 @@ def survey_facts_public(stored: StoredSurvey) -> dict[str, Any]:
         "often": "once" if survey.every is None else f"once every {days_words(survey.every)}",
         "cost": "" if survey.every is None else cost_words(survey.epsilon, survey.every),
         "origins": list(stored.origins),
+        "relay": [] if figures is None else list(figures.words),
     }
 
 
@@ -178,7 +186,7 @@ def survey_facts(request: Request, stored: StoredSurvey) -> dict[str, Any]:
     reports = sum(reports_by_day(collector.store.engine, stored.key).values())
     expected = expected_so_far(stored.survey)
     return {
-        **survey_facts_public(stored),
+        **survey_facts_public(collector, stored),
         "reports": reports,
         "expected": expected,
         "is_above": is_above(reports, expected),
