@@ -37,7 +37,7 @@ demo: $(VENV)/.ready-run  ## Set up, then find the heavy hitters of a simulated 
 	@$(BIN)/hubbub demo
 
 live: $(VENV)/.ready-run  ## Set up, then watch made-up visitors report, in the dashboard; until Ctrl-C
-	@$(BIN)/hubbub demo --live --epsilon 4
+	@$(BIN)/hubbub demo --live --epsilon 2
 
 paper: $(VENV)/.ready-paper  ## Set up, then run the paper as an experiment; writes paper-report/report.html
 	@$(BIN)/hubbub paper --out paper-report
@@ -116,6 +116,7 @@ fuzz: $(VENV)/.ready-dev  ## Hostile surveys and bytes for what reads them: both
 	$(BIN)/python tools/fuzz_surveys.py 20000
 	$(BIN)/python tools/fuzz.py -max_total_time=60 -rss_limit_mb=4096
 	$$($(BIN)/python -c 'from tests.client.test_browser_client import NODE; print(NODE)') clients/js/support/hostile.js
+	$$($(BIN)/python -c 'from tests.client.test_browser_client import NODE; print(NODE)') clients/js/support/hostile-sites.js
 
 bench-scale: $(VENV)/.ready-dev  ## Measure files of 10^6 to 10^8 reports, also on Spark; goes on where it was
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/scale.py --state scale.jsonl

@@ -9,6 +9,7 @@ a few cells in minutes. docs/reading-answers.md explains guesses.
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import zlib
 from collections.abc import Callable, Iterator
@@ -20,8 +21,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import hubbub
-from hubbub import SeededRandomWords
+from hubbub import Hostnames, SeededRandomWords, create_survey, mechanism_for
+from hubbub.analysis.guesses import Prior, chances
+from hubbub.mechanisms.tree import Tree
 from hubbub.model.coded_domain import CodedText
+from hubbub.model.estimates import Estimates
 from hubbub.model.mechanism import Items
 from hubbub.simulation.rehearsal import rehearse
 
@@ -131,6 +135,61 @@ def classes(rows: list[Row]) -> Iterator[tuple[str, int, float, float]]:
         yield f"{100 * low:.0f}–{100 * high:.0f} %", len(some), stated, right
 
 
+@cache
+def _tree(people: int, epsilon: float) -> Tree:
+    """A tree over hosts, for its law."""
+    built = mechanism_for(create_survey("guesses", Hostnames(), epsilon, mechanism="tree", expected_reports=people))
+    assert isinstance(built, Tree)  # noqa: S101
+    return built
+
+
+def drawn_by_name(people: int, epsilon: float, rng: np.random.Generator) -> Row:
+    """A crowd of the kind "zipf", in which names are counted by the exact law of a count: no reports, no search."""
+    tree, size = _tree(people, epsilon), len(_public("hosts"))
+    law, shares = tree.count_law(people), np.arange(1, RANKS + 1) ** -float(rng.choice([0.8, 1.0, 1.2]))
+    common = rng.multinomial(people, shares / shares.sum())[:LARGE][rng.random(LARGE) < 0.5]
+    held = np.append(common, np.zeros(size - len(common), np.int64))
+    matches = rng.binomial(held, tree.law.true) + rng.binomial(people - held, tree.law.absent)
+    counts = (matches - people * tree.law.absent) * tree.law.per_match
+    threshold = law.threshold(math.log(0.05 / 3) - math.log(size), 0.0)  # two thirds of the level, half for intervals
+    below = np.argsort(np.where(counts < threshold, -counts, np.inf))[:32]
+    prior = Prior(int((counts >= threshold).sum()), threshold, -math.log(size))
+    spread = np.sqrt(law.variance(np.clip(counts[below], 0, people)))
+    best = Estimates(below.astype(np.uint64)[:, np.newaxis], counts[below], spread)
+    sure = chances(law, prior, best, np.full(len(below), prior.log_share), threshold / 2)
+    guesses = [[sure[k], bool(held[below[k]] >= threshold / 2), True] for k in np.argsort(-sure)[:ASKED]]
+    return {"epsilon": epsilon, "guesses": guesses}
+
+
+def section_by_name(crowds: int, seed: int) -> str:
+    """The part of the page about guesses by name, with so many crowds of each size and ε."""
+    rng = np.random.default_rng(seed)
+    sizes = [each for each in product(PEOPLE[2:], EPSILONS) for _ in range(crowds)]
+    rows = [drawn_by_name(*each, rng) for each in sizes]
+    table = []
+    for name, some in (("all", rows), *((f"ε = {e:g}", [r for r in rows if r["epsilon"] == e]) for e in EPSILONS)):
+        said = (f"{stated:.1%} → {right:.1%} of {many:,}" if many else "–" for _, many, stated, right in classes(some))
+        table.append(f"| {name} | {' | '.join(said)} |")
+    names = [name for name, *_ in classes([])]
+    return "\n".join(
+        [
+            "",
+            "## By name, many more crowds",
+            "",
+            "Few guesses of a crowd are likely, so the classes above have few. Guesses by name need no search: here",
+            "the counts of all names are drawn by their exact law, and the same function computes the chances.",
+            "The crowds are those named zipf, with 100,000 and 1,000,000 people, ε = 1, 2 and 4;",
+            f"{len(rows):,} of them, seed {seed}.",
+            f"Made by `python benchmarks/guesses.py --drawn {crowds} --seed {seed}`.",
+            "",
+            f"| | {' | '.join(names)} |",
+            f"| --- | {' | '.join('---:' for _ in names)} |",
+            *table,
+            "",
+        ]
+    )
+
+
 def page(rows: list[Row], command: str) -> str:
     """docs/guesses.md."""
     shared, own = ([row for row in rows if (row["crowd"] == "own") == alone] for alone in (False, True))
@@ -190,7 +249,11 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=4, help="crowds of each cell")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--only", default="", help='cells that this expression is in: "(hosts|words) 1000000 .* zipf"')
+    parser.add_argument("--drawn", type=int, help="print the part about guesses by name, with so many crowds each")
     args = parser.parse_args()
+    if args.drawn:
+        put(section_by_name(args.drawn, args.seed), args.write)
+        return
     more = lambda done: min(1, max(0, args.runs - len(done)))  # noqa: E731 - one of each cell after the other
     todo = [cell for cell in cells(args.quick) if re.search(args.only, " ".join(map(str, cell)))]
     rows = run_all(todo, partial(measure, seed=args.seed), more, args.state, args)

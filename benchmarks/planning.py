@@ -238,7 +238,7 @@ def summary(rows: list[Row]) -> list[Row]:
     return lines
 
 
-def section(rows: list[Row], command: str) -> str:
+def section(rows: list[Row], command: str, seed: int) -> str:
     """The section of docs/planning.md that holds predictions against measurements."""
     lines = summary(rows)
     within = sum(abs(line["off"]) <= MOST_OFF for line in lines)
@@ -263,7 +263,7 @@ def section(rows: list[Row], command: str) -> str:
             "the answers.",
             "Made by",
             f"`{command}`",
-            f"(seed {SEED}). The prediction was tuned on runs with other seeds, and did not change after these runs.",
+            f"(seed {seed}). The prediction was tuned on runs with other seeds, and did not change after these runs.",
             "",
             "A crowd has up to 40 planted values at each of three shares, held by at most 60 % of the people. With a",
             "list, everybody else holds one of the other values, all equally often. With texts, everybody else holds",
@@ -298,7 +298,8 @@ def main() -> None:
     args = parser.parse_args()
     todo = [crowd for crowd in CELLS if args.only in (None, crowd.kind)]
     rows = run_all(todo, partial(measure, seed=args.seed), partial(runs_of, wanted=args.values), args.state, args)
-    text = section(rows, "python benchmarks/planning.py --state planning.jsonl --write docs/planning.md")
+    command = f"python benchmarks/planning.py --seed {args.seed} --state planning.jsonl --write docs/planning.md"
+    text = section(rows, command, args.seed)
     if args.write:
         before = args.write.read_text("utf-8").partition(HEADING)[0]
         args.write.write_text(before + text, "utf-8")

@@ -1,7 +1,7 @@
 """Measure how often trends say something false, how often they notice a gain, and what remembered names add.
 
     python benchmarks/trends.py level [--series 2000] [--searched 200] [--seed SEED]
-    python benchmarks/trends.py power --series 300 [--seed SEED]
+    python benchmarks/trends.py power --series 300 [--cell 10000,1,0.5] [--seed SEED]
     python benchmarks/trends.py names [--runs 5] [--people 100000] [--moved 0.1] [--seed SEED]
 
 Prints the tables of docs/trends.md. The seed is drawn afresh unless it is given, and printed.
@@ -152,7 +152,7 @@ def measure_level(series: int, searched: int, seed: int) -> None:
             print(f"| {crowd} | {kind} | {epsilon} | {runs} | {' | '.join(map(str, sums))} |", flush=True)
 
 
-def measure_power(series: int, seed: int) -> None:
+def measure_power(series: int, chosen: list[str], seed: int) -> None:
     """Print how often a value is called rising in the period in which it gains, and how often that was predicted.
 
     Three values with a tenth of the people each gain the same in the last period; each series shows three outcomes.
@@ -162,6 +162,8 @@ def measure_power(series: int, seed: int) -> None:
     print("| --- | --- | --- | --- | --- |")
     sites, rising = list(SITES[: VALUES - 1]), 3
     for people, epsilon, wanted in product((4_000, 10_000, 50_000), (1.0, 2.0), (0.5, 0.9)):
+        if chosen and f"{people},{epsilon:g},{wanted:g}" not in chosen:
+            continue
         rng = np.random.default_rng([seed, people, int(epsilon), int(10 * wanted)])
         survey = create_survey("p", Categories(sites), epsilon, expected_reports=people, public_seed=rng.bytes(32))
         built = mechanism_for(survey)
@@ -231,6 +233,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("part", choices=["level", "power", "names"])
     parser.add_argument("--series", type=int, default=2_000)
+    parser.add_argument("--cell", action="append", default=[], help="only these: people, ε and the chance wanted")
     parser.add_argument("--searched", type=int, default=200)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--moved", type=float, default=0.1, help="the share of values that change places")
@@ -241,7 +244,7 @@ def main() -> None:
     if asked.part == "level":
         measure_level(asked.series, asked.searched, asked.seed)
     elif asked.part == "power":
-        measure_power(asked.series, asked.seed)
+        measure_power(asked.series, asked.cell, asked.seed)
     elif asked.part == "names":
         measure_names(asked.runs, asked.people, asked.moved, asked.seed)
     print(f"{time.perf_counter() - started:.0f} s")

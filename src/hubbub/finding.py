@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Decimal
-from typing import Final, Literal, Unpack
+from typing import Final, Literal, Unpack, overload
 
 import numpy as np
 
@@ -14,10 +15,14 @@ from hubbub.analysis.answer import Answer
 from hubbub.analysis.asking import answer_question
 from hubbub.analysis.outlook import smallest_share
 from hubbub.analysis.question import Asked, Knobs, Question
+from hubbub.analysis.trend import Trend
+from hubbub.analysis.trending import trend_of
 from hubbub.errors import ParameterError, shown
 from hubbub.inputs.better_domain import Sample, better_domain
+from hubbub.inputs.columns import read_rows
 from hubbub.inputs.crowd import Crowd, read_crowd
 from hubbub.inputs.encoding import Encoder, mark
+from hubbub.inputs.in_time import Timed, cut, slice_days
 from hubbub.inputs.owners import Owners, draw_slots, first_of_each
 from hubbub.mechanisms.registry import create_survey, mechanism_for
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
@@ -26,10 +31,49 @@ from hubbub.model.domain import Domain, Integers
 from hubbub.model.mechanism import Items
 from hubbub.model.numbers import own_number
 from hubbub.model.plain import Value, whole_number
+from hubbub.model.survey import Survey
+from hubbub.model.tally import Tally
 from hubbub.numeric.randomness import RandomWordSource
 from hubbub.simulation.rehearsal import check_draws, randomness_of, rehearse
 
+_PART: Final = 65_536  # people whose items are in memory at once
 _MOST_DIGITS: Final = 20  # the most digits of a number below 2^64
+
+
+@overload
+def find(
+    values: Iterable[object],
+    epsilon: Decimal | float | str = 1,
+    domain: Domain | Literal["auto"] | None = None,
+    mechanism: str | None = None,
+    delta: Decimal | float | str | None = None,
+    options: Mapping[str, object] | None = None,
+    question: Question | None = None,
+    *,
+    seed: int | None = None,
+    persons: Iterable[object] | None = None,
+    times: None = None,
+    slice: str = "week",
+    **knobs: Unpack[Knobs],
+) -> Answer: ...
+
+
+@overload
+def find(
+    values: Iterable[object],
+    epsilon: Decimal | float | str = 1,
+    domain: Domain | Literal["auto"] | None = None,
+    mechanism: str | None = None,
+    delta: Decimal | float | str | None = None,
+    options: Mapping[str, object] | None = None,
+    question: Question | None = None,
+    *,
+    seed: int | None = None,
+    persons: Iterable[object] | None = None,
+    times: Iterable[object],
+    slice: str = "week",
+    **knobs: Unpack[Knobs],
+) -> Trend: ...
 
 
 def find(
@@ -43,8 +87,10 @@ def find(
     *,
     seed: int | None = None,
     persons: Iterable[object] | None = None,
+    times: Iterable[object] | None = None,
+    slice: str = "week",  # noqa: A002
     **knobs: Unpack[Knobs],
-) -> Answer:
+) -> Answer | Trend:
     """Find the values that many people hold. Each value is randomised separately before it is added up.
 
     Parameters
@@ -68,6 +114,12 @@ def find(
         Who holds each value: one name for each entry of `values`. Each person makes one report, of one of her values,
         drawn at random; the answer counts these drawn values, and says how many people have others. By default every
         value belongs to a different person.
+    times : list, iterator, array or series, optional
+        When each value was held: dates or times, as objects or as text in ISO form, in UTC unless they name a zone.
+        Then the survey is asked again in every slice of time, each person makes one report in each, and what is
+        returned is a `Trend`. A slice at either end that the times do not cover is shown, and not compared.
+    slice : str
+        With `times`: "week", from Monday on, or "day".
     **knobs
         Instead of a question, its attributes by name: top, level, candidates, all_candidates, hitters_only,
         values_per_person, names, guesses, groups, mode and share, as in `Question`. `values_per_person` needs
@@ -78,7 +130,8 @@ def find(
     Returns
     -------
     Answer
-        With an `Intake`: how many values were missing, cut, or not in the domain.
+        With an `Intake`: how many values were missing, cut, or not in the domain. With `times` a `Trend`, whose answer
+        is of all slices together.
 
     Raises
     ------
@@ -100,6 +153,11 @@ def find(
     seed = seed if seed is None or isinstance(seed, int) else own_number(seed)
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
         raise ParameterError(f"seed must be a whole number of at least 0, got seed={shown(seed)}")
+    days = slice_days(slice)
+    if times is not None:
+        names = None if persons is None else read_rows(persons)
+        timed = cut(read_rows(values), read_rows(times), names, days, seed)
+        return rehearse_slices(timed, question, domain, epsilon, delta, mechanism, options, seed)[1]
     crowd = read_crowd(values, persons, seed, slots > 1)
     return plan_rehearsal(crowd, question, domain, epsilon, delta, mechanism, options, seed).run()
 
@@ -150,6 +208,34 @@ class Rehearsal:
         slots, empty = self.asked.question.values_per_person, domain.outside[np.newaxis]
         reported, self.encoder.over = draw_slots(everything, owners, empty, slots, self.random_words)
         yield reported
+
+
+def rehearse_slices(
+    timed: Timed,
+    question: Question,
+    domain: Domain | Literal["auto"] | None = None,
+    epsilon: Decimal | float | str = 1,
+    delta: Decimal | float | str | None = None,
+    mechanism: str | None = None,
+    options: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    advance: Callable[[int], None] = lambda _: None,
+) -> tuple[Survey, Trend]:
+    """The survey of a rehearsal that is asked in every slice, and the trend of what it finds.
+
+    `advance` is told how many people have reported since the last call.
+    """
+    if question.values_per_person > 1:
+        raise ParameterError(f"values_per_person must be 1 with times, got {question.values_per_person}")
+    planned = plan_rehearsal(timed.crowd(), question, domain, epsilon, delta, mechanism, options, seed)
+    tallies = dict[date, Tally]()
+    for start, held in timed.slices.items():
+        parts = (held[k : k + _PART] for k in range(0, len(held), _PART))
+        tallies[start] = rehearse(planned.mechanism, map(planned.encoder.encode, parts), planned.random_words)
+        advance(len(held))
+    found = trend_of(planned.mechanism, tallies, planned.asked, True, partial=timed.partial)
+    answer = replace(found.answer, intake=planned.encoder.intake)
+    return planned.mechanism.survey, replace(found, answer=answer)
 
 
 def plan_rehearsal(

@@ -275,6 +275,11 @@ def test_sums_are_more_private_from_outside() -> None:
     assert "hide nobody" in seen_from_outside(pure, 3).words
     assert "learns much less about one person: ε = 0.012, δ = 1e-08," in outside.words
     assert "learns less about one person: ε = 0.56, " in seen_from_outside(pure, 60).words
+    year = plan(Integers(16), people=400_000, epsilon=1, every=28)
+    assert (year.outside.people, year.outside.times) == (100_000, 14)
+    assert year.outside.epsilon == pytest.approx(outside.epsilon, rel=1e-3)
+    assert "is in up to 14, which add up to ε = 0.17, δ = 1.4e-07, instead of ε = 14." in year.outside.words
+    assert plan(Integers(16), people=400_000, epsilon=1).outside.times == 1
     assert seen_from_outside(mechanism_for(create_survey("x", Integers(8), 1, None, "naive-laplace")), 1_000) is None
     plain = mechanism_for(create_survey("x", Integers(8), 200, None, "jl", {"calibration": "onebit"}))
     assert seen_from_outside(plain, 1_000).epsilon == pytest.approx(200)

@@ -34,6 +34,7 @@ def pages(ids: dict[str, str]) -> dict[str, str]:
         "close": f"/surveys/{busy}/close",
         "delete": f"/surveys/{busy}/delete",
         "tokens": "/tokens",
+        "public": f"/surveys/{busy}/public",
         "about": f"/about/{busy}",
         "about-list": f"/about/{ids['hostile']}",
         "missing": f"/surveys/{'0' * 64}",

@@ -95,12 +95,15 @@ class Relay:
         The bytes of the body of every reply, as they went over the wire.
     down : bool
         Whether uploads are cut off instead of being passed on.
+    served : dict
+        Bodies by path, which it replies with by itself.
     """
 
     url: str = ""
     seen: list[tuple[str, str, dict[str, str], bytes]] = field(default_factory=list)
     replied: list[int] = field(default_factory=list)
     down: bool = False
+    served: dict[str, bytes] = field(default_factory=dict)
 
     def requests(self) -> list[str]:
         """All requests, as method and path without ids."""
@@ -124,6 +127,14 @@ def relay_to(collector: Collector) -> Iterator[Relay]:
             relay.seen.append((self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, body))
             if relay.down and self.command == "POST":
                 self.close_connection = True
+                return
+            if (data := relay.served.get(self.path)) is not None:
+                relay.replied.append(len(data))
+                self.send_response(200)
+                self.send_header("Access-Control-Allow-Origin", "*")
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
                 return
             connection = http.client.HTTPConnection(collector.url.removeprefix("http://"), timeout=60)
             connection.request(self.command, self.path, body or None, dict(self.headers))

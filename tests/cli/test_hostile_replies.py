@@ -143,6 +143,12 @@ def commands(server: Server, folder: Path) -> list[list[str]]:
         ["survey", "close", *survey, *token],
         ["survey", "delete", *survey, *token],
         ["survey", "new", "x", "--domain", "ipv4", *at, *token],
+        ["site", "new", "x", *at, *token],
+        ["site", "list", *at, *token],
+        ["site", "show", "0" * 32, *at, *token],
+        ["site", "ask", "0" * 32, "device", *at, *token],
+        ["site", "remove", "0" * 32, "1", *at, *token],
+        ["site", "delete", "0" * 32, *at, *token],
         ["survey", "merge", str(folder / "a.tally"), *survey, *token],
         ["doctor", *survey],
     ]

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import signal
 import subprocess
 import time
 from collections.abc import Callable
+from datetime import date, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from hubbub import Categories, create_survey, mechanism_for, trend
+from hubbub.simulation.rehearsal import randomness_of, rehearse
+from hubbub.simulation.visitors import RISING, SITES, draw_visitors
 from hubbub.store.keys import is_session, open_session
 from hubbub.store.remembering import note_address
 from hubbub.store.store import Store
@@ -43,6 +49,11 @@ def test_visitors_come_until_ctrl_c(start_hubbub: Callable[..., subprocess.Popen
         seen = ask(link, "GET", "/", Accept="text/html", Cookie=cookie)[2].decode()
         time.sleep(0.2)
     assert "Top referrers" in seen
+    survey = re.search(r'href="(/surveys/[0-9a-f]{64})"', seen)
+    assert survey is not None
+    while "this week so far" not in seen:  # a second week has begun, in which more come from one site
+        seen = ask(link, "GET", survey[1], Accept="text/html", Cookie=cookie)[2].decode()
+        time.sleep(0.2)
     process.send_signal(signal.SIGINT)
     printed, errors = process.communicate(timeout=120)
     assert (process.returncode, errors) == (0, "")
@@ -72,3 +83,15 @@ def test_login_makes_a_link(hubbub_cli: Callable[..., subprocess.CompletedProces
             assert key is not None
             assert is_session(store.engine, key)
             assert open_session(store.engine, code) is None
+
+
+def test_the_rising_site_is_told_as_rising() -> None:
+    """From the second period on: visitors of eight made-up weeks, 2,000 in each, in periods of four weeks."""
+    domain, opens = Categories(SITES[:60]), date(2026, 1, 5)
+    survey = create_survey("live", domain, 2, every=28, opens=f"{opens}T00:00:00Z", public_seed=bytes(32))
+    built, rng, words = mechanism_for(survey), np.random.default_rng(29), randomness_of(29)[1]
+    weeks = {opens + timedelta(weeks=week): draw_visitors(rng, 2_000, week) for week in range(8)}
+    tallies = {day: rehearse(built, [domain.encode(each)], words) for day, each in weeks.items()}
+    said = {each.value: each.change for each in trend(survey, tallies).series}
+    assert said.pop(RISING) == "rising"
+    assert not {"rising", "new", "highest"}.intersection(said.values())

@@ -201,6 +201,15 @@ def test_ranges_in_the_dashboard(service: Dashboard, stored: StoredSurvey, week:
     assert service.get(f"{page}/answer.json?last=1w").json["reports"] == 700
     assert service.get(f"{page}/answer.csv?last=1w").body != service.get(f"{page}/answer.csv").body
     assert service.get(f"{page}?last=4x").status == 422
+    # The picker: a form that needs no script, whose empty fields are no bounds.
+    first, until = date_of(week - 35), date_of(week)
+    assert f"<option>{first}</option>" in text
+    assert f'<option value="{until}">{date_of(week - 1)}</option>' in text
+    chosen = service.get(f"{page}?from={first}&to={until}").body.decode()
+    assert 'data-reports="1700"' in chosen
+    assert f"<option selected>{first}</option>" in chosen
+    assert 'data-reports="2400"' in service.get(f"{page}?from=&to=").body.decode()
+    assert 'data-reports="1500"' in service.get(f"{page}?from={date_of(week - 7)}&to=").body.decode()
 
 
 def test_values_over_time_in_the_dashboard(service: Dashboard, week: int) -> None:

@@ -58,7 +58,7 @@ class Dashboard(Service):
     def send(self, path: str, fields: dict[str, str], origin: str | None = None, accept: str = HTML) -> Reply:
         """Send a form."""
         headers = {"Origin": origin or self.origin, "Cookie": self.cookie, "Accept": accept}
-        return self.ask("POST", path, urlencode(fields).encode(), **headers)
+        return self.ask("POST", path, urlencode(fields, doseq=True).encode(), **headers)
 
     def log_in(self, code: str | None = None, **headers: str) -> Reply:
         """Log in with a code, and keep the cookie."""
@@ -379,12 +379,12 @@ class TestPages:
     def test_the_figures_of_the_public_page(self, dashboard: Dashboard) -> None:
         """It says what a report gives away at most: e^2 is 7.389."""
         for kind, after, asked in (
-            ("busy", "88.1 %", "which site its visitor came from"),
-            ("hostile", "88.1 %", "for one of 8 answers"),
+            ("busy", "89", "which site its visitor came from"),
+            ("hostile", "89", "for one of 8 answers"),
         ):
             text = html.unescape(dashboard.get(f"/about/{dashboard.ids[kind]}").body.decode())
             assert "yours makes it at most 7.39 times as likely." in text
-            assert f"can become at most {after} sure" in text
+            assert f"Without your report she is right for 50 of 100 people; with it, for at most {after} of 100" in text
             assert f"each browser, once, {asked}." in re.sub(r"\s+", " ", text)
 
     def test_no_such_survey(self, dashboard: Dashboard) -> None:
@@ -455,7 +455,13 @@ class TestPages:
         """Everybody reads what is asked and by whom; it has no number of reports."""
         samples.cookie = ""
         text = samples.get(f"/about/{samples.ids['busy']}").body.decode()
-        for part in ("https://www.example.org", "88.1 %", "17 bytes", "Randomise my value", "Global Privacy Control"):
+        for part in (
+            "https://www.example.org",
+            "at most 89 of 100",
+            "17 bytes",
+            "Randomise my value",
+            "Global Privacy Control",
+        ):
             assert part in text
         assert "170,35" not in text
         reply = samples.get(f"/about/{'0' * 64}")

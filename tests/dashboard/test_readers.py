@@ -295,11 +295,11 @@ def test_all_questions_of_a_site(service: Reading) -> None:
     assert (token["surveys"], token["sites"]) == ([], [site.site])
     path = f"/v1/surveys/{service.mine}/status"
     assert service.read(path, token["token"]).kind == "not-for-token"
-    ask_existing(store, site.site, "goal", "a", store.survey(bytes.fromhex(service.mine)))
+    ask_existing(store, site.site, "own", "a", store.survey(bytes.fromhex(service.mine)))
     assert service.read(path, token["token"]).status == 200
     remove_question(store, site.site, bytes.fromhex(service.mine))
     assert service.read(path, token["token"]).kind == "not-for-token"
-    ask_existing(store, site.site, "goal", "a", store.survey(bytes.fromhex(service.mine)))
+    ask_existing(store, site.site, "own", "a", store.survey(bytes.fromhex(service.mine)))
     delete_site(store, site.site)
     assert service.read(path, token["token"]).kind == "not-for-token"
     with pytest.raises(UnknownSite):

@@ -31,7 +31,8 @@ COMMAND_LINE = leaves(app)
 def as_documented(printed: str) -> str:
     """What was printed, with the address and the ids that the documentation writes."""
     server = os.environ.get("HUBBUB_SERVER", "http://127.0.0.1:8000")
-    return re.sub(r"/v1/surveys/[0-9a-f]{64}", "/v1/surveys/ID", printed.replace(server, "http://127.0.0.1:8000"))
+    printed = re.sub(r"/v1/surveys/[0-9a-f]{64}", "/v1/surveys/ID", printed.replace(server, "http://127.0.0.1:8000"))
+    return re.sub(r'data-site="[0-9a-f]{32}"', 'data-site="KEY"', printed)
 
 
 def run_server(arguments: list[str]) -> str:

@@ -15,6 +15,7 @@ from hubbub.collector.bodies import Budget
 from hubbub.collector.serving import serving
 from hubbub.collector.state import Collector
 from hubbub.store.reports import Upload, append
+from hubbub.store.sites import add_site
 from hubbub.store.store import Store
 from hubbub.store.tokens import replace_token
 
@@ -48,6 +49,7 @@ def collector(samples: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             store.engine,
             [Upload(stored.key, stored.mechanism.randomize(items, SeededRandomWords(1).draw(len(items), 4)))],
         )
+        monkeypatch.setenv("SITE", add_site(store, "example.org").site)
         monkeypatch.setenv("HUBBUB_TOKEN", replace_token(store.engine))
         monkeypatch.setenv("HUBBUB_DB", database)
         with serving(Collector(store, Budget(commit_seconds=60.0))) as url:

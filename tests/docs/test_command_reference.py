@@ -108,6 +108,8 @@ def test_json_fields_are_documented(name: str, command: str, request: pytest.Fix
         'trend --survey "$SURVEY" --top 3',
         'survey merge empty.tally --survey "$SURVEY"',
         "token list",
+        "site show",
+        "site list",
         "login",
         "store check",
         "store backup copy.db",
@@ -122,6 +124,9 @@ def test_json_fields_of_the_service_are_documented(command: str) -> None:
         write_tally("empty.tally", tally_reports(survey, []))
     if name == "token list":
         run_command('hubbub token new board --survey "$SURVEY"')
+    if name.startswith("site"):
+        made = json.loads(run_command("hubbub site new a --ask device --own a.example --json"))
+        command += f" {made['site']}" if name == "site show" else ""
     printed = fields(json.loads(run_command(f"hubbub {command} --json")))
     table = set(re.findall(r"^\| `([^`]+)` \|", section(name).partition("### JSON")[2], re.MULTILINE))
     if name == "trend":  # it has the answer's fields, too

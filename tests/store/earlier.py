@@ -7,6 +7,7 @@ from sqlalchemy import Connection, text, update
 from hubbub.store.schema import meta
 
 BROUGHT = {
+    13: ("TABLE hubbub_pages", "TABLE hubbub_published"),
     12: ("TABLE hubbub_readers", "TABLE hubbub_reader_surveys", "TABLE hubbub_reader_sites", "keys.reader"),
     11: ("TABLE hubbub_sealing_keys", "TABLE hubbub_releases"),
     10: ("TABLE hubbub_questions", "TABLE hubbub_sites"),

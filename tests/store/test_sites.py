@@ -11,7 +11,6 @@ import pytest
 from tests.store.earlier import turn_back
 
 from hubbub import Categories, Hostnames, Integers, Survey, create_survey
-from hubbub.analysis.question import NO_NAMES
 from hubbub.errors import ParameterError, UnknownSite, UnknownSurvey
 from hubbub.store.life_cycle import close_survey, delete_survey
 from hubbub.store.restoring import restore
@@ -20,15 +19,16 @@ from hubbub.store.sites import (
     Site,
     add_site,
     ask,
-    ask_again,
     ask_existing,
     change_site,
     delete_site,
     find_site,
+    in_place_of,
     list_sites,
     manifest,
     order_questions,
     remove_question,
+    site_asking,
 )
 from hubbub.store.slices import open_now
 from hubbub.store.store import Store
@@ -99,6 +99,9 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
         ):
             with pytest.raises(ParameterError, match=words):
                 ask(store, site.site, "goal", "a", survey)
+        once = add_site(store, "once", every=None)
+        with pytest.raises(ParameterError, match="a goal must be asked by a site with periods"):
+            ask(store, once.site, "goal", "a", question(once))
         assert find_site(store.engine, site.site).questions == ()
         for number in range(20):
             ask(store, site.site, "goal", f"g{number}", question(site))
@@ -157,9 +160,11 @@ def test_asking_again_takes_the_place(database: str) -> None:
     """The next survey is at the place of the last one, which stays as a survey of its own."""
     with Store(database) as store:
         site = add_site(store, "a", every=None)
-        old = [ask(store, site.site, "goal", of, question(site)) for of in "ab"]
+        old = [ask(store, site.site, "own", of, question(site)) for of in "ab"]
         close_survey(store, old[0].survey_id)
-        new = ask_again(store, old[0], question(site), NO_NAMES)
+        new = store.add_survey(question(site), also=in_place_of(old[0]))
+        assert site_asking(store.engine, new.key).site == site.site
+        assert site_asking(store.engine, old[0].key) is None
         assert [each.survey_id for each in find_site(store.engine, site.site).questions] == [
             new.survey_id,
             old[1].survey_id,
@@ -204,7 +209,7 @@ def test_many_owners_at_once_make_20_questions(database: str) -> None:
             """Add questions until no more fit."""
             for number in some:
                 try:
-                    ask(store, site.site, "goal", f"g{number}", question(site))
+                    ask(store, site.site, "own", f"g{number}", question(site))
                 except ParameterError:
                     return
 

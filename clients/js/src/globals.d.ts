@@ -5,5 +5,10 @@ interface Navigator {
 }
 
 interface Window {
-  hubbub?: { consent(): void; report(value: unknown): Promise<void> };
+  hubbub?: { calls?: any[]; consent(): void; report(...given: unknown[]): Promise<void> };
 }
+
+/** The name of the second part of the script, with its hash; the build writes it. */
+declare const MORE: string;
+/** What that part must be. */
+declare const INTEGRITY: string;

@@ -1,4 +1,4 @@
-import { answer as deliver } from "./delivery.js";
+import { answerSurvey as deliver } from "./delivery.js";
 import { kinds } from "./domains.js";
 import { mechanisms } from "./mechanisms.js";
 import { checkSurvey } from "./shape.js";

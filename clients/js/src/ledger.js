@@ -1,6 +1,7 @@
 /**
- * What this browser has reported on this site, in localStorage: entries by survey id, and those of earlier periods by id and
- * `next`. Entries are never removed, so that a survey is answered only once in each period.
+ * What this browser has reported on this site, in localStorage: entries by survey id, those of a site's questions by the
+ * address of the site, and those of earlier periods by that and `next`. Entries are never removed, so that a survey or a site
+ * is answered only once in each period.
  *
  * @typedef {Record<string, Entry>} Ledger
  */
@@ -12,21 +13,22 @@
  * @typedef {object} Entry
  * @property {string} name
  * @property {any} epsilon the survey's, as a string
- * @property {string} url
+ * @property {string} url the survey's address
  * @property {number} answered the day, counted from 1970
  * @property {any} [report] the bytes to send, until they are acknowledged or given up
- * @property {number} [next] if the survey repeats, the day when its next period begins
+ * @property {any} [sealed] the same of a report that goes through a relay; each script sends what is its own
+ * @property {string} [to] and where to
+ * @property {any} [next] if the survey repeats, the day when its next period begins
  * @property {number} [status] the HTTP status of the last reply
+ * @property {string} [waits] the name of a site's own question that was drawn, until the page tells its value
+ * @property {Record<string, boolean>} [goals] the goals of a site, and whether they were reached since this was drawn
  */
 
 /** The ledger; throws if it cannot be read. @returns {Ledger} */
 export const readLedger = () => JSON.parse(localStorage.hubbub ?? "{}");
 
-/** Write the ledger; throws if the browser cannot. @param {Ledger} ledger @returns {Ledger} what the browser stored */
-export const writeLedger = (ledger) => {
-  localStorage.hubbub = JSON.stringify(ledger);
-  return readLedger();
-};
+/** Write the ledger; throws if the browser cannot. @param {Ledger} ledger */
+export const writeLedger = (ledger) => (localStorage.hubbub = JSON.stringify(ledger));
 
 /** The day, counted from 1970. */
 export const dayOf = () => (Date.now() / 864e5) | 0;

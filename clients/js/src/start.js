@@ -1,11 +1,12 @@
 // The self-starting script: <script defer src="https://collector.example/hubbub.js" data-survey="…"></script>
-// The order of these lines is the one that packs best.
+// or data-site="…", for which it loads its second part, more.js.
+// hubbub-relay.js is built of the same, with relay.js in the place of route.js. The order of these lines is the one that packs best.
 import { treeWith } from "./tree.js";
 import { categories } from "./categories.js";
 import { prepare } from "./survey.js";
 import { check } from "./check.js";
 import { coded_text } from "./textcode.js";
-import { answer } from "./delivery.js";
+import { answer, answerSurvey, request } from "./delivery.js";
 import { subset } from "./subset.js";
 
 const script = /** @type {HTMLScriptElement} */ (document.currentScript);
@@ -20,27 +21,60 @@ const read = (document) => {
   return prepare(survey, coded_text, tree);
 };
 
-/** @type {any} */
-let consent;
-/** @type {Promise<void>} */
-const consented = new Promise((resolve) => (consent = resolve));
+/**
+ * The calls of the page: of this script, of others like it, and from before any was there, if the page has the stub.
+ *
+ * @type {any[]}
+ */
+const calls = window.hubbub?.calls ?? [];
+window.hubbub = /** @type {any} */ ({
+  calls,
+  consent: () => calls.push(0),
+  report: (/** @type {unknown[]} */ ...given) => calls.push(given),
+});
 
-/** @param {(dataset: any) => unknown} valueOf */
-const tell = async (valueOf) => {
-  try {
-    const { dataset, src } = /** @type {any} */ (script);
-    if ("consent" in dataset) await consented;
-    const url = new URL("v1/surveys/" + dataset.survey, src).href;
-    await answer(url, valueOf(dataset), dataset.maxEpsilon ?? 4, read);
-  } catch {
-    // An error must never disturb the page.
-  }
+/** Do something with every call of the page, from the first one on. @param {(call: any) => any} hear */
+const listen = (hear) => {
+  const { push } = calls;
+  calls.map(hear);
+  calls.push = (call) => (push.call(calls, call), hear(call));
 };
 
-window.hubbub = { consent, report: (value) => tell(() => value) };
+const { dataset, src, nonce } = script ?? { dataset: {} };
 
-script?.dataset.manual ??
-  tell(({ value, none = "direct" }) => {
-    const host = document.referrer.split("/")[2];
-    return value ?? (host && host !== location.host ? host : none);
-  });
+if (dataset.survey != null) {
+  /** @type {any} */
+  let consent;
+  /** @type {Promise<void>} */
+  const consented = new Promise((resolve) => (consent = resolve));
+
+  /** @param {(dataset: any) => unknown} valueOf */
+  const report = async (valueOf) => {
+    try {
+      if ("consent" in dataset) await consented;
+      const url = new URL("v1/surveys/" + dataset.survey, src).href;
+      await answerSurvey(url, valueOf(dataset), dataset.maxEpsilon, read);
+    } catch {
+      // An error must never disturb the page.
+    }
+  };
+  const manual = "manual" in dataset;
+  if (!manual)
+    report(({ value, none = "direct" }) => {
+      const host = document.referrer.split("/")[2];
+      return value ?? (host && host !== location.host ? host : none);
+    });
+  // A call with a name and a value is for a site.
+  listen((given) => (given ? manual && given.length < 2 && report(() => given[0]) : consent()));
+}
+
+if ((dataset.site ?? dataset.debug) != null)
+  document.head.append(
+    Object.assign(document.createElement("script"), {
+      src: new URL(MORE, src),
+      integrity: INTEGRITY,
+      crossOrigin: "",
+      nonce,
+      hubbub: [script, listen, answer, read, request],
+    }),
+  );

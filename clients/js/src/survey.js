@@ -1,5 +1,6 @@
 import { check, checkText } from "./check.js";
 import { hashWith } from "./hash.js";
+import { through } from "./route.js";
 
 /** 32 bytes from 64 hexadecimal digits; throws for anything else. @param {string} digits */
 export const fromHex = (digits) =>
@@ -12,7 +13,7 @@ const words = (bytes) => [...new Uint32Array(bytes.buffer)];
  * A survey that was checked, and what makes a report of it (the id and the response) from any value and 32 random bytes
  * or more, of which the first 16 are the id.
  *
- * @typedef {[{ name: string, epsilon: any, opens: any, every: any }, (value: unknown, random: Uint8Array<ArrayBuffer>) => number[]]} Ready
+ * @typedef {[any, (value: unknown, random: Uint8Array<ArrayBuffer>) => number[]]} Ready
  */
 
 /**
@@ -31,7 +32,7 @@ export const prepare = (survey, kind, mechanism) => {
   const { odds, respond, keep = parameters.keep_threshold } = mechanism(parameters, domain, hashWith(words(fromHex(public_seed))));
   checkText(keep, /^[1-9]\d{0,19}$/);
   // The left side is positive, so this also refuses a threshold of 2^64 or more, and an epsilon that is not positive.
-  check(keep * odds <= Math.expm1(epsilon * (1 + 1e-12)) * (2 ** 64 - keep));
+  check((through ? survey.through === "relay" : !survey.through) && keep * odds <= Math.expm1(epsilon * (1 + 1e-12)) * (2 ** 64 - keep));
 
   const makeReport = (/** @type {unknown} */ value, /** @type {Uint8Array<ArrayBuffer>} */ random) => {
     let item = domain.fallback;

@@ -11,16 +11,18 @@ function element(name, text = "", inside = []) {
 }
 
 /** What became of a report. @param {import("./ledger.js").Entry} entry */
-function outcome({ report, status }) {
-  if (report) return "not delivered yet";
-  return status === 200 ? "delivered" : "given up";
+function outcome({ report, sealed, status, waits }) {
+  if (report || sealed) return "not delivered yet";
+  if (waits) return "drawn, and not asked yet";
+  return status === 200 || status === 202 ? "delivered" : "given up";
 }
 
 /** @param {import("./ledger.js").Ledger} ledger */
 function table(ledger) {
-  const rows = Object.values(ledger).map((entry) => {
+  const rows = Object.entries(ledger).map(([key, entry]) => {
     const day = new Date(entry.answered * 864e5).toLocaleDateString();
-    return element("tr", "", [entry.name, entry.epsilon, day, outcome(entry)].map((text) => element("td", text)));
+    const name = /\/v1\/sites\//.test(key) ? `${entry.name} (the one question drawn of several)` : entry.name;
+    return element("tr", "", [name, entry.epsilon, day, outcome(entry)].map((text) => element("td", text)));
   });
   const heads = ["survey", "ε", "answered", "report"].map((text) => element("th", text));
   return element("table", "", [element("tr", "", heads), ...rows]);
@@ -51,7 +53,7 @@ const choose = (out) =>
     if (!out) return localStorage.removeItem("hubbubOut");
     localStorage.hubbubOut = "1";
     const ledger = readLedger();
-    for (const entry of Object.values(ledger)) delete entry.report;
+    for (const entry of Object.values(ledger)) delete entry.report, delete entry.sealed;
     writeLedger(ledger);
   });
 
@@ -78,4 +80,20 @@ function show(place) {
   }
 }
 
-document.querySelectorAll("[data-hubbub-ledger]").forEach(show);
+/** What is stored, as one text; nothing if that cannot be read. */
+const stored = () => {
+  try {
+    return `${localStorage.hubbub} ${localStorage.hubbubOut}`;
+  } catch {}
+};
+
+// An answer may be made while the page is open, by the script beside this one or in another tab.
+/** @type {string | undefined | null} */
+let shown = null;
+const refresh = () => {
+  const now = stored();
+  if (now !== shown) document.querySelectorAll("[data-hubbub-ledger]").forEach(show);
+  shown = now;
+};
+refresh();
+setInterval(refresh, 500);

@@ -14,11 +14,31 @@ const SLACK = 1 + 2 ** -39; // the script has a slack of 2^-40, and this file ad
 const built = (name) => readFileSync(new URL(`../dist/${name}`, import.meta.url), "utf8");
 
 export const SCRIPT = built("hubbub.js");
+export const RELAY = built("hubbub-relay.js");
 /** The module as the body of a function that returns what it exports. */
 export const MODULE = built("hubbub.mjs").replace(
   /export\s*\{(.*?)\};?\s*$/s,
   (_, names) => `return {${names.replace(/(\w+) as (\w+)/g, "$2:$1")}}`,
 );
+
+const sha256 = (/** @type {Uint8Array | string} */ bytes) => createHash("sha256").update(bytes).digest();
+
+/** The key of the collector, which seals nothing here: see `Browser`. */
+const KEY = new Uint8Array(65).fill(4);
+
+/**
+ * Encryption that hides nothing, so that what the collector can open is what is compared. The real one is in the tests of
+ * hpke.js, and of the script in a page.
+ */
+const transparent = {
+  digest: async (/** @type {string} */ _, /** @type {Uint8Array} */ bytes) => new Uint8Array(sha256(bytes)).buffer,
+  importKey: async () => ({}),
+  generateKey: async () => ({ publicKey: {}, privateKey: {} }),
+  exportKey: async () => KEY.buffer,
+  deriveBits: async (/** @type {any} */ _, /** @type {any} */ __, /** @type {number} */ size) => new ArrayBuffer(size / 8),
+  sign: async () => new ArrayBuffer(32),
+  encrypt: async (/** @type {any} */ _, /** @type {any} */ __, /** @type {Uint8Array} */ text) => new Uint8Array([...text, ...Array(16)]).buffer,
+};
 
 /** A browser in memory, which runs one of the built files against a collector that serves one document. */
 export class Browser {
@@ -35,7 +55,7 @@ export class Browser {
   /** @param {string} source */
   constructor(source) {
     const collector = "https://collector.example/";
-    const dataset = { manual: "", survey: "" };
+    const dataset = { manual: "", survey: "", relay: "https://relay.example" };
     const seen = {
       document: { currentScript: { dataset, src: `${collector}hubbub.js` }, referrer: "" },
       location: { host: "site.example" },
@@ -43,7 +63,7 @@ export class Browser {
       localStorage: this.storage,
       sessionStorage: this.session,
       crypto: {
-        subtle: { digest: async () => new Uint8Array(Buffer.from(this.id, "hex")).buffer },
+        subtle: transparent,
         getRandomValues: (/** @type {Uint8Array} */ bytes) => {
           this.drew = true;
           bytes.set(new Uint8Array(this.random.buffer));
@@ -51,10 +71,10 @@ export class Browser {
         },
       },
       Date: Object.assign(class extends Date {}, { now: () => this.now }),
-      fetch: async (/** @type {string} */ _, /** @type {any} */ { body }) => {
-        if (!body) return { text: async () => this.document };
-        this.posted.push(Buffer.from(body).toString("hex"));
-        return { ok: true, status: 200, json: async () => ({ statuses: ["accepted"] }) };
+      fetch: async (/** @type {string} */ url, /** @type {any} */ { body }) => {
+        if (!body) return { text: async () => this.document, arrayBuffer: async () => KEY.buffer };
+        this.posted.push(`${url} ${Buffer.from(body).toString("hex")}`);
+        return { ok: true, status: url.startsWith(collector) ? 200 : 202, json: async () => ({ statuses: ["accepted"] }) };
       },
       setTimeout: (/** @type {() => void} */ work) => work(),
       addEventListener: () => {},
@@ -183,7 +203,7 @@ export async function stay(source, document, days) {
   let draws = 0;
   for (const day of days) {
     browser.now = start + day * 864e5;
-    delete browser.session.hubbub;
+    for (const name in browser.session) delete browser.session[name];
     for (let view = 0; view < 2; view++) {
       browser.drew = false;
       await browser.report("a");
@@ -225,6 +245,11 @@ export const OF_SCRIPT = [
   small,
   JSON.parse(changed(JSON.stringify(small), { every: 28, opens: "2029-12-31T00:00:00Z" })),
 ];
+
+const SIX = { ...small, epsilon: "6", parameters: { ...small.parameters, masks: 5, keep_threshold: "17087957963763140000" } };
+
+/** Surveys that only the script with sealing answers. */
+export const OF_RELAY = [SIX, ...OF_SCRIPT].map((survey) => ({ ...survey, crowd: 100, key: sha256(KEY).toString("hex"), through: "relay" }));
 
 /** Surveys that only the module answers. */
 export const OF_MODULE = [
@@ -281,7 +306,7 @@ const relatives = (old) => [
 function mutate(data, random) {
   /** @template T @param {T[]} list @returns {T} */
   const pick = (list) => list[Math.floor(random() * list.length)];
-  const parts = ["domain", "mechanism", "parameters"];
+  const parts = ["domain", "mechanism", "parameters", ...(data.through && random() < 0.2 ? ["crowd", "key", "through"] : [])];
   const gentle = random() < 0.5; // changes that leave a survey well-formed more often than not
   data = structuredClone(data);
   let twice = "";
@@ -361,7 +386,8 @@ if (argv[1] === fileURLToPath(import.meta.url)) {
   const documents = Number(argv[2] ?? 50_000);
   const seed = Number(argv[3] ?? Date.now() % 1e9);
   console.log(`hostile surveys: ${documents} for each file, seed ${seed}`);
-  for (const [name, source, surveys] of /** @type {[string, string, any[]][]} */ ([["hubbub.js", SCRIPT, OF_SCRIPT], ["hubbub.mjs", MODULE, OF_MODULE]])) {
+  const files = /** @type {[string, string, any[]][]} */ ([["hubbub.js", SCRIPT, OF_SCRIPT], ["hubbub-relay.js", RELAY, OF_RELAY], ["hubbub.mjs", MODULE, OF_MODULE]]); // prettier-ignore
+  for (const [name, source, surveys] of files) {
     const { served, answered, faults, total } = await attack(source, hostile(surveys, documents, seed));
     console.log(`${name}: ${served} served, ${answered} answered, ${faults.length} faults; one browser told ${total.toFixed(3)}`);
     for (const fault of faults.slice(0, 10)) console.log(`  ${fault}`);

@@ -4,8 +4,15 @@ import { createServer } from "node:http";
 import { readFileSync } from "node:fs";
 import { createHash, webcrypto } from "node:crypto";
 
-export const SCRIPT = readFileSync(new URL("../dist/hubbub.js", import.meta.url), "utf8");
+/** @param {string} name */
+const built = (name) => readFileSync(new URL(`../dist/${name}`, import.meta.url), "utf8");
+export const SCRIPT = built("hubbub.js");
+export const RELAY = built("hubbub-relay.js");
+const PARTS = { more: built("hubbub-more.js"), debug: built("hubbub-debug.js") };
 export const DAY = 864e5;
+
+/** Run a script that sees some globals. @param {string} source @param {any} seen */
+const run = (source, seen) => new Function(...Object.keys(seen), source)(...Object.values(seen));
 
 /** A browser's memory of one site: storage, locks and a clock. */
 export class Site {
@@ -15,6 +22,8 @@ export class Site {
   now = Date.UTC(2030, 0, 1);
   /** How long the script wanted to wait, each time; it never has to. @type {number[]} */
   waits = [];
+  /** What the second part of the script waits for. */
+  loading = Promise.resolve();
   /** @type {Promise<unknown>} */
   #last = Promise.resolve();
 
@@ -39,16 +48,34 @@ export class Site {
    * @param {any} [changes] of what the script sees: names of globals, with their values
    */
   async view(dataset, changes = {}) {
-    const { src = "http://127.0.0.1:1/hubbub.js", referrer = "", navigator = {}, ...globals } = changes;
+    const { source = SCRIPT, src = "http://127.0.0.1:1/hubbub.js", referrer = "", navigator = {}, page = {}, ...globals } = changes;
     const requests = /** @type {{ url: string, options: any }[]} */ ([]);
+    const parts = /** @type {any[]} */ ([]);
+    const said = /** @type {string[]} */ ([]);
+    const head = {
+      // The elements of parts run later, as in a browser.
+      append: async (/** @type {any} */ part) => {
+        parts.push(part);
+        await this.loading;
+        const name = /** @type {"more" | "debug"} */ (/hubbub-(more|debug)/.exec(part.src)?.[1]);
+        run(PARTS[name], { ...seen, document: Object.create(document, { currentScript: { value: part } }) });
+      },
+    };
+    const createElement = (/** @type {string} */ name) => ({ name });
+    const document = Object.defineProperties(
+      { currentScript: { dataset, src, nonce: "n" }, referrer, createElement, head },
+      Object.getOwnPropertyDescriptors(page),
+    );
     const seen = {
-      document: { currentScript: { dataset, src }, referrer },
-      location: { host: "site.example" },
+      document,
+      location: new URL("https://site.example/"),
+      isSecureContext: true,
+      console: { info: (/** @type {string} */ text) => said.push(text) },
       navigator: navigator && { locks: this.locks, ...navigator },
       localStorage: this.storage,
       sessionStorage: this.session,
       crypto: webcrypto,
-      Date: { now: () => this.now, parse: Date.parse },
+      Date: Object.assign(class extends Date {}, { now: () => this.now }),
       fetch: (/** @type {string} */ url, /** @type {any} */ options) => {
         requests.push({ url, options });
         return fetch(url, options);
@@ -58,13 +85,14 @@ export class Site {
       window: /** @type {any} */ ({}),
       ...globals,
     };
-    new Function(...Object.keys(seen), SCRIPT)(...Object.values(seen));
+    run(source, seen);
     await this.settled();
-    return { hubbub: seen.window.hubbub, requests };
+    return { hubbub: seen.window.hubbub, requests, parts, said };
   }
 
   /** Wait until no work is under way. */
   async settled() {
+    await new Promise((resolve) => setTimeout(resolve, 5));
     for (let last; last !== this.#last; ) {
       last = this.#last;
       await last;
@@ -77,6 +105,10 @@ export class Site {
 export class Collector {
   /** @type {Map<string, string>} */
   surveys = new Map();
+  /** Public keys, by their SHA-256. @type {Map<string, Uint8Array>} */
+  keys = new Map();
+  /** What is served for a site, by its key. @type {Map<string, string>} */
+  sites = new Map();
   /** The next replies to uploads, instead of the usual ones: a status, or text that is sent with 200. @type {(number | string)[]} */
   faults = [];
   /** @type {Buffer[]} */
@@ -93,8 +125,14 @@ export class Collector {
     const parts = /** @type {Buffer[]} */ ([]);
     request.on("data", (part) => parts.push(part));
     request.on("end", () => {
+      const [, wanted] = `${request.url}`.split("/v1/keys/");
+      if (wanted) {
+        response.writeHead(this.keys.has(wanted) ? 200 : 404).end(this.keys.get(wanted));
+        return;
+      }
       if (request.method === "GET") {
-        const document = this.surveys.get(/** @type {string} */ (request.url).slice(-69, -5)); // …/<id>/open
+        const [, site, id] = /** @type {string[]} */ (/v1\/(?:sites\/(.*)|surveys\/(.*)\/open)/.exec(`${request.url}`) ?? []);
+        const document = site ? this.sites.get(site) : this.surveys.get(id);
         response.writeHead(document ? 200 : 204).end(document);
         return;
       }

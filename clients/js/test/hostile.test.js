@@ -1,7 +1,7 @@
 // No document makes the built files reveal more than the epsilon that they write down: measured, for many documents.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Browser, MODULE, ODD, OF_MODULE, OF_SCRIPT, SCRIPT, attack, hostile, measure, stay } from "../support/hostile.js";
+import { Browser, MODULE, ODD, OF_MODULE, OF_RELAY, OF_SCRIPT, RELAY, SCRIPT, attack, hostile, measure, stay } from "../support/hostile.js";
 
 const SLACK = 1e-6;
 
@@ -10,6 +10,13 @@ test("20,000 hostile surveys learn no more from the script than they state", asy
   assert.deepEqual(faults, []);
   assert.equal(served, 20_000);
   assert.ok(answered > 2_000, `${answered} answered`); // documents that change nothing of importance
+  assert.ok(total > 7 && total <= 8 + SLACK, `one browser told ${total}`);
+});
+
+test("7,000 hostile surveys learn no more through a relay than they state", async () => {
+  const { answered, faults, total } = await attack(RELAY, hostile(OF_RELAY, 7_000, 3));
+  assert.deepEqual(faults, []);
+  assert.ok(answered > 500, `${answered} answered`);
   assert.ok(total > 7 && total <= 8 + SLACK, `one browser told ${total}`);
 });
 
@@ -36,7 +43,7 @@ test("the measurement finds a script that checks too little", async () => {
 
 test("a good survey reveals exactly what it states", async () => {
   const values = ["a", "b", "aa", "ab", "ba", "er", "red", "green", "yes", "no", "0", "1", "2", "7", "1.2.3.4", "5.6.7.8"];
-  for (const [source, surveys] of /** @type {[string, any[]][]} */ ([[SCRIPT, OF_SCRIPT], [MODULE, OF_MODULE]])) {
+  for (const [source, surveys] of /** @type {[string, any[]][]} */ ([[SCRIPT, OF_SCRIPT], [RELAY, OF_RELAY], [MODULE, OF_MODULE]])) {
     const browser = new Browser(source);
     for (const survey of surveys) {
       const { loss, fault } = await measure(browser, JSON.stringify(survey), values);
@@ -47,21 +54,22 @@ test("a good survey reveals exactly what it states", async () => {
 });
 
 const REPEATING = OF_SCRIPT[OF_SCRIPT.length - 1];
+const SOURCES = /** @type {[string, any][]} */ ([[SCRIPT, REPEATING], [RELAY, OF_RELAY[OF_RELAY.length - 1]], [MODULE, REPEATING]]); // prettier-ignore
 /** @param {any} value */
 const isDays = (value) => Number.isInteger(value) && !Object.is(value, -0) && value >= 1 && value <= 366;
 
 test("no document makes a browser that stays for a year answer more often than its periods and its budget allow", async () => {
   // prettier-ignore
   const odd = [...ODD, ["28"], "28", " 28", "28.0", "2.8e1", 28.5, 1 / 28, -28, 367, 1e9, 2 ** 31, 2 ** 32 + 28, -(2 ** 32) + 28, 1e-9];
-  for (const source of [SCRIPT, MODULE]) {
+  for (const [source, survey] of SOURCES) {
     for (const every of [undefined, ...odd]) {
-      const { draws, sent, booked } = await stay(source, JSON.stringify({ ...REPEATING, every }), [0, 1, 2, 26, 27, 30]);
+      const { draws, sent, booked } = await stay(source, JSON.stringify({ ...survey, every }), [0, 1, 2, 26, 27, 30]);
       if (every === undefined) assert.deepEqual([draws, sent, booked], [1, 1, 2]);
       else if (!isDays(every)) assert.deepEqual([draws, sent, booked], [0, 0, 0], JSON.stringify(every));
       else assert.ok(draws === sent && booked === 2 * draws && booked <= 8 && draws <= Math.ceil(32 / Number(every)) + 1, `${every} ${draws}`);
     }
     for (const opens of [undefined, ...ODD, "2029-12-31T00:00:01Z", "2030-01-02T00:00:00Z", "9999-12-31T00:00:00Z"]) {
-      const { draws, sent, booked } = await stay(source, JSON.stringify({ ...REPEATING, opens }), [0, 1, 27, 28, 29]);
+      const { draws, sent, booked } = await stay(source, JSON.stringify({ ...survey, opens }), [0, 1, 27, 28, 29]);
       assert.ok(draws === sent && booked === 2 * draws && draws <= 2, `${JSON.stringify(opens)} ${draws}`);
     }
   }

@@ -37,6 +37,9 @@ class Element {
   }
 }
 
+/** @type {() => void} */
+let later = () => {};
+
 /** @param {Site} site @param {any} [localStorage] */
 function shown(site, localStorage = site.storage) {
   const place = new Element("div");
@@ -44,7 +47,8 @@ function shown(site, localStorage = site.storage) {
     createElement: (/** @type {string} */ name) => new Element(name),
     querySelectorAll: (/** @type {string} */ selector) => (selector === "[data-hubbub-ledger]" ? [place] : []),
   };
-  new Function("document", "localStorage", "navigator", SCRIPT)(document, localStorage, { locks: site.locks });
+  const setInterval = (/** @type {() => void} */ work) => (later = work);
+  new Function("document", "localStorage", "navigator", "setInterval", SCRIPT)(document, localStorage, { locks: site.locks }, setInterval);
   return place;
 }
 
@@ -85,4 +89,23 @@ test("old answers leave the windows of the budget, and stay in the total", () =>
 
 test("without storage it says so", () => {
   assert.match(shown(new Site(), null).texts.join(), /stores nothing/);
+});
+
+test("an answer that is made while the page is open is shown, and questions of a site are told from surveys", () => {
+  const site = new Site();
+  const place = shown(site);
+  const first = place.children[0];
+  later();
+  assert.equal(place.children[0], first); // nothing has changed
+  const entry = { name: "hosts", epsilon: "1", url: "", answered: 1, status: 200 };
+  const key = "https://collector.example/v1/sites/0123";
+  site.storage.hubbub = JSON.stringify({ [key]: { ...entry, next: 29 }, [`${key}29`]: { ...entry, name: "plans", waits: "plan" } });
+  later();
+  assert.ok(!place.texts.includes("This browser has answered no survey of this site."));
+  const rows = place.all.filter(({ name }) => name === "tr").map((row) => row.texts);
+  const several = "(the one question drawn of several)";
+  assert.deepEqual(rows.slice(1).map(([name, , , report]) => [name, report]), [
+    [`hosts ${several}`, "delivered"],
+    [`plans ${several}`, "drawn, and not asked yet"],
+  ]); // prettier-ignore
 });

@@ -18,7 +18,7 @@ from hubbub.errors import ParameterError, shown
 from hubbub.model.coded_domain import Text
 from hubbub.model.domain import Domain
 from hubbub.model.numbers import parse_decimal, parse_epsilon, parse_people
-from hubbub.model.repeating import check_budget, check_days, cost_words
+from hubbub.model.repeating import YEAR, check_budget, check_days, cost_words, times_in
 from hubbub.name_lists import names
 
 EPSILONS: Final = (0.5, 1.0, 2.0, 4.0)
@@ -284,11 +284,16 @@ def plan(
         check_days(every)
         if known is not None:
             check_budget(Decimal(str(known)), every)
-    return replace(_filled(outlook, people, known, share, solved), every=every)
+    return replace(_filled(outlook, people, known, share, solved, every), every=every)
 
 
 def _filled(
-    outlook: Outlook, people: int | None, epsilon: float | None, share: float | None, solved: str | None
+    outlook: Outlook,
+    people: int | None,
+    epsilon: float | None,
+    share: float | None,
+    solved: str | None,
+    every: int | None,
 ) -> Plan:
     """The plan, with everything else computed from the three numbers."""
     built = outlook.mechanism_at(people or 100_000, MOST_EPSILON if epsilon is None else epsilon)
@@ -312,7 +317,10 @@ def _filled(
             long_share = outlook.smallest_share(people, epsilon, bits)
         if outlook.slots > 1:
             one_value_share = replace(outlook, slots=1).smallest_share(people, epsilon)
-        outside = seen_from_outside(built, people)
+        # Sums are kept for weeks, or for days if a period is not whole weeks.
+        slices = 1 if every is None else every // 7 if every % 7 == 0 else every
+        times = 1 if every is None else times_in(YEAR, every)
+        outside = seen_from_outside(built, max(1, people // slices), times=times)
     if share is None and people is not None and epsilon is not None:
         instead = ways_to_see(outlook, people, epsilon, 0.5)
     elif epsilon is None and people is not None and share is not None:

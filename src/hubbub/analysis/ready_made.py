@@ -230,7 +230,7 @@ def pages_of_sitemap(text: str) -> list[str]:
         """Refuse a document type."""
         raise ParameterError("a sitemap must have no document type, got one")
 
-    parser = expat.ParserCreate(namespace_separator=" ")
+    parser = expat.ParserCreate("utf-8", " ")
     parser.StartElementHandler, parser.EndElementHandler = start, end
     parser.CharacterDataHandler = parts.append
     parser.StartDoctypeDeclHandler = refuse

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from hubbub.analysis.shuffle import seen_from_outside
 from hubbub.analysis.wording import at_most
-from hubbub.mechanisms.survey_mechanism import SurveyMechanism
+from hubbub.mechanisms.roles import PrivacyFacts
 from hubbub.model.repeating import YEAR, times_in
 
 DELTA: Final = 1e-8
@@ -74,7 +74,7 @@ class ThroughRelay:
 
 
 def through_relay(
-    mechanism: SurveyMechanism, people: int, crowd: int | None = None, every: int | None = None
+    mechanism: PrivacyFacts, people: int, crowd: int | None = None, every: int | None = None
 ) -> ThroughRelay:
     """Return the three figures of a survey, if at least so many new reports were in each release.
 

@@ -11,9 +11,10 @@ from hubbub.mechanisms.roles import PrivacyFacts
 from hubbub.numeric.shuffling import shuffled_epsilon
 
 ASSUMPTION: Final = (
-    "This holds for one answer, or the stored tally, after the survey has closed, if that many reports are honest and "
-    "the collector drops what it says it drops: who sent which report, and when. It does not hold for live views (two "
-    "of them isolate the reports between them), for files of reports, or for anyone who sees the wire."
+    "This holds for one answer, or one stored tally, of a survey or a slice of time that is closed, if that many "
+    "reports are honest and the collector drops what it says it drops: who sent which report, and when. It does not "
+    "hold for live views (two of them isolate the reports between them: whoever can ask an open slice again and again "
+    "gets the ε of each report), for files of reports, or for anyone who sees the wire."
 )
 """This must be shown together with the figure."""
 
@@ -45,12 +46,15 @@ class Outside:
     epsilon, delta : float
         An upper bound for an observer who sees the sums alone: replacing one person's value changes the chance of any
         answer by a factor of at most e^ε, except with a chance of δ.
+    times : int
+        In how many such sums one browser may be within a year, each with fresh noise: ε and δ add up.
     """
 
     people: int
     local: float
     epsilon: float
     delta: float
+    times: int = 1
 
     @property
     def words(self) -> str:
@@ -58,13 +62,20 @@ class Outside:
         if self.epsilon > _HIDES * self.local:
             return f"Among {plural(self.people, 'report')} the sums hide nobody better than the reports themselves do."
         less = "much less" if self.epsilon <= self.local / 2 else "less"
-        return (
+        said = (
             f"An observer who sees only the sums of {self.people:,} reports learns {less} about one person: "
             f"ε = {at_most(self.epsilon)}, δ = {at_most(self.delta)}, instead of ε = {self.local:g}."
         )
+        if self.times == 1:
+            return said
+        year = f"ε = {at_most(self.times * self.epsilon)}, δ = {at_most(self.times * self.delta)}"
+        return (
+            f"{said} That is one closed slice of time; a browser that stays a year is in up to {self.times}, which add "
+            f"up to {year}, instead of ε = {self.times * self.local:g}."
+        )
 
 
-def seen_from_outside(mechanism: PrivacyFacts, reports: int, delta: float = 1e-8) -> Outside | None:
+def seen_from_outside(mechanism: PrivacyFacts, reports: int, delta: float = 1e-8, times: int = 1) -> Outside | None:
     """The (ε, δ) of a survey's sums for an observer who sees nothing else; None if it is not known.
 
     It is known for mechanisms with pure privacy: each report is shuffled among the others. The bound takes into
@@ -78,13 +89,15 @@ def seen_from_outside(mechanism: PrivacyFacts, reports: int, delta: float = 1e-8
         The number of honest reports, at least 1.
     delta : float, optional
         The chance with which ε may be exceeded.
+    times : int, optional
+        In how many such sums one browser may be within a year.
     """
     if mechanism.survey.delta:
         return None
     local = math.nextafter(float(mechanism.survey.epsilon), math.inf)  # never less than the decimal
     if local > _NOTHING_HIDES:
-        return Outside(reports, local, local, delta)
-    return Outside(reports, local, min(local, shuffled_epsilon(delta, mechanism.report_kinds, reports)), delta)
+        return Outside(reports, local, local, delta, times)
+    return Outside(reports, local, min(local, shuffled_epsilon(delta, mechanism.report_kinds, reports)), delta, times)
 
 
 def about_sums(mechanism: PrivacyFacts, reports: int) -> str:

@@ -54,7 +54,7 @@ _WIDTH, _HEIGHT, _EDGE = 160, 36, 2  # of a small chart, in pixels
 def table(trend: Trend) -> tuple[list[str], list[list[str]]]:
     """The headings and cells of a table for people: the count and interval of the last periods, and what changed."""
     shown = slice(-MOST_PERIODS, None)
-    headings = ["value", *map(period_words, trend.periods[shown]), "change"]
+    headings = ["value", *(period_words(trend, each) for each in trend.periods[shown]), "change"]
     return headings, [
         [short(each.value), *map(cell, each.points[shown]), change(each)] for each in trend.series[:MOST_ROWS]
     ]

@@ -76,6 +76,7 @@ def heading(trend: Trend) -> str:
     return f"{plural(trend.answer.reports, 'report')} in {plural(len(trend.periods), 'period')} from {first} on"
 
 
-def period_words(period: Period) -> str:
-    """The first day of a period, and whether it goes on."""
-    return f"{period.start}{'' if period.whole else ', so far'}"
+def period_words(trend: Trend, period: Period) -> str:
+    """The first day of a period, and whether it goes on or is there in part."""
+    part = "so far" if period == trend.periods[-1] else "in part"
+    return f"{period.start}{'' if period.whole else f', {part}'}"

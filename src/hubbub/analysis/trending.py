@@ -19,7 +19,7 @@ sample of those who might have come, so that a value whose share only varies wit
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, Unpack
@@ -107,8 +107,12 @@ def trend_of(
     asked: Asked,
     repeats: bool,
     unfinished: bool = False,
+    partial: Collection[date] = (),
 ) -> Trend:
-    """The trend of a question that was checked against the domain of the mechanism's survey."""
+    """The trend of a question that was checked against the domain of the mechanism's survey.
+
+    Periods that are `partial`, by their first days, are not compared either.
+    """
     if asked.question.guesses:
         raise ParameterError(f"guesses must be 0 in a trend, got guesses={asked.question.guesses}")
     sums = Tallies(tallies)
@@ -123,7 +127,7 @@ def trend_of(
     items = decoder.survey.domain.encode(values)
     columns = [_count(decoder, sums[day], items, answer.values_per_person) for day in days]
     periods = tuple(
-        Period(day, column.people, not (unfinished and day == days[-1]))
+        Period(day, column.people, not (unfinished and day == days[-1]) and day not in partial)
         for day, column in zip(days, columns, strict=True)
     )
     points = _points(answer, columns, decoder.count_law(answer.reports))

@@ -32,6 +32,17 @@ def complain(sentence: str) -> None:
     click.echo(f"hubbub: {visible(sentence)}", err=True)
 
 
+def confirm(question: str, option: str) -> None:
+    """Ask on stderr, and raise an error unless the reply on stdin is y; `option` is named as the way to skip this."""
+    click.echo(f"{visible(question)} [y/N]: ", nl=False, err=True)
+    answer = "" if sys.stdin is None else sys.stdin.readline()
+    if not answer or not sys.stdin.isatty():  # nobody pressed return, so the line must be ended
+        click.echo(err=True)
+    if answer.strip().lower() not in ("y", "yes"):
+        got = shown(answer.strip()) if answer else "none"
+        raise ParameterError(f"the answer must be y, or given in advance by {option}, got {got}")
+
+
 @contextmanager
 def in_one_sentence() -> Iterator[None]:
     """Turn a failure into one sentence on stderr and exit code 2, and Ctrl-C into exit code 130.

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 _REPORTS_AT_ONCE: Final = 10_000
 _CONNECTIONS: Final = 3
 _VISITORS_A_SECOND: Final = 200
-_DRAWN_AT_ONCE: Final = 1_000
+_DRAWN_AT_ONCE: Final = 500
+_VISITORS_A_WEEK: Final = 2_000  # of the made-up calendar
+_DAYS_BEFORE: Final = 364  # the made-up calendar begins so long ago
 _EXPECTED: Final = 100_000
 
 
@@ -50,7 +52,8 @@ def demo(people: str, epsilon: str, seed: int | None, live: bool) -> None:
     A real collector is started on a free port, with SQLite in a temporary directory. Every visitor's report is sent to
     it over HTTP. When the demo ends, so does the collector, and nothing is left behind.
 
-    With --live you can watch: the collector has its dashboard, and visitors report one by one until Ctrl-C.
+    With --live you can watch: the collector has its dashboard, and visitors report one by one until Ctrl-C. A week
+    takes some 10 seconds there: the survey repeats, and one site is rising.
     """
     require("The collector", "fastapi", "server")
     from hubbub.analysis.question import Question
@@ -159,26 +162,37 @@ def run_live(epsilon: str, seed: int | None) -> None:
     from hubbub.dashboard.app import create_app
     from hubbub.mechanisms.registry import create_survey, mechanism_for
     from hubbub.model.coded_domain import Hostnames
+    from hubbub.model.numbers import parse_epsilon
+    from hubbub.model.repeating import MOST_DAYS, fits_budget
     from hubbub.simulation.rehearsal import randomness_of
     from hubbub.simulation.visitors import draw_visitors
     from hubbub.store.keys import make_code
+    from hubbub.store.slices import date_of, day_now, set_clock
     from hubbub.store.store import Store
     from hubbub.wire.report_batch import encode_batch
 
-    survey = create_survey("Top referrers", Hostnames(), epsilon, expected_reports=_EXPECTED)
+    first = (int(time.time()) // 86_400 - _DAYS_BEFORE - 4) // 7 * 7 + 4  # a Monday
+    sent = 0
+    set_clock(lambda: 86_400 * (first + 5 + 7 * sent / _VISITORS_A_WEEK))  # it begins with a weekend
+    # As often as a device may answer within its budget.
+    every = next((days for days in range(7, MOST_DAYS, 7) if fits_budget(parse_epsilon(epsilon), days)), None)
+    opens = f"{date_of(first)}T00:00:00Z"
+    survey = create_survey("Top referrers", Hostnames(), epsilon, expected_reports=_EXPECTED, opens=opens, every=every)
     mechanism = mechanism_for(survey)
-    rng, (_, random_words), sent = np.random.default_rng(seed), randomness_of(seed), 0
+    rng, (_, random_words) = np.random.default_rng(seed), randomness_of(seed)
     path = f"/v1/surveys/{survey.survey_id.hex()}/reports"
     with tempfile.TemporaryDirectory(prefix="hubbub-live-") as folder, Store(str(Path(folder) / "live.db")) as store:
         store.add_survey(survey)
         with serving(Collector(store, fold_seconds=2.0, rates=Rates(times=0)), build=create_app) as server:
             click.echo(f"Open the dashboard, by a link that works once: {login_link(server, make_code(store.engine))}")
             click.echo(f"About {_VISITORS_A_SECOND} made-up visitors a second report to it over HTTP. Ctrl-C ends it.")
+            click.echo(_about_weeks(survey))
             try:
                 with closing(http.client.HTTPConnection(server.removeprefix("http://"), timeout=60)) as connection:
-                    started = time.monotonic()
+                    begun = time.monotonic()
                     for _ in itertools.count():
-                        items = survey.domain.encode(draw_visitors(rng, _DRAWN_AT_ONCE))
+                        weeks = (day_now() - first) // 7
+                        items = survey.domain.encode(draw_visitors(rng, _DRAWN_AT_ONCE, weeks))
                         drawn = random_words.draw(len(items), mechanism.random_words_per_report)
                         for report in mechanism.randomize(items, drawn)[:, np.newaxis]:
                             connection.request("POST", path, encode_batch(survey.survey_id, report))
@@ -186,6 +200,17 @@ def run_live(epsilon: str, seed: int | None) -> None:
                             if reply.read() and reply.status != 200:
                                 raise ServiceError(f"the collector refused a report with status {reply.status}")
                             sent += 1
-                            time.sleep(max(0.0, started + sent / _VISITORS_A_SECOND - time.monotonic()))
+                            time.sleep(max(0.0, begun + sent / _VISITORS_A_SECOND - time.monotonic()))
             except KeyboardInterrupt:
                 click.echo(f"\n{plural(sent, 'visitor')} came. Nothing of them is kept.")
+            finally:
+                set_clock(None)
+
+
+def _about_weeks(survey: Survey) -> str:
+    """What happens in time."""
+    from hubbub.simulation.visitors import RISING
+
+    often = "" if survey.every is None else f" A period has {survey.every // 7}; then each visitor may answer again."
+    rising = f"{RISING} is rising: see “values over time” of the survey."
+    return f"{number(_VISITORS_A_WEEK)} visitors are a week, some 10 s.{often} {rising}"

@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "report": "Answer a survey from this device.",
     "code": "Fit and measure text codes.",
     "survey": "Create, list, show, close and delete surveys.",
+    "site": "Ask several questions with one line of script.",
     "token": "Let somebody read answers: make, list and revoke tokens.",
     "store": "Check, back up or restore a collector's database.",
     "doctor": "Check that a collector works.",

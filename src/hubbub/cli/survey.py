@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final
@@ -12,8 +11,7 @@ from urllib.parse import urlencode
 import click
 
 from hubbub.analysis.documents import fits
-from hubbub.analysis.wording import visible
-from hubbub.cli.common import complain, number, parse_count, parse_every, plural, print_json, print_table, tell
+from hubbub.cli.common import complain, confirm, number, parse_count, parse_every, plural, print_json, print_table, tell
 from hubbub.cli.domains import parse_domain, read_groups, read_names
 from hubbub.cli.options import (
     DOMAINS,
@@ -37,7 +35,7 @@ from hubbub.cli.service import (
 )
 from hubbub.cli.survey_status import all_surveys, checked, show_status, with_url
 from hubbub.client import DEFAULT_MAX_EPSILON, RELAY_MAX_EPSILON
-from hubbub.errors import ParameterError, ServiceError, shown
+from hubbub.errors import ParameterError, ServiceError
 from hubbub.model.relayed import GOOD_CROWD
 from hubbub.sealing.request import LEAST_CROWD, MOST_CROWD
 
@@ -260,7 +258,7 @@ def delete(url: str, yes: bool, token: str | None, as_json: bool) -> None:
     if not yes:
         status = checked(address.server, ask_json(address.server, f"/v1/surveys/{address.survey_id}/status", owner))
         many = plural(status["reports"], "report")
-        _confirm(f"Delete {status['name']!r} with its {many}?", "--yes")
+        confirm(f"Delete {status['name']!r} with its {many}?", "--yes")
     ask(address.server, f"/v1/surveys/{address.survey_id}", owner, "DELETE")
     tell(as_json, {"survey_id": address.survey_id, "state": "deleted"}, f"Deleted {address.survey_id}")
 
@@ -306,17 +304,6 @@ def merge(files: tuple[str, ...], url: str, key: str | None, day: str | None, to
 def _are_texts(given: object) -> bool:
     """Whether something from JSON is a list of texts."""
     return isinstance(given, list) and all(isinstance(each, str) for each in given)
-
-
-def _confirm(question: str, option: str) -> None:
-    """Ask on stderr, and raise an error unless the reply on stdin is y; `option` is named as the way to skip this."""
-    click.echo(f"{visible(question)} [y/N]: ", nl=False, err=True)
-    answer = "" if sys.stdin is None else sys.stdin.readline()
-    if not answer or not sys.stdin.isatty():  # nobody pressed return, so the line must be ended
-        click.echo(err=True)
-    if answer.strip().lower() not in ("y", "yes"):
-        got = shown(answer.strip()) if answer else "none"
-        raise ParameterError(f"the answer must be y, or given in advance by {option}, got {got}")
 
 
 def _write_survey(path: str, **facts: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import click
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hubbub.analysis.question import Question
     from hubbub.analysis.reply import Heading
     from hubbub.analysis.trend import Trend
+    from hubbub.model.survey import Survey
 
 _DAY = re.compile(r"\d+-\d+-\d+")
 
@@ -96,6 +97,13 @@ def trend(
         heading, found = _compute(source, files, times, question, repeats or None, unfinished or None)
     else:
         heading, found = _ask(source, question, need_token(token), times)
+    deliver(read_survey(source, build=False) if as_json else None, found, heading, csv, plot, as_json)
+
+
+def deliver(
+    survey: Survey | None, found: Trend, heading: Heading, csv: str | None, plot: str | None, as_json: bool
+) -> None:
+    """Write the files that were asked for, and print the trend. The survey is needed for JSON only."""
     if csv is not None:
         try:  # in place, since it may be a pipe
             Path(csv).write_text(found.to_csv(), encoding="utf-8", newline="")
@@ -105,8 +113,9 @@ def trend(
         from hubbub.analysis.trend_plots import save_plot
 
         save_plot(found, plot)
-    if as_json:
-        print_json(_document(source, found))
+    if as_json and survey is not None:
+        document = {"survey": json.loads(survey.to_json()), "survey_id": survey.survey_id.hex()}
+        print_json(document | found.to_document())
     else:
         _show(heading, found)
 
@@ -172,12 +181,6 @@ def _ask(source: str, question: Question, token: str, times: dict[str, str]) -> 
     spelled = {name: str(getattr(question, name)).lower() for name in knobs}
     path = f"/v1/surveys/{address.survey_id}/trend?{urlencode(spelled | times)}"
     return read_reply(address, ask_json(address.server, path, token), Trend)
-
-
-def _document(source: str, found: Trend) -> dict[str, Any]:
-    """The JSON object that docs/commands.md describes."""
-    survey = read_survey(source, build=False)
-    return {"survey": json.loads(survey.to_json()), "survey_id": survey.survey_id.hex(), **found.to_document()}
 
 
 def _show(heading: Heading, found: Trend) -> None:

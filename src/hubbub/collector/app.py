@@ -18,7 +18,18 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from hubbub.collector import gateway, key_route, merge_route, owner, reading, scripts, sites, tokens, uploads
+from hubbub.collector import (
+    gateway,
+    key_route,
+    merge_route,
+    owner,
+    published,
+    reading,
+    scripts,
+    sites,
+    tokens,
+    uploads,
+)
 from hubbub.collector.api_page import show_api, show_document
 from hubbub.collector.kept_bytes import KeptBytes
 from hubbub.collector.metrics import CONTENT_TYPE
@@ -88,14 +99,17 @@ def create_app(collector: Collector) -> FastAPI:
     app.state.collector = collector
     app.state.old_scripts = {}
     app.state.kept = KeptBytes()
+    app.state.shown = published.ShownSurveys(collector)
     for kind in (HTTPException, HubbubError, Exception):
         app.add_exception_handler(kind, handle)
     app.add_exception_handler(RequestValidationError, handle_invalid)
-    app.router.routes.extend([*uploads.ROUTES, *key_route.ROUTES, *gateway.ROUTES, *sites.ROUTES, *scripts.ROUTES])
+    plain = (uploads, key_route, gateway, published, sites, scripts)
+    app.router.routes.extend(route for each in plain for route in each.ROUTES)
     app.add_route("/docs", show_api, include_in_schema=False)
     app.add_route("/openapi.json", show_document, include_in_schema=False)
     for each in (owner, reading, tokens):
         app.include_router(each.router)
+    app.include_router(published.owners)
     app.include_router(merge_route.router)
     app.include_router(sites.router)
     text: dict[str, Any] = {"tags": ["operations"], "response_class": PlainTextResponse}

@@ -18,6 +18,7 @@ from hubbub.mechanisms.registry import DEFAULT_EXPECTED_REPORTS
 from hubbub.model.estimates import Group, Guess, Hitter
 from hubbub.sealing.request import LEAST_CROWD, MOST_CROWD
 from hubbub.store.overview import ListedSurvey
+from hubbub.store.pages import Page
 from hubbub.store.store import StoredSurvey
 
 MAX_TOP = 10_000
@@ -228,6 +229,38 @@ class ReadTokenList(BaseModel):
     """All read-only tokens of a collector."""
 
     tokens: list[ReadToken]
+
+
+class ChangedPage(Strict):
+    """What the owner changes about the public page of a survey. What is left out stays."""
+
+    shown: bool | None = Field(None, description="Whether everybody sees the answer about slices that have ended.")
+    hidden: list[str] | None = Field(None, max_length=1_000, description="Values that nobody is shown.")
+    lang: str | None = Field(None, description="The language of the texts, as HTML names it; empty for English.")
+    texts: dict[str, str] | None = Field(None, description="Your words, by name; an empty text brings hubbub's back.")
+    webhook: str | None = Field(None, description="Where each answer is sent, too; empty for nowhere.")
+
+    def changes(self, old: Page) -> dict[str, Any]:
+        """Return the fields that change."""
+        given: dict[str, Any] = {name: value for name, value in self if value is not None}
+        if self.hidden is not None:
+            given["hidden"] = tuple(self.hidden)
+        if self.texts is not None:
+            given["texts"] = {**old.texts, **self.texts}
+        if self.webhook is not None:
+            given["webhook"] = self.webhook or None
+        return given
+
+
+class PageStatus(BaseModel):
+    """What the owner decided about the public page of a survey."""
+
+    shown: bool
+    hidden: list[str]
+    lang: str
+    texts: dict[str, str]
+    webhook: str | None
+    secret: str | None = Field(description="Signs what is sent to a new webhook; shown this once.")
 
 
 class UploadReply(BaseModel):

@@ -41,6 +41,7 @@ TITLES: Final = {
     "foreign-page": (403, "The request comes from a page of another origin"),
     "wrong-code": (403, "The code does not log in"),
     "not-found": (404, "There is nothing here"),
+    "not-published": (404, "The survey shows no answer"),
     "unknown-survey": (404, "There is no such survey"),
     "unknown-site": (404, "There is no such site"),
     "method-not-allowed": (405, "The method does not fit"),

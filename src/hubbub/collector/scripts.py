@@ -21,8 +21,8 @@ from hubbub.errors import HubbubError
 from hubbub.store.kept_scripts import keep_scripts, kept_script
 from hubbub.store.store import Store
 
-NAMES: Final = ("hubbub.js", "hubbub-ledger.js", "hubbub.mjs")
-_HASHED: Final = re.compile(r"hubbub(-ledger)?-[0-9a-f]{16}\.m?js")
+NAMES: Final = ("hubbub.js", "hubbub-relay.js", "hubbub-more.js", "hubbub-debug.js", "hubbub-ledger.js", "hubbub.mjs")
+_HASHED: Final = re.compile(r"hubbub(-relay|-more|-debug|-ledger)?-[0-9a-f]{16}\.m?js")
 _HEADERS: Final = {
     "Access-Control-Allow-Origin": "*",
     "Cross-Origin-Resource-Policy": "cross-origin",

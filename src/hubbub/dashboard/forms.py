@@ -27,6 +27,7 @@ from hubbub.model.relayed import MOST_DAYS_OPEN
 from hubbub.store.life_cycle import close_survey, delete_survey
 from hubbub.store.names import change_names, names_of
 from hubbub.store.sealing_keys import new_key
+from hubbub.store.sites import in_place_of, site_asking
 from hubbub.store.slices import open_now
 from hubbub.store.store import StoredSurvey
 
@@ -39,7 +40,7 @@ async def show_form(request: Request) -> Response:
 async def create(request: Request) -> Response:
     """Create a survey from the form, and go to its page. An error is shown next to the form."""
     collector: Collector = request.app.state.collector
-    given = await _read_form(request)
+    given = await read_form(request)
 
     def make() -> StoredSurvey:
         """Derive the survey and store it, in a thread."""
@@ -55,7 +56,7 @@ async def create(request: Request) -> Response:
 
 async def preview(request: Request) -> Response:
     """Return the forecast for the survey of this form, as JSON. At most two run at once; abandoned ones are skipped."""
-    given = await _read_form(request)
+    given = await read_form(request)
 
     def work() -> dict[str, Any]:
         """Ask the planner, in a thread."""
@@ -75,7 +76,7 @@ async def keep_names(request: Request) -> Response:
     """Store the values that the owner looks for by name, and groups; return them and what became of the lines."""
     collector: Collector = request.app.state.collector
     stored = await find_survey(request)
-    given = await _read_form(request)
+    given = await read_form(request)
     lines = given["names"].splitlines() if "names" in given else None
     groups = groups_of_lines(given["together"].splitlines()) if "together" in given else None
     names, said = await asyncio.to_thread(change_names, collector.store.engine, stored, lines, groups)
@@ -99,12 +100,15 @@ async def ask_again(request: Request) -> Response:
     def make() -> StoredSurvey:
         """Derive the survey and store it, in a thread."""
         old, kept = stored.survey, names_of(collector.store.engine, stored)
-        opens = None if old.every is None else open_now(old.every)
+        site = site_asking(collector.store.engine, stored.key)
+        alone = None if old.every is None else open_now(old.every)
+        opens = alone if site is None else site.period(collector.clock.now())
         asked = (old.name, old.domain, old.epsilon, old.delta, old.mechanism, old.options, old.expected_reports, opens)
         names = SurveyNames((*kept.fixed, *kept.later), groups=kept.groups)
         if old.crowd is None:
             made = create_survey(*asked, every=old.every)
-            return collector.store.add_survey(made, stored.origins, stored.slice_days, names)
+            kept_facts = (stored.origins, stored.slice_days, names, in_place_of(stored))
+            return collector.store.add_survey(made, *kept_facts)
         private, sealed = new_key(old.crowd)  # a new key, and as long as such a survey may be open
         closes = collector.clock.now() + timedelta(days=MOST_DAYS_OPEN)
         made = create_survey(*asked, closes, every=old.every, **sealed)
@@ -118,7 +122,7 @@ async def delete(request: Request) -> Response:
     """Delete a survey if its name was typed; else ask again."""
     collector: Collector = request.app.state.collector
     stored = await find_survey(request)
-    typed = (await _read_form(request)).get("name", "")
+    typed = (await read_form(request)).get("name", "")
     if typed.strip() not in (stored.survey.name.strip(), visible(stored.survey.name).strip()):
         return await _ask(request, "delete.html", "That is not the survey's name.", 422)
     await collector.compute(lambda: delete_survey(collector.store, stored.survey_id))
@@ -140,7 +144,7 @@ async def _ask(request: Request, template: str, complaint: str = "", status: int
     return render(request, template, {"owner": True, "survey": facts, "complaint": complaint}, status)
 
 
-async def _read_form(request: Request) -> dict[str, str]:
+async def read_form(request: Request) -> dict[str, str]:
     """Return the fields of a form that was sent; of a field that came twice, the last one."""
     return {name: values[-1] for name, values in (await read_fields(request)).items()}
 

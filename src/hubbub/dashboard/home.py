@@ -21,6 +21,7 @@ from hubbub.dashboard.rendering import HEADERS, render
 from hubbub.mechanisms.roles import Forecasts
 from hubbub.store.daily import all_by_day
 from hubbub.store.overview import ListedSurvey, count_surveys, list_surveys
+from hubbub.store.sites import Site, list_sites
 
 DAYS_SHOWN: Final = 30
 CARDS: Final = 60
@@ -52,16 +53,18 @@ async def show_home(request: Request) -> Response:
     asked = request.query_params.get("page", "1")
     page = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 9 else 1
 
-    def read() -> tuple[list[dict[str, Any]], int]:
+    def read() -> tuple[list[dict[str, Any]], int, list[dict[str, Any]]]:
         """Read the list and the counters, in a thread."""
-        shown = list_surveys(collector.store.engine, newest=(CARDS * (page - 1), CARDS)) if page else []
+        shown = list_surveys(collector.store.engine, newest=(CARDS * (page - 1), CARDS), alone=True) if page else []
         today = int(time.time()) // 86_400
         by_day = all_by_day(collector.store.engine, [each.key for each in shown], today - DAYS_SHOWN + 1)
         number = count_surveys(collector.store.engine)
-        return [_card(each, by_day.get(each.key, {}), today) for each in shown], number
+        sites = [_site_card(collector, each) for each in list_sites(collector.store.engine)] if page == 1 else []
+        return [_card(each, by_day.get(each.key, {}), today) for each in shown], number, sites
 
-    cards, number = await asyncio.to_thread(read)
+    cards, number, sites = await asyncio.to_thread(read)
     facts = {"owner": True, "surveys": cards, "page": page, "pages": -(-number // CARDS), "number": number}
+    facts["sites"] = sites
     return render(request, "home.html", facts)
 
 
@@ -88,6 +91,21 @@ def _round(people: int) -> int:
     """Return the number rounded down to two digits: limits are no more exact than that, and are cached."""
     unit: int = 10 ** max(0, len(str(people)) - 2)
     return people // unit * unit
+
+
+def _site_card(collector: Collector, site: Site) -> dict[str, Any]:
+    """Return the facts of a site's card; a script asks for its largest values."""
+    days = all_by_day(collector.store.engine, [each.key for each in site.questions], 0)
+    today = int(time.time()) // 86_400
+    by_day = {day: sum(each.get(day, 0) for each in days.values()) for each in days.values() for day in each}
+    return {
+        "site": site.site,
+        "name": site.name,
+        "questions": len(site.questions),
+        "reports": sum(by_day.values()),
+        "week": sum(by_day.get(day, 0) for day in range(today - 6, today + 1)),
+        "before": sum(by_day.get(day, 0) for day in range(today - 13, today - 6)),
+    }
 
 
 def _card(listed: ListedSurvey, by_day: dict[int, int], today: int) -> dict[str, Any]:

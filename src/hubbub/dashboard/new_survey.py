@@ -88,7 +88,7 @@ def parse_form(given: Mapping[str, str]) -> Wanted:
         raise ParameterError(f"Choose how private it is: ε must be one of {', '.join(EPSILONS)}.")
     domain = _domain(given)
     mechanism = "subset" if isinstance(domain, Categories) else "tree"
-    people, origins = _people(given.get("people", "")), _origins(given.get("site", ""))
+    people, origins = people_of(given.get("people", "")), origins_of(given.get("site", ""))
     lines = [] if domain.is_list else given.get("named", "").splitlines()
     groups, _ = spell_groups(domain, groups_of_lines(given.get("together", "").splitlines()))
     names = SurveyNames(spell_names(domain, lines).names, groups=groups)
@@ -159,7 +159,7 @@ def _domain(given: Mapping[str, str]) -> Domain:
     return Categories(names)
 
 
-def _people(text: str) -> int:
+def people_of(text: str) -> int:
     """Return how many people are expected."""
     plain = text.strip().replace(",", "").replace(" ", "").replace(".", "")
     if not plain.isascii() or not plain.isdigit() or not 1 <= int(plain[:15]) <= _MOST_PEOPLE:
@@ -167,7 +167,7 @@ def _people(text: str) -> int:
     return int(plain[:15])
 
 
-def _origins(text: str) -> tuple[str, ...]:
+def origins_of(text: str) -> tuple[str, ...]:
     """Return the origins of the sites that are named, or every origin if none is.
 
     They are spelled as browsers do: a path and the scheme's default port are removed, and https is added.

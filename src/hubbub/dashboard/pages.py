@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -11,8 +11,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from hubbub.analysis.ready_made import fits_script
 from hubbub.analysis.tables import as_csv
 from hubbub.collector.documents import answer_document
+from hubbub.collector.published import Shown
 from hubbub.collector.rates import NOTICE_TIMES, expected_so_far, is_above
 from hubbub.collector.relay_figures import relay_figures
 from hubbub.collector.scripts import shipped
@@ -21,18 +23,18 @@ from hubbub.dashboard import words
 from hubbub.dashboard.access import base_url, for_everybody, for_owner, has_session
 from hubbub.dashboard.kept_answers import Answers
 from hubbub.dashboard.meaning import answer_facts
+from hubbub.dashboard.public_facts import public_facts
 from hubbub.dashboard.rendering import HEADERS, render, show_kept
-from hubbub.model.coded_domain import CodedText
 from hubbub.model.domain import Categories
 from hubbub.model.repeating import cost_words, days_words
 from hubbub.store.daily import reports_by_day
 from hubbub.store.names import names_of
 from hubbub.store.releases import released
 from hubbub.store.schema import reading
+from hubbub.store.sites import site_asking
 from hubbub.store.slices import Range, list_slices, parse_range
 from hubbub.store.store import StoredSurvey
 
-_NAMES_SHOWN: Final = 500  # of a list, on its public page
 _PATIENCE: Final = 1.0  # seconds that a page waits for its answer; after that a script asks for it
 
 
@@ -56,12 +58,14 @@ async def show_survey(request: Request) -> Response:
         "answer": answer,
         "query": query_of(request),
         "period": slices.words,
-        "periods": await asyncio.to_thread(_periods, request.app.state.collector, stored),
+        **await asyncio.to_thread(_periods, request.app.state.collector, stored),
+        "asked": request.query_params,
         "base": base_url(request),
         "script": script,
         "counts_all": stored.survey.domain.is_list,
         "names": await asyncio.to_thread(names_of, request.app.state.collector.store.engine, stored),
-        "fits_script": fits_script(stored),
+        "fits_script": fits_script(stored.survey.domain, stored.survey.mechanism, float(stored.survey.epsilon)),
+        "site": await asyncio.to_thread(site_asking, request.app.state.collector.store.engine, stored.key),
         "attributes": "" if words.asks_for_site(stored.survey.domain) else 'data-value="…"',
     }
     return render(request, "survey.html", shown)
@@ -115,48 +119,50 @@ async def show_about(request: Request) -> Response:
     collector: Collector = request.app.state.collector
     survey, state = stored.survey, stored.state(datetime.now(UTC))
     names = survey.domain.names if isinstance(survey.domain, Categories) else ()
+    shown: Shown = await request.app.state.shown.get(stored)
 
     def facts() -> dict[str, Any]:
         """Return what the page says. It must depend on nothing but the key."""
         return {
             "owner": owner,
             "survey": {**survey_facts_public(collector, stored), "state": state},
-            "report_bytes": stored.mechanism.report_dtype.itemsize,
-            "after": words.even_guess(float(survey.epsilon)),
-            "times": words.times(float(stored.survey.epsilon)),
             "examples": words.examples(survey.domain),
-            "names": list(names[:_NAMES_SHOWN]),
-            "more_names": max(len(names) - _NAMES_SHOWN, 0),
+            **public_facts(stored, state, shown, list(names)),
         }
 
     crowd = 0  # the smallest release, which may become smaller
     if survey.through is not None:
         crowd = (await asyncio.to_thread(released, collector.store.engine, stored.key)).smallest
-    return await show_kept(request, "about.html", (stored.survey_id, state, owner, crowd), facts)
+    return await show_kept(request, "about.html", (stored.survey_id, state, owner, shown.key, crowd), facts)
 
 
 def asked_slices(request: Request, stored: StoredSurvey) -> Range:
     """Return the slices of time that the address asks for: all, or those of `from`, `to` or `last`."""
     asked = request.query_params
-    return parse_range(stored.slice_days, asked.get("from"), asked.get("to"), asked.get("last"))
+    first, until = (asked.get(name) or None for name in ("from", "to"))  # a picker sends what is not chosen as empty
+    return parse_range(stored.slice_days, first, until, asked.get("last"))
 
 
 def query_of(request: Request) -> str:
     """Return the query of the address as links need it, with its question mark; empty if there is none."""
-    asked = {name: text for name, text in request.query_params.items() if name in ("from", "to", "last")}
+    asked = {name: text for name, text in request.query_params.items() if name in ("from", "to", "last") and text}
     return f"?{urlencode(asked)}" if asked else ""
 
 
-def _periods(collector: Collector, stored: StoredSurvey) -> list[tuple[str, str]]:
-    """Return links to periods, in words: none as long as there is one slice."""
+def _periods(collector: Collector, stored: StoredSurvey) -> dict[str, Any]:
+    """Return links to periods, in words, and the slices of the picker: none as long as there is one slice."""
     with reading(collector.store.engine) as connection:
-        many = len(list_slices(connection, stored.key, stored.slice_days))
+        slices = list_slices(connection, stored.key, stored.slice_days)
+    many = len(slices)
     unit, letter = ("day", "d") if stored.slice_days == 1 else ("week", "w")
     lengths = [length for length in (4, 12, 52) if length < many]
     this = "today" if unit == "day" else "this week"
     links = [("all the time", ""), (f"{this} so far", f"?last=1{letter}")]
     links += [(f"the last {length} {unit}s", f"?last={length}{letter}") for length in lengths]
-    return links if many > 1 else []
+    if many < 2:
+        return {"periods": []}
+    ends = [(each.end.isoformat(), (each.end - timedelta(1)).isoformat()) for each in slices]
+    return {"periods": links, "starts": [each.start.isoformat() for each in slices], "ends": ends}
 
 
 def survey_facts_public(collector: Collector, stored: StoredSurvey) -> dict[str, Any]:
@@ -193,13 +199,6 @@ def survey_facts(request: Request, stored: StoredSurvey) -> dict[str, Any]:
         "notice_times": NOTICE_TIMES,
         "most_times": collector.rates.times,
     }
-
-
-def fits_script(stored: StoredSurvey) -> bool:
-    """Return whether the self-starting script answers the survey: texts with a code, and lists with `subset`."""
-    domain, mechanism = stored.survey.domain, stored.survey.mechanism
-    coded = isinstance(domain, CodedText) and mechanism == "tree"
-    return (coded or (isinstance(domain, Categories) and mechanism == "subset")) and float(stored.survey.epsilon) <= 4
 
 
 def download(stored: StoredSurvey, ending: str) -> dict[str, str]:

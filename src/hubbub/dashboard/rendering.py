@@ -7,10 +7,12 @@ from functools import cache
 from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from hubbub.analysis.wording import number, plural
+from hubbub.analysis.wording import visible as visible_text
 from hubbub.collector.kept_bytes import KeptBytes
 from hubbub.dashboard import words
 
@@ -38,8 +40,13 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(number=number, visible=words.visible, plural=plural)
+    environment.filters.update(visible_lines=_visible_lines, number=number, visible=words.visible, plural=plural)
     return environment
+
+
+def _visible_lines(text: str) -> Markup:
+    """Return a text of several lines as HTML, each line escaped."""
+    return Markup("<br>").join(visible_text(line) for line in text.splitlines())
 
 
 def render(request: Request, template: str, facts: Mapping[str, Any], status: int = 200) -> HTMLResponse:

@@ -80,7 +80,7 @@ def _facts_of_value(found: Trend, series: Series) -> dict[str, Any]:
         "said": about_change(found, series),
         "chart": Markup(sparkline(found, series, *_LARGE)),  # noqa: S704  # numbers only
         "points": [
-            (period_words(period), f"{period.reports:,}", cell(point), percent(min(max(point.share, 0.0), 1.0)))
+            (period_words(found, period), f"{period.reports:,}", cell(point), percent(min(max(point.share, 0.0), 1.0)))
             for period, point in zip(found.periods, series.points, strict=True)
         ],
     }

@@ -102,6 +102,28 @@ def open_people(
         return Crowd(count, missing, read, owners, over, resources.pop_all())
 
 
+def open_rows(
+    path: str,
+    column: str | None,
+    *others: str | None,
+    format: str | None = None,  # noqa: A002
+    delimiter: str | None = None,
+    stdin: BinaryIO | None = None,
+) -> list[list[Value | None] | None]:
+    """Read the values of all rows, and other columns of them; None for a column that is not named. Held in memory.
+
+    The parameters are those of `open_people`.
+    """
+    if format is not None and format not in FORMATS:
+        raise ParameterError(f"format must be one of {', '.join(FORMATS)}, got format={format!r}")
+    separator = None if delimiter is None else parse_delimiter(delimiter)
+    with ExitStack() as resources:
+        wanted = tuple(name for name in (column, *others) if name is not None)
+        file = _open_file(path, stdin, resources, format, separator, wanted)
+        keys = [file.find(column, "column"), *(None if name is None else file.find(name, "column") for name in others)]
+        return [None if key is None else list(file.values(key)) for key in keys]
+
+
 def _read(file: PeopleFile, column: Key, rows: array[int] | None, wanted: int, size: int) -> Iterator[list[Value]]:
     """Yield the values of the chosen rows, or of every row that holds one, in order, in lists of at most `size`."""
     given = 0

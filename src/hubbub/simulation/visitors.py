@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -28,9 +29,20 @@ def write_visitors(path: Path, people: int, seed: int | None) -> None:
     path.write_text("\n".join(values) + "\n", encoding="utf-8")
 
 
-def draw_visitors(rng: np.random.Generator, people: int) -> list[str]:
-    """Return a referring site for each visitor: Zipf over SITES, and a few sites that are on nobody's list."""
+RISING: Final = SITES[7]
+"""The site that more and more visitors come from, week by week."""
+
+_GROWS: Final = 0.04  # of all visitors, in a week
+_MOST: Final = 0.4
+
+
+def draw_visitors(rng: np.random.Generator, people: int, week: int = 0) -> list[str]:
+    """Return a referring site for each visitor: Zipf over SITES, and a few sites that are on nobody's list.
+
+    In later weeks more of them come from `RISING`.
+    """
     weights = np.arange(1, len(SITES) + 1) ** -_EXPONENT
+    weights[SITES.index(RISING)] += weights.sum() * (1 / (1 - min(_GROWS * week, _MOST)) - 1)
     chosen = rng.choice(len(SITES), people, p=weights / weights.sum())
     unlisted = rng.random(people) < _UNLISTED_SHARE
     names = np.array([*SITES, ""], dtype=object)

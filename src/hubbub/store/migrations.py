@@ -195,6 +195,18 @@ def _read_only_tokens(connection: Connection) -> None:
         connection.execute(text(statement))
 
 
+def _answers_for_everybody(connection: Connection) -> None:
+    """Step to version 13: what is shown of a survey to everybody, and the answers that were shown."""
+    for table in (
+        "hubbub_pages (survey BIGINT NOT NULL, shown INTEGER NOT NULL, hidden TEXT NOT NULL, lang TEXT NOT NULL,"
+        " texts TEXT NOT NULL, webhook TEXT, secret TEXT, PRIMARY KEY (survey))",
+        "hubbub_published (survey BIGINT NOT NULL, until INTEGER NOT NULL, made BIGINT NOT NULL,"
+        " final INTEGER NOT NULL, answer TEXT NOT NULL, tries INTEGER NOT NULL, next_try BIGINT,"
+        " PRIMARY KEY (survey, until))",
+    ):
+        connection.execute(text(f"CREATE TABLE {table}"))
+
+
 STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _lists_without_documents,
     _tables_of_the_dashboard,
@@ -207,6 +219,7 @@ STEPS: Final[tuple[Callable[[Connection], None], ...]] = (
     _sites,
     _surveys_through_relays,
     _read_only_tokens,
+    _answers_for_everybody,
 )
 """The steps from version 1 on, in order."""
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Engine, func, select
 
-from hubbub.store.schema import pending, reading, surveys, tallies
+from hubbub.store.schema import pending, questions, reading, surveys, tallies
 from hubbub.store.store import SurveyRow
 
 
@@ -34,11 +34,12 @@ class ListedSurvey(SurveyRow):
 
 
 def list_surveys(
-    engine: Engine, survey_id: bytes | None = None, newest: tuple[int, int] | None = None
+    engine: Engine, survey_id: bytes | None = None, newest: tuple[int, int] | None = None, alone: bool = False
 ) -> list[ListedSurvey]:
     """Return all surveys, the oldest first, or that of an id. Costs one query and a few µs per survey in the list.
 
-    `newest` returns the newest first: it leaves out so many, and returns at most so many.
+    `newest` returns the newest first: it leaves out so many, and returns at most so many. With `alone`, questions of
+    sites are left out.
     """
     waiting = select(pending.c.survey, func.sum(pending.c.report_count).label("waiting")).group_by(pending.c.survey)
     not_folded = waiting.subquery()
@@ -53,6 +54,8 @@ def list_surveys(
     )
     if survey_id is not None:
         shown = shown.where(surveys.c.survey_id == survey_id)
+    if alone:
+        shown = shown.where(_ALONE)
     if newest is not None:
         shown = shown.offset(newest[0]).limit(newest[1])
     with reading(engine) as connection:
@@ -87,11 +90,12 @@ def list_surveys(
 
 
 def count_surveys(engine: Engine) -> int:
-    """Return how many surveys there are. Costs one query."""
+    """Return how many surveys there are that are no questions of sites. Costs one query."""
     with reading(engine) as connection:
-        return connection.scalar(select(func.count()).select_from(surveys).where(_SHOWN)) or 0
+        return connection.scalar(select(func.count()).select_from(surveys).where(_SHOWN, _ALONE)) or 0
 
 
+_ALONE = surveys.c.key.not_in(select(questions.c.survey))
 _SHOWN = surveys.c.state != "deleting"
 
 

@@ -175,6 +175,14 @@ def find_site(engine: Engine, site: str) -> Site:
     return found[0]
 
 
+def site_asking(engine: Engine, key: int) -> Site | None:
+    """Return the site that the survey with this number is a question of; None if it is a survey of its own."""
+    asked = select(sites.c.site).join(questions, questions.c.site == sites.c.key).where(questions.c.survey == key)
+    with reading(engine) as connection:
+        site = connection.scalar(asked)
+    return None if site is None else find_site(engine, site)
+
+
 def change_site(store: Store, site: str, name: str, origins: Sequence[str], own: Iterable[str]) -> Site:
     """Replace the name, the origins and the own hosts of a site. The surveys of its questions get its origins."""
     facts = _facts(name, origins, own)
@@ -189,7 +197,7 @@ def change_site(store: Store, site: str, name: str, origins: Sequence[str], own:
 def ask(store: Store, site: str, asks: Asks, of: str, survey: Survey, names: SurveyNames = NO_NAMES) -> StoredSurvey:
     """Add a question with a new survey, which has no periods or those of the site."""
     found = find_site(store.engine, site)
-    _check_fits(found, survey)
+    _check_fits(found, survey, asks)
     also = _attach(site, asks, check_of(asks, of))
     return store.add_survey(survey, found.origins, found.slice_days, names, also)
 
@@ -197,7 +205,7 @@ def ask(store: Store, site: str, asks: Asks, of: str, survey: Survey, names: Sur
 def ask_existing(store: Store, site: str, asks: Asks, of: str, stored: StoredSurvey) -> None:
     """Make a stored survey a question of a site. From now on it has the site's origins."""
     found = find_site(store.engine, site)
-    _check_fits(found, stored.survey)
+    _check_fits(found, stored.survey, asks)
     with writing(store.engine) as connection:
         if connection.scalar(select(questions.c.site).where(questions.c.survey == stored.key)) is not None:
             raise ParameterError("a survey must be a question of one site at most, got one that is already")
@@ -208,14 +216,14 @@ def ask_existing(store: Store, site: str, asks: Asks, of: str, stored: StoredSur
     store.forget_state(stored.survey_id)
 
 
-def ask_again(store: Store, old: StoredSurvey, survey: Survey, names: SurveyNames) -> StoredSurvey:
-    """Add a survey that takes the place of another one, as a question of its site, too, if it is one."""
+def in_place_of(old: StoredSurvey) -> Callable[[Connection, int], None]:
+    """Return what puts a new survey at the place of another one, if that is a question of a site."""
 
     def replace(connection: Connection, key: int) -> None:
-        """Take the place."""
+        """Take the place, in the caller's transaction."""
         connection.execute(update(questions).where(questions.c.survey == old.key).values(survey=key))
 
-    return store.add_survey(survey, old.origins, old.slice_days, names, replace)
+    return replace
 
 
 def remove_question(store: Store, site: str, survey_id: bytes) -> None:
@@ -309,7 +317,7 @@ def _hosts(origins: Iterable[str]) -> list[str]:
     return [each for each in origins if each != "*"]
 
 
-def _check_fits(site: Site, survey: Survey) -> None:
+def _check_fits(site: Site, survey: Survey, asks: Asks) -> None:
     """Raise ParameterError unless pages of the site can answer this survey in the periods of the site."""
     if not fits_script(survey.domain, survey.mechanism, float(survey.epsilon)):
         raise ParameterError(
@@ -317,6 +325,10 @@ def _check_fits(site: Site, survey: Survey) -> None:
             f"most 4, got {survey.mechanism} with ε = {survey.epsilon:f}"
         )
     opens = parse_time(site.opens)
+    if asks == "goal" and site.every is None:
+        raise ParameterError("a goal must be asked by a site with periods: it is sent in the next one, got every=None")
+    if survey.crowd is not None:
+        raise ParameterError("a question of a site must take reports from browsers, got a survey through a relay")
     if survey.every != site.every:
         raise ParameterError(
             f"a question must have the periods of its site, every={site.every}, got every={survey.every}"

@@ -1,4 +1,5 @@
 import { sparkline } from "./charts.js";
+import { watchSites } from "./tops.js";
 
 /** What is known of smallest shares, by survey and reports. @type {Map<string, Promise<any>>} */
 const known = new Map();
@@ -35,6 +36,7 @@ const facts = (cards) =>
     .join();
 
 show(document);
+watchSites();
 
 // New reports are shown without a click, as long as somebody looks.
 setInterval(async () => {
@@ -42,7 +44,7 @@ setInterval(async () => {
   const reply = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
   if (!reply?.ok || reply.redirected) return;
   const page = new DOMParser().parseFromString(await reply.text(), "text/html");
-  const [now, old] = [page.querySelector(".cards"), document.querySelector(".cards")];
+  const [now, old] = [page.querySelector("#surveys"), document.querySelector("#surveys")];
   if (!now || !old || facts(now) === facts(old)) return;
   const focused = document.activeElement?.getAttribute("href");
   seen.disconnect();

@@ -30,23 +30,23 @@ async function ask() {
   last = new AbortController();
   const body = new URLSearchParams(/** @type {any} */ (new FormData(form)));
   place.setAttribute("aria-busy", "true");
-  const reply = await fetch("/new/preview", { method: "POST", body, signal: last.signal }).catch(() => null);
+  const reply = await fetch(form.dataset.preview ?? "/new/preview", { method: "POST", body, signal: last.signal }).catch(() => null);
   if (!reply?.ok) return;
   place.removeAttribute("aria-busy");
-  const { complaint, verdict, crowds, words, sums } = await reply.json();
+  const { before, complaint, verdict, crowds, words, sums } = await reply.json();
   if (complaint) return place.replaceChildren(element("p", "muted", complaint));
   /** @param {string[]} sentences */
   const paragraphs = (sentences) => sentences.map((said) => element("p", "muted", said));
   place.replaceChildren(
-    element("p", "verdict", verdict), element("p", "", words[0]), ...paragraphs(words.slice(1, 2)),
+    ...(before ? [element("p", "", before)] : []), element("p", "verdict", verdict), element("p", "", words[0]), ...paragraphs(words.slice(1, 2)),
     element("ol", "", ...crowds.map(row)), ...paragraphs(words.slice(2)),
     ...(sums.length ? [element("details", "", element("summary", "", "The sums, seen from outside"), ...paragraphs(sums))] : []),
   );
 }
 
 // Hosts of other scripts are spelled as browsers send them, münchen.example as xn--mnchen-3ya.example.
-const site = /** @type {HTMLInputElement} */ (document.getElementById("site"));
-site.addEventListener("change", () => {
+const site = /** @type {HTMLInputElement | null} */ (document.getElementById("site"));
+site?.addEventListener("change", () => {
   site.value = site.value
     .split(",")
     .map((text) => (/[^\0-\x7f]/.test(text) ? originOf(text) : text))

@@ -33,29 +33,12 @@ class Descent(NamedTuple):
     in_beam: InBeam
     in_list: InList = InList()
 
-    def _odds(self, number: int, pull: float, cost: float) -> kernels.Odds:
-        kind, rows = self.code.shape.classes[number], self.code.shape.rows
-        so_far = np.cumsum(self.row_counts.people)
-        people = np.array([so_far[kind.rows(step, rows).stop - 1] for step in range(len(kind.steps))])
-        law, log_mass = self.law, float(self.code.log_masses[number])
-        return kernels.Odds(law.absent, law.true, law.per_match, people, pull, cost, log_mass)
-
     def beam(self, number: int, caps: NDArray[np.float64]) -> Front:
         """The best paths of a class. No root may have more than a small part of the beam."""
         kind = self.code.shape.classes[number]
         widths = self.in_beam.widths(kind)
-        paths, scores, let_go = kernels.descend(
-            self.code.kernel_rows[number],
-            self.row_counts.estimates,
-            caps.astype(np.float32),
-            self._odds(number, 0.0, 0.0),
-            widths,
-            max(int(widths[0]) >> TUNING.quota_bits, 1 << TUNING.list_bits),
-            0,
-            np.zeros((1, kind.limbs), np.uint64),
-            np.zeros(1, np.float32),
-        )
-        return Front(number, paths, scores, float(let_go))
+        quota = max(int(widths[0]) >> TUNING.quota_bits, 1 << TUNING.list_bits)
+        return self._below(np.zeros(kind.limbs, np.uint64), 0.0, 0, number, caps, widths, quota)
 
     def list_of(self, number: int, path: Paths, caps: NDArray[np.float64], pull: float, cost: float) -> Front:
         """The best paths under the root of a path, best first, for a value of the size that the odds are for.
@@ -63,23 +46,35 @@ class Descent(NamedTuple):
         What is let go is the logarithm of prior times likelihood, summed over all paths that left the list on the way,
         each counted where it left.
         """
-        kind, rows = self.code.shape.classes[number], self.code.kernel_rows[number]
-        root = np.zeros((1, kind.limbs), np.uint64)
-        root[0, 0] = path[0] & (np.uint64(2**64 - 1) << np.uint64(64 - kind.steps[0]))
+        kind, root = self.code.shape.classes[number], np.zeros_like(path)
+        root[0] = path[0] & (np.uint64(2**64 - 1) << np.uint64(64 - kind.steps[0]))
         bucket = np.empty((1, 1), np.uint64)
-        kernels.buckets(rows, np.zeros(1, np.int64), root, bucket)
-        said = self.row_counts.estimates[0, bucket[0].astype(np.int64)]
+        kernels.buckets(self.code.kernel_rows[number], np.zeros(1, np.int64), root[np.newaxis], bucket)
+        said = min(float(self.row_counts.estimates[0, int(bucket[0, 0])]), float(caps[0]))
         widths = self.in_list.widths(kind)
-        paths, scores, let_go = kernels.descend(
-            rows,
-            self.row_counts.estimates,
-            caps.astype(np.float32),
-            self._odds(number, pull, cost),
-            widths,
-            int(widths[0]),
-            1,
-            root,
-            np.minimum(said, caps[0]).astype(np.float32),
-        )
-        order = np.argsort(-scores, kind="stable")
-        return Front(number, paths[order], scores[order], float(let_go))
+        found = self._below(root, said, 1, number, caps, widths, int(widths[0]), pull, cost)
+        order = np.argsort(-found.scores, kind="stable")
+        return found._replace(paths=found.paths[order], scores=found.scores[order])
+
+    def _below(
+        self,
+        path: Paths,
+        score: float,
+        begin: int,
+        number: int,
+        caps: NDArray[np.float64],
+        widths: NDArray[np.int64],
+        quota: int,
+        pull: float = 0.0,
+        cost: float = 0.0,
+    ) -> Front:
+        """The best paths below one that has this score, from a step on (see `kernels.descend`)."""
+        kind, rows = self.code.shape.classes[number], self.code.shape.rows
+        so_far = np.cumsum(self.row_counts.people)
+        people = np.array([so_far[kind.rows(step, rows).stop - 1] for step in range(len(kind.steps))])
+        law, log_mass = self.law, float(self.code.log_masses[number])
+        odds = kernels.Odds(law.absent, law.true, law.per_match, people, pull, cost, log_mass)
+        said, most = self.row_counts.estimates, caps.astype(np.float32)
+        rows_of, start = self.code.kernel_rows[number], (path[np.newaxis], np.full(1, score, np.float32))
+        paths, scores, let_go = kernels.descend(rows_of, said, most, odds, widths, quota, begin, *start)
+        return Front(number, paths, scores, float(let_go))

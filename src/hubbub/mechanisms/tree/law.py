@@ -7,7 +7,6 @@ a value is matched with the chance `absent`; by a report of one of its holders w
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from decimal import Decimal
 
 import numpy as np
@@ -23,7 +22,6 @@ POLYNOMIALS = (1, 3, 3, 3, 5, 3, 3, 27, 3, 9, 5, 9, 27, 33, 3, 43, 9, 9, 39, 9)
 """For b = 1 to 20 the least odd p for which x^b + p is irreducible over GF(2); bit i of p is x^i."""
 
 
-@dataclass(frozen=True)
 class MatchLaw:
     """The law of the matches of a tree.
 
@@ -39,6 +37,8 @@ class MatchLaw:
 
     Attributes
     ----------
+    symbols : int
+        q = 2^s.
     guarantee : PrivacyGuarantee
         The pure ε of the threshold: for the same coins, two values' chances of a symbol differ by e^ε at most.
     keep, true, absent, collision : float
@@ -55,45 +55,21 @@ class MatchLaw:
         from an even spread is subtracted.
     """
 
-    threshold: int
-    masks: int
-    bucket_bits: int
-    rows: int
-    guarantee: PrivacyGuarantee = field(init=False)
-    symbols: int = field(init=False)
-    keep: float = field(init=False)
-    true: float = field(init=False)
-    absent: float = field(init=False)
-    collision: float = field(init=False)
-    per_match: float = field(init=False)
-    noise: float = field(init=False)
-    own_noise: float = field(init=False)
-    influence: tuple[float, float] = field(init=False)
-    _thresholds: dict[tuple[int, float], float] = field(init=False, default_factory=dict, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        symbols, keep = 1 << self.masks, self.threshold / 2.0**64
-        epsilon = response_epsilon(self.threshold, symbols)  # first, since it refuses a threshold out of range
-        collision = one_row_collision(self.bucket_bits, self.masks) if self.rows == 1 else 1.0 / symbols
-        absent = collision + (1 - keep) * (1.0 / symbols - collision)
-        true = keep + (1 - keep) / symbols
-        per_match = 1.0 / (keep * (1 - collision))
-        spread = 1 / (1 << self.bucket_bits) if self.rows > 1 else 0.0
-        most, least = (1 - absent) * per_match, -absent * per_match
-        facts = {
-            "guarantee": PrivacyGuarantee(epsilon, Decimal(0)),
-            "symbols": symbols,
-            "keep": keep,
-            "true": true,
-            "absent": absent,
-            "collision": collision,
-            "per_match": per_match,
-            "noise": per_match**2 * absent * (1 - absent),
-            "own_noise": per_match**2 * true * (1 - true),
-            "influence": ((most - spread) / (1 - spread), (least - spread) / (1 - spread)),
-        }
-        for name, value in facts.items():
-            object.__setattr__(self, name, value)
+    def __init__(self, threshold: int, masks: int, bucket_bits: int, rows: int) -> None:
+        self.threshold, self.masks = threshold, masks
+        self.symbols, self.keep = 1 << masks, threshold / 2.0**64
+        epsilon = response_epsilon(threshold, self.symbols)  # first, since it refuses a threshold out of range
+        self.guarantee = PrivacyGuarantee(epsilon, Decimal(0))
+        self.collision = one_row_collision(bucket_bits, masks) if rows == 1 else 1.0 / self.symbols
+        self.absent = self.collision + (1 - self.keep) * (1.0 / self.symbols - self.collision)
+        self.true = self.keep + (1 - self.keep) / self.symbols
+        self.per_match = 1.0 / (self.keep * (1 - self.collision))
+        self.noise = self.per_match**2 * self.absent * (1 - self.absent)
+        self.own_noise = self.per_match**2 * self.true * (1 - self.true)
+        spread = 1 / (1 << bucket_bits) if rows > 1 else 0.0
+        most, least = (1 - self.absent) * self.per_match, -self.absent * self.per_match
+        self.influence = (most - spread) / (1 - spread), (least - spread) / (1 - spread)
+        self._thresholds: dict[tuple[int, float], float] = {}
 
     def count_law(self, people: int) -> CountLaw:
         """The law of a count among this many people, ignoring collisions of hashed buckets."""
