@@ -86,6 +86,7 @@ class Candidates(Strict):
     groups: GroupWords | GivenGroups = Field("own", description="Values by group; own ones stay with the survey.")
     mode: Literal["no-false-positives", "no-false-negatives"] = "no-false-positives"
     share: float = Field(0.0, ge=0, le=1, description="The share of the people that the mode is about.")
+    forged: int = Field(0, ge=0, lt=1 << 53, description="Suppose that so many of the reports are forged.")
     names: Literal["auto", "none"] = "auto"
     hitters_only: bool = False
 
@@ -184,6 +185,7 @@ class AnswerDocument(BaseModel):
     guessed_from: float | None = Field(description="The chances of guesses are about so many people or more.")
     mode: str = Field(description="no-false-positives or no-false-negatives.")
     share: float = Field(description="The share of the people that the mode is about.")
+    forged: int = Field(description="How many of the reports are supposed to be forged.")
     sentences: list[str] = Field(description="What stands below the table for people.")
     hitters: list[Hitter]
     guesses: list[Guess] = Field(description="The next best values, which do not stand out.")

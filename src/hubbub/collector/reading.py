@@ -44,6 +44,7 @@ Checked = Annotated[
     Literal["auto", "none"], Query(description="Whether public names and those of the survey are checked by name.")
 ]
 Grouped = Annotated[GroupWords, Query(description="Count together: groups of the survey, also public ones, or none.")]
+Forged = Annotated[int, Query(ge=0, lt=1 << 53, description="Suppose that so many of the reports are forged.")]
 Share = Annotated[float, Query(ge=0, le=1, description="The share of the people that the mode is about.")]
 Mode = Annotated[
     Literal["no-false-positives", "no-false-negatives"],
@@ -103,6 +104,7 @@ async def hitters(
     groups: Grouped = "own",
     mode: Mode = "no-false-positives",
     share: Share = 0.0,
+    forged: Forged = 0,
 ) -> AnswerDocument:
     """Return the values that stand out, with error bars, from all reports that were durable when this was asked.
 
@@ -111,7 +113,7 @@ async def hitters(
     `from`, `to` or `last`, only the reports of these slices of time count.
     """
     everyone = (all_candidates, hitters_only, values_per_person)
-    question = Question(top, level, None, *everyone, names, guesses, groups, mode, share)
+    question = Question(top, level, None, *everyone, names, guesses, groups, mode, share, forged)
     return await answer_of(owner, survey_id, question, asked)
 
 

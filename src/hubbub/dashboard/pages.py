@@ -25,6 +25,7 @@ from hubbub.dashboard.kept_answers import Answers
 from hubbub.dashboard.meaning import answer_facts
 from hubbub.dashboard.public_facts import public_facts
 from hubbub.dashboard.rendering import HEADERS, render, show_kept
+from hubbub.errors import ParameterError, shown
 from hubbub.model.domain import Categories
 from hubbub.model.repeating import cost_words, days_words
 from hubbub.store.daily import reports_by_day
@@ -75,8 +76,14 @@ async def show_answer(request: Request) -> Response:
     """Show the answer alone, as HTML that a script puts into the page."""
     stored = await find_survey(request)
     kept = await request.app.state.answers.get(stored, asked_slices(request, stored))
+    found, complaint = kept.found, ""
+    if (forged := request.query_params.get("forged", "0")) != "0":
+        try:
+            found = await asyncio.to_thread(found.if_forged, read_count(forged))
+        except ParameterError as error:
+            complaint = str(error)
     survey = {"id": stored.survey_id.hex()}
-    facts = {"answer": answer_facts(kept.found), "survey": survey, "query": query_of(request)}
+    facts = {"answer": answer_facts(found), "survey": survey, "query": query_of(request), "complaint": complaint}
     return render(request, "answer.html", facts)
 
 
@@ -141,6 +148,13 @@ def asked_slices(request: Request, stored: StoredSurvey) -> Range:
     asked = request.query_params
     first, until = (asked.get(name) or None for name in ("from", "to"))  # a picker sends what is not chosen as empty
     return parse_range(stored.slice_days, first, until, asked.get("last"))
+
+
+def read_count(text: str) -> int:
+    """Return a number of reports that a page asks about."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 15):
+        raise ParameterError(f"forged must be a whole number of at least 0, got {shown(text)}")
+    return int(text)
 
 
 def query_of(request: Request) -> str:
