@@ -24,7 +24,7 @@ from hubbub.collector import state
 from hubbub.collector.app import create_app
 from hubbub.collector.clock import Clock
 from hubbub.collector.connections import protocol_of
-from hubbub.collector.serving import bind
+from hubbub.collector.listening import bind
 from hubbub.collector.state import Collector
 from hubbub.store import aging_ids, reports
 from hubbub.store.store import Store
