@@ -23,6 +23,7 @@ from hubbub.cli.relay_demo import EPSILON, PEOPLE, QUICK, run_relayed
 from hubbub.cli.service import ask, ask_json
 from hubbub.cli.showing import AnswerView, show
 from hubbub.errors import ParameterError, ServiceError
+from hubbub.extras import require
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,6 +64,7 @@ def demo(people: str | None, epsilon: str | None, seed: int | None, live: bool, 
     With --relay a relay stands between visitors and collector: what each visitor tells the collector alone is then far
     less than her own ε.
     """
+    require("The collector", "fastapi", "server")
     from hubbub.analysis.question import Question
     from hubbub.collector.serving import serving
     from hubbub.collector.state import Collector
