@@ -27,7 +27,7 @@ def test_the_unit_is_understood(tmp_path: Path) -> None:
     program = tmp_path / "hubbub"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
-    unit = (RELAY / "hubbub-relay.service").read_text(encoding="utf-8").replace("/opt/hubbub/bin/hubbub", str(program))
+    unit = (DEPLOY / "hubbub-relay.service").read_text(encoding="utf-8").replace("/opt/hubbub/bin/hubbub", str(program))
     file = tmp_path / "hubbub-relay.service"
     file.write_text(unit)
     run = subprocess.run(
@@ -50,7 +50,7 @@ def test_the_container_file() -> None:
             assert all((ROOT / name).exists() for name in line[1:-1])
     compile(json.loads(re.search(r"CMD (\[\"python\".*\])", text)[1])[2], "healthcheck", "exec")
     entry = json.loads(re.search(r"ENTRYPOINT (\[.*\])", text)[1])
-    unit = (RELAY / "hubbub-relay.service").read_text(encoding="utf-8")
+    unit = (DEPLOY / "hubbub-relay.service").read_text(encoding="utf-8")
     source = (ROOT / "src" / "hubbub" / "cli" / "relay.py").read_text(encoding="utf-8")
     for option in {*re.findall(r"--[a-z-]+", " ".join(entry)), *re.findall(r" (--[a-z-]+)", unit)}:
         assert f'"{option}"' in source, option
