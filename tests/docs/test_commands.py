@@ -63,7 +63,8 @@ def test_there_are_commands() -> None:
 def test_commands_run(session: list[Shown], request: pytest.FixtureRequest) -> None:
     """Every hubbub command exits with 0 and prints the lines shown, in order; "…" stands for what is left out."""
     needs_collector = any(
-        re.match("hubbub (login|survey|site|hitters|store|report|ledger|encode)", shown.command) for shown in session
+        re.match("hubbub (login|survey|site|token|hitters|store|report|ledger|encode)", shown.command)
+        for shown in session
     )
     request.getfixturevalue("collector" if needs_collector else "samples")
     for shown in session:

@@ -26,7 +26,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from sqlalchemy import select, text, update
+from sqlalchemy import Connection, create_engine, inspect, select, text, update
 from tests.collector.service import Service, running, wait_until
 
 from hubbub import SeededRandomWords, mechanism_for
@@ -42,19 +42,6 @@ from hubbub.wire.report_batch import encode_batch
 
 PACKED = Path(__file__).parent.parent / "data" / "store_version_4.db.xz"
 EARLIER = ("hosts", "numbers")
-LATER = (  # what later versions added
-    "ALTER TABLE hubbub_surveys DROP COLUMN id_slice",
-    "ALTER TABLE hubbub_surveys DROP COLUMN id_ends",
-    "ALTER TABLE hubbub_surveys DROP COLUMN ids_due",
-    "ALTER TABLE hubbub_surveys DROP COLUMN ids_purged",
-    "ALTER TABLE hubbub_report_ids DROP COLUMN slice",
-    "DROP TABLE hubbub_remembered",
-    "DROP TABLE hubbub_names",
-    "DROP TABLE hubbub_slices",
-    "ALTER TABLE hubbub_surveys DROP COLUMN slice_days",
-    "ALTER TABLE hubbub_tallies DROP COLUMN slice",
-    "ALTER TABLE hubbub_pending DROP COLUMN slice",
-)
 WHAT_TO_DO = "the survey is of an earlier version of hubbub: use that version to read its tally"
 
 
@@ -76,6 +63,22 @@ class Old:
         return f"/v1/surveys/{self.ids[name].hex()}"
 
 
+def undoing(connection: Connection, file: Path) -> Iterator[str]:
+    """What takes away the tables and columns of later versions: all that the file of the earlier one has not."""
+    earlier = inspect(create_engine(f"sqlite:///{file}"))
+    kept = {table: {column["name"] for column in earlier.get_columns(table)} for table in earlier.get_table_names()}
+    now = inspect(connection)
+    for table in now.get_table_names():
+        if table not in kept:
+            yield f"DROP TABLE {table}"
+            continue
+        yield from (
+            f"ALTER TABLE {table} DROP COLUMN {column['name']}"
+            for column in now.get_columns(table)
+            if column["name"] not in kept[table]
+        )
+
+
 @pytest.fixture
 def old(tmp_path: Path) -> Old:
     """The store of the earlier version, in a file."""
@@ -88,7 +91,7 @@ def service(database: str, old: Old) -> Iterator[Service]:
     if "://" in database:
         restore(old.file, database)
         with Store(database) as store, writing(store.engine) as connection:
-            for change in LATER:
+            for change in undoing(connection, old.file):
                 connection.execute(text(change))
             connection.execute(update(surveys).values(state="open"))
             connection.execute(update(meta).where(meta.c.name == "schema_version").values(value="4"))
