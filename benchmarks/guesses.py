@@ -179,7 +179,7 @@ def section_by_name(crowds: int, seed: int) -> str:
             "Few guesses of a crowd are likely, so the classes above have few. Guesses by name need no search: here",
             "the counts of all names are drawn by their exact law, and the same function computes the chances.",
             "The crowds are those named zipf, with 100,000 and 1,000,000 people, ε = 1, 2 and 4;",
-            f"{len(rows):,} of them, seed {seed}.",
+            f"{len(rows):,} of them, seed {seed}. No parameter was chosen with it.",
             f"Made by `python benchmarks/guesses.py --drawn {crowds} --seed {seed}`.",
             "",
             f"| | {' | '.join(names)} |",
