@@ -121,8 +121,9 @@ fuzz: $(VENV)/.ready-dev  ## Hostile surveys and bytes for what reads them: both
 bench-scale: $(VENV)/.ready-dev  ## Measure files of 10^6 to 10^8 reports, also on Spark; goes on where it was
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/scale.py --state scale.jsonl
 
-browser: $(VENV)/.ready-dev  ## 2,000 visits of a real browser to a real collector, and 1,000 short ones; needs chromium
+browser: $(VENV)/.ready-dev  ## 2,000 visits of a real browser to a survey, 2,000 to a site, and 1,000 short ones; needs chromium
 	$(BIN)/python -m tests.browser.visits --visits 2000
+	$(BIN)/python -m tests.browser.visits --visits 2000 --site
 	$(BIN)/python -m tests.browser.visits --visits 1000 --stay 100
 
 docs: $(VENV)/.ready-dev  ## Build the documentation site into site/; it loads nothing from anywhere else

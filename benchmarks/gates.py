@@ -55,7 +55,11 @@ of its root and in the *beam*; then it has passed all gates. In *wider*, lists a
 - **2^20 candidates: 7.41 [7.18, 7.59], aim 7.2.** The list has half of the level, and half of that is for intervals.
   With this quarter the best oracle itself needs 7.23.
 - **Stated over measured: 1.01 to 1.05, aim 1.04.** The model (*beam*) is 0.98 to 1.02 times what was measured, which
-  is known to 2 or 3 %. Stated limits are 2 to 3 % above the model, for what it leaves out.
+  is known to 2 or 3 %. Stated limits are 2 to 3 % above the model, for what it leaves out. Over 1,171 other crowds,
+  95 % are found at [0.967 of the limit](limits.md), and 97 % at it.
+- **Hosts of 52 to 64 bits at ε = 1: 0.75 [0.11, 1.32], aim 0.75.** It is missed by less than the table shows.
+- **Encode: 43 to 44 ns, aim 40.** The bijection takes 18, which keeps values apart that begin alike; the row, the masks
+  and the bucket take 21, checks and copies 4.
 """
 
 

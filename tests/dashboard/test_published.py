@@ -21,7 +21,7 @@ from hubbub import Categories, Hostnames, create_survey
 from hubbub.analysis.public_words import TEXTS, right_of_100
 from hubbub.analysis.published_forms import as_atom, as_svg
 from hubbub.collector.bodies import Budget
-from hubbub.collector.published import document_of
+from hubbub.collector.published_document import document_of
 from hubbub.collector.serving import serving
 from hubbub.collector.state import Collector
 from hubbub.dashboard.app import create_app

@@ -22,6 +22,7 @@ from hubbub.cli.options import WholeNumber
 from hubbub.cli.service import ask, ask_json
 from hubbub.cli.showing import AnswerView, show
 from hubbub.errors import ServiceError
+from hubbub.extras import require
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,6 +55,7 @@ def demo(people: str, epsilon: str, seed: int | None, live: bool) -> None:
     With --live you can watch: the collector has its dashboard, and visitors report one by one until Ctrl-C. A week
     takes some 10 seconds there: the survey repeats, and one site is rising.
     """
+    require("The collector", "fastapi", "server")
     from hubbub.analysis.question import Question
     from hubbub.collector.serving import serving
     from hubbub.collector.state import Collector

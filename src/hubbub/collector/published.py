@@ -8,24 +8,22 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hubbub.analysis.published import published_document
 from hubbub.analysis.published_forms import STYLE, as_atom, as_svg
 from hubbub.collector.documents import ChangedPage, PageStatus
 from hubbub.collector.kept_bytes import KeptBytes
 from hubbub.collector.owner_route import UNKNOWN, Owner, OwnerRoute, owner_router
 from hubbub.collector.problems import EVERY_PAGE, Problem, refusals
+from hubbub.collector.published_document import document_of
 from hubbub.collector.state import Collector
 from hubbub.collector.uploads import PlainRoute
 from hubbub.store.pages import Page, change_page, page_of
 from hubbub.store.publications import Publication, latest
-from hubbub.store.slices import date_of
 from hubbub.store.store import StoredSurvey
 
 ENTRIES: Final = 20
@@ -82,23 +80,6 @@ class ShownSurveys:
         engine = self._collector.store.engine
         page = page_of(engine, survey)
         return Shown(page, latest(engine, survey, ENTRIES) if page.shown else ())
-
-
-def document_of(stored: StoredSurvey, page: Page, made: Publication) -> dict[str, Any]:
-    """Return what everybody may read of an answer."""
-    until = date_of(made.until)
-    return published_document(
-        stored.survey,
-        made.answer,
-        hidden=frozenset(page.hidden),
-        title=page.texts.get("title", stored.survey.name),
-        description=page.texts.get("description", ""),
-        lang=page.lang if page.texts else "",
-        until=until - timedelta(days=1),
-        made=made.made,
-        final=made.final,
-        following=None if made.final else until + timedelta(days=stored.slice_days),
-    )
 
 
 async def get_json(request: Request) -> Response:

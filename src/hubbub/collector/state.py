@@ -22,6 +22,7 @@ from hubbub.collector.owner_check import OwnerCheck
 from hubbub.collector.problems import Problem
 from hubbub.collector.purging import STALLED_SECONDS, Purging
 from hubbub.collector.rates import Rates
+from hubbub.collector.webhooks import Sender, Webhooks
 from hubbub.errors import HubbubError, StoreBroken, StoreFull, StoreUnavailable, UnknownSurvey
 from hubbub.store.aging_ids import note_old_ids
 from hubbub.store.found_before import ended_slices, remember
@@ -45,7 +46,7 @@ T = TypeVar("T")
 class Collector:
     """One process of a collector. The application starts and stops it, and the caller closes its store.
 
-    It folds every `fold_seconds`. Tests bring their own clock.
+    It folds every `fold_seconds`. Tests bring their own clock and `sender` of webhooks.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Collector:
         fold_seconds: float = FOLD_SECONDS,
         clock: Clock | None = None,
         rates: Rates | None = None,
+        sender: Sender | None = None,
     ) -> None:
         self.store = store
         self.budget = budget or Budget()
@@ -76,6 +78,7 @@ class Collector:
         self._purging = Purging(store, self.metrics, fold_seconds)
         self._folding_since: float | None = None  # when the fold that runs now began
         self._frozen = 0  # modules that were loaded when `freeze` was last called
+        self._webhooks = Webhooks(store, sender)
         self._remembering: Future[None] | None = None  # the last search of slices that have ended
         self._stopping = threading.Event()
         self._wake = threading.Event()
@@ -234,7 +237,8 @@ class Collector:
         was_full, failures = self.guard.is_full, list[HubbubError]()
         self.guard.begin_round()
         # The first step empties the log of the database: it may need all of the reserve even if nobody knew of it.
-        steps = [self.guard.remove_erased, self._fold_pending, self._follow_the_clock, self._purge, self._remember]
+        steps = [self.guard.remove_erased, self._fold_pending, self._follow_the_clock, self._purge]
+        steps += [self._remember, self._notify]
         for step in [*steps, self._give_back] if was_full else steps:
             try:
                 step()
@@ -280,6 +284,11 @@ class Collector:
             self._remembering = self._answers.submit(remember, self.store, ended[0])
         elif to_show := due(self.store, self.clock.now()):
             self._remembering = self._answers.submit(publish, self.store, to_show[0], self.clock.now())
+
+    def _notify(self) -> None:
+        """Send what waits for webhooks, in a thread of its own."""
+        if not self._stopping.is_set():
+            self._webhooks.turn(int(self.clock.now().timestamp()))
 
     def _follow_the_clock(self) -> None:
         """Close surveys whose time is over, and note old ids. For an hour after a jump nothing is closed for good."""

@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any, Final
 
 from hubbub.analysis.public_words import facts_of, right_of_100, say
-from hubbub.collector.published import Shown, document_of
+from hubbub.collector.published import Shown
+from hubbub.collector.published_document import document_of
 from hubbub.dashboard import words
 from hubbub.store.store import StoredSurvey
 

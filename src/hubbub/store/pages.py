@@ -15,6 +15,7 @@ from hubbub.errors import ParameterError, shown
 from hubbub.store.schema import reading, tallies, unknown_survey, writing
 from hubbub.store.showing_tables import pages
 from hubbub.store.store import StoredSurvey
+from hubbub.store.webhooks import check_url, forget_deliveries
 
 MOST_HIDDEN: Final = 1_000
 LONGEST_TEXT: Final = 4_000
@@ -56,6 +57,8 @@ def page_of(engine: Engine, survey: int) -> Page:
 
 def change_page(engine: Engine, stored: StoredSurvey, page: Page) -> str | None:
     """Replace the page of a survey; return the secret of its webhook if that is a new address, else None."""
+    if page.webhook is not None:
+        check_url(page.webhook)
     row = {
         "survey": stored.key,
         "shown": int(page.shown),
@@ -74,6 +77,8 @@ def change_page(engine: Engine, stored: StoredSurvey, page: Page) -> str | None:
         ).one_or_none()
         is_new = page.webhook is not None and (old is None or old.webhook != page.webhook)
         made = secrets.token_urlsafe(32) if is_new else None
+        if is_new or page.webhook is None:
+            forget_deliveries(connection, stored.key)
         kept = None if old is None or page.webhook is None else old.secret
         connection.execute(delete(pages).where(pages.c.survey == stored.key))
         connection.execute(insert(pages).values(**row, secret=made or kept))
