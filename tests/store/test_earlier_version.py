@@ -26,8 +26,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from sqlalchemy import Connection, create_engine, inspect, select, text, update
+from sqlalchemy import select, update
 from tests.collector.service import Service, running, wait_until
+from tests.store.earlier import turn_back
 
 from hubbub import SeededRandomWords, mechanism_for
 from hubbub.cli.main import app
@@ -63,22 +64,6 @@ class Old:
         return f"/v1/surveys/{self.ids[name].hex()}"
 
 
-def undoing(connection: Connection, file: Path) -> Iterator[str]:
-    """What takes away the tables and columns of later versions: all that the file of the earlier one has not."""
-    earlier = inspect(create_engine(f"sqlite:///{file}"))
-    kept = {table: {column["name"] for column in earlier.get_columns(table)} for table in earlier.get_table_names()}
-    now = inspect(connection)
-    for table in now.get_table_names():
-        if table not in kept:
-            yield f"DROP TABLE {table}"
-            continue
-        yield from (
-            f"ALTER TABLE {table} DROP COLUMN {column['name']}"
-            for column in now.get_columns(table)
-            if column["name"] not in kept[table]
-        )
-
-
 @pytest.fixture
 def old(tmp_path: Path) -> Old:
     """The store of the earlier version, in a file."""
@@ -91,8 +76,7 @@ def service(database: str, old: Old) -> Iterator[Service]:
     if "://" in database:
         restore(old.file, database)
         with Store(database) as store, writing(store.engine) as connection:
-            for change in undoing(connection, old.file):
-                connection.execute(text(change))
+            turn_back(connection, 5)
             connection.execute(update(surveys).values(state="open"))
             connection.execute(update(meta).where(meta.c.name == "schema_version").values(value="4"))
     else:
