@@ -79,11 +79,12 @@ async def _form(
 def _paragraph(stored: StoredSurvey, base: str) -> str:
     """Return what a site's privacy page may say about the survey."""
     facts = facts_of(stored.survey)
+    question = words.question(stored.survey.domain)
     return (
-        f"This site asks each browser, {facts['often']}, {words.question(stored.survey.domain)}. The browser randomises "
-        f"its answer before it sends it (local differential privacy, ε = {facts['epsilon']}{facts['and_delta']}), so that "
-        "nobody can be sure of it, and the server keeps only sums. No cookie is set; the browser keeps in its "
-        "localStorage that it has answered. To opt out, switch on Global Privacy Control or Do Not Track in your browser. "
+        f"This site asks each browser, {facts['often']}, {question}. The browser randomises its answer before it sends it "
+        f"(local differential privacy, ε = {facts['epsilon']}{facts['and_delta']}), so that nobody can be sure of it, and "
+        "the server keeps only sums. No cookie is set; the browser keeps in its localStorage that it has answered. To opt "
+        "out, switch on Global Privacy Control or Do Not Track in your browser. "
         f"More: {base}/about/{stored.survey_id.hex()}"
     )
 
