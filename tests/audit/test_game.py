@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from dataclasses import replace
 
@@ -67,6 +68,46 @@ def test_one_byte_is_found_among_noise(size: int) -> None:
 def test_whoever_tells_too_much_is_refuted(draw) -> None:
     """Each of these is above ε = 1 with a few thousand reports."""
     assert play(draw, 5_000, source=SeededRandomWords(3)).loss_at_least > 1
+
+
+def papers_loop(which: np.ndarray) -> list[bytes]:
+    """Noise that is drawn once for both rows of a report, as in the loop that the paper prints."""
+    rng = np.random.default_rng(len(which))
+    noise = rng.geometric(0.3, len(which)) - rng.geometric(0.3, len(which))
+    rows = np.column_stack([1 + noise, 1 - 2 * which.astype(np.int64) + noise])
+    return [bytes(each) for each in np.clip(rows + 128, 0, 255).astype(np.uint8)]
+
+
+def seeded(which: np.ndarray) -> list[bytes]:
+    """Noise of a seed that every run uses again."""
+    lies = np.random.default_rng(7).random(len(which)) < 1 / (1 + math.e)
+    return [bytes([each]) for each in (which ^ lies).tolist()]
+
+
+STATE = np.random.default_rng(8)
+
+
+def forked(which: np.ndarray) -> list[bytes]:
+    """Children that begin with their parent's generator, which none of them moves on."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writing, bytes((which ^ (STATE.random(len(which)) < 1 / (1 + math.e))).tolist()))
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        said = pipe.read()
+    os.waitpid(child, 0)
+    return [said[place : place + 1] for place in range(len(said))]
+
+
+def test_noise_that_comes_twice_is_caught() -> None:
+    """Noise shared by two rows loses the game; a seed that is used again, and a fork, fail the check `fresh`."""
+    assert play(papers_loop, 5_000, source=SeededRandomWords(3)).loss_at_least > 2
+    for draw in (seeded, forked):
+        with pytest.raises(Fault) as caught:
+            check_fresh(draw)
+        assert caught.value.check == "fresh"
 
 
 def test_reports_that_tell_nothing_win() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import hashlib
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +19,7 @@ from tests.browser.visits import DELIVERED
 
 from hubbub import Categories, create_survey
 from hubbub.collector import state
+from hubbub.collector.scripts import shipped
 from hubbub.collector.serving import serving
 from hubbub.dashboard.app import create_app
 from hubbub.store.keys import make_code, open_session
@@ -207,6 +210,34 @@ def test_randomise_my_value(context: Any, shown: Shown) -> None:
     assert len(lines) == len(set(lines)) == 8
     assert all(len(line.split()) == 17 for line in lines)
     assert requests == []
+
+
+def checked(page: Any, address: str) -> tuple[str, str]:
+    """What the public page's check says of the script: its verdict, and its sentences."""
+    page.goto(address)
+    page.get_by_role("button", name="Draw 100,000 reports").click()
+    page.locator("#check[data-verdict]").wait_for()
+    return page.locator("#check").get_attribute("data-verdict"), page.locator("#checked").inner_text()
+
+
+def test_check_it_yourself(context: Any, shown: Shown) -> None:
+    """A visitor's browser measures the script that ships, and notices one that tells the value."""
+    page, address = context.new_page(), f"{shown.url}/about/{shown.ids['busy']}"
+    verdict, said = checked(page, address)
+    epsilon = float(shown.store.survey(bytes.fromhex(shown.ids["busy"])).survey.epsilon)
+    assert verdict == "kept"
+    assert hashlib.sha256(shipped()["hubbub.mjs"].body).hexdigest() in said
+    found = re.search(r"That is ([\d.,]+) times as often.* between ([\d.,]+) and ([\d.,]+)\. .*at most ([\d.,]+)", said)
+    assert found is not None
+    ratio, low, high, promised = (float(each.replace(",", "")) for each in found.groups())
+    assert promised == pytest.approx(math.exp(epsilon), rel=1e-3)
+    assert low < ratio < high
+    assert low <= promised <= 1.3 * high  # the check finds nearly all that the script tells
+    tells = "export const readSurvey = () => (value, random) => [...random.slice(0, 16), value.length % 256]"
+    context.route("**/hubbub.mjs", lambda route: route.fulfill(body=tells, content_type="text/javascript"))
+    verdict, said = checked(context.new_page(), address)
+    assert verdict == "broken"
+    assert "tells more than the survey promises" in said
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1180), ("dark", 360)])

@@ -63,6 +63,7 @@ KINDS = [
         [7] * 2_000 + list(range(1_000)),
         Question(candidates=[7, 8], all_candidates=True),
     ),
+    Kind("forged", Categories(["a", "b"]), 2, ["a"] * 300 + ["b"] * 90, Question(forged=40)),
     Kind("a list", POLL, 2, [f"option {number % 4}" for number in range(2_000)]),
     Kind(
         "hitters of a list", POLL, 2, [f"option {number % 4}" for number in range(2_000)], Question(hitters_only=True)
@@ -114,6 +115,7 @@ def test_the_same_is_said_here_and_there(kind: Kind, service: Service, monkeypat
         all_candidates=asked.all_candidates,
         hitters_only=asked.hitters_only,
         values_per_person=asked.values_per_person,
+        forged=asked.forged,
     )
     assert heading == Heading.of(survey, "")
     assert there == here

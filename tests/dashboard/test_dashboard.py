@@ -20,10 +20,10 @@ from tests.browser.samples import HOSTILE, HOSTILE_NAME, fill
 from tests.collector.service import PATIENCE, Reply, Service
 
 import hubbub
-from hubbub import Categories, SeededRandomWords, Survey, Words, create_survey, mechanism_for, plan
+from hubbub import Categories, SeededRandomWords, Survey, Words, create_survey, find_hitters, mechanism_for, plan
 from hubbub.analysis.outlook import smallest_share, what_is_needed
 from hubbub.analysis.shuffle import ASSUMPTION, NOT_LIVE, seen_from_outside
-from hubbub.analysis.wording import one_in
+from hubbub.analysis.wording import cells, one_in
 from hubbub.cli.main import app
 from hubbub.collector.bodies import Budget
 from hubbub.collector.serving import serving
@@ -285,6 +285,23 @@ class TestPages:
         assert text.count('<th scope="row"') == {"empty": 0, "small": 0, "many": 200}.get(
             kind, text.count('scope="row"')
         )
+
+    def test_forged_reports_are_supposed(self, dashboard: Dashboard) -> None:
+        """The answer is what Python says of it; what is no number of its reports gets a sentence, and no other rows."""
+        path = f"/surveys/{dashboard.ids['busy']}/answer"
+        stored = dashboard.store.survey(bytes.fromhex(dashboard.ids["busy"]))
+        answer = find_hitters(stored.survey, dashboard.store.tally(stored.survey_id), top=200, groups="auto").if_forged(
+            9_000
+        )
+        text = html.unescape(dashboard.get(f"{path}?forged=9000").body.decode())
+        assert "Whichever 9,000 reports may be forged" in text
+        assert cells(answer.hitters[0]).between in text
+        fallen = sum((row.stands_to or 0) < 9_000 or not row.stands_out for row in answer.hitters)
+        assert text.count('class="faint"') == fallen > 0
+        for wrong in ("-1", "x", "1e3", "9" * 40, str(answer.reports)):
+            text = html.unescape(dashboard.get(f"{path}?forged={wrong}").body.decode())
+            assert "forged must be" in text
+            assert "Whichever 9,000" not in text
 
     def test_the_sums_of_a_closed_survey(self, dashboard: Dashboard) -> None:
         """When no more reports come, it is said how private the sums are, with what that assumes."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from hubbub.errors import ParameterError
 from hubbub.model.estimates import Group, Guess, Hitter, Intake
 
 if TYPE_CHECKING:
@@ -73,6 +74,11 @@ class Answer:
         found, that may be held by the share.
     share : float
         The share of the people that the mode is about; 0 if none was given.
+    forged : int
+        How many of the reports are supposed to be forged. Intervals are then about the honest others, and include every
+        interval that these may have; a row stands if its `stands_to` is not below.
+    suppose : function of an answer and a number, optional
+        The function that `if_forged` calls.
 
     Examples
     --------
@@ -104,6 +110,8 @@ class Answer:
     groups: tuple[Group, ...] = ()
     mode: str = "no-false-positives"
     share: float = 0.0
+    forged: int = 0
+    suppose: Callable[[Answer, int], Answer] | None = field(default=None, compare=False)
 
     def limit_for(self, value: object) -> float:
         """How many people must hold this value for the search to find it with a chance of about 95 %.
@@ -204,6 +212,25 @@ class Answer:
         from hubbub.analysis.plots import plot
 
         return plot(self, ax, **style)
+
+    def if_forged(self, forged: int) -> Answer:
+        """The answer if so many of the reports are forged, whichever those are: with wider intervals.
+
+        Neither guesses nor groups are in it. A ParameterError if there are no more reports than that, or if the
+        mechanism certifies nothing (docs/threats.md). An answer that was read from a document cannot tell.
+
+        Parameters
+        ----------
+        forged : int
+            How many reports.
+        """
+        if self.forged:
+            raise ParameterError(f"an answer must not suppose forged reports yet, got one that supposes {self.forged}")
+        if self.suppose is not None:
+            return self.suppose(self, forged)
+        if forged:
+            raise ParameterError(f"forged must be asked of a tally, got an answer from a document, forged={forged!r}")
+        return self
 
     def post_processed(self, method: str) -> Answer:
         """The answer with more plausible counts and shares, which are no longer unbiased.

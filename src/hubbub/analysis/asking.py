@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.analysis.answer import Answer
+from hubbub.analysis.certified import Moved, stands_to, suppose
 from hubbub.analysis.groups import count_groups, groups_of_nobody
 from hubbub.analysis.guesses import Named, Prior, contained, guess_values
 from hubbub.analysis.intervals import simultaneous_width
@@ -78,7 +79,8 @@ def answer_question(decoder: SurveyDecoder, tally: Tally, asked: Asked) -> Answe
         return answer_list(decoder, tally, asked)
     plain = decoder.count_law(tally.count)
     law = plain if slots == 1 else plain.with_slots(slots)
-    rows_of = _Rows(survey, law, decoder.influence[0])
+    moved = Moved(decoder.certifies)
+    rows_of = _Rows(survey, law, decoder.influence, moved)
     query, of_names, of_late = asked.queries(question.top)
     late = None if asked.late is None or not len(asked.late) else asked.late
     reported, scored, counted = _search_and_score(decoder, plain, tally, asked, late)
@@ -99,6 +101,7 @@ def answer_question(decoder: SurveyDecoder, tally: Tally, asked: Asked) -> Answe
     large = found.items if names is None else np.concatenate([found.items, names.scored.items[names.standing]])
     groups = count_groups(decoder, tally, asked, large, rows)
     rows = sorted((row for row in rows if question.keeps(row, tally.count)), key=lambda hitter: -hitter.count)
+    rows = moved.placed(rows, float(min(found.detection_limit, tally.count)))
     # A limit that is larger than the number of reports is out of reach.
     usual = math.inf if found.detection_limit > tally.count else found.detection_limit
     limit, long = (math.inf if each is not None and each > tally.count else each for each in (limit, found.long_limit))
@@ -110,7 +113,7 @@ def answer_question(decoder: SurveyDecoder, tally: Tally, asked: Asked) -> Answe
     guessed_from = None
     if question.guesses:
         guesses, guessed_from = guess_values(decoder, tally, question, query, found, names)
-    return Answer(
+    answer = Answer(
         tally.count,
         usual,
         tuple(shown),
@@ -128,7 +131,9 @@ def answer_question(decoder: SurveyDecoder, tally: Tally, asked: Asked) -> Answe
         groups=groups,
         mode=question.mode,
         share=float(question.share),
+        suppose=partial(suppose, moved),
     )
+    return answer.if_forged(question.forged)
 
 
 def _answer_nobody(decoder: SurveyDecoder, asked: Asked) -> Answer:
@@ -212,11 +217,12 @@ def _limit_for(
 
 @dataclass(frozen=True)
 class _Rows:
-    """Turns estimates into rows of an answer; `influence` is the most that one report adds to a count."""
+    """Turns estimates into rows of an answer; `influence` is the most and the least that one report adds to a count."""
 
     survey: Survey
     law: CountLaw
-    influence: float
+    influence: tuple[float, float]
+    moved: Moved
 
     def searched(self, query: Query, found: Estimates, named: Items | None = None) -> list[Hitter]:
         """The rows of the search. Found values that are candidates are marked, and have a candidate's confidence.
@@ -234,7 +240,10 @@ class _Rows:
         if named is not None:
             listed = contained(found.items, named)
             choices[listed] = math.log(len(named))
-        rows = hitters_of(self.survey, law, found, width, choices, listed, self.influence)
+        stands = found.stands
+        if stands is None and self.moved.certifies:
+            stands = stands_to(law, found, self.influence, math.log(query.level / 2) - math.log(size))
+        rows = hitters_of(self.survey, law, found, width, choices, listed, self.influence, None, self.moved, stands)
         return [row for row in rows if row.listed or row.confidence >= 1 - max(query.level, _LEAST_SURE)]
 
     def listed(self, query: Query, scored: Estimates, found: Estimates, own: int) -> tuple[list[Hitter], float]:
@@ -255,7 +264,13 @@ class _Rows:
         choices = np.full(int(chosen.sum()), math.log(len(scored)))
         listed = np.ones(len(choices), np.bool_)
         picked = _picked(scored, chosen)
-        return hitters_of(self.survey, law, picked, width, choices, listed, self.influence, standing[chosen]), limit
+        stands = np.zeros(len(choices))
+        if self.moved.certifies:
+            rare = math.log(query.level / 2) - math.log(len(scored))
+            asked = np.flatnonzero(standing[chosen])
+            stands[asked] = stands_to(law, _picked(picked, asked), self.influence, rare)
+        facts = (self.influence, standing[chosen], self.moved, stands)
+        return hitters_of(self.survey, law, picked, width, choices, listed, *facts), limit
 
     def late(self, query: Query, counted: Estimates, found: Estimates, log_priors: NDArray[np.float64]) -> list[Hitter]:
         """The rows of values named after looking that the search did not find: none of them stands out.
@@ -268,7 +283,8 @@ class _Rows:
         width = normal_quantile_log(math.log(query.level / (2 * UNDERSTATED)) + float(log_priors.min()))
         none = np.zeros(int(chosen.sum()), np.bool_)
         picked = replace(_picked(counted, chosen), doubts=np.ones(len(none)))
-        return hitters_of(self.survey, self.law, picked, width, -log_priors[chosen], none, self.influence, none)
+        facts = (self.influence, none, self.moved, np.zeros(len(none)))
+        return hitters_of(self.survey, self.law, picked, width, -log_priors[chosen], none, *facts)
 
     def _threshold(self, query: Query, scored: Estimates) -> tuple[float, float]:
         """The count from which a candidate stands out that shares no bucket, and the variance of its collisions."""
@@ -282,13 +298,11 @@ class _Rows:
         return Named(scored, prior, standing)
 
 
-def _picked(scored: Estimates, chosen: NDArray[np.bool_]) -> Estimates:
+def _picked(scored: Estimates, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> Estimates:
     """Some of the values that were counted by name."""
-    sharing = None if scored.sharing_tails is None else scored.sharing_tails[chosen]
-    fakes = None if scored.fakes is None else scored.fakes[chosen]
-    return Estimates(
-        scored.items[chosen], scored.counts[chosen], scored.stderrs[chosen], sharing_tails=sharing, fakes=fakes
-    )
+    names = ("sharing_tails", "fakes", "moves", "weakest")
+    more = {name: each[chosen] for name in names if (each := getattr(scored, name)) is not None}
+    return Estimates(scored.items[chosen], scored.counts[chosen], scored.stderrs[chosen], **more)
 
 
 def stand_out(law: CountLaw, scored: Estimates, query: Query) -> NDArray[np.bool_]:

@@ -29,6 +29,7 @@ _FACTS: Final = {
     "guessed_from": float | None,
     "mode": str,
     "share": float,
+    "forged": int,
 }
 _INTAKE: Final = tuple(field.name for field in fields(Intake))
 

@@ -78,6 +78,7 @@ class Knobs(TypedDict, total=False):
     groups: str | Mapping[str, Iterable[object]]
     mode: str
     share: float
+    forged: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +123,8 @@ class Question:
         that may be held by this share; what nobody named must be found by the search.
     share : float
         A share of the people, from 0 to 1, as the mode says.
+    forged : int
+        Suppose that so many of the reports are forged: intervals hold whichever those are, as in `Answer.if_forged`.
     query : Query
         The part of the question that a decoder takes.
     """
@@ -137,10 +140,11 @@ class Question:
     groups: str | Mapping[str, Iterable[object]] | Groups = "own"
     mode: str = MODES[0]
     share: float = 0.0
+    forged: int = 0
     query: Query = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name in ("top", "level", "values_per_person", "guesses", "share"):
+        for name in ("top", "level", "values_per_person", "guesses", "share", "forged"):
             if not isinstance(given := getattr(self, name), int | float):
                 object.__setattr__(self, name, own_number(given))
         object.__setattr__(self, "query", Query(self.top, self.level))  # which checks both
@@ -149,6 +153,8 @@ class Question:
             if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= most:
                 got = f"{name}={shown(given)}"
                 raise ParameterError(f"{name} must be a whole number from {least} to {most:,}, got {got}")
+        if isinstance(self.forged, bool) or not isinstance(self.forged, int) or self.forged < 0:
+            raise ParameterError(f"forged must be a whole number of at least 0, got forged={shown(self.forged)}")
         for name in ("all_candidates", "hitters_only"):
             if not isinstance(value := getattr(self, name), bool):
                 raise ParameterError(f"{name} must be True or False, got {name}={shown(value)}")
@@ -159,6 +165,9 @@ class Question:
             rule = "above 0 and at most 1" if self.mode == MODES[1] else "from 0 to 1"
             raise ParameterError(f"share must be {rule} for {self.mode}, got share={shown(self.share)}")
         object.__setattr__(self, "groups", checked_groups(self.groups))
+        if self.forged and (self.guesses or self.groups not in ("own", "none") or self.mode == MODES[1] or self.share):
+            rule = "come without guesses, groups, a share and no-false-negatives"
+            raise ParameterError(f"forged must {rule}, got forged={self.forged} with some")
         if self.groups not in ("own", "none"):
             self._check_slots_of_groups()
         if not isinstance(self.names, str):

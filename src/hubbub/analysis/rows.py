@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hubbub.analysis.certified import Moved, moves_of
 from hubbub.mechanisms.selection import FOUND_95
 from hubbub.model.estimates import Estimates, Hitter
 from hubbub.model.survey import Survey
@@ -30,14 +31,17 @@ def hitters_of(
     width: float,
     log_choices: NDArray[np.float64],
     listed: NDArray[np.bool_],
-    influence: float,
+    influence: tuple[float, float],
     stands_out: NDArray[np.bool_] | None = None,
+    moved: Moved | None = None,
+    stands: NDArray[np.float64] | None = None,
 ) -> list[Hitter]:
     """Estimates as hitters.
 
     `log_choices` is, for each value, the logarithm of how many values it had to stand out among. `influence` is the
-    most that one report adds to a count, used if the estimates have no `fakes`. `stands_out` marks rows; by
-    default all stand out. If people have several slots there is no row for the item that empty slots report.
+    most and the least that one report adds to a count, unless the estimates say more. `stands_out` marks rows; by
+    default all stand out. If people have several slots there is no row for the item that empty slots report. `moved`
+    is told what forged reports can do to the rows, and `stands` has their `stands_to`.
     """
     counts, stderrs = estimates.counts, estimates.stderrs
     extra = law.collisions(counts, stderrs)
@@ -45,7 +49,8 @@ def hitters_of(
     doubts = np.exp(np.minimum(0.0, log_choices + law.log_tail(counts, extra, estimates.sharing_tails)))
     if estimates.doubts is not None:
         doubts = np.minimum(1.0, doubts + estimates.doubts)
-    lifted = np.ceil(np.maximum(counts, 0.0) / (influence * law.slots) - 1e-9)
+    moves = moves_of(estimates, law, influence)
+    lifted = np.ceil(np.maximum(counts, 0.0) / moves[:, 0] - 1e-9)
     fakes = lifted if estimates.fakes is None else estimates.fakes
     rivals: list[str | None] = [None] * len(counts)
     if estimates.rivals is not None:
@@ -53,6 +58,8 @@ def hitters_of(
         for index in np.flatnonzero(has_rival).tolist():
             rivals[index] = str(survey.domain.decode(estimates.rivals[[index]])[0])
     empty = survey.domain.outside if law.slots > 1 else None
+    if moved is not None:
+        moved.add(survey.domain.decode(estimates.items), counts, extra, moves, law, width)
     return [
         Hitter(
             value=value,
@@ -67,6 +74,7 @@ def hitters_of(
             stands_out=stands_out is None or bool(stands_out[index]),
             fake_reports=int(fakes[index]),
             rival=rivals[index],
+            stands_to=None if stands is None or moved is None or not moved.certifies else int(stands[index]),
         )
         for index, value in enumerate(survey.domain.decode(estimates.items))
         if (empty is None or not np.array_equal(estimates.items[index], empty))
@@ -85,6 +93,8 @@ def in_people(plain: CountLaw, law: CountLaw, found: Estimates) -> Estimates:
     collisions = slots**2 * plain.collisions(found.counts, found.stderrs)
     return replace(
         found,
+        moves=None if found.moves is None else slots * found.moves,
+        weakest=None if found.weakest is None else slots * found.weakest,
         counts=counts,
         stderrs=np.sqrt(law.variance(np.clip(counts, 0.0, law.people)) + collisions),
         threshold=slots * found.threshold,

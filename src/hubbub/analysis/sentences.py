@@ -25,7 +25,7 @@ LEFT_OUT: Final = ("shown", "over")
 COUNTS: Final = ("slots", "spam", "late", "foreign", *LEFT_OUT, "post", "uneven", "rival")
 """Kinds that a reader of the rows must know."""
 
-BELOW: Final = ("limits", "list", "mode", "names", *COUNTS, "groups", "guesses", "intake", "domain")
+BELOW: Final = ("limits", "list", "mode", "names", *COUNTS, "groups", "guesses", "intake", "domain", "supposed")
 """The kinds below every table."""
 
 _GUESSED: Final = 20  # guesses, or groups, in a sentence
@@ -44,7 +44,8 @@ class Sentence(NamedTuple):
         "foreign" candidates outside the domain, "shown" values beyond `top`, "over" people with more values than slots,
         "post" post-processing, "uneven" rows that parts of the reports disagree about, "rival" a value that a row may
         be instead, "groups" values counted together, "guesses" the next best values, "intake" values that were not
-        counted as given, "domain" a domain that would hold them better, "forged" crafted reports.
+        counted as given, "domain" a domain that would hold them better, "forged" crafted reports,
+        "certified" how many forged reports change nothing, "supposed" what holds if some are forged.
     text : str
         The words.
     """
@@ -113,7 +114,10 @@ def sentences(answer: Answer, example: str = "", domain: Domain | None = None) -
     if intake is not None:
         told = [about_intake(intake)] if domain is None else _about_each(intake, domain, answer)
         said += [("intake", text) for text in told] + [("domain", text) for text in about_domain(intake)]
+    if answer.forged:
+        said += [("supposed", _about_supposed(answer)), ("supposed", _about_certified(answer))]
     said.append(("forged", _about_forgers(answer)))
+    said.append(("certified", _about_certified(answer)))
     return [Sentence(kind, text) for kind, text in said if text]
 
 
@@ -298,6 +302,28 @@ def _about_each(intake: Intake, domain: Domain, answer: Answer) -> Iterator[str]
     if intake.other:
         became = f'"{OTHER}"' if domain.decode(domain.outside) == [OTHER] else "one of them, by a public rule"
         yield f"{holders(intake.other)} a value that is not {domain.member}: it became {became}."
+
+
+def _about_supposed(answer: Answer) -> str:
+    """What the rows say if so many reports are forged, and which of them do not stand."""
+    fallen = [short(row.value) for row in _standing(answer) if (row.stands_to or 0) < answer.forged]
+    others = plural(answer.reports - answer.forged, "other")
+    text = f"Whichever {plural(answer.forged, 'report')} may be forged: intervals hold for the {others}"
+    if not fallen:
+        return f"{text}{', and all rows stand' if _standing(answer) else ''}."
+    more = f", and {len(fallen) - _GUESSED:,} more" if len(fallen) > _GUESSED else ""
+    return f"{text}; these rows may not stand: {', '.join(fallen[:_GUESSED])}{more}."
+
+
+def _about_certified(answer: Answer) -> str:
+    """How many forged reports the first place and the first values withstand; empty if that is not known."""
+    rows = _standing(answer)
+    if not rows or rows[0].first_to is None or rows[0].stands_to is None:
+        return ""
+    least = min(row.stands_to or 0 for row in rows)
+    places = [f"the first {place} values if {row.first_to or 0:,} are" for place, row in enumerate(answer.hitters, 1)]
+    said = [f"the first place stays if {answer.hitters[0].first_to or 0:,} are forged", *places[1:_COMPARED]]
+    return f"Whichever reports it is: {', '.join(said)}, and all rows that stand out do if {least:,} are."
 
 
 def _about_forgers(answer: Answer) -> str:

@@ -14,7 +14,7 @@ from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from hubbub.analysis.sentences import LEFT_OUT, about_first, told
-from hubbub.analysis.wording import cells, finite, number, plural, possible, short
+from hubbub.analysis.wording import cells, finite, number, plural, possible, short, stands
 from hubbub.extras import require
 from hubbub.model.estimates import Hitter
 
@@ -41,13 +41,17 @@ _KINDS: Final = {
     **dict.fromkeys(("listed", "late", "uneven", "stands_out"), "bool"),
     **dict.fromkeys(("ahead_of", "fake_reports"), "int64"),
     "rival": "string",
+    **dict.fromkeys(("stands_to", "first_to"), "int64"),
 }
 
 
 def as_text(answer: Answer) -> str:
     """Lines for a terminal: the number of reports, the first rows, and what could have been found."""
     shown = answer.hitters[:MOST_ROWS]
-    rows = [_HEADINGS, *((short(hitter.value), *cells(hitter)) for hitter in shown)] if shown else []
+    more = [(stands(hitter, answer.forged),) if answer.forged else () for hitter in shown]
+    headings = (*_HEADINGS, *(["stands"] if answer.forged else []))
+    rows = [headings, *((short(row.value), *cells(row), *last) for row, last in zip(shown, more, strict=True))]
+    rows = rows if shown else []
     lines = [plural(answer.reports, "report"), *aligned(rows)]
     return "\n".join(filter(None, [*lines, about_first(MOST_ROWS, len(answer.hitters)), *told(answer)]))
 
@@ -71,23 +75,24 @@ def as_html(answer: Answer) -> str:
     head = "".join(
         f'<th style="text-align:{"left" if k == 0 else "right"}">{each}</th>' for k, each in enumerate(headings)
     )
-    body = "".join(_row(row, most, limit) for row in rows)
+    body = "".join(_row(row, most, limit, answer.forged) for row in rows)
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if rows else ""
     below = "<br>".join(html.escape(each) for each in said)
     return f"<div><div>{plural(answer.reports, 'report')}</div>{table}<div>{below}</div></div>"
 
 
-def _row(hitter: Hitter, most: float, limit: float | None) -> str:
+def _row(hitter: Hitter, most: float, limit: float | None, forged: int) -> str:
     """A line of the table."""
     texts = cells(hitter)
     left = f'<td style="text-align:left"><bdi>{html.escape(short(hitter.value))}</bdi></td>'
     first, rest = (
         "".join(f'<td style="text-align:right">{html.escape(x)}</td>' for x in each) for each in (texts[:3], texts[3:])
     )
-    return f'<tr>{left}{first}<td style="padding:0 0.8em">{_bar(hitter, most, limit)}</td>{rest}</tr>'
+    bar = _bar(hitter, most, limit, forged > (hitter.stands_to or 0))
+    return f'<tr>{left}{first}<td style="padding:0 0.8em">{bar}</td>{rest}</tr>'
 
 
-def _bar(hitter: Hitter, most: float, limit: float | None) -> str:
+def _bar(hitter: Hitter, most: float, limit: float | None, fallen: bool) -> str:
     """An SVG: the interval as a bar, the count as a stroke at the end of a thin bar, and the limit as a line."""
 
     def at(count: float) -> float:
@@ -95,7 +100,7 @@ def _bar(hitter: Hitter, most: float, limit: float | None) -> str:
         return round(min(max(count / most, 0.0), 1.0) * (_WIDTH - 2) + 1, 1)
 
     low, count, high = at(hitter.low), at(possible(hitter)), at(hitter.high)
-    color = "#3b6fb6" if hitter.stands_out else "#9aa5b1"
+    color = "#3b6fb6" if hitter.stands_out and not fallen else "#9aa5b1"
     line = ""
     if limit is not None:
         line = (
@@ -160,7 +165,7 @@ def warn_of_left_out(answer: Answer, stacklevel: int) -> None:
 def to_pandas(answer: Answer) -> pandas.DataFrame:
     """The rows as a pandas DataFrame; all rows are copied."""
     columns, kinds = _columns(answer)
-    return pandas_frame(columns, {**kinds, "ahead_of": "Int64"})
+    return pandas_frame(columns, {**kinds, **dict.fromkeys(("ahead_of", "stands_to", "first_to"), "Int64")})
 
 
 def to_polars(answer: Answer) -> polars.DataFrame:

@@ -115,6 +115,8 @@ def trend_of(
     """
     if asked.question.guesses:
         raise ParameterError(f"guesses must be 0 in a trend, got guesses={asked.question.guesses}")
+    if asked.question.forged:
+        raise ParameterError(f"forged must be 0 in a trend, got forged={asked.question.forged}")
     sums = Tallies(tallies)
     if not sums:
         raise ParameterError("tallies must be at least one, got none")

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.analysis.answer import Answer
+from hubbub.analysis.certified import Moved, stands_to, suppose
 from hubbub.analysis.groups import count_groups
 from hubbub.analysis.intervals import simultaneous_width
 from hubbub.analysis.question import Asked
@@ -39,27 +40,31 @@ def answer_list(decoder: SurveyDecoder, tally: Tally, asked: Asked) -> Answer:
     size, estimates = len(items), reported if law.slots == 1 else in_people(plain, law, reported)
     extra = float(law.collisions(estimates.counts, estimates.stderrs).min())
     width = simultaneous_width(law, size, -math.inf, extra, asked.level / 2)
-    rows = hitters_of(
-        survey, law, estimates, width, np.full(size, math.log(size)), np.zeros(size, np.bool_), decoder.influence[0]
-    )
+    moved = Moved(decoder.certifies)
+    stands = stands_to(law, estimates, decoder.influence, float(normal_tail_log(width))) if moved.certifies else None
+    choices, none = np.full(size, math.log(size)), np.zeros(size, np.bool_)
+    rows = hitters_of(survey, law, estimates, width, choices, none, decoder.influence, None, moved, stands)
     ahead = values_behind(decoder, tally, reported, asked.level / 2, law.slots)
     marked = [
         replace(row, stands_out=row.low > 0, ahead_of=int(behind)) for row, behind in zip(rows, ahead, strict=True)
     ]
-    shown = [row for row in marked if question.keeps(row, tally.count)]
+    ordered = moved.placed(sorted(marked, key=lambda row: -row.count), -math.inf)
+    shown = [row for row in ordered if question.keeps(row, tally.count)]
     limit = law.seen_from(law.threshold(float(normal_tail_log(width)), extra), extra, FOUND_95)
     limit = math.inf if limit > tally.count else limit
-    return Answer(
+    answer = Answer(
         tally.count,
         limit,
-        tuple(sorted(shown, key=lambda row: -row.count)),
+        tuple(shown),
         limit_of=partial(_limit_for, survey.domain, limit),
         whole_list=True,
         values_per_person=law.slots,
         groups=count_groups(decoder, tally, asked, items[:0], marked),
         mode=question.mode,
         share=float(question.share),
+        suppose=partial(suppose, moved),
     )
+    return answer.if_forged(question.forged)
 
 
 def _limit_for(domain: Domain, limit: float, value: object) -> float:

@@ -113,6 +113,19 @@ def cells(hitter: Hitter) -> Cells:
     )
 
 
+def stands(hitter: Hitter, forged: int) -> str:
+    """Whether a row stands if so many reports are forged, and up to how many it does.
+
+    >>> from hubbub import Hitter
+    >>> tea = Hitter("tea", count=30, share=0.3, stderr=9, low=3, high=50, confidence=1, stands_to=7)
+    >>> stands(tea, 5), stands(tea, 8)
+    ('yes, to 7', 'no, to 7')
+    """
+    if not hitter.stands_out:
+        return "no"
+    return f"{'yes' if (hitter.stands_to or 0) >= forged else 'no'}, to {hitter.stands_to or 0:,}"
+
+
 def possible(hitter: Hitter) -> float:
     """The possible count that is next to the estimate: not below 0, and not above the number of reports."""
     return max(hitter.count, 0.0) if hitter.share <= 1 else hitter.count / hitter.share

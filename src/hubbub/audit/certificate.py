@@ -12,7 +12,7 @@ import numpy as np
 import hubbub
 from hubbub.audit.exact import Fault, Worst, classes_of, worst_loss
 from hubbub.audit.game import LEAST_DRAWS, MISTAKE, Played, check_draws, fixed_id, play
-from hubbub.audit.implementations import Implementation, implementations
+from hubbub.audit.implementations import Implementation, implementations, script_hashes
 from hubbub.errors import ParameterError
 from hubbub.mechanisms.registry import mechanism_for
 from hubbub.mechanisms.survey_mechanism import SurveyMechanism
@@ -78,6 +78,7 @@ class Certificate:
             "method": METHOD,
             "implementations": [self._finding(each) for each in self.findings],
             "missing": [{"name": name, "reason": reason} for name, reason in self.missing.items()],
+            "scripts": script_hashes(),
         }
 
     def _finding(self, found: Finding) -> dict[str, Any]:

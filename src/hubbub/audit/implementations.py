@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import importlib.util
 import json
@@ -108,6 +109,17 @@ def browser(survey: Survey, values: Sequence[str]) -> Implementation:
         return [bytes.fromhex(line) for line in done.stdout.splitlines()]
 
     return Implementation("browser", hash_of([script]), 30_000, run)
+
+
+def script_hashes() -> list[dict[str, str]]:
+    """The scripts for web pages that this version ships: name, SHA-256 in hexadecimal, and value of `integrity`."""
+    found = []
+    for script in sorted((files("hubbub") / "collector" / "static").iterdir(), key=lambda each: each.name):
+        if script.name.endswith((".js", ".mjs")):
+            body = script.read_bytes()
+            integrity = "sha384-" + base64.b64encode(hashlib.sha384(body).digest()).decode("ascii")
+            found.append({"name": script.name, "sha256": hashlib.sha256(body).hexdigest(), "integrity": integrity})
+    return found
 
 
 def find_node() -> str | None:

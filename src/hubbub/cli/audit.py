@@ -151,6 +151,7 @@ def _text(certificate: Certificate) -> str:
     lines += [
         "",
         *(f"{each['name']} was not run: {each['reason']}." for each in document["missing"]),
+        *(f"SHA-256 of {each['name']}: {each['sha256']}" for each in document["scripts"]),
         document["method"],
     ]
     return "\n".join(lines)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hubbub.analysis.wording import cells, number, plural
+from hubbub.analysis.wording import cells, number, plural, stands
 from hubbub.cli.common import print_json, print_table
 from hubbub.cli.options import WholeNumber, all_of, json_option, level_option, parse_share
 from hubbub.errors import ParameterError, system_reason
@@ -63,6 +63,7 @@ class Wanted:
     groups: str
     mode: str
     share: str
+    forged: int
     post: str
     plot: str | None
     csv: str | None
@@ -101,6 +102,7 @@ class Wanted:
             self.groups if self.groups in ("own", "auto", "none") else read_groups(self.groups),
             self.mode,
             parse_share(self.share),
+            self.forged,
         )
 
     def deliver(self, view: AnswerView, question: Question) -> None:
@@ -168,6 +170,13 @@ _ANSWER_OPTIONS = all_of(
     ),
     click.option("--share", default="0", help="A share of the people for --mode: 0.01, 1% or 1/100."),
     click.option(
+        "--forged",
+        type=WholeNumber(min=0),
+        default=0,
+        metavar="M",
+        help="Suppose that M of the reports are forged: what holds whichever those are.",
+    ),
+    click.option(
         "--post", default="none", metavar="METHOD", help="Make counts plausible afterwards: none, clip or simplex."
     ),
     click.option("--plot", metavar="FILE", help="Draw the answer: FILE.png, FILE.svg or FILE.pdf."),
@@ -215,13 +224,15 @@ def show(view: AnswerView, question: Question) -> None:
     columns += [("named", "left")] if with_named else []
     # If the true counts are known, the number of crafted reports is of no interest.
     columns += [("true", "right")] if view.truth else [("fakes", "right")]
+    columns += [("stands", "left")] if answer.forged else []
     rows = []
     for hitter in answer.hitters[: _LIST_SHOWN if answer.whole_list else None]:
         *texts, fakes = cells(hitter)
         named = "after looking" if hitter.late else "yes" if hitter.listed else "no"
         row = [str(hitter.value), *texts, *([named] if with_named else [])]
-        rows.append([*row, number(view.truth.count(hitter.value)) if view.truth else fakes])
-    if view.truth:
+        row.append(number(view.truth.count(hitter.value)) if view.truth else fakes)
+        rows.append([*row, *([stands(hitter, answer.forged)] if answer.forged else [])])
+    if view.truth and not answer.forged:
         rows += _unseen(view.truth, answer, question.top, with_named)
     title = f"{heading.mechanism}: {plural(answer.reports, 'report')}, {heading.privacy}"
     title += f", {heading.period}" if heading.period else ""

@@ -25,6 +25,7 @@ from hubbub.collector.documents import (
     TrendDocument,
 )
 from hubbub.collector.owner_route import UNKNOWN, Owner, ReadRoute, owner_router
+from hubbub.collector.relay_figures import relay_figures
 from hubbub.collector.state import Collector, parse_id
 from hubbub.store.names import names_of
 from hubbub.store.overview import list_surveys
@@ -43,6 +44,7 @@ Checked = Annotated[
     Literal["auto", "none"], Query(description="Whether public names and those of the survey are checked by name.")
 ]
 Grouped = Annotated[GroupWords, Query(description="Count together: groups of the survey, also public ones, or none.")]
+Forged = Annotated[int, Query(ge=0, lt=1 << 53, description="Suppose that so many of the reports are forged.")]
 Share = Annotated[float, Query(ge=0, le=1, description="The share of the people that the mode is about.")]
 Mode = Annotated[
     Literal["no-false-positives", "no-false-negatives"],
@@ -102,6 +104,7 @@ async def hitters(
     groups: Grouped = "own",
     mode: Mode = "no-false-positives",
     share: Share = 0.0,
+    forged: Forged = 0,
 ) -> AnswerDocument:
     """Return the values that stand out, with error bars, from all reports that were durable when this was asked.
 
@@ -110,7 +113,7 @@ async def hitters(
     `from`, `to` or `last`, only the reports of these slices of time count.
     """
     everyone = (all_candidates, hitters_only, values_per_person)
-    question = Question(top, level, None, *everyone, names, guesses, groups, mode, share)
+    question = Question(top, level, None, *everyone, names, guesses, groups, mode, share, forged)
     return await answer_of(owner, survey_id, question, asked)
 
 
@@ -205,4 +208,7 @@ def status_of(owner: Collector, survey_id: bytes) -> SurveyStatus:
     found = list_surveys(owner.store.engine, survey_id)
     if not found:
         raise unknown_survey(survey_id)
-    return documents.status_document(found[0], owner.clock.now())
+    figures = None
+    if found[0].crowd is not None and not found[0].damage:
+        figures = relay_figures(owner.store, owner.store.survey(survey_id))
+    return documents.status_document(found[0], owner.clock.now(), figures)

@@ -24,6 +24,11 @@ class Explained(NamedTuple):
     answer: Answer
     sentences: tuple[str, ...]
 
+    def if_forged(self, forged: int) -> Explained:
+        """The answer if so many reports are forged, with a sentence about that first."""
+        answer = self.answer.if_forged(forged)
+        return Explained(answer, (*told(answer, ["supposed"]), *self.sentences))
+
 
 def answer_facts(found: Explained) -> dict[str, Any]:
     """Return the rows of an answer, its chart as JSON, and sentences about it."""
@@ -38,6 +43,7 @@ def answer_facts(found: Explained) -> dict[str, Any]:
             **cells(hitter)._asdict(),
             "share": hitter.share,
             "share_text": cells(hitter).share,
+            "stands": (hitter.stands_to or 0) >= answer.forged,
         }
         for hitter in answer.hitters
     ]
@@ -49,7 +55,7 @@ def answer_facts(found: Explained) -> dict[str, Any]:
                 "text": row["people"],  # not rounded again in the browser
                 "low": row["low"],
                 "high": row["high"],
-                "stands": row["stands_out"],
+                "stands": row["stands_out"] and row["stands"],
             }
             for row in rows[:_CHARTED]
         ],
@@ -60,6 +66,8 @@ def answer_facts(found: Explained) -> dict[str, Any]:
     return {
         "rows": rows,
         "reports": answer.reports,
+        "forged": answer.forged,
+        "certified": any(hitter.first_to is not None for hitter in answer.hitters),
         "limit": limit,
         "whole_list": answer.whole_list,
         "named": answer.candidate_limit is not None or any(hitter.late for hitter in answer.hitters),
@@ -109,6 +117,6 @@ def explain(stored: StoredSurvey, answer: Answer, closed: bool, asked: Asked) ->
     said = told(answer, {"found", "unseen", *BELOW} - {"guesses", "groups"})  # which have places of their own
     if not any(hitter.stands_out for hitter in answer.hitters):
         said.append(what_is_needed(stored.survey, answer.reports, candidates=asked.candidates))
-    said += [about_level(asked.question.level), *told(answer, ["forged"])]
+    said += [about_level(asked.question.level), *told(answer, ["forged", "certified"])]
     said.append(about_sums(stored.mechanism, answer.reports) if closed else NOT_LIVE)
     return tuple(sentence for sentence in said if sentence)

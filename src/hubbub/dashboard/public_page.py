@@ -81,10 +81,10 @@ def _paragraph(stored: StoredSurvey, base: str) -> str:
     facts = facts_of(stored.survey)
     question = words.question(stored.survey.domain)
     return (
-        f"This site asks each browser, {facts['often']}, {question}. The browser randomises its answer before it sends it "
-        f"(local differential privacy, ε = {facts['epsilon']}{facts['and_delta']}), so that nobody can be sure of it, and "
-        "the server keeps only sums. No cookie is set; the browser keeps in its localStorage that it has answered. To opt "
-        "out, switch on Global Privacy Control or Do Not Track in your browser. "
+        f"This site asks each browser, {facts['often']}, {question}. The browser randomises its answer before it sends "
+        f"it (local differential privacy, ε = {facts['epsilon']}{facts['and_delta']}), so that nobody can be sure of "
+        "it, and the server keeps only sums. No cookie is set; the browser keeps in its localStorage that it has "
+        "answered. To opt out, switch on Global Privacy Control or Do Not Track in your browser. "
         f"More: {base}/about/{stored.survey_id.hex()}"
     )
 

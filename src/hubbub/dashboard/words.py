@@ -10,7 +10,7 @@ from hubbub.analysis import wording
 from hubbub.analysis.person import beliefs
 from hubbub.analysis.wording import at_most, at_most_percent, plural
 from hubbub.model.coded_domain import LANGUAGE_NAMES, CodedText
-from hubbub.model.domain import Categories, Domain
+from hubbub.model.domain import Categories, Domain, Integers
 
 _TRIED: Final = 100  # names of a list that are looked at for examples; lists may be long
 
@@ -85,6 +85,8 @@ def examples(domain: Domain) -> list[str]:
     """Return some values of a domain to try; of a list, some of its first names."""
     if isinstance(domain, Categories):
         return [name for name in domain.names[:_TRIED] if visible(name) == name][:6]
+    if isinstance(domain, Integers):
+        return ["0", "1"]
     if asks_for_site(domain):
         return ["news.example", "search.example", "direct"]
     if isinstance(domain, CodedText) and domain.language not in (None, "en") and domain.long_example:

@@ -58,6 +58,7 @@ class JLHeavyHitters(RowSketch):
         rows = whole(parameters, "rows", 1, 2**24)
         # Two values may differ in every row, from +1 to −1: replacement neighbours (errata E1, E2).
         super().__init__(survey, rows, row_channel(survey, {"rows"}, rows, step=2))
+        self.certifies = self._complete
         if not self.dense and (rows > self._padded or (rows < self._padded and self.channel.noise is None)):
             raise ParameterError(
                 f"parameters.rows must be {self._padded} for hadamard, or fewer with noise, got {rows}"

@@ -33,6 +33,8 @@ MAX_SIZE = 2**16
 class NaiveLaplace(ChannelMechanism):
     """One noisy count per value from each person."""
 
+    certifies = True
+
     def __init__(self, survey: Survey) -> None:
         check_fields(survey.parameters, {"noise_rate", "digit_thresholds"})
         size = survey.domain.size

@@ -131,9 +131,13 @@ class CountFacts(OfSurvey):
     ----------
     influence : tuple of two floats
         The most and the least that one report, honest or not, adds to the count of a value, in people.
+    certifies : bool
+        Whether a count moves by no more than that for each forged report, or by what the estimates say, and the error
+        of a count does not depend on what is forged. Then answers are certified against forged reports.
     """
 
     influence: tuple[float, float]
+    certifies: bool = False
 
     def count_law(self, people: int) -> CountLaw:
         """The law of a count without collisions (its standard error includes them); by default Gaussian."""

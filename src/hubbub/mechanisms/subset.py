@@ -65,6 +65,7 @@ class Subset(SurveyMechanism):
     """Subset selection with public coins."""
 
     random_words_per_report = 4  # id, id, tell the truth?, which window
+    certifies = True
 
     def __init__(self, survey: Survey) -> None:
         super().__init__(survey)

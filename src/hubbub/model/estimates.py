@@ -93,6 +93,13 @@ class Estimates:
     fakes : NDArray[np.float64], optional
         For each item, how few forged reports could have put it there, hidden it, or put another in its place. Without
         it, this follows from the mechanism's `influence`.
+    moves : NDArray[np.float64], optional
+        Shape (k, 2): the most and the least that one report, whatever its id, adds to each count. Without it, this is
+        the mechanism's `influence`.
+    stands : NDArray[np.float64], optional
+        For each item, the largest number of forged reports without which the search would still accept it.
+    weakest : NDArray[np.float64], optional
+        For each item, its count without the row that adds most to it, if it must stand out without any one row.
     """
 
     items: NDArray[np.uint64]
@@ -107,6 +114,9 @@ class Estimates:
     uneven: NDArray[np.bool_] | None = None
     rivals: NDArray[np.uint64] | None = None
     fakes: NDArray[np.float64] | None = None
+    moves: NDArray[np.float64] | None = None
+    stands: NDArray[np.float64] | None = None
+    weakest: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.items)
@@ -162,6 +172,12 @@ class Hitter:
     rival : str or None
         Another value, as text, that this one may be instead: the few reports that tell the two apart disagree, as they
         do if some are forged. Then the confidence is that somebody holds one of the two.
+    stands_to : int or None
+        Whichever reports of so many are forged, the value would stand out in the answer to the others as well. None if
+        nothing is certified for the mechanism (docs/threats.md).
+    first_to : int or None
+        Whichever reports of so many are forged, the answer to the others has the same values down to this row, in
+        whatever order: for the first row, the same first place. 0 if one could change that; None as above.
     """
 
     value: int | str
@@ -178,6 +194,8 @@ class Hitter:
     ahead_of: int | None = None
     fake_reports: int = 0
     rival: str | None = None
+    stands_to: int | None = None
+    first_to: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import tempfile
@@ -141,8 +142,9 @@ def backup(store: Store, target: Path) -> int:
     except (OSError, sqlite3.Error) as error:
         raise ParameterError(f"a backup must be a file that can be written, got {error}") from None
     finally:
-        for suffix in ("", "-wal", "-shm"):
-            Path(name + suffix).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # the copy is complete, or refused, whether this works or not
+            for suffix in ("", "-wal", "-shm"):
+                Path(name + suffix).unlink(missing_ok=True)
 
 
 def _copy_rows(store: Store, name: str) -> None:

@@ -16,11 +16,18 @@ let seen = -1;
 
 /** Whether somebody works with the answer now, so that it must not move. */
 const inUse = () =>
-  place.contains(document.activeElement) || /** @type {HTMLInputElement | null} */ (place.querySelector("[data-search]"))?.value;
+  place.contains(document.activeElement) || Number(/** @type {HTMLInputElement | null} */ (place.querySelector("[data-forged]"))?.value ?? 0) || /** @type {HTMLInputElement | null} */ (place.querySelector("[data-search]"))?.value;
 
 async function refresh() {
-  const reply = await fetch(`${address}/answer${location.search}`, HTML);
-  if (!reply.ok || reply.redirected || inUse()) return;
+  await ask("0");
+}
+
+/** Show the answer if so many reports are forged. @param {string} forged */
+async function ask(forged) {
+  const query = new URLSearchParams(location.search);
+  query.set("forged", forged);
+  const reply = await fetch(`${address}/answer?${query}`, HTML);
+  if (!reply.ok || reply.redirected || (forged === "0" && inUse())) return;
   show(place, await reply.text());
   shown = Number(/** @type {HTMLElement | null} */ (place.querySelector(".answer"))?.dataset.reports ?? -1);
 }
@@ -78,6 +85,11 @@ if (form) {
     tell([names ? "The names are kept, and in the answer above." : "The groups are kept.", ...sentences]);
   });
 }
+
+place.addEventListener("change", (event) => {
+  const field = /** @type {HTMLInputElement} */ (event.target);
+  if (field.matches("[data-forged]")) ask(field.value || "0");
+});
 
 bringToLife(place);
 watch();

@@ -43,10 +43,10 @@ from hubbub.mechanisms.checks import (
 from hubbub.mechanisms.roles import count_all
 from hubbub.mechanisms.survey_mechanism import Sample, SurveyMechanism, check_listed
 from hubbub.mechanisms.tree import kernels, kernels_reports, together
-from hubbub.mechanisms.tree.beside import beside, sharing_tails
+from hubbub.mechanisms.tree.beside import beside
 from hubbub.mechanisms.tree.code import PathCode
 from hubbub.mechanisms.tree.fit import refit
-from hubbub.mechanisms.tree.forged import fewest_forged
+from hubbub.mechanisms.tree.forged import of_forgers
 from hubbub.mechanisms.tree.gates import InBeam, LevelBudget, StandsOut
 from hubbub.mechanisms.tree.law import MAX_MASKS, POLYNOMIALS, MatchLaw
 from hubbub.mechanisms.tree.limits import found_chance, found_from, named_chance
@@ -89,6 +89,7 @@ class Tree(SurveyMechanism):
 
     report_dtype = np.dtype([("id", "<u8", (2,)), ("symbol", "u1")])
     random_words_per_report = 4  # id, id, keep the truth?, the symbol otherwise
+    certifies = True
     most_subtracted = 4096
 
     def __init__(self, survey: Survey) -> None:
@@ -247,8 +248,7 @@ class Tree(SurveyMechanism):
     def estimate_beside(self, tally: Tally, items: Items, found: Items) -> Estimates:
         """Counts of the items after the values in `found` are subtracted; an item in `found` keeps its own count.
 
-        Counts are a least-squares fit over all rows. Their standard errors include the variance that shared buckets
-        add (`beside`).
+        Counts are a least-squares fit over all rows. Standard errors include what shared buckets add (`beside`).
         """
         items, found = check_items(items, self.survey.domain), check_items(found, self.survey.domain)
         if self.rows == 1:  # buckets are shared in hashed rows only
@@ -258,8 +258,7 @@ class Tree(SurveyMechanism):
         buckets = self.code.buckets(items)
         scored = beside(self.law, self.row_counts(tally), buckets, self.code.buckets(found), known)
         stderrs = np.sqrt(self._stderrs(scored.left, scored.counts) ** 2 + scored.added)
-        tails = sharing_tails(self.shape, self.law, scored.left, buckets)
-        return Estimates(items, scored.counts, stderrs, sharing_tails=tails, fakes=scored.fakes)
+        return scored.estimates(self.shape, self.law, items, stderrs, buckets, known)
 
     def count_groups(self, tally: Tally, groups: Sequence[Items], found: Items) -> Totals:
         """How many people hold any value of each group, from the joint law of all rows (`together`)."""
@@ -291,7 +290,7 @@ class Tree(SurveyMechanism):
             return self._score_all(row_counts, query)
         items, fit, doubts, rivals = search(self, row_counts, query)
         order = np.argsort(-fit.counts, kind="stable")[: query.top]
-        fakes = fewest_forged(self, fit, items, query)[order]
+        forgers = of_forgers(self, fit, items, query)
         items, counts, rivals = items[order], fit.counts[order], rivals[order]
         typical, long = self.stated_bits
         gate, log_priors = StandsOut(LevelBudget(query.level)), self.code.log_priors(items)
@@ -307,7 +306,9 @@ class Tree(SurveyMechanism):
             long_limit=None if long is None else found_from(self, people, long, query),
             uneven=fit.uneven[order] | (items != rivals).any(axis=1),
             rivals=rivals,
-            fakes=fakes,
+            fakes=forgers.fakes[order],
+            moves=forgers.moves[order],
+            stands=forgers.stands[order],
         )
 
     def guess(self, tally: Tally, known: Items, most: int, query: Query) -> Estimates:

@@ -8,10 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hubbub.mechanisms.tree.fit import overlap, refit
+from hubbub.mechanisms.tree.forged import moves_of
 from hubbub.mechanisms.tree.gates import first_hashed
 from hubbub.mechanisms.tree.law import MatchLaw
 from hubbub.mechanisms.tree.row_counts import RowCounts
 from hubbub.mechanisms.tree.shape import Shape
+from hubbub.model.estimates import Estimates
+from hubbub.model.mechanism import Items
 
 _AT_ONCE = 2048
 _LARGE = 64  # assumed number of values that the search missed though they are large enough to fake another
@@ -32,12 +35,30 @@ class Beside(NamedTuple):
         The row counts after the known values are subtracted.
     fakes : float array
         How few forged reports could give each value its count if nobody held it.
+    moves : float array, shape (values, 2)
+        The most and the least that one report adds to each count.
     """
 
     counts: NDArray[np.float64]
     added: NDArray[np.float64]
     left: RowCounts
     fakes: NDArray[np.float64]
+    moves: NDArray[np.float64]
+
+    def estimates(
+        self,
+        shape: Shape,
+        law: MatchLaw,
+        items: Items,
+        stderrs: NDArray[np.float64],
+        buckets: NDArray[np.int64],
+        numbers: NDArray[np.int64],
+    ) -> Estimates:
+        """The counts of items as estimates, with the chances of sharing; buckets and `numbers` as for `beside`."""
+        tails, weakest = sharing_tails(shape, law, self.left, buckets)
+        weakest[numbers >= 0] = np.inf  # what is left has nothing of these
+        more = (self.fakes, self.moves, None, weakest)
+        return Estimates(items, self.counts, stderrs, -np.inf, np.nan, None, None, tails, None, None, None, *more)
 
 
 def beside(
@@ -62,8 +83,8 @@ def beside(
         np.subtract.at(estimates[row], theirs[:, row], fitted * share)
     left = RowCounts(estimates.astype(np.float32), row_counts.people, row_counts.noise)
     counts, added = left.sums(mine), np.zeros(len(mine))
-    most, least = law.influence
-    largest = np.full(len(mine), most)
+    of_known = moves_of(fit, law.influence)
+    moves = np.tile(law.influence, (len(mine), 1))
     touched = np.flatnonzero(np.any([np.isin(mine[:, r], theirs[:, r]) for r in range(mine.shape[1])], axis=0))
     holders = np.maximum(fitted, 0.0)
     for start in range(0, len(touched), _AT_ONCE):
@@ -80,18 +101,21 @@ def beside(
         who = shared @ holders - np.where(is_known, holders[own], 0.0)
         known_less = row_counts.noise * people * (1 / apart - 1) + np.maximum(who, 0.0) / apart**2
         added[some] = np.where(told, known_less, people**2)
-        # A report that lowers a known value raises the values that share its buckets.
-        largest[some] = (most - least * shared.sum(axis=1)) / apart
-    return Beside(counts, added, left, np.ceil(np.maximum(counts, 0.0) / largest - 1e-9))
+        # A report that lowers a known value raises the values that share its buckets, and the other way round.
+        others = (law.influence - shared @ of_known[:, ::-1]) / apart[:, np.newaxis]
+        moves[some] = np.where(is_known[:, np.newaxis], of_known[own], others)
+    return Beside(counts, added, left, np.ceil(np.maximum(counts, 0.0) / moves[:, 0] - 1e-9), moves)
 
 
-def sharing_tails(shape: Shape, law: MatchLaw, left: RowCounts, buckets: NDArray[np.int64]) -> NDArray[np.float64]:
+def sharing_tails(
+    shape: Shape, law: MatchLaw, left: RowCounts, buckets: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The chance that an absent value gets so high a count by sharing buckets with a large value not yet found.
 
     A large value can share one hashed row. It may add any amount there, so only the other rows count: the result is
     the chance of sharing times the tail probability of the other rows, summed over all rows that could be shared, and
     multiplied by their number (so that it can be compared with a level). Counts within one standard error of 0 get 0.
-    Costs len(buckets)·rows for each row.
+    Costs len(buckets)·rows for each row. Also returns the counts of the rows that can be shared without the largest.
     """
     parts = left.parts(buckets)
     noisy = law.spread(float(left.people.sum()))
@@ -103,7 +127,7 @@ def sharing_tails(shape: Shape, law: MatchLaw, left: RowCounts, buckets: NDArray
         counts = parts[asked][:, rest].sum(axis=1)
         extra = np.full(len(asked), float(np.maximum(hidden[rest], 0.0).sum()))
         tails[asked] += chance * np.exp(rest_law.log_tail(counts, extra))
-    return tails
+    return tails, parts.sum(axis=1) - parts[:, first_hashed(shape) :].max(axis=1)
 
 
 def ways_to_share(shape: Shape) -> list[tuple[NDArray[np.bool_], float]]:
