@@ -90,6 +90,17 @@ def test_from_the_form_to_the_answers(fresh: Dashboard) -> None:
     assert "data-survey" not in survey
 
 
+def test_time_zones_are_shown_by_country(fresh: Dashboard) -> None:
+    """The card has countries with their intervals; a question in which nothing stands out says so."""
+    key = new_site(fresh, asks=["zone", "device"])
+    zone, device = find_site(fresh.store.engine, key).questions
+    report(fresh, zone.survey_id, ["Asia/Calcutta"] * 500 + ["Asia/Kolkata"] * 500 + ["Europe/Berlin"] * 300)
+    report(fresh, device.survey_id, ["phone"])
+    tops = text_of(fresh.get(f"/sites/{key}/tops").body)
+    assert re.search(r"Time zones 1,300 reports India [\d.]+% [\d,]+ – [\d,]+ people", tops)
+    assert "Devices 1 report Nothing stands out yet." in tops
+
+
 def test_questions_are_added_moved_and_removed(fresh: Dashboard) -> None:
     """Each has its part of the visitors; a list may be a sitemap; what is wrong is said beside the form."""
     key = new_site(fresh, asks=["device"])
