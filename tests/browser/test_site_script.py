@@ -88,7 +88,8 @@ def test_an_own_question_waits_for_the_page(context: Any, collector: Collector, 
     """It is drawn on the first view, and answered by a call, which the stub of the documentation keeps."""
     [survey_id] = serve(relay, collector, ("own", "plan", Categories(("gold", "silver"))))
     stub = """<script>
-  var hubbub = { calls: [], consent: () => hubbub.calls.push(0), report: (...given) => hubbub.calls.push(given) };
+  var hubbub = [];
+  hubbub.consent = () => hubbub.push(0); hubbub.report = (...given) => hubbub.push(given);
 </script>"""
     url = site.add("/own", stub + line(relay.url))
     view(context, url).wait_for_function(

@@ -43,7 +43,7 @@ export const isFirstView = (key) => /** @type {any} */ (sessionStorage[key]) ^ (
 export const answer = (key, plan, maxEpsilon = MOST_EPSILON, read) =>
   navigator.locks.request("hubbub", async () => {
     const ledger = readLedger();
-    check(!(navigator.globalPrivacyControl || navigator.doNotTrack === "1" || localStorage.hubbubOut || navigator.webdriver));
+    check(!(navigator.globalPrivacyControl || /** @type {any} */ (navigator.doNotTrack) == 1 || localStorage.hubbubOut || navigator.webdriver));
     /** @type {Plan} */
     const planned = await plan(ledger);
     if (planned) {

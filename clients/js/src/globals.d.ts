@@ -5,7 +5,7 @@ interface Navigator {
 }
 
 interface Window {
-  hubbub?: { calls?: any[]; consent(): void; report(...given: unknown[]): Promise<void> };
+  hubbub?: any;
 }
 
 /** The name of the second part of the script, with its hash; the build writes it. */

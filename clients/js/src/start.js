@@ -22,53 +22,47 @@ const read = (document) => {
 };
 
 /**
- * The calls of the page: of this script, of others like it, and from before any was there, if the page has the stub.
+ * What the page calls, which is also the list of its calls: of this script, of others like it, and from before any was
+ * there, if the page has the stub.
  *
- * @type {any[]}
+ * @type {any[] & { consent?: unknown, report?: unknown }}
  */
-const calls = window.hubbub?.calls ?? [];
-window.hubbub = /** @type {any} */ ({
-  calls,
-  consent: () => calls.push(0),
-  report: (/** @type {unknown[]} */ ...given) => calls.push(given),
-});
+const hub = window.hubbub?.map ? window.hubbub : (window.hubbub = []); // an element with this id is none
+hub.consent = () => hub.push(0);
+hub.report = (/** @type {unknown[]} */ ...given) => hub.push(given);
 
 /** Do something with every call of the page, from the first one on. @param {(call: any) => any} hear */
 const listen = (hear) => {
-  const { push } = calls;
-  calls.map(hear);
-  calls.push = (call) => (push.call(calls, call), hear(call));
+  const { push } = hub;
+  hub.map(hear);
+  hub.push = (/** @type {any} */ call) => (push.call(hub, call), hear(call));
 };
 
 const { dataset, src, nonce } = script ?? { dataset: {} };
 
-if (dataset.survey != null) {
+if (dataset.survey) {
   /** @type {any} */
   let consent;
   /** @type {Promise<void>} */
   const consented = new Promise((resolve) => (consent = resolve));
 
-  /** @param {(dataset: any) => unknown} valueOf */
-  const report = async (valueOf) => {
+  const { manual, value, none = "direct", maxEpsilon } = dataset;
+  /** @param {unknown[]} [given] what the page reports; nothing for the script's own value */
+  const report = async (given) => {
     try {
       if ("consent" in dataset) await consented;
-      const url = new URL("v1/surveys/" + dataset.survey, src).href;
-      await answerSurvey(url, valueOf(dataset), dataset.maxEpsilon, read);
+      const host = document.referrer.split("/")[2];
+      await answerSurvey(new URL("v1/surveys/" + dataset.survey, src).href, given ? given[0] : (value ?? (host && host !== location.host ? host : none)), maxEpsilon, read);
     } catch {
       // An error must never disturb the page.
     }
   };
-  const manual = "manual" in dataset;
-  if (!manual)
-    report(({ value, none = "direct" }) => {
-      const host = document.referrer.split("/")[2];
-      return value ?? (host && host !== location.host ? host : none);
-    });
+  manual ?? report();
   // A call with a name and a value is for a site.
-  listen((given) => (given ? manual && given.length < 2 && report(() => given[0]) : consent()));
+  listen((given) => (given ? manual != null && given.length < 2 && report(given) : consent()));
 }
 
-if ((dataset.site ?? dataset.debug) != null)
+if (dataset.site ?? "debug" in dataset)
   document.head.append(
     Object.assign(document.createElement("script"), {
       src: new URL(MORE, src),

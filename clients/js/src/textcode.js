@@ -45,7 +45,7 @@ export const coded_text = ({ code, normalization, width }) => {
         const own = row[symbol];
         let start = 0;
         row.map((length, index) => {
-          start += +(index < symbol ? length <= own : length < own) << (15 - length);
+          start += /** @type {any} */ (length < own + /** @type {any} */ (index < symbol)) << (15 - length);
         });
         return bits(start, 15).slice(0, own);
       };

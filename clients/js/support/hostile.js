@@ -55,7 +55,7 @@ export class Browser {
   /** @param {string} source */
   constructor(source) {
     const collector = "https://collector.example/";
-    const dataset = { manual: "", survey: "", relay: "https://relay.example" };
+    const dataset = { manual: "", survey: "later", relay: "https://relay.example" };
     const seen = {
       document: { currentScript: { dataset, src: `${collector}hubbub.js` }, referrer: "" },
       location: { host: "site.example" },

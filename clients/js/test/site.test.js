@@ -348,7 +348,8 @@ test("the calls of the page are heard from the first one on, by every script", a
   const poll = collector.add(POLL);
   // The stub of the documentation.
   /** @type {any} */
-  const hubbub = { calls: [], consent: () => hubbub.calls.push(0), report: (/** @type {any[]} */ ...given) => hubbub.calls.push(given) };
+  const hubbub = [];
+  hubbub.consent = () => hubbub.push(0); hubbub.report = (/** @type {any[]} */ ...given) => hubbub.push(given);
   const { report } = hubbub;
   hubbub.report("plan", "gold");
   hubbub.consent();
