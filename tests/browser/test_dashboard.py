@@ -240,6 +240,19 @@ def test_check_it_yourself(context: Any, shown: Shown) -> None:
     assert "tells more than the survey promises" in said
 
 
+def test_the_caption_speaks_of_a_line_that_is_drawn(page: Any, shown: Shown) -> None:
+    """Where the chart has no line for the limit, its caption does not explain one, and the other way round."""
+    drawn = set()
+    for survey_id in shown.ids.values():
+        page.goto(f"{shown.url}/surveys/{survey_id}")
+        page.locator("#answer .answer").wait_for()
+        if page.locator(".plot svg").count():
+            has_line = page.locator(".plot .limit").count() > 0
+            assert page.locator(".limit-note:visible").count() == has_line
+            drawn.add(has_line)
+    assert drawn == {True, False}
+
+
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1180), ("dark", 360)])
 def test_pages_are_for_everybody(browser: Any, shown: Shown, scheme: str, width: int) -> None:
     """Axe finds nothing on any page, and no page and no table is wider than its window."""

@@ -135,6 +135,24 @@ def test_questions_are_added_moved_and_removed(fresh: Dashboard) -> None:
     assert "example.org: entry pages" in text_of(fresh.get("/").body)
 
 
+def test_what_pages_say_of_a_question(fresh: Dashboard) -> None:
+    """The public page asks for what the site asks for; a closed survey without reports waits for none."""
+    key = new_site(fresh, asks=["device"])
+    assert fresh.send(f"/sites/{key}/questions", {"asks": "search", "of": "q"}).status == 303
+    for question in find_site(fresh.store.engine, key).questions:
+        path = question.survey_id.hex()
+        about = text_of(fresh.get(f"/about/{path}").body)
+        said = {"device": "whether it is on a phone, a tablet or a computer", "search": "what its visitor searched for"}
+        assert said[question.asks] in about
+        assert "unless it draws another of the site's 2 questions" in about.replace("&#39;", "'")
+        assert "This page shows reports by itself" in text_of(fresh.get(f"/surveys/{path}").body)
+        close_survey(fresh.store, question.survey_id)
+        for part in ("", "/answer"):
+            page = text_of(fresh.get(f"/surveys/{path}{part}").body)
+            assert "No report came in this time, and no more are taken." in page
+            assert "No report yet" not in page
+
+
 def test_asking_again_keeps_the_line(fresh: Dashboard) -> None:
     """A closed question is asked again at its place, from the period that goes on."""
     key = new_site(fresh)
