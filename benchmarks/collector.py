@@ -58,8 +58,8 @@ def serve(database: str) -> None:
     from starlette.routing import Route
 
     from hubbub import Integers, create_survey
+    from hubbub.collector.listening import address_of, bind
     from hubbub.collector.rates import Rates
-    from hubbub.collector.serving import address_of, bind
     from hubbub.collector.serving import serve as run
     from hubbub.collector.state import Collector
     from hubbub.dashboard.app import create_app

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[1]
 CORE = {"click", "cryptography", "numba", "numpy", "rich", "scipy"}
 EXTRAS = {
+    "relay": {"httptools", "starlette", "uvicorn", "uvloop"},
     "server": {"fastapi", "httptools", "jinja2", "prometheus-client", "sqlalchemy", "uvicorn", "uvloop"},
     "plots": {"matplotlib"},
     "files": {"pyarrow"},

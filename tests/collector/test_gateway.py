@@ -228,3 +228,16 @@ def test_whatever_comes_is_answered(tmp_path_factory: pytest.TempPathFactory) ->
 
         attempt()
         assert count(relay, survey) <= 4
+
+
+def test_the_status_has_three_figures(relay: Relay) -> None:
+    """The local ε until a release is complete; then the collector's figure is that of the smallest release."""
+    survey = relayed(relay.service, crowd=40)
+    path = f"/v1/surveys/{survey.stored.survey_id.hex()}/status"
+    before = relay.service.ask("GET", path, owner=True).json["relay"]
+    assert (before["crowd"], before["people"], before["collector"], before["both"]) == (40, 0, 4, 4)
+    assert relay.counts(whole(survey.requests(60))) == (60, 0, 0)
+    after = relay.service.ask("GET", path, owner=True).json["relay"]
+    assert (after["people"], after["both"]) == (60, 4)
+    assert after["collector"] < 4
+    assert relay.service.ask("GET", "/v1/surveys", owner=True).json["surveys"][0]["relay"] is None

@@ -19,7 +19,8 @@ pytestmark = pytest.mark.slow
 # A process in which a signal is dropped unless the server itself listens to it, told to stop as it announces itself.
 PROGRAM = """
 import signal, sys
-from hubbub.collector.serving import bind, serve
+from hubbub.collector.listening import bind
+from hubbub.collector.serving import serve
 from hubbub.store.store import Store
 name = getattr(signal, sys.argv[2])
 signal.signal(name, lambda number, frame: None)

@@ -22,7 +22,7 @@ from tests.collector.hostile import first_line
 from tests.deploy.proxies import Proxy, nginx
 
 from hubbub import Categories, create_survey
-from hubbub.collector.serving import bind
+from hubbub.collector.listening import bind
 from hubbub.store.store import Store, StoredSurvey
 from hubbub.wire.report_batch import encode_batch
 

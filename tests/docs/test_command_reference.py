@@ -66,7 +66,7 @@ def fields(value: object, path: str = "") -> set[str]:
     ("name", "command"),
     [
         ("find", "find visits.csv --column country --domain categories:countries.txt --truth --json --seed 1"),
-        ("plan", "plan --people 100k --epsilon 1 --domain integers:32 --proved --json"),
+        ("plan", "plan --people 100k --epsilon 1 --domain integers:32 --proved --relay 10k --json"),
         ("simulate", "simulate -m bucket -n 8000 --bits 32 --heavy 0.5 --json --seed 1"),
         ("compare", "compare --zipf 1 -n 500 --bits 20 --mechanisms jl,tree,subset --epsilons 4 --json --seed 1"),
         ("mechanisms", "mechanisms --json"),

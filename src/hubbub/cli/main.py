@@ -21,6 +21,7 @@ COMMANDS: Final = {
     "demo": "Simulate a crowd and find what it holds, over HTTP.",
     "paper": "Run the paper as an experiment, with figures.",
     "serve": "Run a collector with its dashboard.",
+    "relay": "Pass sealed reports on, without reading them.",
     "login": "Make a link that logs in to the dashboard.",
     "hitters": "Find the values many people hold, from a collector or a tally.",
     "trend": "Show which values change, week by week.",

@@ -22,6 +22,7 @@ from hubbub.errors import ParameterError
 
 if TYPE_CHECKING:
     from hubbub.analysis.planning import Plan
+    from hubbub.analysis.relayed import ThroughRelay
 
 
 @click.command
@@ -43,6 +44,11 @@ if TYPE_CHECKING:
     help="Each person may have K values, and reports one slot of K.",
 )
 @click.option("--every", metavar="LENGTH", help="The survey repeats every so many days or weeks: 28d or 4w.")
+@click.option(
+    "--relay",
+    metavar="CROWD",
+    help="Reports go through a relay, which passes on at least so many together: what each of the two learns.",
+)
 @mechanism_option
 @options_option
 @click.option(
@@ -60,6 +66,7 @@ def plan(
     candidates: str,
     values_per_person: int,
     every: str | None,
+    relay: str | None,
     mechanism: str | None,
     options: dict[str, str],
     chance: float,
@@ -80,6 +87,7 @@ def plan(
     hubbub plan --epsilon 2 --share 1% --domain words
     hubbub plan --people 50k --epsilon 2 --domain hostnames --values-per-person 5
     hubbub plan --people 10k --epsilon 2 --domain hostnames --every 4w
+    hubbub plan --people 10k --epsilon 6 --domain hostnames --relay 10k
     hubbub plan --people 500 --share 0.2 --domain choices:yes,no,unsure
     hubbub plan --people 1m --epsilon 1 --domain integers:64 --proved
     """  # noqa: D301  # \b keeps the examples' lines apart in the help text
@@ -107,10 +115,24 @@ def plan(
     if plot is not None:
         _draw(made, plot)
     found = _proved(made) if proved else None
+    figures = None if relay is None else _through_relay(made, parse_count("relay", relay))
+    more = {"proved": found, "relay": None if figures is None else figures.to_json()}
     if as_json:
-        print_json(made.to_json() | ({} if found is None else {"proved": found}))
+        print_json(made.to_json() | {name: value for name, value in more.items() if value is not None})
     else:
-        _show(made, [] if found is None else found["words"])
+        _show(made, [*([] if found is None else found["words"]), *(() if figures is None else figures.words)])
+
+
+def _through_relay(made: Plan, crowd: int) -> ThroughRelay:
+    """The three figures if reports go through a relay that passes on so many together."""
+    from hubbub.analysis.relayed import through_relay
+    from hubbub.sealing.request import LEAST_CROWD, MOST_CROWD
+
+    if not LEAST_CROWD <= crowd <= MOST_CROWD:
+        raise ParameterError(f"relay must be a crowd from {LEAST_CROWD} to {MOST_CROWD}, got relay={crowd}")
+    if made.epsilon is None:
+        raise ParameterError("--relay must come with a plan that has an ε, got one for which none is enough")
+    return through_relay(made.outlook.mechanism_at(made.people or crowd, made.epsilon), crowd, crowd, made.every)
 
 
 def _proved(made: Plan) -> dict[str, Any]:

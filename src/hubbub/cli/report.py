@@ -11,7 +11,7 @@ import click
 
 from hubbub.cli.common import print_json
 from hubbub.cli.options import Number, json_option
-from hubbub.client import DEFAULT_MAX_EPSILON
+from hubbub.client import DEFAULT_MAX_EPSILON, RELAY_MAX_EPSILON
 from hubbub.errors import InputError, ParameterError
 
 EXIT_QUEUED = 3
@@ -37,8 +37,11 @@ ledger_option = click.option("--ledger", metavar="FILE", help="The file of the l
     help="The survey's JSON, so that it is not fetched; a value that is not on its closed list is refused.",
 )
 @ledger_option
+@click.option("--relay", metavar="URL", help="The address of a relay, for a survey through one.")
 @click.option(
-    "--max-epsilon", default=DEFAULT_MAX_EPSILON, metavar="NUMBER", help="The largest ε that this survey may state."
+    "--max-epsilon",
+    metavar="NUMBER",
+    help=f"The largest ε that it may state: {DEFAULT_MAX_EPSILON} by default, {RELAY_MAX_EPSILON} with --relay.",
 )
 @click.option(
     "--lifetime-epsilon", metavar="NUMBER", help="The largest sum of ε in the ledger; `hubbub ledger cap` also applies."
@@ -52,7 +55,8 @@ def report(
     survey: str,
     document: str | None,
     ledger: str | None,
-    max_epsilon: str,
+    relay: str | None,
+    max_epsilon: str | None,
     lifetime_epsilon: str | None,
     timeout: float,
     as_json: bool,
@@ -79,6 +83,7 @@ def report(
         with Client(
             survey if document is None else _pinned(document, value),
             url=None if document is None else survey,
+            relay=relay,
             max_epsilon=max_epsilon,
             lifetime_epsilon=lifetime_epsilon,
             ledger=ledger,
@@ -113,7 +118,7 @@ def report(
     else:
         kept = f"is in the ledger, and is given up if that stays so for {DAYS_TO_DELIVER} days"
         sentence = {
-            "sent": "Sent: the collector has the report.",
+            "sent": f"Sent: the {'relay' if relay else 'collector'} has the report.",
             "already": "Answered before: nothing new was made or sent.",
             "queued": f"Queued: not delivered yet ({result.detail or 'timeout'}); the report {kept}.",
         }[status]

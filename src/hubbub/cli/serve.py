@@ -13,6 +13,7 @@ import click
 
 from hubbub.cli.common import print_json, print_table
 from hubbub.cli.options import WholeNumber, database_option, env_option
+from hubbub.extras import require
 
 _SETTINGS: Final = {
     "db": str,
@@ -117,10 +118,12 @@ def serve(
     if show_config:
         _show_config(ctx, as_json)
         return
+    require("The collector", "fastapi", "server")
     from hubbub.cli.login import login_link, open_browser
+    from hubbub.collector.listening import address_of, listen, notify_system
     from hubbub.collector.logs import log_failures, set_up_logs
     from hubbub.collector.rates import Rates
-    from hubbub.collector.serving import address_of, listen, notify_system, restart
+    from hubbub.collector.serving import restart
     from hubbub.collector.serving import serve as run
     from hubbub.collector.workers import dismiss_stand_in, serve_with_workers, start_stand_in
     from hubbub.dashboard.app import create_app

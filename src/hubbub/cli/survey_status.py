@@ -69,7 +69,19 @@ def show_status(url: str, route: str, token: str | None, method: str, as_json: b
         "origins": ", ".join(document["origins"]),
         "slices": f"each {document['slice']}",
     }
-    print_table(document["name"], [("what", "left"), ("value", "left")], [list(pair) for pair in texts.items()])
+    print_table(
+        document["name"],
+        [("what", "left"), ("value", "left")],
+        [list(pair) for pair in texts.items()],
+        _figures(document),
+    )
+
+
+def _figures(document: dict[str, Any]) -> list[str]:
+    """Return the sentences of the three figures of a survey through a relay; none for others."""
+    relay = document.get("relay")
+    words = relay.get("words") if isinstance(relay, dict) else None
+    return [each for each in words if isinstance(each, str)] if isinstance(words, list) else []
 
 
 def _closes(state: str, closes: str | None) -> str:

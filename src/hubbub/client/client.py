@@ -16,6 +16,7 @@ from .budget import Cap, Number, parse_limit
 from .checks import ClientError, LedgerError, SurveyError
 from .delivery import Delivery
 from .ledger import SURVEY_URL, Ledger, current, period_of
+from .sealing import check_relay, is_key_of, seal
 from .slots import Slots
 from .survey import DeviceSurvey, encode_report, read_survey
 from .transport import Missing, TryLater
@@ -61,8 +62,10 @@ class Client:
         period whether the survey is still open, before it makes a report.
     url : str, optional
         The survey's address, if `survey` is its JSON. Then a report can be made while the device is offline.
-    max_epsilon : number
-        The largest ε that one survey may state.
+    relay : str, optional
+        The address of a relay, for a survey through one. It needs the package `cryptography`.
+    max_epsilon : number, optional
+        The largest ε that one survey may state: 4, or 6 through a relay.
     month_epsilon, year_epsilon, lifetime_epsilon, lifetime_delta : number, optional
         The largest sums of ε in 30 days, in 365 days and in total, and of δ in total, over all surveys in the ledger.
         The person's own limits in the ledger hold as well: a program can only lower them.
@@ -85,7 +88,8 @@ class Client:
         survey: str | bytes,
         *,
         url: str | None = None,
-        max_epsilon: Number = DEFAULT_MAX_EPSILON,
+        relay: str | None = None,
+        max_epsilon: Number | None = None,
         month_epsilon: Number | None = None,
         year_epsilon: Number | None = None,
         lifetime_epsilon: Number | None = None,
@@ -96,7 +100,10 @@ class Client:
         first_retry: float = 1.0,
         last_retry: float = 3600.0,
     ) -> None:
-        self._max_epsilon = parse_limit("max_epsilon", max_epsilon)
+        self._relay = "" if relay is None else check_relay(relay)
+        self._public = b""  # the key that a report is sealed with, if it goes through a relay
+        default = RELAY_MAX_EPSILON if self._relay else DEFAULT_MAX_EPSILON
+        self._max_epsilon = parse_limit("max_epsilon", default if max_epsilon is None else max_epsilon)
         asked = {
             "month_epsilon": month_epsilon,
             "year_epsilon": year_epsilon,
@@ -246,6 +253,9 @@ class Client:
             raise SurveyError(
                 f"the survey must be {self._id[:8]}… as its address says, got {survey.survey_id.hex()[:8]}…"
             )
+        if bool(survey.crowd) != bool(self._relay):
+            needed = "takes reports through a relay only: give the client one (relay, --relay on the command line)"
+            raise SurveyError(f"the survey {needed if survey.crowd else 'takes no reports through a relay'}")
         if survey.epsilon > self._max_epsilon:
             raise SurveyError(
                 f"a survey must state at most ε = {self._max_epsilon}, got ε = {survey.epsilon}; "
@@ -256,13 +266,16 @@ class Client:
     def _open_survey(self) -> DeviceSurvey | None:
         """Return the survey, if it was given, or was open when this client last asked, in this period if it repeats."""
         survey = self._survey
-        return survey if survey is not None and self._asked_in in ("", period_of(survey)) else None
+        if survey is None or self._asked_in not in ("", period_of(survey)):
+            return None
+        return survey if self._public or not survey.crowd else None
 
     def _respond(self, survey: DeviceSurvey, value: object) -> Result:
         """Randomise a value and write the report to the ledger, unless the survey was answered before."""
         if type(value) is Slots:  # isinstance would ask the value, which may raise
             value.check(survey.domain)
-        written = self._ledger.add(survey, self._url, partial(_make, survey, value), self._asked)
+        make = partial(_make, survey, value, self._public)
+        written = self._ledger.add(survey, self._url, make, self._asked, self._relay)
         return Result("queued" if written else "already")
 
     def _state(self) -> Result:
@@ -300,6 +313,15 @@ class Client:
         self._trouble = troubles[0][0] if troubles else ""
         return min((seconds for _, seconds in troubles), default=None)
 
+    def _fetch_key(self, survey: DeviceSurvey) -> None:
+        """Fetch the public key of a survey through a relay; it must be the one that the survey names."""
+        if survey.crowd and not self._public:
+            server = self._url.rpartition("/v1/surveys/")[0]
+            public = self._delivery.exchange(f"{server}/v1/keys/{survey.sealed_for}", None)
+            if not is_key_of(survey, public):
+                raise TryLater("the reply was not the key that the survey names")
+            self._public = public
+
     def _fetch(self) -> None:
         """Fetch the survey, unless that was done or it was answered before; answer it if a value is waiting."""
         try:
@@ -310,6 +332,7 @@ class Client:
                     raise TryLater("the reply was not the survey that the address names")
                 self._survey = self._checked(document)
                 self._asked_in = period_of(self._survey)
+                self._fetch_key(self._survey)
             with self._background.changed:
                 if self._held and (survey := self._open_survey()) is not None:
                     self._respond(survey, self._held[0])
@@ -324,8 +347,8 @@ class Client:
                 self._held.clear()
 
 
-def _make(survey: DeviceSurvey, value: object) -> bytes:
-    """Return what is sent of a value, with new randomness of the operating system.
+def _make(survey: DeviceSurvey, value: object, public: bytes = b"") -> bytes:
+    """Return what is sent of a value, with new randomness of the operating system; sealed, if it goes through a relay.
 
     It takes the time of a class of times, 5, 10, 20, … ms, so that the moment of sending tells less of the value.
     """
@@ -334,7 +357,8 @@ def _make(survey: DeviceSurvey, value: object) -> bytes:
         value = value.draw(survey.domain)
     count = survey.randomizer.random_words
     random_words = struct.unpack(f"<{count}Q", secrets.token_bytes(8 * count))
-    batch = survey.batch_header + encode_report(survey, value, random_words)
+    report = encode_report(survey, value, random_words)
+    batch = seal(survey, public, report) if survey.crowd else survey.batch_header + report
     time.sleep(padding(time.perf_counter() - begun))
     return batch
 

@@ -68,12 +68,15 @@ class Delivery:
             return "refused", "the next period began before the report was delivered"
         if (today - date.fromisoformat(entry["answered"])).days > DAYS_TO_DELIVER:  # of the first, a part has passed
             return "refused", f"the report could not be delivered within {DAYS_TO_DELIVER} days"
+        relay = entry.get("relay", "")
         try:
-            reply = self.exchange(entry["url"] + "/reports", bytes.fromhex(entry["report"]))
+            reply = self.exchange(relay or entry["url"] + "/reports", bytes.fromhex(entry["report"]), bool(relay))
         except Missing as error:  # this may be an operator's mistake
             raise TryLater(str(error)) from None
         except Refused as error:
             return "refused", str(error)
+        if relay:  # what becomes of it, nobody may know: it is one of a crowd
+            return "sent", ""
         try:
             status = json.loads(reply)["statuses"]
         except (ValueError, KeyError, TypeError, RecursionError):
@@ -84,13 +87,16 @@ class Delivery:
             raise TryLater("the reply did not come from a collector")
         return "sent", ""
 
-    def exchange(self, url: str, body: bytes | None) -> bytes:
-        """Do an exchange, unless this address asked to wait: then raise its TryLater again, with the time left."""
+    def exchange(self, url: str, body: bytes | None, relayed: bool = False) -> bytes:
+        """Do an exchange, unless this address asked to wait: then raise its TryLater again, with the time left.
+
+        A relay replies 202 if it has taken what was sent.
+        """
         when, trouble = self._not_before.get(url, (0.0, ""))
         if (left := when - time.monotonic()) > 0:
             raise TryLater(trouble, left)
         try:
-            return exchange(url, body, self._timeout)
+            return exchange(url, body, self._timeout, 202 if relayed else 200)
         except TryLater as error:
             self._not_before[url] = time.monotonic() + error.seconds, str(error)
             raise

@@ -48,6 +48,7 @@ _ENTRY: Final = {
     "report": re.compile(r"([0-9a-f]{2})*"),
     "detail": re.compile(r"(?s).*"),
 }
+_RELAY: Final = {"relay": re.compile(r"https?://[!-~]+")}  # only of a report that goes through one: where it is sent
 _INTERRUPTED: Final = "the making of the report was interrupted; its cost counts, and nothing will be sent"
 _LIMIT: Final = re.compile(r"([0-9]{1,7}(\.[0-9]{1,60})?)?", re.ASCII)
 LOCK_SECONDS = 5.0
@@ -133,7 +134,9 @@ class Ledger:
             ]
             return spent[0], spent[1]
 
-    def add(self, survey: DeviceSurvey, url: str, make: Callable[[], bytes], asked: Cap | None = None) -> bool:
+    def add(
+        self, survey: DeviceSurvey, url: str, make: Callable[[], bytes], asked: Cap | None = None, relay: str = ""
+    ) -> bool:
         """Make a report and write it, durably, unless the survey was answered before. Returns whether it was written.
 
         The entry with its cost is on the disk before the report is made. If this raises an error after that, or never
@@ -149,6 +152,8 @@ class Ledger:
             Makes the bytes to send. It is called once or not at all; only it may draw anything random.
         asked : Cap, optional
             The program's limits. The person's own limits hold as well.
+        relay : str
+            Where the bytes are sent, if not to the survey's address.
 
         Raises
         ------
@@ -170,6 +175,7 @@ class Ledger:
                 "state": "begun",
                 "report": "",
                 "detail": "",
+                **({"relay": relay} if relay else {}),
             }
             self._write(cap, entries)
             entries[key] |= {"state": "pending", "report": make().hex()}
@@ -269,9 +275,10 @@ def _read_contents(data: dict[str, Any]) -> Contents | None:
     for key, entry in entries.items():
         if isinstance(entry, dict):
             entry.pop("missing", None)  # which earlier clients wrote
-        if not isinstance(entry, dict) or set(entry) != set(_ENTRY):
+        if not isinstance(entry, dict) or set(entry) - set(_RELAY) != set(_ENTRY):
             return None
-        if not all(isinstance(entry[name], str) and pattern.fullmatch(entry[name]) for name, pattern in _ENTRY.items()):
+        rules = {**_ENTRY, **_RELAY}
+        if not all(isinstance(text, str) and rules[name].fullmatch(text) for name, text in entry.items()):
             return None
         survey_id, repeats, until = key.partition("/")
         if entry["url"].rpartition("/")[2] != survey_id or not Decimal(entry["epsilon"]) > 0:

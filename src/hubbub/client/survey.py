@@ -21,6 +21,8 @@ _FIELDS: Final = (
     *("version", "name", "domain", "epsilon", "delta", "mechanism", "options", "parameters", "public_seed"),
     *("expected_reports", "opens", "closes"),
 )
+_RELAYED: Final = ("through", "crowd", "key")
+_MOST_SEALED: Final = 63  # bytes of a report
 _MOST_DAYS: Final = 366
 _BUDGET: Final = ((30, 8), (365, 28))  # days, and the most ε in so many: DEFAULT_CAP, whatever a person changes
 _OPTIONS: Final = {
@@ -35,7 +37,8 @@ _DECIMAL: Final = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]*[1-9])?", re.ASCII)
 class DeviceSurvey(NamedTuple):
     """Everything that a device needs to answer a survey.
 
-    `batch_header` comes before the report when it is sent: version ‖ survey id.
+    `batch_header` comes before the report when it is sent: version ‖ survey id. If reports go through a relay, `crowd`
+    is the fewest that it passes on together, and `sealed_for` the SHA-256 of the public key, in hex.
     """
 
     survey_id: bytes
@@ -47,6 +50,8 @@ class DeviceSurvey(NamedTuple):
     randomizer: Randomizer
     opens: str = ""
     every: int = 0
+    crowd: int = 0
+    sealed_for: str = ""
 
     def key(self, today: date) -> str:
         """Return the key of an answer in the ledger: the survey's id and, if it repeats, the day of the next period.
@@ -95,7 +100,9 @@ def read_survey(document: bytes | str) -> DeviceSurvey:
 def _read(data: Any) -> DeviceSurvey:
     """Return the survey in a parsed document."""
     is_repeated = isinstance(data, dict) and "every" in data
-    fields(data, "a survey", (*_FIELDS, "every") if is_repeated else _FIELDS)
+    is_relayed = isinstance(data, dict) and "through" in data
+    more = (*(["every"] if is_repeated else []), *(_RELAYED if is_relayed else []))
+    fields(data, "a survey", (*_FIELDS, *more))
     require(type(data["version"]) is int and data["version"] == 1, "version must be 1", data["version"])
     name, seed = data["name"], data["public_seed"]
     require(isinstance(name, str) and 1 <= len(name) <= 200, "name must be a string of 1 to 200 characters", name)
@@ -119,7 +126,22 @@ def _read(data: Any) -> DeviceSurvey:
         raise SurveyError(f"a survey must keep the ε = {epsilon} that it states, got ε = {randomizer.loss:.6g}")
     survey_id = hashlib.sha256(canonical).digest()
     header = bytes([BATCH_VERSION]) + survey_id
-    return DeviceSurvey(survey_id, header, name, epsilon, delta, domain, randomizer, opens, every)
+    sealed = _relayed(data, opens, closes, randomizer) if is_relayed else (0, "")
+    return DeviceSurvey(survey_id, header, name, epsilon, delta, domain, randomizer, opens, every, *sealed)
+
+
+def _relayed(data: dict[str, Any], opens: str, closes: str, randomizer: Randomizer) -> tuple[int, str]:
+    """Return the crowd and the key of a survey through a relay, after checks."""
+    require(data["through"] == "relay", 'through must be "relay"', data["through"])
+    crowd, key = whole(data, "crowd", 2, 10**6), data["key"]
+    spelled = isinstance(key, str) and re.fullmatch(r"[0-9a-f]{64}", key, re.ASCII)
+    require(bool(spelled), "key must be 64 lower-case hexadecimal digits", key)
+    require(bool(closes), "a survey through a relay must say when it closes", closes)
+    open_for = datetime.fromisoformat(closes) - datetime.fromisoformat(opens or closes)
+    require(open_for <= timedelta(days=_MOST_DAYS), f"a survey through a relay must close in {_MOST_DAYS} days", closes)
+    size = 16 + randomizer.size
+    require(size <= _MOST_SEALED, f"a report through a relay must have at most {_MOST_SEALED} bytes", size)
+    return crowd, key
 
 
 def _every(data: dict[str, Any], opens: str, epsilon: Decimal) -> int:

@@ -47,8 +47,8 @@ def _opener() -> urllib.request.OpenerDirector:
     return urllib.request.build_opener(NoRedirect)
 
 
-def exchange(url: str, body: bytes | None, timeout: float) -> bytes:
-    """Send a GET, or a POST if there is a body, and return the body of a reply with status 200.
+def exchange(url: str, body: bytes | None, timeout: float, wanted: int = 200) -> bytes:
+    """Send a GET, or a POST if there is a body, and return the body of a reply with the wanted status.
 
     Gives up when nothing arrives for `timeout` seconds, or when the body takes longer than that.
 
@@ -70,7 +70,7 @@ def exchange(url: str, body: bytes | None, timeout: float) -> bytes:
                 raise TryLater(
                     "the collector takes no reports to the survey now: it is closed, deleted or not yet open"
                 )
-            if reply.status != 200:
+            if reply.status != wanted:
                 raise TryLater(f"the collector answered {reply.status}")
             return _read(reply, timeout)
     except urllib.error.HTTPError as error:

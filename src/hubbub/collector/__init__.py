@@ -6,4 +6,4 @@ is stored or logged anywhere in this package.
 
 from hubbub.extras import require
 
-require("The collector", "fastapi", "server")
+require("The collector", "uvicorn", "server")

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from hubbub.analysis.answer import Answer
 from hubbub.analysis.naming import MOST_NAMES
 from hubbub.analysis.question import MAX_GUESSES, MAX_SLOTS, SurveyNames
+from hubbub.analysis.relayed import ThroughRelay
 from hubbub.analysis.reply import Heading, to_reply
 from hubbub.analysis.trend import Period, Series, Trend
 from hubbub.mechanisms.registry import DEFAULT_EXPECTED_REPORTS
@@ -35,7 +36,7 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class ThroughRelay(Strict):
+class NewRelay(Strict):
     """The owner's choice for a survey whose reports come through a relay."""
 
     crowd: int = Field(ge=LEAST_CROWD, le=MOST_CROWD, description="The fewest reports that are passed on together.")
@@ -61,7 +62,7 @@ class NewSurvey(Strict):
     slice: SliceLength = Field("week", description="Sums are kept for each week (from Monday on, UTC) or each day.")
     names: GivenNames = Field([], description="Values that are looked for by name.")
     groups: GivenGroups = Field({}, description="Values that are counted together, by group.")
-    relay: ThroughRelay | None = Field(
+    relay: NewRelay | None = Field(
         None, description="Reports come sealed through a relay only; `closes` must be within 366 days."
     )
 
@@ -90,6 +91,20 @@ class Candidates(Strict):
     hitters_only: bool = False
 
 
+class RelayFigures(BaseModel):
+    """What is learned about one person who answers through a relay: by each of the two, and by both together."""
+
+    crowd: int = Field(description="The fewest requests that the relay passes on together.")
+    people: int = Field(description="The fewest new reports in a complete release; 0 until there is one.")
+    collector: float = Field(description="ε to the collector alone.")
+    delta: float = Field(description="The δ of that.")
+    collector_year: float | None = Field(description="The sum over the answers of a year, if it repeats.")
+    delta_year: float | None
+    relay: str = Field(description="What the relay alone learns.")
+    both: float = Field(description="ε to both together: that of one report.")
+    words: list[str] = Field(description="All of this in sentences, with the condition.")
+
+
 class SurveyStatus(BaseModel):
     """A survey as its owner sees it."""
 
@@ -108,6 +123,7 @@ class SurveyStatus(BaseModel):
     reports: int
     origins: list[str]
     slice: SliceLength
+    relay: RelayFigures | None = Field(None, description="Of a survey through a relay; null for others, and in lists.")
 
 
 class SliceStatus(BaseModel):
@@ -274,7 +290,7 @@ class MergedTally(BaseModel):
     merged: bool
 
 
-def status_document(listed: ListedSurvey, now: datetime) -> SurveyStatus:
+def status_document(listed: ListedSurvey, now: datetime, relay: ThroughRelay | None = None) -> SurveyStatus:
     """Return a survey as its owner sees it at this time."""
     times = {name: getattr(listed, name) for name in ("opens", "closes", "created")}
     return SurveyStatus(
@@ -290,6 +306,7 @@ def status_document(listed: ListedSurvey, now: datetime) -> SurveyStatus:
         origins=list(listed.origins),
         every=listed.every,
         slice="day" if listed.slice_days == 1 else "week",
+        relay=None if relay is None else RelayFigures(**relay.to_json()),
         **{name: time.isoformat() if time else None for name, time in times.items()},
     )
 

@@ -25,6 +25,7 @@ from hubbub.collector.documents import (
     TrendDocument,
 )
 from hubbub.collector.owner_route import UNKNOWN, Owner, ReadRoute, owner_router
+from hubbub.collector.relay_figures import relay_figures
 from hubbub.collector.state import Collector, parse_id
 from hubbub.store.names import names_of
 from hubbub.store.overview import list_surveys
@@ -207,4 +208,7 @@ def status_of(owner: Collector, survey_id: bytes) -> SurveyStatus:
     found = list_surveys(owner.store.engine, survey_id)
     if not found:
         raise unknown_survey(survey_id)
-    return documents.status_document(found[0], owner.clock.now())
+    figures = None
+    if found[0].crowd is not None and not found[0].damage:
+        figures = relay_figures(owner.store, owner.store.survey(survey_id))
+    return documents.status_document(found[0], owner.clock.now(), figures)

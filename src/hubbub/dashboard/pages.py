@@ -16,6 +16,7 @@ from hubbub.analysis.tables import as_csv
 from hubbub.collector.documents import answer_document
 from hubbub.collector.published import Shown
 from hubbub.collector.rates import NOTICE_TIMES, expected_so_far, is_above
+from hubbub.collector.relay_figures import relay_figures
 from hubbub.collector.scripts import shipped
 from hubbub.collector.state import Collector
 from hubbub.dashboard import words
@@ -29,6 +30,7 @@ from hubbub.model.domain import Categories
 from hubbub.model.repeating import cost_words, days_words
 from hubbub.store.daily import reports_by_day
 from hubbub.store.names import names_of
+from hubbub.store.releases import released
 from hubbub.store.schema import reading
 from hubbub.store.sites import site_asking
 from hubbub.store.slices import Range, list_slices, parse_range
@@ -121,6 +123,7 @@ async def download_csv(request: Request) -> Response:
 async def show_about(request: Request) -> Response:
     """Show everybody what a survey asks, what it guarantees, and what a report looks like."""
     stored, owner = await find_survey(request), await has_session(request)
+    collector: Collector = request.app.state.collector
     survey, state = stored.survey, stored.state(datetime.now(UTC))
     names = survey.domain.names if isinstance(survey.domain, Categories) else ()
     shown: Shown = await request.app.state.shown.get(stored)
@@ -131,12 +134,15 @@ async def show_about(request: Request) -> Response:
         """Return what the page says. It must depend on nothing but the key."""
         return {
             "owner": owner,
-            "survey": {**survey_facts_public(stored), "state": state},
+            "survey": {**survey_facts_public(collector, stored), "state": state},
             "examples": words.examples(survey.domain),
             **public_facts(stored, state, shown, list(names), asked),
         }
 
-    return await show_kept(request, "about.html", (stored.survey_id, state, owner, shown.key, asked), facts)
+    crowd = 0  # the smallest release, which may become smaller
+    if survey.through is not None:
+        crowd = (await asyncio.to_thread(released, collector.store.engine, stored.key)).smallest
+    return await show_kept(request, "about.html", (stored.survey_id, state, owner, shown.key, crowd, asked), facts)
 
 
 def asked_slices(request: Request, stored: StoredSurvey) -> Range:
@@ -175,8 +181,9 @@ def _periods(collector: Collector, stored: StoredSurvey) -> dict[str, Any]:
     return {"periods": links, "starts": [each.start.isoformat() for each in slices], "ends": ends}
 
 
-def survey_facts_public(stored: StoredSurvey) -> dict[str, Any]:
+def survey_facts_public(collector: Collector, stored: StoredSurvey) -> dict[str, Any]:
     """Return the public facts of a survey."""
+    figures = relay_figures(collector.store, stored)
     survey = stored.survey
     state = stored.state(datetime.now(UTC))
     return {
@@ -191,6 +198,7 @@ def survey_facts_public(stored: StoredSurvey) -> dict[str, Any]:
         "often": "once" if survey.every is None else f"once every {days_words(survey.every)}",
         "cost": "" if survey.every is None else cost_words(survey.epsilon, survey.every),
         "origins": list(stored.origins),
+        "relay": [] if figures is None else list(figures.words),
     }
 
 
@@ -200,7 +208,7 @@ def survey_facts(request: Request, stored: StoredSurvey) -> dict[str, Any]:
     reports = sum(reports_by_day(collector.store.engine, stored.key).values())
     expected = expected_so_far(stored.survey)
     return {
-        **survey_facts_public(stored),
+        **survey_facts_public(collector, stored),
         "reports": reports,
         "expected": expected,
         "is_above": is_above(reports, expected),

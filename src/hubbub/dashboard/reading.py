@@ -49,7 +49,7 @@ async def show_home(request: Request) -> Response:
 async def show_survey(request: Request) -> Response:
     """Show the answer of one survey."""
     stored, slices, kept = await _answer(request)
-    survey = {**survey_facts_public(stored), "path": f"/read/{stored.survey_id.hex()}"}
+    survey = {**survey_facts_public(request.app.state.collector, stored), "path": f"/read/{stored.survey_id.hex()}"}
     shown = {"survey": survey, "answer": answer_facts(kept.found), "period": slices.words, "query": query_of(request)}
     return render(request, "reading.html", {**_facts(request.state.reader), **shown})
 

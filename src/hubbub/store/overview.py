@@ -18,7 +18,7 @@ class ListedSurvey(SurveyRow):
 
     Texts are as in its document; empty if it could not be read when the survey was stored. `created` is in UTC; None
     for a survey from before version 2 of the tables. `reports` includes the `pending` ones, which are not yet folded.
-    `every` is the days of a period, if it repeats.
+    `every` is the days of a period, if it repeats, and `crowd` that of a survey through a relay.
     """
 
     name: str
@@ -30,6 +30,7 @@ class ListedSurvey(SurveyRow):
     reports: int
     pending: int
     every: int | None
+    crowd: int | None
 
 
 def list_surveys(
@@ -77,6 +78,7 @@ def list_surveys(
                 reports=(row.folded or 0) + int(row.waiting or 0),
                 pending=int(row.waiting or 0),
                 every=facts.get("every"),
+                crowd=facts.get("crowd"),
                 origins=tuple(json.loads(row.origins)),
                 closed=row.state != "open",
                 damage=row.damage or ("" if facts else "its document could not be read"),
