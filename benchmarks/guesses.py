@@ -44,6 +44,7 @@ SEED = 28061  # never tune with this seed
 ASKED, RANKS, LARGE = 10, 10_000, 300
 PEOPLE, EPSILONS = (1_000, 10_000, 100_000, 1_000_000), (1.0, 2.0, 4.0)
 LENGTHS = {"hosts": (26, 53), "words": (16, 35), "text": (28, 52)}
+HEADING = "## By name, many more crowds"
 CLASSES = ((0.01, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 1.0))
 CROWDS = {
     "zipf": "the value of rank r is held by people in proportion to r^−s, s = 0.8, 1 or 1.2, up to rank 10,000",
@@ -174,12 +175,12 @@ def section_by_name(crowds: int, seed: int) -> str:
     return "\n".join(
         [
             "",
-            "## By name, many more crowds",
+            HEADING,
             "",
             "Few guesses of a crowd are likely, so the classes above have few. Guesses by name need no search: here",
             "the counts of all names are drawn by their exact law, and the same function computes the chances.",
             "The crowds are those named zipf, with 100,000 and 1,000,000 people, ε = 1, 2 and 4;",
-            f"{len(rows):,} of them, seed {seed}.",
+            f"{len(rows):,} of them, seed {seed}. No parameter was chosen with it.",
             f"Made by `python benchmarks/guesses.py --drawn {crowds} --seed {seed}`.",
             "",
             f"| | {' | '.join(names)} |",
@@ -249,16 +250,18 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=4, help="crowds of each cell")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--only", default="", help='cells that this expression is in: "(hosts|words) 1000000 .* zipf"')
-    parser.add_argument("--drawn", type=int, help="print the part about guesses by name, with so many crowds each")
+    parser.add_argument("--drawn", type=int, help="only the part about guesses by name, with so many crowds each")
     args = parser.parse_args()
     if args.drawn:
-        put(section_by_name(args.drawn, args.seed), args.write)
+        before = args.write.read_text("utf-8").partition(f"\n{HEADING}")[0] if args.write else ""
+        put(before + section_by_name(args.drawn, args.seed), args.write)
         return
     more = lambda done: min(1, max(0, args.runs - len(done)))  # noqa: E731 - one of each cell after the other
     todo = [cell for cell in cells(args.quick) if re.search(args.only, " ".join(map(str, cell)))]
     rows = run_all(todo, partial(measure, seed=args.seed), more, args.state, args)
     command = f"python benchmarks/guesses.py --seed {args.seed} --state guesses.jsonl --write docs/guesses.md"
-    put(page(rows, command), args.write)
+    kept = args.write.read_text("utf-8").partition(f"\n{HEADING}")[1:] if args.write and args.write.exists() else ()
+    put("".join((page(rows, command), *kept)), args.write)
 
 
 if __name__ == "__main__":

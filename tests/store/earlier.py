@@ -11,15 +11,16 @@ BROUGHT = {
     12: ("TABLE hubbub_readers", "TABLE hubbub_reader_surveys", "TABLE hubbub_reader_sites", "keys.reader"),
     11: ("TABLE hubbub_sealing_keys", "TABLE hubbub_releases"),
     10: ("TABLE hubbub_questions", "TABLE hubbub_sites"),
-    9: ("surveys.id_slice", "surveys.id_ends", "surveys.ids_due", "surveys.ids_purged", "report_ids.slice"),
+    9: ("surveys.id_slice", "surveys.id_waits", "surveys.ids_due", "surveys.ids_purged", "report_ids.slice"),
     8: ("TABLE hubbub_remembered",),
     7: ("TABLE hubbub_names",),
+    6: ("TABLE hubbub_slices", "surveys.slice_days", "tallies.slice", "pending.slice"),
 }
 """What each version brought, the newest first: tables, and columns of others."""
 
 
 def turn_back(connection: Connection, version: int) -> None:
-    """Make a store one of an earlier version, from 6 on: drop what later versions brought."""
+    """Make a store one of an earlier version, from 5 on: drop what later versions brought."""
     for since, things in BROUGHT.items():
         for thing in things if since > version else ():
             table, _, column = thing.partition(".")

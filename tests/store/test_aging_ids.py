@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, select, update
 from tests.collector.own_cell import build, own_cell_survey, some_reports
@@ -59,20 +59,23 @@ def keep_house(store: Store, trusted: bool = True) -> None:
     assert purge(store)
 
 
+def live(store: Store, clock: Clock, until: int) -> None:
+    """Let a collector keep house on each day up to one, counted from Monday."""
+    while clock.day < MONDAY + until:
+        clock.day += 1
+        keep_house(store)
+
+
 def test_ids_go_14_days_after_their_slice(store: Store, clock: Clock) -> None:
     """Until then the same report is not counted again; the ids of later slices stay, and the check knows of all."""
     stored = store.add_survey(own_cell_survey(CELLS))
     for week in range(3):
-        clock.day = MONDAY + 7 * week
-        keep_house(store)
+        live(store, clock, 7 * week)
         assert send(store, stored, week)
-    clock.day = MONDAY + 7 + KEPT_DAYS - 1
-    keep_house(store)
+    live(store, clock, 7 + KEPT_DAYS - 1)
     assert not send(store, stored, 0)
     assert ids(store) == 3
-    # The first week was over at the first look in the second one.
-    clock.day = MONDAY + 7 + KEPT_DAYS
-    keep_house(store)
+    live(store, clock, 7 + KEPT_DAYS)
     assert ids(store) == 2
     assert [send(store, stored, week) for week in (1, 2)] == [False, False]
     assert store.tally(stored.survey_id).count == 3
@@ -82,6 +85,17 @@ def test_ids_go_14_days_after_their_slice(store: Store, clock: Clock) -> None:
     close_survey(store, stored.survey_id)
     assert purge(store)
     assert (ids(store), check(store).problems) == (0, ())
+
+
+def test_only_days_on_which_a_collector_ran_count(store: Store, clock: Clock) -> None:
+    """Away for a month, or a steady clock that jumps by a year and back: each counts for a day at most."""
+    stored = store.add_survey(own_cell_survey(CELLS))
+    send(store, stored, 1)
+    for day in (7, 37, 38, 403, 39, 404, 40):
+        clock.day = MONDAY + day
+        for _ in range(3):
+            keep_house(store)
+            assert not send(store, stored, 1)
 
 
 def test_a_lost_id_is_still_noticed(store: Store, clock: Clock) -> None:
@@ -102,6 +116,7 @@ MOVE = st.tuples(st.sampled_from([0, 0, 1, 3, 8, 15]), st.sampled_from([-400, -2
 
 
 @settings(max_examples=40, deadline=None)
+@example(moves=[(0, 0, True), (8, 0, True), (0, -400, True), (0, 0, True)], days=7)
 @given(moves=st.lists(MOVE, max_size=14), days=st.sampled_from([1, 7]))
 def test_a_report_is_counted_once_within_a_week_whatever_the_clock_does(
     moves: list[tuple[int, int, bool]], days: int
@@ -127,8 +142,8 @@ def test_a_report_is_counted_once_within_a_week_whatever_the_clock_does(
             assert check(store).problems == ()
 
 
-def test_a_clock_that_was_ahead_purges_nothing(store: Store, clock: Clock) -> None:
-    """A steady clock that is a month ahead ends slices; when it is right again, the 14 days begin anew."""
+def test_a_clock_that_was_ahead_makes_ids_stay(store: Store, clock: Clock) -> None:
+    """A steady clock that is a month ahead ends slices; their ids wait until the right clock has passed it."""
     stored = store.add_survey(own_cell_survey(CELLS))
     send(store, stored, 1)
     clock.day = MONDAY + 31
@@ -136,13 +151,21 @@ def test_a_clock_that_was_ahead_purges_nothing(store: Store, clock: Clock) -> No
     clock.day = MONDAY + 1
     keep_house(store)
     send(store, stored, 2)
-    clock.day = MONDAY + 1 + KEPT_DAYS - 1
-    keep_house(store)
+    live(store, clock, 31 + KEPT_DAYS - 1)
     assert not send(store, stored, 1)
-    clock.day = MONDAY + 1 + KEPT_DAYS
-    keep_house(store)
-    assert ids(store) == 1, "the second came when the clock had shown a later slice: it is kept for longer"
+    live(store, clock, 31 + KEPT_DAYS)
+    assert ids(store) == 1, "the second came when the clock had shown a later slice"
     assert not send(store, stored, 2)
+
+
+def test_a_clock_that_is_slow_makes_nothing_due(store: Store, clock: Clock) -> None:
+    """Found by killing collectors: a steady clock that went back made a slice look as if it had long been over."""
+    stored = store.add_survey(own_cell_survey(CELLS))
+    send(store, stored, 1)
+    for day in (7, -40, 8):
+        clock.day = MONDAY + day
+        keep_house(store)
+    assert not send(store, stored, 1)
 
 
 def test_a_purge_goes_on_where_it_stopped(store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,8 +176,9 @@ def test_a_purge_goes_on_where_it_stopped(store: Store, clock: Clock, monkeypatc
     clock.day += 7
     keep_house(store)
     append(store.engine, [Upload(stored.key, some_reports([2] * 60, 2))])
-    clock.day += KEPT_DAYS
-    note_old_ids(store, int(time.time()), True)
+    for _ in range(KEPT_DAYS):
+        clock.day += 1
+        note_old_ids(store, int(time.time()), True)
     rounds = 1
     while not purge(store, 0):
         rounds += 1
@@ -180,8 +204,8 @@ def test_two_collectors_note_the_same(store: Store, clock: Clock, monkeypatch: p
     monkeypatch.setattr(aging_ids, "slice_of", slow)
     note_old_ids(store, int(time.time()), True)
     with reading(store.engine) as connection:
-        ends = json.loads(connection.scalar(select(surveys.c.id_ends)) or "")
-    assert ends == {str(MONDAY): int(time.time()) - 3_600}
+        noted = json.loads(connection.scalar(select(surveys.c.id_waits)) or "")
+    assert noted == {"seen": int(time.time()) - 3_600, "waits": {str(MONDAY): 0}}
 
 
 def test_copies_know_what_was_purged(store: Store, clock: Clock, tmp_path: Path) -> None:
@@ -191,8 +215,8 @@ def test_copies_know_what_was_purged(store: Store, clock: Clock, tmp_path: Path)
     clock.day += 7
     keep_house(store)
     send(store, stored, 2)
-    clock.day += KEPT_DAYS
-    keep_house(store)
+    live(store, clock, 7 + KEPT_DAYS)
+    assert ids(store) == 1
     backup(store, tmp_path / "copy.db")
     send(store, stored, 3)
     restore_survey(store, tmp_path / "copy.db", stored.survey_id)
@@ -211,11 +235,8 @@ def test_ids_of_an_earlier_version_stay_for_14_days(store: Store, clock: Clock) 
     with writing(store.engine) as connection:
         connection.execute(update(surveys).values(id_slice=0))
         connection.execute(update(report_ids).values(slice=0))
-    clock.day += 3
-    keep_house(store)
-    clock.day += KEPT_DAYS - 1
-    keep_house(store)
+    clock.day += 2  # the first look comes on the day after
+    live(store, clock, 3 + KEPT_DAYS - 1)
     assert not send(store, stored, 1)
-    clock.day += 1
-    keep_house(store)
+    live(store, clock, 3 + KEPT_DAYS)
     assert ids(store) == 0

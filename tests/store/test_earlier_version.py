@@ -26,8 +26,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from sqlalchemy import select, text, update
+from sqlalchemy import select, update
 from tests.collector.service import Service, running, wait_until
+from tests.store.earlier import turn_back
 
 from hubbub import SeededRandomWords, mechanism_for
 from hubbub.cli.main import app
@@ -42,19 +43,6 @@ from hubbub.wire.report_batch import encode_batch
 
 PACKED = Path(__file__).parent.parent / "data" / "store_version_4.db.xz"
 EARLIER = ("hosts", "numbers")
-LATER = (  # what later versions added
-    "ALTER TABLE hubbub_surveys DROP COLUMN id_slice",
-    "ALTER TABLE hubbub_surveys DROP COLUMN id_ends",
-    "ALTER TABLE hubbub_surveys DROP COLUMN ids_due",
-    "ALTER TABLE hubbub_surveys DROP COLUMN ids_purged",
-    "ALTER TABLE hubbub_report_ids DROP COLUMN slice",
-    "DROP TABLE hubbub_remembered",
-    "DROP TABLE hubbub_names",
-    "DROP TABLE hubbub_slices",
-    "ALTER TABLE hubbub_surveys DROP COLUMN slice_days",
-    "ALTER TABLE hubbub_tallies DROP COLUMN slice",
-    "ALTER TABLE hubbub_pending DROP COLUMN slice",
-)
 WHAT_TO_DO = "the survey is of an earlier version of hubbub: use that version to read its tally"
 
 
@@ -88,8 +76,7 @@ def service(database: str, old: Old) -> Iterator[Service]:
     if "://" in database:
         restore(old.file, database)
         with Store(database) as store, writing(store.engine) as connection:
-            for change in LATER:
-                connection.execute(text(change))
+            turn_back(connection, 5)
             connection.execute(update(surveys).values(state="open"))
             connection.execute(update(meta).where(meta.c.name == "schema_version").values(value="4"))
     else:

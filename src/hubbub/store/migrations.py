@@ -147,7 +147,7 @@ def _ids_of_slices(connection: Connection) -> None:
     """Step to version 9: ids are noted with their slice. Those that are there are of slice 0, which ends when seen."""
     for column in (
         "hubbub_surveys ADD COLUMN id_slice INTEGER NOT NULL DEFAULT 0",
-        "hubbub_surveys ADD COLUMN id_ends TEXT NOT NULL DEFAULT '{}'",
+        "hubbub_surveys ADD COLUMN id_waits TEXT NOT NULL DEFAULT '{}'",
         "hubbub_surveys ADD COLUMN ids_due INTEGER",
         "hubbub_surveys ADD COLUMN ids_purged BIGINT NOT NULL DEFAULT 0",
         "hubbub_report_ids ADD COLUMN slice INTEGER NOT NULL DEFAULT 0",

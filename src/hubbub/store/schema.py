@@ -66,7 +66,7 @@ surveys = Table(
     Column("origins", Text, nullable=False),  # web origins that may report, as a JSON list
     Column("slice_days", Integer, nullable=False, server_default="7"),  # the length of a slice: a week, or 1 day
     Column("id_slice", Integer, nullable=False, server_default="0"),  # the slice with which new ids are noted
-    Column("id_ends", Text, nullable=False, server_default="{}"),  # when earlier ones were over, as JSON: see aging_ids
+    Column("id_waits", Text, nullable=False, server_default="{}"),  # how long earlier ones wait, as JSON: see aging_ids
     Column("ids_due", Integer),  # ids of slices up to this one are to be purged; NULL if none are
     Column("ids_purged", BigInteger, nullable=False, server_default="0"),  # how many were, while it was open
     Column("document", LargeBinary, nullable=False),  # the canonical JSON; immutable; the last, since it may be long
