@@ -8,7 +8,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadgroup
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help extras demo live paper check test lint vectors statistical bench bench-quick bench-sparse accuracy accuracy-quick
+.PHONY: help extras demo live relay paper check test lint vectors statistical bench bench-quick bench-sparse accuracy accuracy-quick
 .PHONY: coverage coverage-quick limits limits-quick planning lists lists-quick siblings bench-collector bench-scale soak
 .PHONY: fuzz browser docs sbom clean
 
@@ -38,6 +38,9 @@ demo: $(VENV)/.ready-run  ## Set up, then find the heavy hitters of a simulated 
 
 live: $(VENV)/.ready-run  ## Set up, then watch made-up visitors report, in the dashboard; until Ctrl-C
 	@$(BIN)/hubbub demo --live --epsilon 2
+
+relay: $(VENV)/.ready-run  ## Set up, then a collector, a relay and 10,000 made-up visitors at ε = 6, in the dashboard; until Ctrl-C
+	@$(BIN)/hubbub demo --relay
 
 paper: $(VENV)/.ready-paper  ## Set up, then run the paper as an experiment; writes paper-report/report.html
 	@$(BIN)/hubbub paper --out paper-report
@@ -110,12 +113,14 @@ soak: $(VENV)/.ready-dev  ## Kill collectors 1,000 times, harass and restart the
 	$(BIN)/python -m tests.collector.simulation --kills 1000
 	$(BIN)/python -m tests.collector.hostile --seconds 120
 	$(BIN)/python -m tests.deploy.restarts
+	$(BIN)/python -m tests.relay.simulation --reports 20000 --kills 100
 
 fuzz: $(VENV)/.ready-dev  ## Hostile surveys and bytes for what reads them: both clients, then all parsers with atheris (installed), a minute
 	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check atheris
 	$(BIN)/python tools/fuzz_surveys.py 20000
 	$(BIN)/python tools/fuzz.py -max_total_time=60 -rss_limit_mb=4096
 	$$($(BIN)/python -c 'from tests.client.test_browser_client import NODE; print(NODE)') clients/js/support/hostile.js
+	$(BIN)/python -m tests.relay.fuzz --inputs 50000
 	$$($(BIN)/python -c 'from tests.client.test_browser_client import NODE; print(NODE)') clients/js/support/hostile-sites.js
 
 bench-scale: $(VENV)/.ready-dev  ## Measure files of 10^6 to 10^8 reports, also on Spark; goes on where it was

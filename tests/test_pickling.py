@@ -13,6 +13,7 @@ import pytest
 
 import hubbub
 from hubbub import errors
+from hubbub.model.estimates import Query
 from hubbub.simulation.compared import Comparison
 from hubbub.simulation.comparison import compare
 from hubbub.simulation.experiment import Experiment, Simulated, simulate
@@ -58,9 +59,10 @@ MADE: dict[str, Callable[[], object]] = {
     "Guess": lambda: hubbub.Guess("tea", 90.0, 20.0, 160.0, 0.5),
     "Intake": lambda: hubbub.find(CROWD, 2, POLL, seed=1).intake,
     "Question": lambda: hubbub.Question(candidates=["tea"]),
-    "Query": hubbub.Query,
+    "Query": Query,
     "Survey": lambda: SURVEY,
     "Tally": lambda: hubbub.Tally(SURVEY.survey_id, 3, np.arange(4)),
+    "Tallies": lambda: hubbub.Tallies({"2026-10-05": hubbub.Tally(SURVEY.survey_id, 3, np.arange(4))}),
     "Histogram": lambda: hubbub.Histogram(np.array([[1]], np.uint64), np.array([2])),
     "Estimates": lambda: hubbub.Estimates(np.array([[1]], np.uint64), np.array([2.0]), np.array([1.0])),
     "PrivacyGuarantee": lambda: SURVEY.stated,

@@ -39,6 +39,7 @@ async def visit_all(
     seeded: bool,
     stay: float | None = None,
     first: int = 0,
+    upload_path: str = "/reports",
 ) -> int:
     """Visit a page once for every host, until the report is acknowledged, or for `stay` milliseconds.
 
@@ -73,9 +74,9 @@ async def visit_all(
                     await page.goto(url + "empty", wait_until="commit")
                     short.extend([number] * (await page.evaluate("localStorage.hubbub ?? ''") == ""))
                     continue
-                async with page.expect_response(lambda reply: reply.url.endswith("/reports")) as upload:
+                async with page.expect_response(lambda reply: reply.url.endswith(upload_path)) as upload:
                     await page.goto(url, referer=f"https://{host}/path" if host else None, wait_until="commit")
-                assert (await upload.value).status == 200
+                assert (await upload.value).ok
 
         await asyncio.gather(*(visitor() for _ in range(AT_ONCE if stay is None else 1)))
         await browser.close()

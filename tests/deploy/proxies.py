@@ -59,9 +59,6 @@ class Proxy:
 @contextmanager
 def nginx(folder: Path, collector: str, rate: str = "100000r/s") -> Iterator[Proxy]:
     """An nginx in front of the collector at this address, with deploy/nginx.conf, but for the rate of an address."""
-    if NGINX is None:
-        assert "HUBBUB_REQUIRE_NGINX" not in os.environ, "nginx must be here"
-        pytest.skip("nginx is not here")
     make_certificate(folder)
     port = free_port()
     ours = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
@@ -74,6 +71,16 @@ def nginx(folder: Path, collector: str, rate: str = "100000r/s") -> Iterator[Pro
     }.items():
         assert old in ours
         ours = ours.replace(old, new)
+    with start_nginx(folder, ours, port):
+        yield Proxy(port, folder)
+
+
+@contextmanager
+def start_nginx(folder: Path, ours: str, port: int) -> Iterator[None]:
+    """An nginx with these settings of a server, that listens on this port; skips the test if there is none."""
+    if NGINX is None:
+        assert "HUBBUB_REQUIRE_NGINX" not in os.environ, "nginx must be here"
+        pytest.skip("nginx is not here")
     names = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     paths = "".join(f"{name}_temp_path {folder}/{name};\n" for name in names)
     user = "user root;\n" if os.geteuid() == 0 else ""
@@ -83,9 +90,9 @@ def nginx(folder: Path, collector: str, rate: str = "100000r/s") -> Iterator[Pro
     command = [NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-g", "daemon off;"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         try:
-            wait_until(lambda: process.poll() is None and _listens(port), 30)
+            wait_until(lambda: process.poll() is None and listens(port), 30)
             shutil.rmtree(folder / "client_body")  # an upload that needs a file fails
-            yield Proxy(port, folder)
+            yield
         finally:
             process.terminate()
             process.communicate(timeout=30)
@@ -135,14 +142,14 @@ def caddy(folder: Path, collector: str, read_body: str = "5m") -> Iterator[Proxy
         subprocess.Popen(command, stdout=log, stderr=log, env=environment) as process,
     ):
         try:
-            wait_until(lambda: process.poll() is None and _listens(port), 30)
+            wait_until(lambda: process.poll() is None and listens(port), 30)
             yield Proxy(port, folder)
         finally:
             process.kill()  # asked to end, it would wait for peers
             process.wait(timeout=30)
 
 
-def _listens(port: int) -> bool:
+def listens(port: int) -> bool:
     """Whether somebody listens there."""
     try:
         socket.create_connection(("127.0.0.1", port), timeout=5).close()

@@ -69,6 +69,7 @@ class Moved:
         ends: dict[object, tuple[float, float]] = {}
         for values, counts, extra, moves, law, width in self.batches:
             low = law.limits(counts - forged * moves[:, 0], extra, width)[0]
+            low = np.minimum(low, law.people - forged)  # the others are no more than that
             high = law.limits(counts - forged * moves[:, 1], extra, width)[1]
             ends.update(zip(values, zip(low.tolist(), high.tolist(), strict=True), strict=True))
         wide = []

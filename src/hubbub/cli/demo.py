@@ -19,9 +19,10 @@ from hubbub.cli.common import counted, number, parse_count, plural, progress
 from hubbub.cli.hitters import ask_hitters
 from hubbub.cli.login import login_link
 from hubbub.cli.options import WholeNumber
+from hubbub.cli.relay_demo import EPSILON, PEOPLE, QUICK, run_relayed
 from hubbub.cli.service import ask, ask_json
 from hubbub.cli.showing import AnswerView, show
-from hubbub.errors import ServiceError
+from hubbub.errors import ParameterError, ServiceError
 from hubbub.extras import require
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from hubbub.model.mechanism import Items
     from hubbub.model.survey import Survey
 
+_PEOPLE: Final = "300k"
 _REPORTS_AT_ONCE: Final = 10_000
 _CONNECTIONS: Final = 3
 _VISITORS_A_SECOND: Final = 200
@@ -42,11 +44,15 @@ _EXPECTED: Final = 100_000
 
 
 @click.command
-@click.option("--people", "-n", default="300k", help="The number of simulated visitors.")
-@click.option("--epsilon", "-e", default="1", help="Privacy loss of each visitor.")
+@click.option("--people", "-n", help="The number of simulated visitors; 300k, or 10k with --relay.")
+@click.option("--epsilon", "-e", help="Privacy loss of each visitor; 1, or 6 with --relay.")
 @click.option("--seed", type=WholeNumber(min=0), help="Repeat a demo exactly.")
 @click.option("--live", is_flag=True, help="Serve the dashboard, and let visitors report until Ctrl-C.")
-def demo(people: str, epsilon: str, seed: int | None, live: bool) -> None:
+@click.option(
+    "--relay", is_flag=True, help="Send sealed reports through a relay, and serve the dashboard until Ctrl-C."
+)
+@click.option("--quick", is_flag=True, help="With --relay: 500 visitors, and end when they are counted.")
+def demo(people: str | None, epsilon: str | None, seed: int | None, live: bool, relay: bool, quick: bool) -> None:
     """Simulate a crowd of visitors, each with a referring site, and find the sites without hearing any visitor.
 
     A real collector is started on a free port, with SQLite in a temporary directory. Every visitor's report is sent to
@@ -54,6 +60,9 @@ def demo(people: str, epsilon: str, seed: int | None, live: bool) -> None:
 
     With --live you can watch: the collector has its dashboard, and visitors report one by one until Ctrl-C. A week
     takes some 10 seconds there: the survey repeats, and one site is rising.
+
+    With --relay a relay stands between visitors and collector: what each visitor tells the collector alone is then far
+    less than her own ε.
     """
     require("The collector", "fastapi", "server")
     from hubbub.analysis.question import Question
@@ -68,8 +77,17 @@ def demo(people: str, epsilon: str, seed: int | None, live: bool) -> None:
     from hubbub.store.store import Store
     from hubbub.store.tokens import replace_token
 
-    visitors = parse_count("people", people)
+    if relay and live:
+        raise ParameterError("--relay and --live are two demos, got both")
+    if quick and not relay:
+        raise ParameterError("--quick is for --relay, got it alone")
+    fewer = str(QUICK) if quick else PEOPLE
+    visitors = parse_count("people", people or (fewer if relay else _PEOPLE))
+    epsilon = epsilon or (EPSILON if relay else "1")
     parse_epsilon(epsilon)
+    if relay:
+        run_relayed(visitors, epsilon, seed, quick)
+        return
     if live:
         run_live(epsilon, seed)
         return

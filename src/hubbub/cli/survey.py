@@ -23,6 +23,7 @@ from hubbub.cli.options import (
     options_option,
 )
 from hubbub.cli.people_tell import what_people_tell
+from hubbub.cli.public import page, registry
 from hubbub.cli.service import (
     ask,
     ask_json,
@@ -299,6 +300,10 @@ def merge(files: tuple[str, ...], url: str, key: str | None, day: str | None, to
             click.echo(f"{name}: {plural(reply['reports'], 'report')} {was}.")
     if as_json:
         print_json({"survey_id": address.survey_id, "tallies": merged})
+
+
+for _command in (page, registry):
+    survey.add_command(_command)
 
 
 def _are_texts(given: object) -> bool:

@@ -9,9 +9,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from hubbub.analysis.public_words import TEXTS
+from hubbub.analysis.public_words import TEXTS, facts_of
 from hubbub.analysis.published import COSTS_NO_PRIVACY
 from hubbub.collector.state import Collector
+from hubbub.dashboard import words
 from hubbub.dashboard.access import base_url, for_owner
 from hubbub.dashboard.forms import read_fields
 from hubbub.dashboard.pages import find_survey
@@ -20,6 +21,7 @@ from hubbub.errors import ParameterError
 from hubbub.store.pages import Page, change_page, page_of
 from hubbub.store.publications import latest
 from hubbub.store.slices import date_of
+from hubbub.store.store import StoredSurvey
 
 
 async def show_form(request: Request) -> Response:
@@ -66,11 +68,25 @@ async def _form(
         "unit": "day" if stored.slice_days == 1 else "week",
         "why": COSTS_NO_PRIVACY,
         "base": base_url(request),
+        "paragraph": _paragraph(stored, base_url(request)),
         "kept": "kept" in request.query_params,
         "complaint": "",
         "secret": "",
     }
     return render(request, "public.html", {**facts, **(more or {})}, status)
+
+
+def _paragraph(stored: StoredSurvey, base: str) -> str:
+    """Return what a site's privacy page may say about the survey."""
+    facts = facts_of(stored.survey)
+    question = words.question(stored.survey.domain)
+    return (
+        f"This site asks each browser, {facts['often']}, {question}. The browser randomises its answer before it sends "
+        f"it (local differential privacy, ε = {facts['epsilon']}{facts['and_delta']}), so that nobody can be sure of "
+        "it, and the server keeps only sums. No cookie is set; the browser keeps in its localStorage that it has "
+        "answered. To opt out, switch on Global Privacy Control or Do Not Track in your browser. "
+        f"More: {base}/about/{stored.survey_id.hex()}"
+    )
 
 
 ROUTES: Final = [
