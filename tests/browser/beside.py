@@ -110,6 +110,19 @@ def main() -> None:
                         print(name)  # noqa: T201
                         survey_id = collector.new_survey("Top referrers", **more)
                         measure(browser, relay, site.add(f"/{name[0]}", snippet(relay.url, survey_id)))
+                for asks in ("referrer", "device"):
+                    with relay_to(collector) as relay:
+                        print(f"a site with one question: {asks}")  # noqa: T201
+                        facts = {
+                            "name": asks,
+                            "origins": [site.url],
+                            "expected_reports": 1000,
+                            "epsilon": 1,
+                            "questions": [{"asks": asks}],
+                        }
+                        line = snippet(relay.url, "").replace("data-survey", "data-site")
+                        key = collector.ask("POST", "/v1/sites", facts)["site"]
+                        measure(browser, relay, site.add(f"/{asks}", line.replace('=""', f'="{key}"')))
         browser.close()
 
 

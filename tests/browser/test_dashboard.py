@@ -240,6 +240,23 @@ def test_check_it_yourself(context: Any, shown: Shown) -> None:
     assert "tells more than the survey promises" in said
 
 
+def test_the_caption_speaks_of_a_line_that_is_drawn(page: Any, shown: Shown) -> None:
+    """The caption explains the line of the limit where it is drawn, and not where it is beyond the chart."""
+    page.goto(f"{shown.url}/surveys/{shown.ids['busy']}")
+    page.locator(".limit-note").wait_for()
+    assert page.locator(".plot .limit").count() == 1
+    page.evaluate(
+        """async () => {
+          const { bars } = await import("/dashboard/charts.js");
+          const figure = document.querySelector("figure[data-chart]");
+          figure.dataset.chart = JSON.stringify({ ...JSON.parse(figure.dataset.chart), limit: 1e9 });
+          bars(figure);
+        }"""
+    )
+    page.locator(".limit-note").wait_for(state="hidden")
+    assert page.locator(".plot .limit").count() == 0
+
+
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1180), ("dark", 360)])
 def test_pages_are_for_everybody(browser: Any, shown: Shown, scheme: str, width: int) -> None:
     """Axe finds nothing on any page, and no page and no table is wider than its window."""

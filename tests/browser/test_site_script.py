@@ -181,23 +181,6 @@ def test_a_browser_that_a_program_drives(
     assert [path for _, path, *_ in relay.seen if "/v1/" in path] == []
 
 
-def test_a_prepared_page_waits_until_it_is_shown(context: Any, collector: Collector, relay: Relay, site: Site) -> None:
-    """A page that the browser prepares in advance asks and sends nothing until somebody sees it."""
-    [survey_id] = serve(relay, collector, ("path", "", None))
-    shown = site.add("/shown", line(relay.url))
-    rules = json.dumps({"prerender": [{"urls": [shown], "eagerness": "immediate"}]})
-    site.add("/start", f'<script type="speculationrules">{rules}</script><a href="{shown}">go</a>')
-    page = context.new_page()
-    page.goto(site.url + "/start")
-    page.wait_for_timeout(3000)
-    assert [path for _, path, *_ in relay.seen if "/v1/" in path] == []
-    prepared = bool(relay.seen)
-    page.get_by_role("link", name="go").click()
-    page.wait_for_function(DELIVERED)
-    assert page.evaluate("performance.getEntriesByType('navigation')[0].activationStart > 0") == prepared
-    assert collector.reports(survey_id) == 1
-
-
 def test_the_ledger_page_on_the_first_view(context: Any, collector: Collector, relay: Relay, site: Site) -> None:
     """The page shows an answer that is made while it is open, and says that it was one question of several."""
     serve(relay, collector, ("path", "", None), ("referrer", "", None))

@@ -25,6 +25,8 @@ def test_visits_through_a_site(site: Site, tmp_path: Path) -> None:
 
 def test_the_page_of_a_site(context: Any, tmp_path: Path) -> None:
     """The form, the forecast of one more question, and a card at home, without an error and without a wide page."""
+    from axe_playwright_python.sync_playwright import Axe
+
     with collector_process(tmp_path / "a.db") as collector:
         page = context.new_page()
         problems: list[str] = []
@@ -32,6 +34,7 @@ def test_the_page_of_a_site(context: Any, tmp_path: Path) -> None:
         page.on("console", lambda line: "Content Security Policy" in line.text and problems.append(line.text))
         page.goto(collector.login)
         page.get_by_role("link", name="Make the first site").click()
+        assert [each["id"] for each in Axe().run(page).response["violations"]] == []
         page.get_by_label("What is your site called?").fill("Wal\u202e & <b>Söhne</b>")
         page.get_by_role("button", name="Make the site").click()
         page.get_by_text("Waiting for the first report").wait_for()
@@ -44,6 +47,7 @@ def test_the_page_of_a_site(context: Any, tmp_path: Path) -> None:
         page.get_by_role("button", name="Add the question").click()
         page.get_by_role("button", name="Move Own question: plan up").click()
         page.get_by_role("button", name="Remove Devices").click()
+        assert [each["id"] for each in Axe().run(page).response["violations"]] == []
         page.set_viewport_size({"width": 390, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         page.get_by_role("link", name="Surveys").click()

@@ -686,3 +686,12 @@ def test_an_answer_of_another_server(hubbub_cli: Cli) -> None:
         assert (run.returncode, run.stderr) == (0, "")
         assert " 7 " in run.stdout
         server.shutdown()
+
+
+def test_questions_of_a_site_cost_one_of_them() -> None:
+    """A person answers one question of a site in a period: the others add nothing to what she tells."""
+    from hubbub.cli.people_tell import told_at_once
+
+    surveys = [{"survey_id": name, "epsilon": "2"} for name in "abcd"]
+    site = {"questions": [{"survey_id": "b", "epsilon": "1.5"}, {"survey_id": "c", "epsilon": "2"}]}
+    assert [each["survey_id"] for each in told_at_once(surveys, [site, {"questions": []}])] == ["a", "c", "d"]

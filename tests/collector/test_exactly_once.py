@@ -32,7 +32,7 @@ def test_weeks_that_end_while_collectors_are_killed(forks: Zygote, tmp_path: Pat
     """A day passes at every kill, and the clock is wrong now and then: slices and purged ids change no count."""
     report = simulate(forks, str(tmp_path / "a.db"), seed, KILLS // 2, weeks=tmp_path / "clock")
     assert report["clock jumps"] > 0
-    assert report["purged ids"] > 0
+    assert report["slices"] > KILLS // 2 // 7
 
 
 def test_ids_that_are_forgotten_early_are_noticed(forks: Zygote, tmp_path: Path, seed: int) -> None:

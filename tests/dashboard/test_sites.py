@@ -90,6 +90,17 @@ def test_from_the_form_to_the_answers(fresh: Dashboard) -> None:
     assert "data-survey" not in survey
 
 
+def test_time_zones_are_shown_by_country(fresh: Dashboard) -> None:
+    """The card has countries with their intervals; a question in which nothing stands out says so."""
+    key = new_site(fresh, asks=["zone", "device"])
+    zone, device = find_site(fresh.store.engine, key).questions
+    report(fresh, zone.survey_id, ["Asia/Calcutta"] * 500 + ["Asia/Kolkata"] * 500 + ["Europe/Berlin"] * 300)
+    report(fresh, device.survey_id, ["phone"])
+    tops = text_of(fresh.get(f"/sites/{key}/tops").body)
+    assert re.search(r"Time zones 1,300 reports India [\d.]+% [\d,]+ – [\d,]+ people", tops)
+    assert "Devices 1 report Nothing stands out yet." in tops
+
+
 def test_questions_are_added_moved_and_removed(fresh: Dashboard) -> None:
     """Each has its part of the visitors; a list may be a sitemap; what is wrong is said beside the form."""
     key = new_site(fresh, asks=["device"])
@@ -122,6 +133,24 @@ def test_questions_are_added_moved_and_removed(fresh: Dashboard) -> None:
     assert [each.asks for each in find_site(fresh.store.engine, key).questions] == ["device"]
     assert fresh.send(f"/sites/{key}/remove", {"survey": path.survey_id.hex()}).status == 404
     assert "example.org: entry pages" in text_of(fresh.get("/").body)
+
+
+def test_what_pages_say_of_a_question(fresh: Dashboard) -> None:
+    """The public page asks for what the site asks for; a closed survey without reports waits for none."""
+    key = new_site(fresh, asks=["device"])
+    assert fresh.send(f"/sites/{key}/questions", {"asks": "search", "of": "q"}).status == 303
+    for question in find_site(fresh.store.engine, key).questions:
+        path = question.survey_id.hex()
+        about = text_of(fresh.get(f"/about/{path}").body)
+        said = {"device": "whether it is on a phone, a tablet or a computer", "search": "what its visitor searched for"}
+        assert said[question.asks] in about
+        assert "unless it draws another of the site's 2 questions" in about.replace("&#39;", "'")
+        assert "This page shows reports by itself" in text_of(fresh.get(f"/surveys/{path}").body)
+        close_survey(fresh.store, question.survey_id)
+        for part in ("", "/answer"):
+            page = text_of(fresh.get(f"/surveys/{path}{part}").body)
+            assert "No report came in this time, and no more are taken." in page
+            assert "No report yet" not in page
 
 
 def test_asking_again_keeps_the_line(fresh: Dashboard) -> None:

@@ -31,7 +31,7 @@ export const isFirstView = (key) => /** @type {any} */ (sessionStorage[key]) ^ (
 
 /**
  * Answer a survey if there is reason to; and send all reports that are not acknowledged yet. A lock prevents two tabs from
- * doing so at once. A browser that prepares a page before it is shown does not give it locks.
+ * doing so at once. A page that is prepared in advance waits until it is shown.
  *
  * @param {string} key of the ledger
  * @param {(ledger: import("./ledger.js").Ledger) => any} plan the reason: a Plan, or nothing; it makes way for a new entry
@@ -40,8 +40,9 @@ export const isFirstView = (key) => /** @type {any} */ (sessionStorage[key]) ^ (
  * @returns {Promise<void>}
  * @throws if the survey is not answered; the error never contains the value
  */
-export const answer = (key, plan, maxEpsilon = MOST_EPSILON, read) =>
-  navigator.locks.request("hubbub", async () => {
+export const answer = async (key, plan, maxEpsilon = MOST_EPSILON, read) => {
+  if (/** @type {any} */ (document).prerendering) await new Promise((shown) => document.addEventListener("prerenderingchange", shown));
+  await navigator.locks.request("hubbub", async () => {
     const ledger = readLedger();
     check(!(navigator.globalPrivacyControl || /** @type {any} */ (navigator.doNotTrack) == 1 || localStorage.hubbubOut || navigator.webdriver));
     /** @type {Plan} */
@@ -80,6 +81,7 @@ export const answer = (key, plan, maxEpsilon = MOST_EPSILON, read) =>
     await Promise.allSettled(Object.values(ledger).map(send));
     writeLedger(ledger);
   });
+};
 
 /**
  * The plan for a survey: to answer it unless this browser has answered it before, in this period if it repeats.

@@ -21,7 +21,7 @@ test("the scripts in the wheel are the built ones", () => {
 });
 
 test("the self-starting script and its second part are small", () => {
-  for (const [name, most] of /** @type {[string, number][]} */ ([["hubbub.js", 3660], ["hubbub-relay.js", 4500], ["hubbub-more.js", 1500]])) {
+  for (const [name, most] of /** @type {[string, number][]} */ ([["hubbub.js", 3690], ["hubbub-relay.js", 4500], ["hubbub-more.js", 1500]])) {
     const size = gzipSync(readFileSync(`${here}dist/${name}`), { level: 9 }).length;
     assert.ok(size <= most, `${name} has ${size} bytes`);
   }

@@ -486,3 +486,20 @@ test("data-debug says in one sentence what became of a view, and never the value
   site.storage.hubbubOut = "1";
   assert.match(await say({}), /opted out/);
 });
+
+test("a page that is prepared in advance asks, stores and sends nothing until it is shown", async () => {
+  serve([["path"]]);
+  const survey = collector.add(HOSTS);
+  for (const dataset of /** @type {Record<string, string>[]} */ ([{ site: KEY }, { survey }])) {
+    const show = /** @type {(() => void)[]} */ ([]);
+    const addEventListener = (/** @type {string} */ name, /** @type {() => void} */ listener) => name === "prerenderingchange" && show.push(listener);
+    site = new Site();
+    collector.requests = [];
+    await site.view(dataset, { ...at, page: { prerendering: true, addEventListener } });
+    assert.deepEqual([collector.requests, site.storage, site.session, show.length], [[], {}, {}, 1]);
+    show[0]();
+    await site.settled();
+    await site.settled();
+    assert.equal(Object.values(site.ledger)[0].status, 200);
+  }
+});

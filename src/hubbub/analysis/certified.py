@@ -27,7 +27,7 @@ from hubbub.numeric.count_law import CountLaw
 if TYPE_CHECKING:
     from hubbub.analysis.answer import Answer
 
-_NEAR: Final = 1e-6  # reports
+_NEAR: Final = 1e-5  # of a number of reports; some counts are sums of floats of 32 bits
 _WAYS: Final = math.log(2 * 4096)  # two reasons for a count, and more ways to share a row than any tree has
 
 Floats = NDArray[np.float64]
@@ -97,7 +97,7 @@ class Moved:
             nearest = np.minimum(nearest, (counts[place] - counts) / (most[place] + falls))
             few = float(nearest[place + 1 :].min())
             # Equal counts have no order, so that few that make them equal are too many, but for rounding.
-            few = max(min(math.ceil(few - _NEAR) - 1 if math.isfinite(few) else few, standing), 0)
+            few = max(min(math.ceil(few - _NEAR * (1 + few)) - 1 if math.isfinite(few) else few, standing), 0)
             placed.append(replace(row, first_to=int(few) if math.isfinite(few) else 0))
         return placed
 

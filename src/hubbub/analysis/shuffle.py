@@ -18,12 +18,6 @@ ASSUMPTION: Final = (
 )
 """This must be shown together with the figure."""
 
-NOT_LIVE: Final = (
-    "How private the sums are to an observer who sees nothing else is shown once the survey has closed: two views of "
-    "an open survey isolate the reports that came between them. Until then, the ε of each report holds."
-)
-"""Shown instead of the figure while a survey is open."""
-
 WHY_IDS: Final = (
     "The ids of reports are random and independent of values and people; an id made from either would name the sender, "
     "and nothing would be shuffled."

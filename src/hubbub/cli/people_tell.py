@@ -14,7 +14,8 @@ from hubbub.model.repeating import cost_words
 def what_people_tell(surveys: list[dict[str, Any]], epsilon: Decimal, now: datetime, every: int | None) -> list[str]:
     """Return sentences: the total ε of an owner's surveys, and whether the limits of ledgers will stop answers.
 
-    `surveys` are all of the collector, with `epsilon` and `created`. `epsilon` and `every` are those of the newest one.
+    `surveys` are those of the collector, with `epsilon` and `created`, as `told_at_once` returns them. `epsilon` and
+    `every` are those of the newest one.
     """
     sentences = []
     for days, most in ((30, DEFAULT_CAP.month), (365, DEFAULT_CAP.year)):
@@ -35,3 +36,15 @@ def what_people_tell(surveys: list[dict[str, Any]], epsilon: Decimal, now: datet
             f"in 30 days, so a person answers at most {plural(weeks, 'time')}"
         )
     return sentences
+
+
+def told_at_once(surveys: list[dict[str, Any]], sites: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the surveys that a person may answer all: of the questions of each site the one with the largest ε."""
+    asked = [[one["survey_id"] for one in each["questions"]] for each in sites]
+    dearest = {
+        max(each["questions"], key=lambda one: Decimal(one["epsilon"]))["survey_id"]
+        for each in sites
+        if each["questions"]
+    }
+    left_out = {survey_id for some in asked for survey_id in some} - dearest
+    return [each for each in surveys if each["survey_id"] not in left_out]

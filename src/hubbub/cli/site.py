@@ -101,10 +101,7 @@ def list_sites(server: str, token: str | None, as_json: bool) -> None:
     \b
     hubbub site list
     """  # noqa: D301
-    document = ask_json(server, "/v1/sites", need_token(token))
-    if not isinstance(document, dict) or not isinstance(document.get("sites"), list):
-        raise _strange(server)
-    sites = [_checked(server, each) for each in document["sites"]]
+    sites = all_sites(server, token)
     if as_json:
         print_json({"sites": sites})
         return
@@ -227,6 +224,14 @@ def delete(site: str, surveys: str, yes: bool, server: str, token: str | None, a
         print_json({"site": found["site"], "surveys": surveys})
     else:
         click.echo(f"Deleted {found['site']}")
+
+
+def all_sites(server: str, token: str | None) -> list[dict[str, Any]]:
+    """Return all sites of a collector."""
+    document = ask_json(server, "/v1/sites", need_token(token))
+    if not isinstance(document, dict) or not isinstance(document.get("sites"), list):
+        raise _strange(server)
+    return [_checked(server, each) for each in document["sites"]]
 
 
 def _question(text: str) -> dict[str, str]:

@@ -22,7 +22,7 @@ from hubbub.cli.options import (
     json_option,
     options_option,
 )
-from hubbub.cli.people_tell import what_people_tell
+from hubbub.cli.people_tell import told_at_once, what_people_tell
 from hubbub.cli.public import page, registry
 from hubbub.cli.service import (
     ask,
@@ -34,6 +34,7 @@ from hubbub.cli.service import (
     survey_url_option,
     token_option,
 )
+from hubbub.cli.site import all_sites
 from hubbub.cli.survey_status import all_surveys, checked, show_status, with_url
 from hubbub.client import DEFAULT_MAX_EPSILON, RELAY_MAX_EPSILON
 from hubbub.errors import ParameterError, ServiceError
@@ -129,7 +130,7 @@ def new(
         )
     if relay_crowd is not None and relay_crowd < GOOD_CROWD:
         complain(f"a crowd of {relay_crowd} hides hardly anybody; at least {GOOD_CROWD} is better")
-    listed = all_surveys(server, token)
+    listed = told_at_once(all_surveys(server, token), all_sites(server, token))
     if not _are_texts(status.get("sentences")):
         raise ServiceError(f"the server at {server!r} sent something else than a new survey")
     for sentence in status["sentences"]:

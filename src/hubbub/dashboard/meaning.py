@@ -10,7 +10,7 @@ from hubbub.analysis.answer import Answer
 from hubbub.analysis.outlook import what_is_needed
 from hubbub.analysis.question import Asked
 from hubbub.analysis.sentences import BELOW, about_first, about_level, told
-from hubbub.analysis.shuffle import NOT_LIVE, about_sums
+from hubbub.analysis.shuffle import about_sums
 from hubbub.analysis.wording import cells, finite, number, possible, rounded, within
 from hubbub.dashboard import words
 from hubbub.store.store import StoredSurvey
@@ -60,7 +60,7 @@ def answer_facts(found: Explained) -> dict[str, Any]:
             for row in rows[:_CHARTED]
         ],
         "limit": limit,
-        "limit_text": None if limit is None else number(limit),
+        "limit_text": "" if limit is None else f"below {number(limit)}, {_unseen(answer)} may be missing",
         "reports": answer.reports,
     }
     return {
@@ -69,6 +69,7 @@ def answer_facts(found: Explained) -> dict[str, Any]:
         "forged": answer.forged,
         "certified": any(hitter.first_to is not None for hitter in answer.hitters),
         "limit": limit,
+        "unseen": _unseen(answer),
         "whole_list": answer.whole_list,
         "named": answer.candidate_limit is not None or any(hitter.late for hitter in answer.hitters),
         "first": about_first(_CHARTED, len(rows)),
@@ -96,6 +97,11 @@ def answer_facts(found: Explained) -> dict[str, Any]:
     }
 
 
+def _unseen(answer: Answer) -> str:
+    """Return which values the limit is about: named ones are found from a smaller count on."""
+    return "a value" if answer.candidate_limit is None else "a value that nobody named"
+
+
 def explain(stored: StoredSurvey, answer: Answer, closed: bool, asked: Asked) -> tuple[str, ...]:
     """Explain an answer: what was found, what may have been missed, how private the sums are, and what forgers can do.
 
@@ -118,5 +124,5 @@ def explain(stored: StoredSurvey, answer: Answer, closed: bool, asked: Asked) ->
     if not any(hitter.stands_out for hitter in answer.hitters):
         said.append(what_is_needed(stored.survey, answer.reports, candidates=asked.candidates))
     said += [about_level(asked.question.level), *told(answer, ["forged", "certified"])]
-    said.append(about_sums(stored.mechanism, answer.reports) if closed else NOT_LIVE)
+    said.append(about_sums(stored.mechanism, answer.reports) if closed else "")  # two views of sums would tell more
     return tuple(sentence for sentence in said if sentence)

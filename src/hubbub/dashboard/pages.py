@@ -82,7 +82,7 @@ async def show_answer(request: Request) -> Response:
             found = await asyncio.to_thread(found.if_forged, read_count(forged))
         except ParameterError as error:
             complaint = str(error)
-    survey = {"id": stored.survey_id.hex()}
+    survey = {"id": stored.survey_id.hex(), "state": stored.state(datetime.now(UTC))}
     facts = {"answer": answer_facts(found), "survey": survey, "query": query_of(request), "complaint": complaint}
     return render(request, "answer.html", facts)
 
@@ -127,6 +127,8 @@ async def show_about(request: Request) -> Response:
     survey, state = stored.survey, stored.state(datetime.now(UTC))
     names = survey.domain.names if isinstance(survey.domain, Categories) else ()
     shown: Shown = await request.app.state.shown.get(stored)
+    site = await asyncio.to_thread(site_asking, request.app.state.collector.store.engine, stored.key)
+    asked = "" if site is None else site.asked_by(stored.survey_id)
 
     def facts() -> dict[str, Any]:
         """Return what the page says. It must depend on nothing but the key."""
@@ -134,13 +136,13 @@ async def show_about(request: Request) -> Response:
             "owner": owner,
             "survey": {**survey_facts_public(collector, stored), "state": state},
             "examples": words.examples(survey.domain),
-            **public_facts(stored, state, shown, list(names)),
+            **public_facts(stored, state, shown, list(names), asked),
         }
 
     crowd = 0  # the smallest release, which may become smaller
     if survey.through is not None:
         crowd = (await asyncio.to_thread(released, collector.store.engine, stored.key)).smallest
-    return await show_kept(request, "about.html", (stored.survey_id, state, owner, shown.key, crowd), facts)
+    return await show_kept(request, "about.html", (stored.survey_id, state, owner, shown.key, crowd, asked), facts)
 
 
 def asked_slices(request: Request, stored: StoredSurvey) -> Range:

@@ -16,14 +16,19 @@ _NAMES_SHOWN: Final = 500  # of a list
 _DRAWN: Final = 1_000  # the width of a bar
 
 
-def public_facts(stored: StoredSurvey, state: str, shown: Shown, names: Sequence[str]) -> dict[str, Any]:
-    """Return the facts of the page for its template. Costs some milliseconds for a long list."""
+def public_facts(
+    stored: StoredSurvey, state: str, shown: Shown, names: Sequence[str], question: str = ""
+) -> dict[str, Any]:
+    """Return the facts of the page for its template. Costs some milliseconds for a long list.
+
+    `question` is what a site asks with this survey; else the values of the survey say it.
+    """
     survey, texts = stored.survey, shown.page.texts
     answer = document_of(stored, shown.page, shown.answers[0]) if shown.answers else None
     facts = {
         **facts_of(survey),
         "who": "Sites that carry this survey ask" if stored.origins == ("*",) else f"{', '.join(stored.origins)} asks",
-        "question": words.question(survey.domain),
+        "question": question or words.question(survey.domain),
         "bytes": str(stored.mechanism.report_dtype.itemsize),
         **({} if answer is None else _answer_words(answer)),
     }

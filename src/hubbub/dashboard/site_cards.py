@@ -77,7 +77,12 @@ def _largest(answer: Answer, changes: dict[str, str], by_group: bool) -> list[di
     """Return the largest values that stand out, or the largest groups, with their shares."""
     if by_group and answer.groups:
         return [
-            {"value": words.visible(group.name), "share": percent(within(group) / answer.reports, 0), "change": ""}
+            {
+                "value": words.visible(group.name),
+                "share": percent(within(group) / answer.reports),
+                "between": f"{number(group.low)} – {number(group.high)} people",
+                "change": "",
+            }
             for group in answer.groups[:SHOWN]
         ]
     standing = [hitter for hitter in answer.hitters if hitter.stands_out][:SHOWN]

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, cast
 from sqlalchemy import Connection, Engine, delete, func, insert, select, update
 
 from hubbub.analysis.question import NO_NAMES, SurveyNames
-from hubbub.analysis.ready_made import MOST_QUESTIONS, Asks, check_of, fits_script, title_of
+from hubbub.analysis.ready_made import KINDS, MOST_QUESTIONS, Asks, check_of, fits_script, title_of
 from hubbub.errors import ParameterError, UnknownSite, shown
 from hubbub.model.coded_domain import NORMALIZATIONS
 from hubbub.model.numbers import parse_epsilon, parse_people
@@ -99,6 +99,13 @@ class Site:
         """
         stated = [Decimal(listed[each.key].epsilon) for each in self.questions if each.key in listed]
         return max(stated, default=self.epsilon)
+
+    def asked_by(self, survey_id: bytes) -> str:
+        """Return what the question with this survey asks, in words; empty if it is none of the site's."""
+        kinds = [KINDS[each.asks].asked for each in self.questions if each.survey_id == survey_id]
+        if not kinds or len(self.questions) == 1:
+            return "".join(kinds)
+        return f"{kinds[0]}, unless it draws another of the site's {len(self.questions)} questions"
 
     def share(self, more: int = 0) -> int:
         """Return how many people a question gets, if there were so many questions more."""

@@ -36,7 +36,7 @@ export function sparkline(place) {
 /** Bars with intervals, and the line below which values may go unseen. @param {HTMLElement} figure with data-chart */
 export function bars(figure) {
   const place = /** @type {HTMLElement} */ (figure.querySelector(".plot"));
-  const { rows, limit, limit_text: from } = JSON.parse(figure.dataset.chart ?? "{}");
+  const { rows, limit, limit_text: said } = JSON.parse(figure.dataset.chart ?? "{}");
   const draw = () => {
     const width = Math.max(260, place.clientWidth);
     const wide = width > 560;
@@ -69,11 +69,13 @@ export function bars(figure) {
       svg.append(shape("path", { d: `M${low} ${middle}H${high}M${low} ${middle - 4}v8M${high} ${middle - 4}v8`, class: "whisker", fill: "none" }));
       texts.append(shape("text", { x: Math.max(end, high) + 7, y: middle + 4.5, class: "quiet" }, row.text));
     });
+    const note = /** @type {HTMLElement | null} */ (figure.querySelector(".limit-note"));
+    if (note) note.hidden = limit === null || limit >= most; // the caption speaks of the line only if it is drawn
     if (limit !== null && limit < most) {
       const x = at(limit);
       svg.append(shape("line", { x1: x, x2: x, y1: top - 4, y2: bottom, class: "limit" }));
       const late = x > width - 170;
-      svg.append(shape("text", { x: late ? x - 5 : x + 5, y: 12, class: "limit-text", "text-anchor": late ? "end" : "start" }, `below ${from}, a value may be missing`));
+      svg.append(shape("text", { x: late ? x - 5 : x + 5, y: 12, class: "limit-text", "text-anchor": late ? "end" : "start" }, said));
     }
     svg.append(texts);
     place.replaceChildren(svg);
