@@ -355,6 +355,8 @@ class TestOverHttp:
         assert page.count(' lang="de"') >= 20
         picture = service.ask("GET", f"/v1/surveys/{survey}/published.svg").body.decode()
         assert "&lt;answer_by&gt;" in picture
+        # The part that checks the script is hubbub's own: an owner who could word it could say anything of the check.
+        page = re.sub(r'<section[^>]*"check-title".*?</section>', " ", page, flags=re.DOTALL)
         visible = re.sub(r"<[^>]+>", " ", re.sub(r"<(head|svg|datalist|style)\b.*?</\1>", " ", page, flags=re.DOTALL))
         left = {
             word
