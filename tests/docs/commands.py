@@ -36,9 +36,10 @@ def as_documented(printed: str) -> str:
 
 
 def run_server(arguments: list[str]) -> str:
-    """Run `hubbub serve` as a process of its own, on a port that is free, until it listens; what it prints."""
+    """Run `hubbub serve` or `relay` as a process, on a port that is free, until it listens; what it prints."""
     command = [sys.executable, "-m", "hubbub", *arguments, "--port", "0"]
     environment = {name: value for name, value in os.environ.items() if name != "HUBBUB_DB"}
+    environment["HUBBUB_RELAY_TOKEN"] = "made by hubbub store relay-token"
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         printed = ""
         while "Listening" not in printed and (line := process.stdout.readline()):
@@ -52,7 +53,7 @@ def run_command(command: str) -> str:
     """Run a hubbub command line in this process and return what it prints."""
     name, *arguments = shlex.split(os.path.expandvars(command))
     assert name == "hubbub"
-    if arguments[0] == "serve" and not {"--help", "--show-config"} & set(arguments):
+    if arguments[0] in ("serve", "relay") and not {"--help", "--show-config"} & set(arguments):
         return run_server(arguments)
     given = None
     if "<" in arguments:
