@@ -6,6 +6,7 @@ import json
 import math
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import pairwise
 
 import numpy as np
@@ -28,7 +29,7 @@ from hubbub.analysis.outlook import Outlook, chance_to_see, what_is_needed
 from hubbub.analysis.person import about_one_person, beliefs, years
 from hubbub.analysis.plan_words import verdict
 from hubbub.analysis.planning import Limit
-from hubbub.analysis.shuffle import ASSUMPTION, seen_from_outside
+from hubbub.analysis.shuffle import ASSUMPTION, about_sums, seen_from_outside
 from hubbub.mechanisms.tree.limits import RowDraws
 from hubbub.model.estimates import Query
 from hubbub.numeric.shuffling import shuffled_delta
@@ -264,6 +265,24 @@ def test_surveys_of_a_year_add_up() -> None:
     assert [year.surveys for year in found] == [1, 4, 12, 52]
     assert all(year.epsilon_composed <= year.epsilon == pytest.approx(0.1 * year.surveys) for year in found)
     assert found[-1].epsilon_composed < 0.8 * found[-1].epsilon
+
+
+def test_the_smallest_slice_says_how_private_the_sums_are() -> None:
+    """Every slice is a sum of its own; in a survey that repeats, those of a browser's year add up."""
+    once = mechanism_for(create_survey("once", Categories(["a", "b"]), 1, mechanism="subset"))
+    smallest, all_of_them = seen_from_outside(once, 300), seen_from_outside(once, 10_300)
+    assert smallest is not None
+    assert all_of_them is not None
+    assert smallest.epsilon > all_of_them.epsilon  # so that a mutant that takes all reports is seen
+    assert about_sums(once, [300]) == f"{smallest.words} {ASSUMPTION}"
+    assert about_sums(once, [10_000, 300]) == (
+        f"{smallest.words} That is the slice of time with the fewest reports. {ASSUMPTION}"
+    )
+    monday = datetime(2026, 10, 5, tzinfo=UTC)
+    weekly = create_survey("weekly", Categories(["a", "b"]), "0.5", mechanism="subset", opens=monday, every=7)
+    year = seen_from_outside(mechanism_for(weekly), 300, times=3)
+    assert year is not None
+    assert year.words in about_sums(mechanism_for(weekly), [300, 300, 900])
 
 
 def test_sums_are_more_private_from_outside() -> None:

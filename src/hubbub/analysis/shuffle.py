@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from hubbub.analysis.wording import at_most, plural
 from hubbub.mechanisms.roles import PrivacyFacts
+from hubbub.model.repeating import YEAR, times_in
 from hubbub.numeric.shuffling import shuffled_epsilon
 
 ASSUMPTION: Final = (
@@ -94,7 +96,16 @@ def seen_from_outside(mechanism: PrivacyFacts, reports: int, delta: float = 1e-8
     return Outside(reports, local, min(local, shuffled_epsilon(delta, mechanism.report_kinds, reports)), delta, times)
 
 
-def about_sums(mechanism: PrivacyFacts, reports: int) -> str:
-    """How private the sums of a closed survey are, with the assumption; empty if that is not known."""
-    outside = seen_from_outside(mechanism, reports)
-    return "" if outside is None else f"{outside.words} {ASSUMPTION}"
+def about_sums(mechanism: PrivacyFacts, slices: Sequence[int]) -> str:
+    """How private the sums of a closed survey are, with the assumption; empty if that is not known.
+
+    `slices` are the numbers of reports of its slices of time. Each is a sum of its own, so the smallest one counts; a
+    browser is in one slice, or in one for each period of a survey that repeats.
+    """
+    every = mechanism.survey.every
+    times = 1 if every is None else min(len(slices), times_in(YEAR, every))
+    outside = seen_from_outside(mechanism, min(slices), times=times)
+    if outside is None:
+        return ""
+    smallest = " That is the slice of time with the fewest reports." if len(set(slices)) > 1 else ""
+    return f"{outside.words}{smallest} {ASSUMPTION}"

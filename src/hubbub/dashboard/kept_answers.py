@@ -123,4 +123,5 @@ class Answers:
         question = Question(TOP, all_candidates=everyone, guesses=GUESSES, groups="auto")
         asked = question.about(stored.survey.domain, names)
         answer = answer_question(stored.mechanism, self._collector.store.tally(stored.survey_id, slices), asked)
-        return Explained(answer, explain(stored, answer, closed, asked))
+        sums = self._collector.store.slices(stored.survey_id) if closed else []
+        return Explained(answer, explain(stored, answer, [each.reports for each in sums if each.reports], asked))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
@@ -102,7 +103,7 @@ def _unseen(answer: Answer) -> str:
     return "a value" if answer.candidate_limit is None else "a value that nobody named"
 
 
-def explain(stored: StoredSurvey, answer: Answer, closed: bool, asked: Asked) -> tuple[str, ...]:
+def explain(stored: StoredSurvey, answer: Answer, slices: Sequence[int], asked: Asked) -> tuple[str, ...]:
     """Explain an answer: what was found, what may have been missed, how private the sums are, and what forgers can do.
 
     Takes up to two seconds if nothing stands out, since then the planner computes what it would have taken.
@@ -113,8 +114,9 @@ def explain(stored: StoredSurvey, answer: Answer, closed: bool, asked: Asked) ->
         The survey.
     answer : Answer
         The answer to explain.
-    closed : bool
-        Whether no more reports come. Only then the privacy of the sums is stated.
+    slices : sequence of int
+        The reports of each slice of time, if no more reports come; else none. Only then the privacy of the sums is
+        stated.
     asked : Asked
         The question.
     """
@@ -124,5 +126,5 @@ def explain(stored: StoredSurvey, answer: Answer, closed: bool, asked: Asked) ->
     if not any(hitter.stands_out for hitter in answer.hitters):
         said.append(what_is_needed(stored.survey, answer.reports, candidates=asked.candidates))
     said += [about_level(asked.question.level), *told(answer, ["forged", "certified"])]
-    said.append(about_sums(stored.mechanism, answer.reports) if closed else "")  # two views of sums would tell more
+    said.append(about_sums(stored.mechanism, slices) if slices else "")  # two views of sums would tell more
     return tuple(sentence for sentence in said if sentence)
