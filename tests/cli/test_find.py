@@ -93,7 +93,7 @@ class TestJson:
         names = ["survey", "survey_id", "reports", "detection_limit", "long_limit", "candidate_limit"]
         names += ["out_of_reach", "whole_list", "values_per_person", "not_shown"]
         names += ["foreign_candidates", "known_names", "own_names", "remembered_names", "post_processing"]
-        names += ["guessed_from", "mode", "share", "sentences", "missing", "cut", "other", "over"]
+        names += ["guessed_from", "mode", "share", "forged", "sentences", "missing", "cut", "other", "over"]
         names += ["better_domain", "better_share", "value_limit", "better_limit", "too_long"]
         assert list(found) == [*names, "hitters", "guesses", "groups", "seconds"]
         assert (found["missing"], found["cut"], found["other"]) == (0, 0, 0)
