@@ -104,7 +104,7 @@ class TestJson:
         assert found["seconds"] > 0
         for hitter in found["hitters"]:
             names = ["value", "count", "share", "stderr", "low", "high", "confidence", "listed", "late", "uneven"]
-            assert list(hitter) == [*names, "stands_out", "ahead_of", "fake_reports", "rival"]
+            assert list(hitter) == [*names, "stands_out", "ahead_of", "fake_reports", "rival", "stands_to", "first_to"]
 
     def test_the_heavy_values_are_found(self, found: dict[str, Any]) -> None:
         """The two heavy values come first, largest first, as whole numbers."""
