@@ -192,6 +192,7 @@ def test_what_is_found_beyond_the_rows_shown_is_taken_away_too() -> None:
             self.estimate_beside, self.count_law = built.estimate_beside, built.count_law
             self.named_chance = built.named_chance
             self.most_subtracted, self.influence = built.most_subtracted, built.influence
+            self.certifies = built.certifies
 
         def discover(self, tally: Tally, query: Query) -> Estimates:
             """As the mechanism does."""
