@@ -28,6 +28,8 @@ ROW = {
     "ahead_of": None,
     "fake_reports": 3,
     "rival": None,
+    "stands_to": None,
+    "first_to": None,
 }
 ANSWER = {
     "survey_id": SURVEY_ID,
@@ -47,6 +49,7 @@ ANSWER = {
     "post_processing": "none",
     "guessed_from": None,
     "mode": "no-false-positives",
+    "forged": 0,
     "share": 0.0,
     "guesses": [],
     "groups": [],
