@@ -360,7 +360,8 @@ def test_candidates_of_tiny_crowds(mechanism: str, people: int) -> None:
 
 def finds(survey: Survey, found: Estimates) -> SimpleNamespace:
     """A mechanism that finds this, with Gaussian counts."""
-    return SimpleNamespace(survey=survey, discover=lambda *_: found, count_law=gaussian_law, influence=(1.0, -1.0))
+    facts = {"count_law": gaussian_law, "influence": (1.0, -1.0), "certifies": False}
+    return SimpleNamespace(survey=survey, discover=lambda *_: found, **facts)
 
 
 def test_priors_of_a_search_make_its_confidence() -> None:

@@ -36,7 +36,7 @@ def test_section_counts_what_is_off() -> None:
     assert all(line["off"] == pytest.approx(line["found"] / 3 - line["predicted"]) for line in lines)
     never = [{**row, "seen": [[share, bits, False] for share, bits, _ in row["seen"]]} for row in rows * 100]
     assert planning.summary(never)[2]["surely"]
-    text = planning.section(rows, "command")
+    text = planning.section(rows, "command", 7)
     assert text.startswith(planning.HEADING)
     assert "of 3 cells** are at most 3 points off" in text
     assert planning.runs_of([], 10) == 1

@@ -521,7 +521,9 @@ class TestTheOwner(Sharing):
             assert (refused.status, refused.kind) == (422, "invalid-request")
             assert refused.json["detail"].endswith("got 'Top'")
         refused = service.ask("GET", f"{path}/hitters?top=5&tops=5", owner=True)
-        knobs = "(all_candidates, from, groups, guesses, hitters_only, last, level, mode, names, share, to, top, "
+        knobs = (
+            "(all_candidates, forged, from, groups, guesses, hitters_only, last, level, mode, names, share, to, top, "
+        )
         knobs += "values_per_person)"
         assert f"{knobs}, got 'tops'" in refused.json["detail"]
         assert service.ask("GET", f"{path}/status?x", owner=True).status == 422
@@ -568,6 +570,7 @@ class TestTheOwner(Sharing):
             "guessed_from": None,
             "mode": "no-false-positives",
             "share": 0.0,
+            "forged": 0,
             "sentences": answer["sentences"],
             "hitters": [],
             "guesses": [],
