@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from hubbub import InputError, ParameterError, Trend, find
+from hubbub import Categories, InputError, ParameterError, Trend, find
 from hubbub.cli.main import app
 from hubbub.inputs.in_time import cut
 
@@ -44,7 +44,7 @@ def test_a_rehearsal_over_time() -> None:
     assert found.answer.reports == 8_500
     again = find(values, 4, times=np.array(times, "datetime64[D]"), seed=1)
     assert again == found
-    days = find(values, 4, times=times, slice="day", seed=1)
+    days = find(values, 4, Categories(["tea", "coffee"]), times=times, slice="day", seed=1)
     assert len(days.periods) == 15
     assert all(each.whole for each in days.periods)
 
@@ -125,7 +125,8 @@ def test_a_file_over_time(tmp_path: Path) -> None:
     shown = " ".join(run(app, asked).output.split())
     assert "8,500 reports in 3 periods from 2026-10-05 on" in shown
     assert "coffee is rising" in shown
-    document = json.loads(run(app, [*asked, "--slice", "day", "--json", "--csv", str(csv)]).stdout)
+    by_day = ("--slice", "day", "--domain", "choices:tea,coffee")
+    document = json.loads(run(app, [*asked, *by_day, "--json", "--csv", str(csv)]).stdout)
     assert (len(document["periods"]), document["survey"]["name"]) == (15, "find")
     assert len(csv.read_text().splitlines()) == 1 + 15 * 2
     for wrong in (("--truth",), ("--slice", "year"), ("--post", "clip")):
